@@ -38,7 +38,7 @@ export async function createConsoleApp({ config, logger, page }: ConsoleParts): 
     },
   });
   const targets = toTargets(config);
-  addWebRoutes(server, { page, targets });
+  addWebRoutes(server, page);
   await addServiceRoutes(server, targets, {
     headers: {
       ...(config.GATEWAY_API_KEY && { 'x-api-key': config.GATEWAY_API_KEY }),

@@ -14,7 +14,6 @@ export const auditActions = [
   'pin.reset',
   'address.proposed',
   'address.changed',
-  'link.opened',
   'link.refused',
   'account.linked',
   'payout.ordered',

@@ -18,7 +18,7 @@ export const gatewayHealthSchema = z
     routes: z.int().min(0).meta({ description: 'How many routes are served.' }),
     upstreams: z.array(
       z.object({
-        address: z.string(),
+        address: z.string().meta({ description: 'Which of GATEWAY_UPSTREAMS, by its place: `node 1`.' }),
         healthy: z.boolean().meta({ description: 'Whether queries are sent there.' }),
         height: z.int().min(0).nullable(),
         catchingUp: z.boolean(),

@@ -33,7 +33,7 @@ export { createNumberMask, maskPhone, maskText } from './mask.ts';
 export { addStoreMetrics } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, toAuditActor } from './operator-audit.ts';
 export { createSchedulerGuard, equalSecrets } from './operator-guard.ts';
-export { addOperator, loadOperators, type OperatorRole, operatorRoles, revokeOperator } from './operators.ts';
+export { addOperator, isNamed, loadOperators, type OperatorRole, operatorRoles, revokeOperator } from './operators.ts';
 export { isProduction, ownSecret } from './production-rules.ts';
 export {
   addRateLimit,

@@ -15,14 +15,25 @@ export interface Operator {
   role: OperatorRole;
 }
 
+/** What the audit log says of requests that name nobody. */
+const unnamed = ['token', 'loopback', 'unknown'];
+
 const operatorEntrySchema = z.object({
-  name: z.string().regex(/^[a-z0-9][a-z0-9._@-]{0,63}$/i, 'expected letters, digits and . _ @ -, at most 64'),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._@-]{0,63}$/i, 'expected letters, digits and . _ @ -, at most 64')
+    .refine((name) => !unnamed.includes(name.toLowerCase()), 'expected another name: the audit log says it of others'),
   role: z.enum(operatorRoles),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   createdAt: z.string(),
 });
 
 export type OperatorEntry = z.infer<typeof operatorEntrySchema>;
+
+/** Whether a request was sent with a token of one person: several may have `OPERATOR_TOKEN`, or use this machine. */
+export function isNamed(operator: Operator | null): boolean {
+  return operator !== null && !unnamed.includes(operator.name);
+}
 
 export function mayAct(role: OperatorRole, needed: OperatorRole): boolean {
   return operatorRoles.indexOf(role) >= operatorRoles.indexOf(needed);
@@ -49,7 +60,8 @@ export function loadOperators(path: string): OperatorEntry[] | undefined {
 /** Adds an operator to the file and gives the token, which is kept nowhere. */
 export function addOperator(path: string, { name, role }: Operator): string {
   const operators = loadOperators(path) ?? [];
-  if (operators.some((entry) => entry.name === name)) throw new StartError(`There is an operator ${name} already.`);
+  if (operators.some((entry) => entry.name.toLowerCase() === name.toLowerCase()))
+    throw new StartError(`There is an operator ${name} already.`);
   const token = `palaver_${randomBytes(32).toString('base64url')}`;
   const entry = { name, role, sha256: hashOperatorToken(token), createdAt: new Date().toISOString() };
   const checked = operatorEntrySchema.safeParse(entry);

@@ -26,7 +26,8 @@ export function readHealth({ upstream, live, haltedAfterMs }: HealthParts) {
     blockAgeSeconds: blockAgeMs === null ? null : Math.floor(blockAgeMs / 1000),
     halted,
     routes,
-    upstreams: nodes.map(({ reachable: _reachable, ...node }) => node),
+    // Whoever asks is not known: the addresses of nodes are in the metrics, which operators read.
+    upstreams: nodes.map(({ reachable: _, ...node }, index) => ({ ...node, address: `node ${index + 1}` })),
     timestamp: new Date().toISOString(),
   };
   return { healthy: status !== 'down', body };

@@ -82,7 +82,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
     addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
     await addUssdRoutes(limited, { config, metrics, ...domain });
     await addOperatorRoutes(limited, { ...domain, fourEyes: config.FOUR_EYES });
-    addLinkRoutes(limited, { ...domain.linking, audit: domain.audit });
+    addLinkRoutes(limited, domain.linking);
     const { claiming } = domain;
     if (claiming) {
       addClaimRoutes(limited, { claims: claiming.claims, secret: config.CLAIMS_SCHEDULER_SECRET });

@@ -128,7 +128,8 @@ export const ussdConfigSchema = z.object({
     .prefault(String(ussdLimits.requestsPerMinute))
     .meta({ description: 'Requests a minute that one client address may send.', example: '6000' }),
   FOUR_EYES: envBoolean().prefault('false').meta({
-    description: 'A payout address is changed only after a second admin has approved it, within 24 hours.',
+    description:
+      'A payout address is changed only after a second named admin has approved it, within 24 hours; OPERATOR_TOKEN is not enough.',
     example: 'true',
   }),
   USSD_SHARED_SECRET: z

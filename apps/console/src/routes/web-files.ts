@@ -1,6 +1,5 @@
 import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Targets } from '../forwarding.ts';
 import type { Page, WebFile } from '../web-build/create-web-build.ts';
 
 // Everything comes from this server; the page shows pictures it made itself (attachments) as blobs.
@@ -8,16 +7,8 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
   "font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** The page, its files, and `GET /config.json`, which has the addresses of the services. */
-export function addWebRoutes(server: Server, { page, targets }: { page: Page; targets: Targets }): void {
-  server.get('/config.json', async (_request, reply) =>
-    reply.header('cache-control', 'no-store').send({
-      services: Object.fromEntries(
-        Object.entries(targets).map(([name, address]) => [name, { path: `/api/${name}`, address }]),
-      ),
-    }),
-  );
-
+/** The page and its files. */
+export function addWebRoutes(server: Server, page: Page): void {
   // Views have addresses of their own, all of one document.
   for (const path of ['/', '/phone', '/programs', '/chat', '/explorer', '/operations']) {
     server.get(path, (request, reply) => send(request, reply, '/index.html'));

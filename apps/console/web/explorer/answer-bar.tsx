@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { usePageConfig } from '../api/page-config.ts';
 import { formatMs } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
@@ -10,8 +9,7 @@ import { type SnippetLanguage, snippetLanguages, toSnippet } from './to-snippet.
 export function AnswerBar({ answer }: { answer: Answer }) {
   const { status, ms, cache, height, bytes, request } = answer;
   const [language, setLanguage] = useState<SnippetLanguage>('curl');
-  const config = usePageConfig();
-  const snippet = toSnippet(language, config.data?.services.gateway.address ?? '', request);
+  const snippet = toSnippet(language, `${window.location.origin}/api/gateway`, request);
   return (
     <div className="answer-bar">
       <span className={status === 200 ? 'badge badge-ok' : 'badge badge-danger'}>{status}</span>

@@ -1,7 +1,7 @@
 import { AppError } from '@palaver/contract';
 import { phoneNumberSchema } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
-import { toAuditActor } from '@palaver/service-kit/internal';
+import { isNamed, toAuditActor } from '@palaver/service-kit/internal';
 import { unreadableText } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -38,6 +38,7 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
       const { phoneNumber } = request.params;
       const { address } = request.body;
       if (fourEyes) {
+        requireName(request);
         const pending = await addressChanges.propose(phoneNumber, address, toBy(request));
         if (!pending) throw noAccount();
         return reply.status(202).send({ pending });
@@ -53,6 +54,7 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
     '/api/ussd/address-changes/:id/approve',
     { ...admin, schema: { params: changeParams }, config: { audited: true } },
     async (request) => {
+      requireName(request);
       const change = (await addressChanges.list()).find(({ id }) => id === request.params.id);
       if (!change) throw noChange();
       if (change.proposedBy === request.operator?.name)
@@ -70,6 +72,12 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
     if (!(await addressChanges.remove(params.id))) throw noChange();
     return { ok: true };
   });
+}
+
+/** Whoever has a token of their own may have the shared one too, and would be both admins. */
+function requireName({ operator }: FastifyRequest): void {
+  if (!isNamed(operator))
+    throw new AppError('FORBIDDEN', 'This needs a named operator (`palaver operator add`), not OPERATOR_TOKEN.');
 }
 
 function toBy(request: FastifyRequest) {
