@@ -236,7 +236,7 @@ test('while the page is built the server says so; then it serves it with a polic
   expect((await fetch(`${ready}/assets/%2e%2e/package.json`)).status).toBe(404);
 });
 
-test('the addresses of the services are no part of the page', async () => {
+test('the page does not have the addresses of the services', async () => {
   const url = await startConsole({});
   expect((await fetch(`${url}/config.json`)).status).toBe(404);
 });

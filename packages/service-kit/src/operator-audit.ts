@@ -87,7 +87,7 @@ export function addAuditRoute(server: Server, { path, audit }: { path: string; a
   });
 }
 
-/** The reference of a report stands beside a masked number elsewhere: with both, a viewer would know whose lines these are. */
+/** Lists of reports have the reference too, with a masked number: with both, a viewer would know whose lines these are. */
 function hideReference(line: AuditLine): AuditLine {
   return 'reference' in line.details ? { ...line, details: { ...line.details, reference: '[hidden]' } } : line;
 }
