@@ -1,8 +1,10 @@
+import { join } from 'node:path';
 import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import type { AccountTable, UssdTables } from '../src/store/tables.ts';
 import { phoneNumber, register, startService, type TestService } from './service-fixture.ts';
+import { writeProgram } from './write-program.ts';
 
 async function changeAccount(service: TestService, change: Partial<AccountTable>): Promise<void> {
   const store = await openStore<UssdTables>(service.databaseUrl);
@@ -56,6 +58,38 @@ describe.each(engines)('PINs on %s', (engine) => {
     const accounts = await store.db.selectFrom('ussd_account').select('failed_total').execute();
     await store.close();
     expect(accounts).toEqual([{ failed_total: 0 }]);
+  });
+
+  test.fails('a notice stays until its reader has pressed a key, whatever program is dialled before', async () => {
+    await using dir = await writeProgram({
+      'program.yaml': `name: plain
+codes: ["*384*3#"]
+languages: [en]
+start: home
+exit: bye
+states:
+  home: { kind: menu, text: home, options: [{ key: 1, text: home, to: home }] }
+  bye: { kind: end, text: home }
+`,
+      'locales/en.yaml':
+        'home: Home\ncommon: { more: More, back: Back, exit: Exit }\nhint: { empty: Empty, choice: Choice }\nmain: { expired: Expired }\n',
+    });
+    const env = { USSD_PROGRAMS: dir.path, USSD_MENUS: join(import.meta.dirname, '../menus') };
+    await using service = await startService(engine, env);
+    await register(service, 'r');
+    expect(await service.say('a', '2*2*4071*3*4071*8305*8305')).toContain('Your PIN has been changed.');
+    const plain = { serviceCode: '*384*3#' };
+    expect(await service.say('p', '', plain)).toMatch(/^CON Home/);
+    await service.say('p', '1', plain);
+    const notice = /^CON Your PIN was changed on/;
+    // The reply to a dial may be lost: the telecom gateway or the caller dials again.
+    for (const id of ['b', 'b', 'c']) expect(await service.say(id, '')).toMatch(notice);
+    await using other = await service.startAnother();
+    expect(await other.say('b', '')).toMatch(notice);
+    // A shortcut goes past the first screen.
+    expect(await service.say('d', '1')).toMatch(/^CON About/);
+    expect(await service.say('c', '9')).toMatch(/^CON Not a choice/);
+    expect(await service.say('e', '')).toMatch(/^CON Welcome to Palaver\n/);
   });
 
   test('the PINs that are guessed first are refused', async () => {

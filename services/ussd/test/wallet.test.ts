@@ -101,6 +101,14 @@ test('a code of the page links the account once, and the phone shows what can be
   expect(actions.toReversed()).toEqual(['link.refused', 'account.linked', 'link.refused']);
 });
 
+test.fails('a linked wallet is announced at the next dial', async () => {
+  await using service = await startService();
+  await register(service, 'r');
+  const { code } = (await askForCode(service)).body;
+  expect(await service.say('l', `2*2*4071*6*1*${code}*4071`)).toContain('Linked to');
+  expect(await service.say('n', '')).toMatch(/^CON A wallet was linked to your account on \d{4}-\d\d-\d\d\. Not you\?/);
+});
+
 test('strangers who make keys of their own leave no lines in the audit log', async () => {
   await using service = await startService();
   expect((await askForCode(service)).status).toBe(201);
