@@ -101,7 +101,7 @@ test('a code of the page links the account once, and the phone shows what can be
   expect(actions.toReversed()).toEqual(['link.refused', 'account.linked', 'link.refused']);
 });
 
-test.fails('a linked wallet is announced at the next dial', async () => {
+test('a linked wallet is announced at the next dial', async () => {
   await using service = await startService();
   await register(service, 'r');
   const { code } = (await askForCode(service)).body;

@@ -142,8 +142,9 @@ export function createAccounts(
         await setNotice(trx, { phone, now: clock.now() }, 'addressChanged');
         return true;
       }),
-    async link(trx, { id }, wallet) {
+    async link(trx, { id, phone }, wallet) {
       await setWallet(trx, id, wallet);
+      await setNotice(trx, { phone, now: clock.now() }, 'walletLinked');
     },
     async countLinkTry(trx, accountId) {
       const now = clock.now();

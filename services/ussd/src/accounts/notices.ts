@@ -4,7 +4,7 @@ import { sealedTables } from '../store/sealed-tables.ts';
 import type { UssdTables } from '../store/tables.ts';
 
 /** What is shown to a phone number at its next dial, because it may not be its owner's doing. */
-type NoticeKind = 'pinChanged' | 'unlocked' | 'addressChanged';
+type NoticeKind = 'pinChanged' | 'unlocked' | 'addressChanged' | 'walletLinked';
 
 export const noticeTexts = ['notice.pinChanged', 'notice.unlocked', 'notice.addressChanged'];
 

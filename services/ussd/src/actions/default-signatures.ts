@@ -128,7 +128,7 @@ export const defaultSignatures = {
     answers: ['code', 'pin'],
     outcomes: ['linked', 'gone', 'wrong', 'locked'],
     finishes: true,
-    texts: [...pinTexts, 'wallet.gone'],
+    texts: [...pinTexts, 'wallet.gone', 'notice.walletLinked'],
     values: { address: 'text', ...pinValues },
   },
   listClaims: {

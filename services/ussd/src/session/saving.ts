@@ -71,7 +71,8 @@ export function toSaving(
   const write: SessionWrite = { session, isStep };
   const resume = isLate ? undefined : toResume(outcome, { now: request.now, isFull });
   if (resume) write.resume = resume;
-  if (kind === 'opened' && opening.notice) write.noticeShown = true;
+  // Not before a key is pressed: the reply with the notice may be lost, and a program without its text does not show it.
+  if (opening.notice && outcome.before?.hint === opening.notice.text) write.noticeShown = true;
   return { write, kind, isFull };
 }
 

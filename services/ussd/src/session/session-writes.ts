@@ -10,7 +10,7 @@ export interface SessionWrite {
   isStep?: boolean;
   /** The form to offer at this phone's next dial; `null` takes the offer back. */
   resume?: { form: string | null; at: number };
-  /** The notice for this phone is on the screen and can be removed. */
+  /** The notice for this phone was on the screen and can be removed. */
   noticeShown?: boolean;
 }
 
@@ -24,7 +24,7 @@ export function toForms(cipher: DataCipher, writes: readonly SessionWrite[]) {
   return [...new Map(forms.map((form) => [form.phone, cipher.sealRow(sealedTables.profile, form)])).values()];
 }
 
-/** The phones whose notice is on the screen. */
+/** The phones whose notice was on the screen. */
 export function toShown(cipher: DataCipher, writes: readonly SessionWrite[], written: ReadonlySet<string>): string[] {
   const shown = writes.filter(({ session, noticeShown }) => noticeShown && written.has(session.id));
   return shown.map(({ session }) => cipher.token(session.phone));
