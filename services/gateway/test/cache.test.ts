@@ -204,3 +204,30 @@ test('without that setting the outage is an error', async () => {
   expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
   expect(await response.json()).toMatchObject({ code: 14, reason: 'UNAVAILABLE' });
 });
+
+test.fails.each([
+  ['Grpc-Metadata-X-Cosmos-Block-Height', '7', 'public, max-age=3600'],
+  ['Grpc-Metadata-X-Tenant', 'a', 'private, max-age=60'],
+])('a reply to %s names the header in Vary', async (name, value, control) => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  for (const state of ['miss', 'hit']) {
+    const response = await gateway.get('/fixture/item/1', { [name]: value });
+    expect([cacheOf(response), response.headers.get('cache-control')]).toEqual([state, control]);
+    expect(response.headers.get('vary')?.split(', ')).toContain(name);
+  }
+  const plain = await gateway.get('/fixture/item/1');
+  expect(cacheOf(plain)).toBe('miss');
+  for (const shown of ['X-Cosmos-Block-Height', 'Grpc-Metadata-X-Cosmos-Block-Height', 'X-Min-Block-Height'])
+    expect(plain.headers.get('vary')?.split(', ')).toContain(shown);
+});
+
+test.fails('replies to credentials are not kept by anybody', async () => {
+  await using node = await startFixtureNode();
+  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000', GATEWAY_FORWARD_AUTH: 'true' };
+  await using gateway = await startTestGateway(env);
+  for (const name of ['Authorization', 'Grpc-Metadata-Cookie']) {
+    const response = await gateway.get('/fixture/item/1', { [name]: 'mine' });
+    expect(response.headers.get('cache-control')).toBe('no-store');
+  }
+});

@@ -331,3 +331,12 @@ describe('documents', () => {
     expect(await (await gateway.get('/')).json()).toMatchObject({ status: 'ok' });
   });
 });
+
+test.fails.each(['/:(', '/:id(', '/*/('])(
+  'POST %s is refused like any path that there is not',
+  async (path) => {
+    await using node = await startFixtureNode();
+    await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+    expect((await gateway.get(path, {}, 'POST')).status).toBe(404);
+  },
+);

@@ -198,3 +198,103 @@ test('a node that came back on a lower height is followed after a while, not ref
   await waitFor('the new chain', async () => (await client.get('/fixture/item/1')).height === 10);
   client.close();
 });
+
+const notReady =
+  'rpc error: code = Unknown desc = context did not contain latest block height in either check state or finalize block state (0)';
+
+test.fails('a node that has no block yet is not asked, and what it answers is asked again elsewhere', async () => {
+  await using first = await startChainNode({ height: growing(0) });
+  await using second = await startFixtureNode({
+    files: (files) => [...files, ...parseProtoFiles([{ name: 'tendermint.proto', text: chainProto }])],
+    reply: () => ({ code: 2, message: notReady }),
+  });
+  const env = { GATEWAY_UPSTREAMS: `${first.address},${second.address}`, GATEWAY_CACHE_TTL_MS: '0' };
+  await using gateway = await startTestGateway(env);
+  const statuses = await Promise.all(
+    Array.from({ length: 40 }, async (_, round) => (await gateway.get(`/fixture/item/1?note=${round}`)).status),
+  );
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  await waitFor('the verdict', async () => (await readHealth(gateway)).upstreams[1]?.healthy === false);
+  first.close();
+  const alone = await waitFor('only the second', async () => {
+    const response = await gateway.get('/fixture/item/1');
+    return response.status === 503 ? response : undefined;
+  });
+  expect(alone.headers.get('retry-after')).toBe('1');
+});
+
+test.fails('clients that give up early leave the only node in service', async () => {
+  await using node = await startFixtureNode({
+    reply: ({ method, cancelled }) =>
+      method === 'Item' ? cancelled.then(() => ({ code: 1, message: 'cancelled' })) : { message: new Uint8Array() },
+  });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '0' });
+  const slow = () => gateway.get('/fixture/item/slow', { 'grpc-timeout': '150m' });
+  for (let round = 0; round < 12; round += 1) {
+    expect((await slow()).status).toBe(504);
+    expect((await gateway.get('/ready')).status).toBe(200);
+    expect((await readHealth(gateway)).upstreams).toMatchObject([{ healthy: true }]);
+  }
+});
+
+test.fails('a node whose height nobody asks for is not taken for lagging for ever', async () => {
+  const startSilent = (node: { height: () => number }) =>
+    startFixtureNode({
+      reply: ({ request }) => ({ message: request, metadata: { 'x-cosmos-block-height': String(node.height()) } }),
+    });
+  await using first = await startSilent({ height: growing(0) });
+  await using second = await startSilent({ height: growing(0) });
+  const env = { GATEWAY_UPSTREAMS: `${first.address},${second.address}`, GATEWAY_CACHE_TTL_MS: '0' };
+  await using gateway = await startTestGateway(env);
+  const asked = () => [first, second].map(({ calls }) => calls.filter(({ method }) => method === 'Item').length);
+  await waitFor('a call to each', async () => {
+    await gateway.get('/fixture/item/1');
+    return asked().every((count) => count > 0);
+  });
+  for (let round = 0; round < 3; round += 1) {
+    const before = asked();
+    await waitFor('more calls to each', async () => {
+      await gateway.get('/fixture/item/1');
+      await sleep(20);
+      return asked().every((count, index) => count > (before[index] ?? 0) + 3);
+    });
+  }
+});
+
+test.fails('a client that names a height is not answered from an older entry', async () => {
+  await using node = await startChainNode({ height: () => 100 });
+  await using gateway = await startPair([node], { GATEWAY_CACHE_TTL_MS: '60000' });
+  expect((await gateway.get('/fixture/item/1')).status).toBe(200);
+  const ahead = await gateway.get('/fixture/item/1', { 'x-min-block-height': '101', 'grpc-timeout': '1S' });
+  expect([ahead.status, ahead.headers.get('retry-after')]).toEqual([503, '1']);
+});
+
+test.fails('a client that has seen a given height is not taken back by a kept answer', async () => {
+  let height = 100;
+  await using node = await startChainNode({ height: () => height });
+  await using gateway = await startPair([node], { GATEWAY_CACHE_TTL_MS: '60000' });
+  const client = createClient(gateway);
+  expect((await client.get('/fixture/item/1')).height).toBe(100);
+  height = 101;
+  await waitFor('the next block', async () => (await readHealth(gateway)).height === 101);
+  expect((await client.get('/fixture/item/1', { 'x-cosmos-block-height': '101' })).height).toBe(101);
+  expect((await client.get('/fixture/item/1')).height).toBe(101);
+  expect((await client.get('/fixture/item/1', { 'x-cosmos-block-height': '5' })).height).toBe(5);
+  expect((await client.get('/fixture/item/1')).height).toBe(101);
+  client.close();
+});
+
+test.fails('a height far above the chain is refused at once, one that is near is waited for without asking', async () => {
+  let height = 1_000;
+  await using node = await startChainNode({ height: () => height });
+  await using gateway = await startPair([node], { GATEWAY_CACHE_TTL_MS: '0' });
+  const asked = () => node.calls.filter(({ method }) => method === 'Item').length;
+  const far = await gateway.get('/fixture/item/1', { 'x-min-block-height': '999999999' });
+  expect([far.status, far.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(asked()).toBe(0);
+  const near = gateway.get('/fixture/item/1', { 'x-min-block-height': '1001' });
+  await sleep(200);
+  height = 1_001;
+  expect((await near).status).toBe(200);
+  expect(asked()).toBeLessThan(3);
+});

@@ -23,6 +23,8 @@ function readUri(url: string) {
 export async function startRpcNode() {
   const calls: { method: string; params: Record<string, unknown> }[] = [];
   const subscribed: { query: string; id: unknown; send(text: string): void }[] = [];
+  /** Results in place of the recorded ones, by method. */
+  const results = new Map<string, unknown>();
   /** Subscriptions are confirmed when `until` resolves. */
   const confirmation = { until: Promise.resolve(), awaited: 0 };
   const server = createServer(async (request, response) => {
@@ -32,7 +34,8 @@ export async function startRpcNode() {
     calls.push({ method, params });
     const same = (a: unknown) => JSON.stringify(a) === JSON.stringify(params);
     const found =
-      recorded.answers.find((answer) => answer.method === method && same(answer.params)) ??
+      ((results.has(method) && { result: results.get(method) }) ||
+        recorded.answers.find((answer) => answer.method === method && same(answer.params))) ??
       (method === 'block' && { result: { block: { header: { height: params.height ?? '500' } } } });
     const reply = found
       ? { result: found.result }
@@ -43,6 +46,10 @@ export async function startRpcNode() {
   sockets.on('connection', (socket) => {
     socket.on('message', async (data) => {
       const { id, method, params } = JSON.parse(String(data));
+      if (method === 'health') {
+        calls.push({ method, params });
+        return socket.send(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
+      }
       if (method !== 'subscribe') return;
       if (params.query.includes('nonsense'))
         return socket.send(
@@ -61,6 +68,7 @@ export async function startRpcNode() {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
+    results,
     subscribed,
     confirmation,
     emit(query: string, data: unknown) {

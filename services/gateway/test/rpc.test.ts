@@ -4,10 +4,13 @@ import { connect } from 'node:net';
 import { DirectSecp256k1HdWallet } from '@cosmjs/proto-signing';
 import { coins, SigningStargateClient } from '@cosmjs/stargate';
 import { Comet38Client, WebsocketClient } from '@cosmjs/tendermint-rpc';
+import { createLogger } from '@palaver/service-kit';
 import { waitFor } from '@palaver/test-kit';
+import { startTcpProxy } from '@palaver/test-kit/servers';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { authorizeApiKey } from '../src/auth/api-key.ts';
+import { createSubscriptions } from '../src/rpc/subscriptions.ts';
 import { startFixtureNode } from './fixture-node.ts';
 import { recorded, startRpcNode } from './rpc-node.ts';
 import { startTestGateway, type TestGateway } from './start-test-gateway.ts';
@@ -389,4 +392,62 @@ test('a client that leaves before the node confirms keeps no subscription', asyn
   confirm.resolve();
   await waitFor('the confirmation', () => rpc.confirmation.awaited === 0);
   await waitFor('the end upstream', () => rpc.subscribed.length === 0);
+});
+
+test.fails('an answer that may still change is not kept', async () => {
+  await using pair = await startPair();
+  const { rpc, gateway } = pair;
+  const calls: [string, Record<string, unknown>, unknown, unknown][] = [
+    ['block_by_hash', { hash: 'QUJD' }, { block_id: {}, block: null }, { block_id: {}, block: { header: {} } }],
+    ['header_by_hash', { hash: 'QUJD' }, { header: null }, { header: { height: '5' } }],
+    [
+      'abci_query',
+      { path: '/a', height: '5' },
+      { response: { code: 18, height: '5' } },
+      { response: { code: 0, height: '5' } },
+    ],
+    [
+      'abci_query',
+      { path: '/b', height: '9' },
+      { response: { code: 0, height: '7' } },
+      { response: { code: 0, height: '9' } },
+    ],
+  ];
+  for (const [method, params, early, final] of calls) {
+    const ask = async () => {
+      const { result } = (await (await post(gateway, { id: 1, method, params })).json()) as { result: unknown };
+      return result;
+    };
+    rpc.results.set(method, early);
+    expect(await ask()).toEqual(early);
+    rpc.results.set(method, final);
+    expect(await ask()).toEqual(final);
+    rpc.results.delete(method);
+    expect(await ask()).toEqual(final);
+  }
+});
+
+test.fails('a client hears that a node fell silent', async () => {
+  await using rpc = await startRpcNode();
+  await using network = await startTcpProxy(Number(new URL(rpc.url).port));
+  const rpcUrl = `http://127.0.0.1:${network.port}`;
+  const logger = createLogger({ name: 'gateway', level: 'silent' });
+  const metrics = { countRefusedSubscription: () => undefined, watchSubscriptions: () => undefined };
+  const subscriptions = createSubscriptions({ rpcUrl, logger, metrics, perClient: 5, silenceMs: 100 });
+  const heard: string[] = [];
+  const listener = { onEvent: (result: string) => heard.push(result), onLost: () => heard.push('lost') };
+  expect(await subscriptions.subscribe('a', "tm.event='Tx'", listener)).toMatchObject({ ok: true });
+  await waitFor('signs of life', () => rpc.calls.filter(({ method }) => method === 'health').length >= 2);
+  expect(heard).toEqual([]);
+  network.stall();
+  await waitFor('the loss', () => heard.includes('lost'));
+  subscriptions.close();
+});
+
+test.fails('events while the node is down are refused with a time to come back', async () => {
+  await using node = await startFixtureNode();
+  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_RPC: 'http://127.0.0.1:1' };
+  await using gateway = await startTestGateway(env);
+  const response = await gateway.get('/events');
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
 });

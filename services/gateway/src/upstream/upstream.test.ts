@@ -262,3 +262,34 @@ test('calls that wait for room on a session that ends are sent on the next one',
   await load;
   expect(answers.filter((ok) => !ok)).toEqual([]);
 });
+
+test.fails('a call that is cancelled after an answer from too low a height asks no more', async () => {
+  let calls = 0;
+  const script: Script = (stream) => {
+    calls += 1;
+    if (calls > 1) return;
+    stream.respond({ ':status': 200, 'x-cosmos-block-height': '5' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+    stream.end(frame(message));
+  };
+  await using a = await startScriptedNode(script);
+  await using b = await startScriptedNode(script);
+  const upstream = connectTo(a.address, b.address);
+  await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
+  const controller = new AbortController();
+  const answer = upstream.call({ ...query, minHeight: 6 }, controller.signal);
+  await waitFor('the second call', () => calls === 2);
+  controller.abort();
+  expect(await answer).toMatchObject({ ok: false, fault: 'cancelled' });
+  await sleep(500);
+  expect(calls).toBe(2);
+});
+
+test.fails('what a node or a proxy before it cannot answer at the moment is asked elsewhere', async () => {
+  await using a = await startScriptedNode((stream) => stream.respond({ ':status': 502 }, { endStream: true }));
+  await using b = await startScriptedNode((stream) => respond(stream, Buffer.alloc(0), { 'grpc-status': '14' }));
+  await using good = await startScriptedNode((stream) => respond(stream, frame(message)));
+  const upstream = connectTo(a.address, b.address, good.address);
+  await waitFor('all', () => upstream.status().every(({ healthy }) => healthy));
+  for (let round = 0; round < 9; round += 1) expect(await upstream.call(query)).toMatchObject({ ok: true });
+});
