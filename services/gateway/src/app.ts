@@ -24,7 +24,7 @@ import { chain, type Extensions } from './extensions.ts';
 import { toRefusalBody } from './gateway-error.ts';
 import { createHeightFloors } from './height-floors.ts';
 import type { LiveTable } from './live-table.ts';
-import { shownHeightHeader, shownPrefix } from './metadata.ts';
+import { heightHeaders, shownHeightHeader, shownPrefix } from './metadata.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './metrics.ts';
 import { type Nodes, openNodes } from './open-nodes.ts';
 import { createAdmit } from './routes/admit.ts';
@@ -162,11 +162,12 @@ interface Shared {
 }
 
 function createQueryParts({ config, matchHeader, ...shared }: Shared, { cache, upstream }: Nodes): QueryParts {
-  const isPublic = config.GATEWAY_AUTH === 'none';
+  // Which headers an extension sends up is not known before they come.
+  const isPublic = config.GATEWAY_AUTH === 'none' && !matchHeader;
   const varyOn = [
     'Accept-Encoding',
-    shownHeightHeader,
-    ...(isPublic ? [] : ['Authorization', 'X-Api-Key']),
+    ...heightHeaders,
+    ...(config.GATEWAY_AUTH === 'none' ? [] : ['Authorization', 'X-Api-Key']),
     ...(config.CORS_ORIGIN ? ['Origin'] : []),
   ];
   return {

@@ -9,6 +9,8 @@ const prefix = 'grpc-metadata-';
 /** As replies spell them. */
 export const shownPrefix = toTitleCase(prefix);
 export const shownHeightHeader = toTitleCase(heightHeader);
+/** The headers that choose a height: any answer depends on them. */
+export const heightHeaders = [shownHeightHeader, shownPrefix + shownHeightHeader, toTitleCase(minHeightHeader)];
 const metadataName = /^[0-9a-z_.-]+$/;
 const printable = /^[\x20-\x7e]*$/;
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
@@ -28,6 +30,8 @@ export interface RequestMetadata {
   timeoutMs: number;
   /** Whether something in it may entitle its sender to more than others see. */
   hasCredentials: boolean;
+  /** Headers that became metadata, those of every `Vary` aside. */
+  otherHeaders: string[];
   /** The metadata as text, equal for equal metadata. */
   key: string;
 }
@@ -42,6 +46,7 @@ export interface MetadataOptions {
 
 export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOptions): ReadMetadata {
   const metadata: Metadata = {};
+  const otherHeaders: string[] = [];
   let key = '';
   let size = 0;
   let { timeoutMs } = options;
@@ -61,6 +66,7 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
       return { ok: false, message: `the header ${name} cannot be sent on as metadata` };
     if (target.endsWith('-bin') && !base64.test(text)) return { ok: false, message: `invalid binary header ${name}` };
     metadata[target] = text;
+    if (target !== heightHeader) otherHeaders.push(toTitleCase(name));
     key += `${target}\n${text}\n`;
     size += target.length + text.length;
   }
@@ -70,7 +76,8 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
   if (height === undefined) return invalidHeight(heightHeader, metadata[heightHeader]);
   if (minHeight === undefined || !Number.isSafeInteger(Number(minHeight)))
     return invalidHeight(minHeightHeader, headers[minHeightHeader]);
-  return { ok: true, metadata, height, minHeight: Number(minHeight), timeoutMs, key, hasCredentials: hasAny(metadata) };
+  const hasCredentials = hasAny(metadata);
+  return { ok: true, metadata, height, minHeight: Number(minHeight), timeoutMs, key, otherHeaders, hasCredentials };
 }
 
 /** Undefined for a header that does not go up. */

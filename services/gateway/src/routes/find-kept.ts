@@ -37,7 +37,7 @@ export function createFindKept({ live, cache, floors, metrics, options, admit }:
     const added = admit(request, path);
     if (!added) return undefined;
     metrics.countRequest(template, 'hit', answer.grpcCode);
-    if (isLatest) floors.raise(socket, answer.height);
+    floors.raise(socket, answer.height, isLatest);
     const { status, body, encoding } = form;
     const own = [...headersOf(answer, answer.hit, encoding), ...added, 'age', String(ageOf(answer))];
     if (body) own.push('content-length', String(body.length));

@@ -122,18 +122,18 @@ export class QueryCall {
   }
 
   private toHeaders(answer: Answer, state: CacheState, keptMs: number): Record<string, string | string[]> {
-    const { isPublic, vary } = this.parts.options;
+    const { vary } = this.parts.options;
     return {
       ...answer.headers,
       'x-cache': state === 'stale' ? 'hit' : state,
-      'cache-control': toCacheControl(answer, keptMs, isPublic),
-      vary,
+      'cache-control': this.toCacheControl(answer, keptMs),
+      vary: [vary, ...this.metadata.otherHeaders].join(', '),
     };
   }
 
   private finish(answer: Answer, isShared: boolean): undefined | Promise<undefined> {
     const stale = answer.isOutage ? this.parts.cache.findStale(this.key) : undefined;
-    if (stale) return this.send(stale, 'stale', 0);
+    if (stale && !this.isBehind(stale)) return this.send(stale, 'stale', 0);
     return this.send(answer, isShared ? 'shared' : 'miss', this.isKept ? this.lifeOf(answer) : 0);
   }
 
@@ -141,7 +141,7 @@ export class QueryCall {
     const { metrics, floors } = this.parts;
     const { request, reply, match } = this.asked;
     metrics.countRequest(match.route.template, state, answer.grpcCode);
-    if (this.isLatest) floors.raise(request.raw.socket, answer.height);
+    floors.raise(request.raw.socket, answer.height, this.isLatest);
     reply.headers(state === 'hit' && answer.hit ? answer.hit.headers : this.toHeaders(answer, state, keptMs));
     if (state === 'hit' || state === 'stale') reply.header('age', ageOf(answer));
     if (state === 'stale') reply.header('warning', '110 - "Response is Stale"');
@@ -165,6 +165,15 @@ export class QueryCall {
   private lifeOf({ grpcCode }: Answer): number {
     const { ttlMs, pinnedTtlMs } = this.parts.options;
     return this.isLatest || grpcCode !== 0 || isAlwaysLive(this.asked.match.route) ? ttlMs : pinnedTtlMs;
+  }
+
+  /** Caches on the way know the headers of `Vary` from earlier replies only, so answers to others are for this client alone. */
+  private toCacheControl(answer: Answer, keptMs: number): string {
+    const { hasCredentials, otherHeaders } = this.metadata;
+    const seconds = Math.floor(keptMs / 1000);
+    if (!answer.keeps || hasCredentials) return 'no-store';
+    const isPublic = this.parts.options.isPublic && otherHeaders.length === 0;
+    return seconds > 0 ? `${isPublic ? 'public' : 'private'}, max-age=${seconds}` : 'no-cache';
   }
 
   private isBehind({ height }: Answer): boolean {
@@ -201,10 +210,4 @@ function wantsProto3({ route }: Match, query: string): boolean {
   if (!query.includes('json=') || hasField(route.method.input, 'json')) return false;
   const parsed = parseQuery(query);
   return parsed.ok && parsed.values.get('json')?.[0] === 'proto3';
-}
-
-function toCacheControl(answer: Answer, keptMs: number, isPublic: boolean): string {
-  const seconds = Math.floor(keptMs / 1000);
-  if (!answer.keeps) return 'no-store';
-  return seconds > 0 ? `${isPublic ? 'public' : 'private'}, max-age=${seconds}` : 'no-cache';
 }

@@ -71,13 +71,17 @@ function sent(_reply: FastifyReply): undefined {
   return undefined;
 }
 
+/** The router takes other characters for a pattern, which may be a broken one. */
+const plainPath = /^[\w./-]+$/;
+
 function refuseMethod(
   { method, server }: FastifyRequest,
   reply: FastifyReply,
   { path, table, isQuery }: { path: string; table: RouteTable; isQuery: boolean },
 ): AppError {
   // The gateway's own pages come here only with a method that they do not have.
-  const isPage = method !== 'GET' && method !== 'HEAD' && server.hasRoute({ method: 'GET', url: path });
+  const isPage =
+    method !== 'GET' && method !== 'HEAD' && plainPath.test(path) && server.hasRoute({ method: 'GET', url: path });
   if (!isQuery && !isPage && !table.isElsewhere(path)) return unknownPath(path, table.prefixes);
   const methods = isQuery || isPage ? allowed : 'OPTIONS';
   reply.header('allow', methods);

@@ -183,6 +183,7 @@ const refusalCodes = {
   client: 'LIMIT_REACHED',
   full: 'UNAVAILABLE',
   node: 'BAD_REQUEST',
+  outage: 'UNAVAILABLE',
 } as const satisfies Record<SubscriptionRefusal, ErrorCode>;
 
 /** `GET /events?query=…`: new blocks unless a query says otherwise. */
@@ -199,6 +200,7 @@ function serveEvents({ subscriptions }: RpcParts) {
       },
       onLost: () => stream.end(),
     });
+    if (!subscribed.ok && refusalCodes[subscribed.reason] === 'UNAVAILABLE') reply.header('retry-after', '1');
     if (!subscribed.ok) throw new AppError(refusalCodes[subscribed.reason], `Not subscribed: ${subscribed.message}.`);
     stream.write(': subscribed\n\n');
     const heartbeat = setInterval(() => stream.write(': heartbeat\n\n'), heartbeatMs);

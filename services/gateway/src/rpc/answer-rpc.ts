@@ -1,4 +1,4 @@
-import type { RpcClient, RpcError, RpcReply } from './rpc-client.ts';
+import type { RpcClient, RpcError } from './rpc-client.ts';
 
 export interface RpcRequest {
   id: unknown;
@@ -40,7 +40,7 @@ export function notAllowed(method: string): RpcError {
   return { code: -32601, message: 'Method not found', data: `this gateway does not pass on ${method.slice(0, 100)}` };
 }
 
-export function toRpcText(id: unknown, reply: RpcReply): string {
+export function toRpcText(id: unknown, reply: { ok: true; result: string } | { ok: false; error: RpcError }): string {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id ?? null)}`;
   return reply.ok ? `${head},"result":${reply.result}}` : `${head},"error":${JSON.stringify(reply.error)}}`;
 }

@@ -1,6 +1,6 @@
 // Calls to the CometBFT RPC of a node. Equal calls at the same time share one, answers about a given height are kept.
 import type { Cache } from '../cache.ts';
-import { isPinned, isWrite } from './rpc-methods.ts';
+import { isFinal, isWrite } from './rpc-methods.ts';
 
 export interface RpcError {
   code: number;
@@ -8,8 +8,10 @@ export interface RpcError {
   data?: unknown;
 }
 
-/** `result` is JSON text. */
-export type RpcReply = { ok: true; result: string } | { ok: false; error: RpcError; isOutage?: boolean };
+/** `result` is JSON text; `isFinal` if it will never be another. */
+export type RpcReply =
+  | { ok: true; result: string; isFinal: boolean }
+  | { ok: false; error: RpcError; isOutage?: boolean };
 
 export interface RpcCall {
   method: string;
@@ -46,7 +48,9 @@ export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs }: RpcClien
       const text = await readText(response);
       if (text === undefined) return refuse('the answer of the node is larger than 16 MiB');
       const { result, error } = JSON.parse(text) as { result?: unknown; error?: RpcError };
-      return error ? { ok: false, error } : { ok: true, result: JSON.stringify(result ?? null) };
+      if (error) return { ok: false, error };
+      const { method, params } = call;
+      return { ok: true, result: JSON.stringify(result ?? null), isFinal: isFinal(method, params, result) };
     } catch (error) {
       const isLate = (error as Error).name === 'TimeoutError';
       return { ...refuse(isLate ? 'the node did not answer in time' : 'the node cannot be reached'), isOutage: true };
@@ -63,7 +67,7 @@ export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs }: RpcClien
         const controller = new AbortController();
         const askAndKeep = async () => {
           const reply = await ask(call, controller.signal);
-          if (reply.ok && isPinned(call.method, call.params)) cache.keep(key, reply, pinnedTtlMs);
+          if (reply.ok && reply.isFinal) cache.keep(key, reply, pinnedTtlMs);
           return reply;
         };
         return { value: askAndKeep(), cancel: () => controller.abort() };

@@ -11,8 +11,8 @@ export interface EventListener {
   onLost(): void;
 }
 
-/** `client`: this client has its share; `full`: the gateway has none left; `node`: the node refused or is unreachable. */
-export type SubscriptionRefusal = 'client' | 'full' | 'node';
+/** `client`: this client has its share; `full`: the gateway has none left; `node`: the node refused; `outage`: it is unreachable. */
+export type SubscriptionRefusal = 'client' | 'full' | 'node' | 'outage';
 
 type Subscribed = { ok: true; leave(): void } | { ok: false; reason: SubscriptionRefusal; message: string };
 
@@ -28,12 +28,20 @@ export interface SubscriptionOptions {
   metrics: Pick<GatewayMetrics, 'countRefusedSubscription' | 'watchSubscriptions'>;
   /** Different queries of one client. */
   perClient: number;
+  /** How long a node may be silent before it is asked for a sign of life, and then to give one. */
+  silenceMs?: number;
 }
 
 interface Subscription {
   listeners: Set<EventListener>;
-  ready: Promise<string | undefined>;
+  /** What went wrong; undefined when the node has confirmed. */
+  ready: Promise<Fault | undefined>;
   socket: WebSocket;
+}
+
+interface Fault {
+  reason: 'node' | 'outage';
+  message: string;
 }
 
 /** Nodes admit 100 subscribing connections by default. */
@@ -41,8 +49,12 @@ const maxQueries = 90;
 /** The longest query that nodes take. */
 const maxQueryLength = 512;
 const openTimeoutMs = 5_000;
+const defaultSilenceMs = 10_000;
+/** Ids of what goes to the node on one socket. */
+const ids = { subscribe: 1, health: 2 };
 
-export function createSubscriptions({ rpcUrl, logger, metrics, perClient }: SubscriptionOptions): Subscriptions {
+export function createSubscriptions(options: SubscriptionOptions): Subscriptions {
+  const { rpcUrl, logger, metrics, perClient, silenceMs = defaultSilenceMs } = options;
   const url = `${rpcUrl.replace(/^http/, 'ws').replace(/\/$/, '')}/websocket`;
   const running = new Map<string, Subscription>();
   const clientQueries = createClientQueries(perClient);
@@ -55,12 +67,15 @@ export function createSubscriptions({ rpcUrl, logger, metrics, perClient }: Subs
 
   const open = (query: string): Subscription => {
     const socket = new WebSocket(url);
-    const ready = Promise.withResolvers<string | undefined>();
+    const ready = Promise.withResolvers<Fault | undefined>();
     const subscription: Subscription = { listeners: new Set(), ready: ready.promise, socket };
-    const timer = setTimeout(() => end('the node did not answer in time'), openTimeoutMs);
+    const timer = setTimeout(() => lose('the node did not answer in time'), openTimeoutMs);
+    const life = setInterval(() => checkLife(), silenceMs);
     let isConfirmed = false;
-    const end = (fault: string) => {
+    let isAsked = false;
+    const end = (fault: Fault) => {
       clearTimeout(timer);
+      clearInterval(life);
       if (running.get(query) === subscription) running.delete(query);
       ready.resolve(fault);
       const left = [...subscription.listeners];
@@ -69,12 +84,29 @@ export function createSubscriptions({ rpcUrl, logger, metrics, perClient }: Subs
       if (isConfirmed) for (const listener of left) listener.onLost();
       socket.close();
     };
-    socket.onopen = () =>
-      socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'subscribe', params: { query } }));
+    const lose = (message: string) => {
+      if (subscription.listeners.size > 0) logger.warn({ cause: message }, 'a subscription at the node ended');
+      end({ reason: 'outage', message });
+    };
+    const ask = (id: number, method: string, params: object) =>
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    // A partition ends no socket: a node that has sent nothing for a while is asked for an answer.
+    const checkLife = () => {
+      if (isAsked) return lose('the node has fallen silent');
+      if (socket.readyState !== WebSocket.OPEN) return;
+      isAsked = true;
+      ask(ids.health, 'health', {});
+    };
+    socket.onopen = () => ask(ids.subscribe, 'subscribe', { query });
     socket.onmessage = ({ data }) => {
+      isAsked = false;
+      life.refresh();
       const reply = parseReply(String(data));
-      if (!reply || reply.error)
-        return end(String(reply?.error?.data ?? reply?.error?.message ?? 'refused by the node'));
+      if (reply?.id === ids.health) return;
+      if (!reply || reply.error) {
+        const message = String(reply?.error?.data ?? reply?.error?.message ?? 'refused by the node');
+        return end({ reason: 'node', message });
+      }
       clearTimeout(timer);
       isConfirmed = true;
       ready.resolve(undefined);
@@ -84,10 +116,7 @@ export function createSubscriptions({ rpcUrl, logger, metrics, perClient }: Subs
       for (const listener of [...subscription.listeners]) listener.onEvent(result);
     };
     socket.onerror = () => undefined; // followed by `close`
-    socket.onclose = () => {
-      if (subscription.listeners.size > 0) logger.warn('a subscription at the node ended');
-      end('the node cannot be reached');
-    };
+    socket.onclose = () => lose('the node cannot be reached');
     running.set(query, subscription);
     return subscription;
   };
@@ -113,7 +142,7 @@ export function createSubscriptions({ rpcUrl, logger, metrics, perClient }: Subs
       const fault = await subscription.ready;
       if (fault === undefined) return { ok: true, leave };
       leave();
-      return refuse('node', fault);
+      return refuse(fault.reason, fault.message);
     },
     close() {
       for (const { socket, listeners } of running.values()) {
@@ -127,6 +156,7 @@ export function createSubscriptions({ rpcUrl, logger, metrics, perClient }: Subs
 }
 
 interface EventReply {
+  id?: unknown;
   result?: { query?: unknown };
   error?: { message?: unknown; data?: unknown };
 }

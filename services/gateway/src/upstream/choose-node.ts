@@ -5,7 +5,7 @@ import type { NodeWatch } from './node-watch.ts';
 export interface ChooseNode {
   /** The least busy of the best kind of node: at the height that is needed, below it, lagging or catching up. */
   now(tried: Connection[], need: number): Connection | undefined;
-  /** Waits for a connection that is being opened. Without one, nodes that were set aside or tried are asked again. */
+  /** Waits for a connection that is being opened. Without one, nodes that were tried are asked again. */
   orWait(tried: Connection[], need: number, maxMs: number): Promise<Connection | undefined>;
 }
 
@@ -20,7 +20,7 @@ export function createChooseNode(connections: Connection[], watch: NodeWatch): C
     let bestRank = 0;
     for (let index = 0; index < connections.length; index += 1) {
       const candidate = connections[(nextIndex + index) % connections.length];
-      if (!candidate?.healthy() || tried.includes(candidate)) continue;
+      if (!candidate?.reachable() || tried.includes(candidate)) continue;
       const height = watch.stateOf(candidate).height ?? need;
       const rank = !watch.isCurrent(candidate) ? 2 : height < need ? 1 : 0;
       if (!best || rank < bestRank || (rank === bestRank && candidate.inFlight() < best.inFlight())) {

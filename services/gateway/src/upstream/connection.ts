@@ -1,15 +1,14 @@
 // One node: an HTTP/2 session held open, opened again whenever it ends, and whether calls should be sent there.
 import { createBackoff } from './backoff.ts';
 import { type Authority, type Done, failure, type GrpcAnswer, type GrpcRequest, sendUnary } from './call.ts';
-import { createEjection } from './ejection.ts';
 import { limitTime } from './limit-time.ts';
-import { type Interceptor, type Send, toCall } from './send.ts';
+import { type Send, toCall } from './send.ts';
 import { Session, type SessionOptions } from './session.ts';
 
 export interface Connection {
   address: string;
-  /** Connected, and not set aside for failing. */
-  healthy(): boolean;
+  /** Whether there is a session. */
+  reachable(): boolean;
   /** Whether a session is being opened for the first time or again right now. */
   connecting(): boolean;
   /** Resolves when the attempt under way has ended, well or not. */
@@ -21,11 +20,8 @@ export interface Connection {
   sendAlone: Send;
   /** Calls on the session of now only: a node that is replaced is another one. */
   pin(): Caller;
-  /** A question of the gateway's own: only a failure says something about the node. */
+  /** A question of the gateway's own. */
   probe(request: GrpcRequest): Promise<GrpcAnswer>;
-  /** Whether the node is known not to have a method; forgotten when it is connected to again. */
-  lacks(path: string): boolean;
-  noteLack(path: string): void;
   close(): void;
 }
 
@@ -61,8 +57,6 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
   const authority: Authority = { name, scheme: address.startsWith('tls://') ? 'https' : 'http' };
   const where = { origin: `${authority.scheme}://${name}`, ca };
   const backoff = createBackoff(firstBackoffMs, maxBackoffMs);
-  const ejection = createEjection();
-  const lacking = new Set<string>();
   let connects = 0;
   let inFlight = 0;
   let state: State;
@@ -74,9 +68,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
       onReady() {
         if (state.is !== 'opening' || state.session !== session) return;
         state = { is: 'ready', session, since: Date.now() };
-        ejection.clear();
         connects += 1;
-        lacking.clear();
         ended.resolve();
         onConnect?.(connects > 1);
       },
@@ -108,39 +100,35 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
 
   const current = () => (state.is === 'ready' ? state.session : undefined);
 
-  /** Sends on a session where it is open; only what was sent says something about the node. */
-  const sendOn = (getSession: () => Session | undefined, count: Interceptor): Send => {
-    const counted = count((request, done) => {
-      const own = getSession() as Session;
+  const sendOn =
+    (getSession: () => Session | undefined): Send =>
+    (request, done) => {
+      const session = getSession();
+      if (!session?.isOpen()) {
+        done(failure('unreachable'));
+        return () => undefined;
+      }
       inFlight += 1;
-      return sendUnary(own, authority, request, (answer) => {
+      return sendUnary(session, authority, request, (answer) => {
         inFlight -= 1;
         done(answer);
       });
-    });
-    return (request, done) => {
-      if (getSession()?.isOpen()) return counted(request, done);
-      done(failure('unreachable'));
-      return () => undefined;
     };
-  };
 
   state = open();
   return {
     address,
-    healthy: () => state.is === 'ready' && !ejection.isEjected(),
+    reachable: () => state.is === 'ready',
     connecting: () => state.is === 'opening',
     settled: () => (state.is === 'opening' ? state.ended.promise : Promise.resolve()),
     inFlight: () => inFlight,
-    send: sendOn(current, ejection.count),
+    send: sendOn(current),
     sendAlone: createSendAlone((handlers) => new Session({ ...where, ...handlers }), authority),
     pin() {
       const own = current();
-      return { call: toCall(limitTime(sendOn(() => own, ejection.count))) };
+      return { call: toCall(limitTime(sendOn(() => own))) };
     },
-    probe: toCall(limitTime(sendOn(current, ejection.countFailures))),
-    lacks: (path) => lacking.has(path),
-    noteLack: (path) => lacking.add(path),
+    probe: toCall(limitTime(sendOn(current))),
     close() {
       const old = state;
       state = { is: 'closed' };

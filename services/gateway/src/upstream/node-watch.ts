@@ -22,9 +22,15 @@ export interface NodeWatch {
   stateOf(connection: Connection): NodeState;
   /** Takes the height from an answer about the latest block. */
   note(connection: Connection, metadata: Metadata): void;
-  /** Whether the node is near enough to the highest one. */
+  /** The node answers queries with an error of its own state: it is not current until it answers the watch. */
+  noteFailing(connection: Connection): void;
+  /** What was known of a node before it was connected to again does not count. */
+  forget(connection: Connection): void;
+  /** Whether the node answers and is near enough to the highest one. */
   isCurrent(connection: Connection): boolean;
   chain(): ChainState;
+  /** Calls back when a node reports at least this height, or after `maxMs`. Returns a function that ends the wait. */
+  onHeight(height: number, maxMs: number, done: () => void): () => void;
   /** Asks all nodes how far they are, each second from the first call on. */
   start(connections: Connection[]): void;
   stop(): void;
@@ -34,74 +40,147 @@ const syncingMethod = '/cosmos.base.tendermint.v1beta1.Service/GetSyncing';
 const statusMethod = '/cosmos.base.node.v1beta1.Service/Status';
 const pollMs = 1_000;
 const timeoutMs = 3_000;
-/** A height that no node reports any more is forgotten after this time: the chain may have begun again. */
-const rememberMs = 10_000;
+/** Nodes without the methods are asked for a sign of life only. */
+const lifePollMs = 10_000;
+/** A height that nobody reports any more is forgotten after this time: nodes move on, and the chain may have begun again. */
+const rememberMs = 5_000;
+
+interface Known {
+  height: number | null;
+  heightAt: number;
+  catchingUp: boolean;
+  isFailing: boolean;
+  isPolling: boolean;
+  nextPollAt: number;
+  lacksStatus: boolean;
+}
 
 export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.now): NodeWatch {
-  const states = new WeakMap<Connection, NodeState>();
+  const states = new WeakMap<Connection, Known>();
+  const waiting = new Set<{ height: number; done: () => void }>();
   let tip: number | null = null;
   let tipSeenAt = 0;
   let tipSince = 0;
   let blockTime: number | undefined;
   let timer: NodeJS.Timeout | undefined;
 
-  const stateOf = (connection: Connection): NodeState => {
-    const known = states.get(connection) ?? { height: null, catchingUp: false };
+  const knownOf = (connection: Connection): Known => {
+    const known = states.get(connection) ?? toUnknown();
     states.set(connection, known);
+    if (known.height !== null && now() - known.heightAt > rememberMs) known.height = null;
     return known;
   };
+
+  const currentTip = () => (now() - tipSeenAt > rememberMs ? null : tip);
 
   const note = (connection: Connection, metadata: Metadata) => {
     const height = readHeight(metadata);
     if (height === undefined) return;
-    stateOf(connection).height = height;
-    const isNew = tip === null || height > tip || now() - tipSeenAt > rememberMs;
-    if (height === tip || isNew) tipSeenAt = now();
-    if (height === tip || !isNew) return;
+    Object.assign(knownOf(connection), { height, heightAt: now() });
+    const highest = currentTip();
+    if (height === highest) tipSeenAt = now();
+    if (highest !== null && height <= highest) return;
+    tipSeenAt = now();
+    if (height === tip) return;
     tip = height;
     tipSince = now();
     blockTime = undefined;
+    for (const entry of waiting) if (height >= entry.height) entry.done();
   };
 
-  const ask = async (connection: Connection, path: string): Promise<GrpcAnswer | undefined> => {
-    if (!connection.healthy() || connection.lacks(path)) return undefined;
-    const answer = await connection.probe({ path, body: new Uint8Array(), metadata: {}, timeoutMs });
-    if (!answer.ok && answer.code === toGrpcCode('UNIMPLEMENTED')) connection.noteLack(path);
-    return answer.ok ? answer : undefined;
-  };
+  const ask = (connection: Connection, path: string): Promise<GrpcAnswer> =>
+    connection.probe({ path, body: new Uint8Array(), metadata: {}, timeoutMs });
 
   const poll = async (connection: Connection) => {
     const syncing = await ask(connection, syncingMethod);
-    if (syncing?.ok) {
-      stateOf(connection).catchingUp = readVarint(syncing.message, 1) === 1;
+    const known = knownOf(connection);
+    known.isFailing = !syncing.ok && !isUnimplemented(syncing);
+    if (isUnimplemented(syncing)) known.nextPollAt = now() + lifePollMs;
+    if (syncing.ok) {
+      known.catchingUp = readVarint(syncing.message, 1) === 1;
       note(connection, syncing.metadata);
     }
+    if (known.lacksStatus) return;
     const status = await ask(connection, statusMethod);
-    if (!status?.ok) return;
+    known.lacksStatus = isUnimplemented(status);
+    if (!status.ok) return;
+    known.isFailing = false;
+    known.nextPollAt = 0;
     note(connection, status.metadata);
     const seconds = readStatusTime(status.message);
-    if (seconds !== undefined && stateOf(connection).height === tip) blockTime = seconds * 1000;
+    if (seconds !== undefined && known.height === tip) blockTime = seconds * 1000;
+  };
+
+  const pollIfDue = async (connection: Connection) => {
+    const known = knownOf(connection);
+    if (!connection.reachable() || known.isPolling || now() < known.nextPollAt) return;
+    known.isPolling = true;
+    try {
+      await poll(connection);
+    } catch {
+      // bytes that make no sense
+    } finally {
+      known.isPolling = false;
+    }
   };
 
   return {
-    stateOf,
-    note,
-    isCurrent(connection) {
-      const { height, catchingUp } = stateOf(connection);
-      return !catchingUp && (height === null || tip === null || tip - height <= maxLagBlocks);
+    stateOf(connection) {
+      const { height, catchingUp } = knownOf(connection);
+      return { height, catchingUp };
     },
-    chain: () => ({
-      height: tip,
-      blockAgeMs: tip === null ? null : Math.max(0, now() - (blockTime ?? tipSince)),
-    }),
-    start(connections) {
-      const pollAll = () => {
-        for (const connection of connections) poll(connection).catch(() => undefined); // bytes that make no sense
+    note,
+    noteFailing: (connection) => (knownOf(connection).isFailing = true),
+    forget(connection) {
+      states.delete(connection);
+      if (timer) void pollIfDue(connection);
+    },
+    isCurrent(connection) {
+      const { height, catchingUp, isFailing } = knownOf(connection);
+      const highest = currentTip();
+      return !catchingUp && !isFailing && (height === null || highest === null || highest - height <= maxLagBlocks);
+    },
+    chain() {
+      const height = currentTip();
+      return { height, blockAgeMs: height === null ? null : Math.max(0, now() - (blockTime ?? tipSince)) };
+    },
+    onHeight(height, maxMs, done) {
+      const end = () => {
+        clearTimeout(limit);
+        waiting.delete(entry);
       };
-      timer = setInterval(pollAll, pollMs).unref();
+      const finish = () => {
+        end();
+        done();
+      };
+      const entry = { height, done: finish };
+      const limit = setTimeout(finish, maxMs);
+      waiting.add(entry);
+      return end;
+    },
+    start(connections) {
+      timer = setInterval(() => {
+        for (const connection of connections) void pollIfDue(connection);
+      }, pollMs).unref();
     },
     stop: () => clearInterval(timer),
   };
+}
+
+function toUnknown(): Known {
+  return {
+    height: null,
+    heightAt: 0,
+    catchingUp: false,
+    isFailing: false,
+    isPolling: false,
+    nextPollAt: 0,
+    lacksStatus: false,
+  };
+}
+
+function isUnimplemented(answer: GrpcAnswer): boolean {
+  return !answer.ok && answer.code === toGrpcCode('UNIMPLEMENTED');
 }
 
 export function readHeight(metadata: Metadata): number | undefined {

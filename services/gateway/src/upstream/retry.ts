@@ -1,5 +1,6 @@
 // A call on one node after another until one has the answer: all calls but those marked `once` are queries and may be
 // repeated, so a client does not notice a node that dies under its call as long as another is there.
+import { toGrpcCode } from '@palaver/contract/internal';
 import { type Done, failure, type GrpcAnswer } from './call.ts';
 import { type ChooseNode, maxWaitMs } from './choose-node.ts';
 import type { Connection } from './connection.ts';
@@ -13,7 +14,12 @@ export interface RetryOptions {
   maxAttempts: number;
 }
 
-const heightWaitMs = 100;
+/** A chain makes no more blocks than this while a call waits. */
+const maxBlocksAhead = 10;
+/** The part of a call's time that is spent on waiting for a height. */
+const waitShare = 0.8;
+/** What nodes say while they have no block to answer from. */
+const notReady = /did not contain latest block height|is not ready; please wait for first block/i;
 /** What nodes say about a height that they have pruned or not reached yet. */
 const heightRefusal =
   /height in the future|must be less than or equal to|version does not exist|pruned|lowest height|failed to load state|bigger than|bigger then/i;
@@ -35,6 +41,7 @@ class RetriedCall {
   private isBehind = false;
   /** Whether the call may be what made a session end. */
   private isSuspect = false;
+  private hasWaited = false;
   private isDone = false;
   private giveUp: (() => void) | undefined;
 
@@ -50,8 +57,14 @@ class RetriedCall {
 
   /** Asks the next node, or ends. */
   next(): void {
-    const { choose, maxAttempts } = this.options;
-    const need = this.request.height ?? this.request.minHeight ?? 0;
+    const { choose, maxAttempts, watch } = this.options;
+    const { height, minHeight = 0 } = this.request;
+    const tip = watch.chain().height;
+    if (height === undefined && tip !== null && minHeight > tip && this.attempts === 0 && !this.hasWaited) {
+      this.waitForHeight(tip);
+      return;
+    }
+    const need = height ?? minHeight;
     const isOver = this.attempts >= (this.request.once ? 1 : maxAttempts);
     const node = isOver ? undefined : choose.now(this.tried, need);
     if (node) this.ask(node);
@@ -66,8 +79,9 @@ class RetriedCall {
   }
 
   cancel(): void {
-    if (this.giveUp) this.giveUp();
-    else this.finish(failure('cancelled'));
+    const { giveUp } = this;
+    this.finish(failure('cancelled'));
+    giveUp?.();
   }
 
   private ask(node: Connection): void {
@@ -90,6 +104,7 @@ class RetriedCall {
   }
 
   private take(node: Connection, next: GrpcAnswer): void {
+    if (this.isDone) return;
     const { watch, choose } = this.options;
     const { height, minHeight = 0 } = this.request;
     if (!next.ok && next.fault !== undefined) {
@@ -106,29 +121,34 @@ class RetriedCall {
     if (height === undefined) watch.note(node, next.metadata);
     const reported = readHeight(next.metadata) ?? watch.stateOf(node).height ?? minHeight;
     this.isBehind = height === undefined && reported < minHeight;
-    this.answer = next;
-    const isElsewhere = height !== undefined && !next.ok && heightRefusal.test(next.message);
-    if ((this.isBehind || isElsewhere) && choose.now(this.tried, 0)) this.next();
+    const isNotReady = !next.ok && notReady.test(next.message);
+    if (isNotReady) watch.noteFailing(node);
+    this.answer = isNotReady ? { ...next, code: toGrpcCode('UNAVAILABLE') } : next;
+    const isRepeated = this.isBehind || (!this.request.once && isElsewhere(this.answer, height));
+    if (isRepeated && choose.now(this.tried, 0)) this.next();
     else this.end();
   }
 
   private end(): void {
-    const giveUpAt = this.started + Math.min(this.request.timeoutMs, maxWaitMs);
     if (!this.isBehind) this.finish(this.answer);
-    else if (performance.now() + heightWaitMs >= giveUpAt) this.finish(failure('behind'));
-    else this.waitForHeight();
+    else this.waitForHeight(this.options.watch.chain().height);
   }
 
-  /** A node may reach the height within moments. */
-  private waitForHeight(): void {
-    const timer = setTimeout(() => {
+  /** A node may reach the height within moments. The watch shows it; nodes are asked again once. */
+  private waitForHeight(tip: number | null): void {
+    const { minHeight = 0, timeoutMs } = this.request;
+    // The node is asked in what is left of the call's time.
+    const leftMs = this.started + Math.min(timeoutMs * waitShare, maxWaitMs) - performance.now();
+    const isFar = tip !== null && minHeight - tip > maxBlocksAhead;
+    if (this.hasWaited || isFar || leftMs <= 0) {
+      this.finish(failure('behind'));
+      return;
+    }
+    this.hasWaited = true;
+    this.giveUp = this.options.watch.onHeight(minHeight, leftMs, () => {
       this.giveUp = undefined;
       this.startOver();
-    }, heightWaitMs);
-    this.giveUp = () => {
-      clearTimeout(timer);
-      this.finish(failure('cancelled'));
-    };
+    });
   }
 
   private startOver(): void {
@@ -149,6 +169,13 @@ class RetriedCall {
   private msLeft(): number {
     return this.started + this.request.timeoutMs - performance.now();
   }
+}
+
+/** Whether another node may have the answer. */
+function isElsewhere(answer: GrpcAnswer, height: number | undefined): boolean {
+  if (answer.ok) return false;
+  if (answer.code === toGrpcCode('UNAVAILABLE')) return true;
+  return height !== undefined && heightRefusal.test(answer.message);
 }
 
 const unreachable = failure('unreachable');

@@ -164,44 +164,35 @@ test('a call whose connection dies is repeated on another node', async () => {
 });
 
 test('an error of the query itself is not repeated', async () => {
-  await using a = await startScriptedNode((stream) => respond(stream, Buffer.alloc(0), { 'grpc-status': '14' }));
-  await using b = await startScriptedNode((stream) => respond(stream, Buffer.alloc(0), { 'grpc-status': '14' }));
+  await using a = await startScriptedNode((stream) => respond(stream, Buffer.alloc(0), { 'grpc-status': '13' }));
+  await using b = await startScriptedNode((stream) => respond(stream, Buffer.alloc(0), { 'grpc-status': '13' }));
   const upstream = connectTo(a.address, b.address);
-  expect(await upstream.call(query)).toMatchObject({ ok: false, code: 14 });
+  expect(await upstream.call(query)).toMatchObject({ ok: false, code: 13 });
   expect(a.calls.length + b.calls.length).toBe(1);
 });
 
-test('a node that keeps failing is set aside and returns once it answers', async () => {
+test('a node that does not answer the watch gets no calls until it does', async () => {
   let mute = true;
+  const isWatch = (path: string) => path.startsWith('/cosmos.');
   await using node = await startScriptedNode((stream) => {
     if (!mute) respond(stream, frame(message));
   });
   await using other = await startScriptedNode((stream) => respond(stream, frame(message)));
-  const upstream = connectTo(node.address, other.address);
-  await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
-  await waitFor('the ejection', async () => {
-    await upstream.call({ ...query, timeoutMs: 120 });
-    return upstream.status()[0]?.healthy === false;
-  });
-  mute = false;
-  const before = node.calls.length;
+  const upstream = createUpstream({ addresses: [node.address, other.address], maxLagBlocks: 2 });
+  opened.push(upstream);
+  await waitFor('both', () => upstream.status().every(({ reachable }) => reachable));
+  await waitFor('the verdict', () => upstream.status()[0]?.healthy === false);
+  expect(upstream.status()[0]).toMatchObject({ healthy: false, reachable: true });
+  const asked = () => node.calls.filter((path) => !isWatch(path)).length;
+  const before = asked();
   for (let round = 0; round < 5; round += 1) expect(await upstream.call(query)).toMatchObject({ ok: true });
-  expect(node.calls.length).toBe(before);
+  expect(asked()).toBe(before);
+  mute = false;
   await waitFor('the return', () => upstream.status()[0]?.healthy);
   await waitFor('a call there', async () => {
     await upstream.call(query);
-    return node.calls.length > before;
+    return asked() > before;
   });
-});
-
-test('a node that hangs is set aside also when every caller leaves before the deadline', async () => {
-  await using hung = await startScriptedNode(() => undefined);
-  await using good = await startScriptedNode((stream) => respond(stream, frame(message)));
-  const upstream = connectTo(hung.address, good.address);
-  await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
-  for (let round = 0; round < 30; round += 1) await upstream.call(query, AbortSignal.timeout(150));
-  expect(upstream.status()[0]?.healthy).toBe(false);
-  expect(hung.calls.length).toBeLessThan(10);
 });
 
 test('callers that leave a node that answers others do not set it aside', async () => {
@@ -263,7 +254,7 @@ test('calls that wait for room on a session that ends are sent on the next one',
   expect(answers.filter((ok) => !ok)).toEqual([]);
 });
 
-test.fails('a call that is cancelled after an answer from too low a height asks no more', async () => {
+test('a call that is cancelled after an answer from too low a height asks no more', async () => {
   let calls = 0;
   const script: Script = (stream) => {
     calls += 1;
@@ -285,7 +276,7 @@ test.fails('a call that is cancelled after an answer from too low a height asks 
   expect(calls).toBe(2);
 });
 
-test.fails('what a node or a proxy before it cannot answer at the moment is asked elsewhere', async () => {
+test('what a node or a proxy before it cannot answer at the moment is asked elsewhere', async () => {
   await using a = await startScriptedNode((stream) => stream.respond({ ':status': 502 }, { endStream: true }));
   await using b = await startScriptedNode((stream) => respond(stream, Buffer.alloc(0), { 'grpc-status': '14' }));
   await using good = await startScriptedNode((stream) => respond(stream, frame(message)));

@@ -9,7 +9,7 @@ import { type QueryRequest, type Send, toCall } from './send.ts';
 
 export interface UpstreamStatus extends NodeState {
   address: string;
-  /** Whether calls are sent there: connected, not set aside, near the highest height. */
+  /** Whether calls are sent there: connected, answering, near the highest height. */
   healthy: boolean;
   reachable: boolean;
 }
@@ -27,7 +27,7 @@ export interface Upstream {
 
 export interface UpstreamOptions {
   addresses: string[];
-  /** Certificates to trust for `tls://` addresses beside the system's. */
+  /** Certificates to trust for `tls://` addresses instead of the well-known authorities. */
   ca?: string | undefined;
   /** How far behind the highest node one may be. Without it, nodes are not asked for their heights. */
   maxLagBlocks?: number | undefined;
@@ -38,10 +38,18 @@ export interface UpstreamOptions {
 const minAttempts = 3;
 
 export function createUpstream({ addresses, ca, maxLagBlocks, onConnect }: UpstreamOptions): Upstream {
-  const connections = addresses.map((address) =>
-    openConnection({ address, ca, onConnect: (again) => onConnect?.(address, again) }),
-  );
   const watch = createNodeWatch(maxLagBlocks ?? Number.POSITIVE_INFINITY);
+  const connections = addresses.map((address) => {
+    const connection = openConnection({
+      address,
+      ca,
+      onConnect(again) {
+        watch.forget(connection);
+        onConnect?.(address, again);
+      },
+    });
+    return connection;
+  });
   if (maxLagBlocks !== undefined) watch.start(connections);
   const choose = createChooseNode(connections, watch);
   const send = limitTime(createRetry({ choose, watch, maxAttempts: Math.max(minAttempts, connections.length) }));
@@ -55,8 +63,8 @@ export function createUpstream({ addresses, ca, maxLagBlocks, onConnect }: Upstr
     status: () =>
       connections.map((connection) => ({
         address: connection.address,
-        healthy: connection.healthy() && watch.isCurrent(connection),
-        reachable: connection.healthy(),
+        healthy: connection.reachable() && watch.isCurrent(connection),
+        reachable: connection.reachable(),
         ...watch.stateOf(connection),
       })),
     chain: watch.chain,
