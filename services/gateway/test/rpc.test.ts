@@ -427,20 +427,20 @@ test('an answer that may still change is not kept', async () => {
   }
 });
 
-test('a client hears that a node fell silent', async () => {
+test('a client is disconnected when the node falls silent', async () => {
   await using rpc = await startRpcNode();
   await using network = await startTcpProxy(Number(new URL(rpc.url).port));
   const rpcUrl = `http://127.0.0.1:${network.port}`;
   const logger = createLogger({ name: 'gateway', level: 'silent' });
   const metrics = { countRefusedSubscription: () => undefined, watchSubscriptions: () => undefined };
   const subscriptions = createSubscriptions({ rpcUrl, logger, metrics, perClient: 5, silenceMs: 100 });
-  const heard: string[] = [];
-  const listener = { onEvent: (result: string) => heard.push(result), onLost: () => heard.push('lost') };
+  const received: string[] = [];
+  const listener = { onEvent: (result: string) => received.push(result), onLost: () => received.push('lost') };
   expect(await subscriptions.subscribe('a', "tm.event='Tx'", listener)).toMatchObject({ ok: true });
   await waitFor('signs of life', () => rpc.calls.filter(({ method }) => method === 'health').length >= 2);
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
   network.stall();
-  await waitFor('the loss', () => heard.includes('lost'));
+  await waitFor('the loss', () => received.includes('lost'));
   subscriptions.close();
 });
 
