@@ -46,7 +46,7 @@ export function toAuditActor({ operator }: FastifyRequest): `operator:${string}`
  * itself) is recorded once. A request whose line cannot be written is not served.
  */
 export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
-  const isRepeat = createRepeats();
+  const recorded = createRecentKeys();
   server.addHook('preHandler', (request, _reply, done) => {
     // Nearly all requests are of no operator: they pay for no promise.
     if (request.operator) record(request).then(() => done(), done);
@@ -57,7 +57,8 @@ export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
     if (config.audited || url.startsWith('/metrics')) return;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const actor = toAuditActor(request);
-    if (isRead && isRepeat([actor, clientAddress(request), request.url].join(' '))) return;
+    const key = [actor, clientAddress(request), request.url].join(' ');
+    if (isRead && recorded.has(key)) return;
     await audit.record({
       actor,
       action: isRead ? 'operator.read' : 'operator.write',
@@ -65,6 +66,7 @@ export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
       from: clientAddress(request),
       details: { method: request.method, route: url },
     });
+    if (isRead) recorded.add(key);
   }
 }
 
@@ -121,16 +123,16 @@ function toSubject(params: unknown, audit: OperatorAudit): string | null {
   return typeof first === 'string' ? toReference(first, audit) : null;
 }
 
-function createRepeats(): (key: string) => boolean {
-  const seen = new Map<string, number>();
-  return (key) => {
-    const now = Date.now();
-    const isRepeat = now - (seen.get(key) ?? Number.NEGATIVE_INFINITY) < repeatMs;
-    if (isRepeat) return true;
-    seen.delete(key);
-    seen.set(key, now);
-    const [oldest] = seen.size > maxRemembered ? seen.keys() : [];
-    if (oldest !== undefined) seen.delete(oldest);
-    return false;
+/** What was added within the last minute. */
+function createRecentKeys(): { has(key: string): boolean; add(key: string): void } {
+  const added = new Map<string, number>();
+  return {
+    has: (key) => Date.now() - (added.get(key) ?? Number.NEGATIVE_INFINITY) < repeatMs,
+    add(key) {
+      added.delete(key);
+      added.set(key, Date.now());
+      const [oldest] = added.size > maxRemembered ? added.keys() : [];
+      if (oldest !== undefined) added.delete(oldest);
+    },
   };
 }
