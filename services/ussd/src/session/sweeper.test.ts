@@ -1,5 +1,5 @@
 import { openStore } from '@palaver/store';
-import { createTestDatabase, engines } from '@palaver/test-kit';
+import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { type Kysely, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { migrateUssd } from '../store/migrations.ts';
@@ -15,7 +15,7 @@ const retentionMs = 24 * 3_600_000;
 
 async function openTables(engine: (typeof engines)[number]) {
   const database = await createTestDatabase(engine);
-  const store = await openStore<UssdTables>(database.url, { statementTimeoutMs: 60_000 });
+  const store = await openStore<UssdTables>(database.url, { statementTimeoutMs: 60_000, poolSize: 20 });
   await migrateUssd(store);
   return {
     store,
@@ -84,6 +84,45 @@ test('PostgreSQL: every statement of a sweep, and the load of a batch, finds its
     expect(plan).toMatch(/Index (Only )?Scan/);
     expect(plan).not.toContain('Seq Scan');
   }
+});
+
+test.fails('PostgreSQL: a row that changes while it is swept is kept', async () => {
+  await using tables = await openTables('postgres');
+  const { store } = tables;
+  const now = Date.now();
+  const old = now - 100 * day;
+  for (const statement of [
+    sql`insert into ussd_session values ('s', '+1', '*1#', 1, 1, 'h', 1, 'en', '{}', 'CON', ${old}, ${old})`,
+    sql`insert into ussd_profile (phone, resume, resume_at) values ('+1', '{}', ${old})`,
+    sql`insert into ussd_submission values ('m', 'p', 'f', '1', '+1', '', '{}', ${old}, 'sent', 1, null, null)`,
+    sql`insert into ussd_sms values ('m', 'p', '+1', '+1', '', ${old}, 'failed', 1, null, null)`,
+    sql`insert into ussd_input values ('s', 1, 'sealed', ${old})`,
+    sql`insert into ussd_link values ('l', 'o', 'did:x:a', 'ixo1a', ${old})`,
+  ])
+    await statement.execute(store.db);
+  const periods = { timeoutMs, resumeMs, retentionMs, submissionsMs: day, smsMs: day };
+  const swept = await store.transaction(async (trx) => {
+    for (const statement of [
+      sql`update ussd_session set seen_at = ${now}`,
+      sql`update ussd_profile set resume_at = ${now}`,
+      sql`update ussd_submission set status = 'queued'`,
+      sql`update ussd_sms set status = 'queued'`,
+      sql`update ussd_input set seen_at = ${now}`,
+      sql`update ussd_link set expires_at = ${now + day}`,
+    ])
+      await statement.execute(trx);
+    const limits = { engine: 'postgres', now, batchSize: 10, ...periods } as const;
+    const sweeping = toSweepStatements(limits).map((statement) => statement.execute(store.db));
+    const waiting = sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    await waitFor('six statements to wait', async () => (await waiting.execute(store.db)).rows.length === 6);
+    return { sweeping };
+  });
+  await Promise.all(swept.sweeping);
+  const left =
+    await sql`select (select status from ussd_session) as session, (select resume from ussd_profile) as resume,
+    (select count(*) from ussd_submission) as submissions, (select count(*) from ussd_sms) as messages,
+    (select count(*) from ussd_input) as inputs, (select count(*) from ussd_link) as links`.execute(store.db);
+  expect(left.rows).toEqual([{ session: 1, resume: '{}', submissions: 1, messages: 1, inputs: 1, links: 1 }]);
 });
 
 test('PostgreSQL: instances sweep one at a time', async () => {
