@@ -43,59 +43,80 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const { engine, now, submissionsMs, smsMs, recordsMs, claimsMs, statsMs, batchSize, isDaily = false } = limits;
   const old = now - limits.retentionMs;
   const idle = now - limits.timeoutMs;
-  const limit = sql`limit ${sql.lit(batchSize)}`;
-  // Of an array PostgreSQL expects a few keys and looks each up; of a subquery it may expect many and read the whole table.
-  const among = (keys: RawBuilder<unknown>) => (engine === 'postgres' ? sql`= any(array(${keys}))` : sql`in (${keys})`);
-  const expired = (table: string) =>
-    sql`select id from ${sql.table(table)} where status = ${sql.lit(sessionStatus.active)} and opened_at <= ${idle} and seen_at <= ${idle} order by opened_at ${limit}`;
-  const expire = (table: string) =>
-    sql`update ${sql.table(table)} set status = ${sql.lit(sessionStatus.expired)} where id ${among(expired(table))} returning id, opening, dialogue`;
-  const over = (status: number) =>
-    sql`select id from ussd_session where status = ${sql.lit(status)} and opened_at <= ${old} and seen_at <= ${old} order by opened_at ${limit}`;
-  const effects = sql`select key from ussd_effect where created_at <= ${old} order by created_at ${limit}`;
-  const questions = sql`select id from ussd_question where asked_at <= ${old} order by asked_at ${limit}`;
-  const inputs = sql`select session_id from ussd_input where seen_at <= ${idle} order by seen_at ${limit}`;
-  const claims = (before: number) =>
-    sql`select id from ussd_claim where status in ('paid', 'rejected') and checked_at <= ${before} order by checked_at ${limit}`;
-  const transactions = (before: number) =>
-    sql`select id from ussd_tx where status = 'included' and created_at <= ${before} order by created_at ${limit}`;
-  const links = sql`select id from ussd_link where expires_at <= ${now} order by expires_at ${limit}`;
-  const forms = sql`select phone from ussd_profile where resume is not null and resume_at <= ${now - limits.resumeMs} order by resume_at ${limit}`;
-  const isEmpty = sql`language is null and resume is null and notice is null`;
-  const empty = sql`select phone from ussd_profile where ${isEmpty} and coalesce(resume_at, 0) <= ${now - emptyProfileMs} order by coalesce(resume_at, 0) ${limit}`;
-  const submissions = (before: number) =>
-    sql`select id from ussd_submission where created_at <= ${before} and status in ('stored', 'sent') order by created_at ${limit}`;
-  const messages = (before: number) =>
-    sql`select id from ussd_sms where created_at <= ${before} and status in ('sent', 'failed') order by created_at ${limit}`;
-  const records = (before: number) =>
-    sql`select id from ussd_record where created_at <= ${before} order by created_at ${limit}`;
+  /**
+   * The rows of one batch. The condition is asked again of each row as it is when it is changed: a call may have changed it
+   * since it was found.
+   */
+  const batch = ({ table, key = 'id', where, by }: Sweep) => {
+    const keys = sql`select ${sql.ref(key)} from ${sql.table(table)} where ${where} order by ${by} limit ${sql.lit(batchSize)}`;
+    // Of an array PostgreSQL expects a few keys and looks each up; of a subquery it may expect many and read the whole table.
+    const among = engine === 'postgres' ? sql`= any(array(${keys}))` : sql`in (${keys})`;
+    return sql`${sql.ref(key)} ${among} and ${where}`;
+  };
+  const remove = (rows: Sweep) => sql`delete from ${sql.table(rows.table)} where ${batch(rows)}`;
+  /** Those past their time, where they have one. */
+  const removeBefore = (ms: number | undefined, toRows: (before: number) => Sweep) =>
+    ms === undefined ? [] : [remove(toRows(now - ms))];
+  const expire = (table: string) => {
+    const where = sql`status = ${sql.lit(sessionStatus.active)} and opened_at <= ${idle} and seen_at <= ${idle}`;
+    const rows = batch({ table, where, by: sql`opened_at` });
+    return sql`update ${sql.table(table)} set status = ${sql.lit(sessionStatus.expired)} where ${rows} returning id, opening, dialogue`;
+  };
+  const over = (status: number): Sweep => ({
+    table: 'ussd_session',
+    where: sql`status = ${sql.lit(status)} and opened_at <= ${old} and seen_at <= ${old}`,
+    by: sql`opened_at`,
+  });
+  const forms: Sweep = {
+    ...{ table: 'ussd_profile', key: 'phone', by: sql`resume_at` },
+    where: sql`resume is not null and resume_at <= ${now - limits.resumeMs}`,
+  };
+  const empty: Sweep = {
+    ...{ table: 'ussd_profile', key: 'phone', by: sql`coalesce(resume_at, 0)` },
+    where: sql`language is null and resume is null and notice is null and coalesce(resume_at, 0) <= ${now - emptyProfileMs}`,
+  };
   return [
     expire('ussd_session'),
     // Removed with its partition.
     ...(isDaily ? [expire('ussd_session_day')] : []),
     // An active session is never old: the statement above has marked it as expired.
-    sql`delete from ussd_session where id ${among(over(sessionStatus.ended))}`,
-    sql`delete from ussd_session where id ${among(over(sessionStatus.expired))}`,
-    sql`delete from ussd_effect where key ${among(effects)}`,
-    sql`delete from ussd_question where id ${among(questions)}`,
-    ...(submissionsMs === undefined
-      ? []
-      : [sql`delete from ussd_submission where id ${among(submissions(now - submissionsMs))}`]),
-    ...(smsMs === undefined ? [] : [sql`delete from ussd_sms where id ${among(messages(now - smsMs))}`]),
-    ...(recordsMs === undefined ? [] : [sql`delete from ussd_record where id ${among(records(now - recordsMs))}`]),
+    remove(over(sessionStatus.ended)),
+    remove(over(sessionStatus.expired)),
+    remove({ table: 'ussd_effect', key: 'key', where: sql`created_at <= ${old}`, by: sql`created_at` }),
+    remove({ table: 'ussd_question', where: sql`asked_at <= ${old}`, by: sql`asked_at` }),
+    ...removeBefore(submissionsMs, (before) => ({
+      ...{ table: 'ussd_submission', by: sql`created_at` },
+      where: sql`created_at <= ${before} and status in ('stored', 'sent')`,
+    })),
+    ...removeBefore(smsMs, (before) => ({
+      ...{ table: 'ussd_sms', by: sql`created_at` },
+      where: sql`created_at <= ${before} and status in ('sent', 'failed')`,
+    })),
+    ...removeBefore(recordsMs, (before) => ({
+      ...{ table: 'ussd_record', where: sql`created_at <= ${before}`, by: sql`created_at` },
+    })),
     ...(statsMs === undefined
       ? []
       : statTables.map((table) => sql`delete from ${sql.table(table)} where day < ${dayOf(now - statsMs)}`)),
-    ...(claimsMs === undefined
-      ? []
-      : [
-          sql`delete from ussd_claim where id ${among(claims(now - claimsMs))}`,
-          sql`delete from ussd_tx where id ${among(transactions(now - claimsMs))}`,
-        ]),
-    sql`delete from ussd_link where id ${among(links)}`,
-    sql`delete from ussd_input where session_id ${among(inputs)}`,
-    sql`update ussd_profile set resume = null where phone ${among(forms)}`,
-    // The number may be in a call just now: asked again of the row as it is when it is removed.
-    sql`delete from ussd_profile where phone ${among(empty)} and ${isEmpty}`,
+    ...removeBefore(claimsMs, (before) => ({
+      ...{ table: 'ussd_claim', by: sql`checked_at` },
+      where: sql`status in ('paid', 'rejected') and checked_at <= ${before}`,
+    })),
+    ...removeBefore(claimsMs, (before) => ({
+      ...{ table: 'ussd_tx', by: sql`created_at` },
+      where: sql`status = 'included' and created_at <= ${before}`,
+    })),
+    remove({ table: 'ussd_link', where: sql`expires_at <= ${now}`, by: sql`expires_at` }),
+    remove({ table: 'ussd_input', key: 'session_id', where: sql`seen_at <= ${idle}`, by: sql`seen_at` }),
+    sql`update ussd_profile set resume = null where ${batch(forms)}`,
+    remove(empty),
   ];
+}
+
+interface Sweep {
+  table: string;
+  key?: string;
+  where: RawBuilder<unknown>;
+  /** The column of the index that finds them. */
+  by: RawBuilder<unknown>;
 }

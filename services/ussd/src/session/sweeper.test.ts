@@ -86,7 +86,7 @@ test('PostgreSQL: every statement of a sweep, and the load of a batch, finds its
   }
 });
 
-test.fails('PostgreSQL: a row that changes while it is swept is kept', async () => {
+test('PostgreSQL: a row that changes while it is swept is kept', async () => {
   await using tables = await openTables('postgres');
   const { store } = tables;
   const now = Date.now();
