@@ -28,7 +28,8 @@ export async function removeBite<T>(
     sql`select ${sql.raw(row)} from ${sql.table(table)} as old where ${condition} limit ${sql.lit(batchSize)}`;
   // PostgreSQL would read the whole table for `in (select …)`.
   const among = engine === 'postgres' ? sql`ctid = any(array(${rows('ctid')}))` : sql`rowid in (${rows('rowid')})`;
-  const result = await sql`delete from ${sql.table(table)} where ${among}`.execute(db);
+  // The condition is asked again: the row may have changed since it was found.
+  const result = await sql`delete from ${sql.table(table)} as old where ${among} and ${condition}`.execute(db);
   return Number(result.numAffectedRows ?? 0n);
 }
 
