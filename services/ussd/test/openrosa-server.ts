@@ -12,6 +12,8 @@ export interface OpenRosaServer {
   stored: Map<string, string>;
   /** Submissions that have arrived whole, with those that were there before. */
   arrived: number;
+  /** Bodies of submissions that it has read, those without credentials included. */
+  uploads: number;
   /** What happens to the next submissions. */
   next: ('cut' | 'cut before' | number)[];
   [Symbol.asyncDispose](): Promise<void>;
@@ -47,6 +49,7 @@ export async function startOpenRosaServer(): Promise<OpenRosaServer> {
     forms: new Map(),
     stored: new Map(),
     arrived: 0,
+    uploads: 0,
     next: [],
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -57,6 +60,7 @@ export async function startOpenRosaServer(): Promise<OpenRosaServer> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
+    if (request.method === 'POST') state.uploads++;
     if (!isAuthorized(request)) {
       const challenge = 'Digest realm="forms", qop="auth,auth-int", nonce="abc123", opaque="xyz"';
       response.writeHead(401, { 'www-authenticate': challenge }).end();

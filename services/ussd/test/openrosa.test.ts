@@ -1,5 +1,6 @@
 // Forms that come from an OpenRosa server and go back to it, over connections that break.
-import { readFileSync, statSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -69,6 +70,55 @@ test('a submission arrives once in spite of cut connections; a refused one waits
   expect(await retrySubmissions(env, failed?.instanceId)).toBe(1);
   await waitFor('the second submission', async () => (await list(service, '?status=sent')).length === 2);
   expect(server.stored.size).toBe(2);
+});
+
+test.fails('a submission is uploaded once where the server wants Digest, Basic or unannounced Basic credentials', async () => {
+  await using server = await startOpenRosaServer();
+  const xml = '<data><meta><instanceID>uuid:1</instanceID></meta></data>';
+  const digest = createOpenRosaClient({ server: server.url, credentials: formsServerCredentials });
+  for (let i = 0; i < 2; i++) expect(await digest.send('uuid:1', xml)).toEqual({ ok: true });
+  expect([server.uploads, server.arrived]).toEqual([2, 2]);
+
+  for (const challenge of ['Basic realm="forms"', undefined]) {
+    const uploads: (string | undefined)[] = [];
+    const basic = createServer(async (request, response) => {
+      for await (const _ of request);
+      const { authorization } = request.headers;
+      if (request.method === 'POST') uploads.push(authorization);
+      const isRight = authorization === `Basic ${Buffer.from('gateway:open sesame').toString('base64')}`;
+      response.writeHead(isRight ? 201 : 401, challenge && !isRight ? { 'www-authenticate': challenge } : {}).end();
+    }).listen(0, '127.0.0.1');
+    await once(basic, 'listening');
+    const url = `http://127.0.0.1:${(basic.address() as AddressInfo).port}`;
+    const client = createOpenRosaClient({ server: url, credentials: formsServerCredentials });
+    for (let i = 0; i < 2; i++) expect(await client.send('uuid:1', xml)).toEqual({ ok: true });
+    expect(uploads).toHaveLength(2);
+    const wrong = createOpenRosaClient({ server: url, credentials: { user: 'gateway', password: 'wrong' } });
+    expect(await wrong.send('uuid:1', xml)).toMatchObject({ ok: false, refused: false });
+    expect(uploads).toHaveLength(3);
+    basic.close();
+  }
+});
+
+test.fails('a form that cannot be kept is fetched again, and holds up no other', async () => {
+  await using server = await startOpenRosaServer();
+  server.forms.set('short', { xml: short, version: '1', media: {} });
+  server.forms.set('other', { xml: short, version: '1', media: {} });
+  await using dir = await createTempDir();
+  // Nothing can be written there, as on a full disk.
+  mkdirSync(join(dir.path, 'short.xml.new'), { recursive: true });
+  let changes = 0;
+  const fetching = await startFetching({
+    client: createOpenRosaClient({ server: server.url, credentials: formsServerCredentials }),
+    ...{ folder: dir.path, refreshMs: 50, logger: createLogger({ name: 'test', level: 'silent' }) },
+    onChange: () => void (changes += 1),
+  });
+  const paths = () => fetching.files().map(({ path }) => path);
+  expect(paths()).toEqual(['forms/server/other.xml']);
+  rmdirSync(join(dir.path, 'short.xml.new'));
+  await waitFor('the form', () => changes > 0 && existsSync(join(dir.path, 'short.xml')));
+  expect(paths().toSorted()).toEqual(['forms/server/other.xml', 'forms/server/short.xml']);
+  fetching.stop();
 });
 
 test('new versions of forms are fetched with their files, and are there without the server', async () => {

@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { createKeyRing, keyIdOf } from '@palaver/store/internal';
+import { openStore } from '@palaver/store';
+import { createAuditLog, createKeyRing, keyIdOf } from '@palaver/store/internal';
+import { createTestDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
+import { migrateUssd } from '../store/migrations.ts';
+import type { UssdTables } from '../store/tables.ts';
+import { createAccounts } from './accounts.ts';
 import { parseKey } from './parse-key.ts';
 import { createPinVault } from './pin-vault.ts';
 
@@ -61,4 +66,29 @@ describe('PIN records', () => {
       'PIN_ENCRYPTION_KEYS_OLD',
     );
   });
+});
+
+test.fails('a right PIN is right while keys rotate, and a PIN that was changed meanwhile is not', async () => {
+  await using database = await createTestDatabase('sqlite');
+  const store = await openStore<UssdTables>(database.url);
+  await migrateUssd(store);
+  const audit = createAuditLog(store, { service: 'ussd', referenceKey: randomBytes(32), retentionDays: 1 });
+  const open = (keys: ReturnType<typeof createKeyRing>) =>
+    createAccounts(store, { vault: createPinVault(keys), audit, clock: Date });
+  const rotated = createKeyRing(second, [first]);
+  const before = open(createKeyRing(first, [second]));
+  const { account, insert } = await before.prepare({ phone: '+254700000001', name: 'Ana', pin: '4071', address: null });
+  await store.transaction(insert);
+  const checked = await before.checkPin(account, '4071');
+  expect(await open(rotated).rotate(rotated.currentId)).toBe(1);
+  expect(await store.transaction((trx) => before.countPin(trx, checked))).toMatchObject({ kind: 'right' });
+
+  const [again] = await store.db.selectFrom('ussd_account').selectAll().execute();
+  if (!again) throw new Error('there is an account');
+  const old = await before.checkPin(again, '4071');
+  const next = await before.hashNewPin(again, '4071');
+  await store.transaction((trx) => before.setPin(trx, again, next));
+  expect(await store.transaction((trx) => before.countPin(trx, old))).toMatchObject({ kind: 'wrong' });
+  await audit.close();
+  await store.close();
 });
