@@ -72,7 +72,7 @@ test('a submission arrives once in spite of cut connections; a refused one waits
   expect(server.stored.size).toBe(2);
 });
 
-test.fails('a submission is uploaded once where the server wants Digest, Basic or unannounced Basic credentials', async () => {
+test('a submission is uploaded once where the server wants Digest, Basic or unannounced Basic credentials', async () => {
   await using server = await startOpenRosaServer();
   const xml = '<data><meta><instanceID>uuid:1</instanceID></meta></data>';
   const digest = createOpenRosaClient({ server: server.url, credentials: formsServerCredentials });
@@ -100,7 +100,7 @@ test.fails('a submission is uploaded once where the server wants Digest, Basic o
   }
 });
 
-test.fails('a form that cannot be kept is fetched again, and holds up no other', async () => {
+test('a form that cannot be kept is fetched again, and holds up no other', async () => {
   await using server = await startOpenRosaServer();
   server.forms.set('short', { xml: short, version: '1', media: {} });
   server.forms.set('other', { xml: short, version: '1', media: {} });
@@ -111,7 +111,7 @@ test.fails('a form that cannot be kept is fetched again, and holds up no other',
   const fetching = await startFetching({
     client: createOpenRosaClient({ server: server.url, credentials: formsServerCredentials }),
     ...{ folder: dir.path, refreshMs: 50, logger: createLogger({ name: 'test', level: 'silent' }) },
-    onChange: () => void (changes += 1),
+    onChange: () => changes++,
   });
   const paths = () => fetching.files().map(({ path }) => path);
   expect(paths()).toEqual(['forms/server/other.xml']);
@@ -158,7 +158,10 @@ test('a password is not sent unasked where others could read it', async () => {
   try {
     const client = createOpenRosaClient({ server: 'http://forms.example', credentials: formsServerCredentials });
     expect(await client.send('uuid:1', '<data/>')).toMatchObject({ ok: false, refused: false });
-    expect(asked).toHaveLength(1);
+    expect(asked.map(({ method, headers }) => [method, new Headers(headers).get('authorization')])).toEqual([
+      ['HEAD', null],
+      ['POST', null],
+    ]);
   } finally {
     vi.unstubAllGlobals();
   }

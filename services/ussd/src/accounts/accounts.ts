@@ -122,7 +122,7 @@ export function createAccounts(
         newly,
       });
       if (isLocked(account, now)) return locked(account, false);
-      const right = matches && account.pin === seen.pin;
+      const right = matches && vault.isSame(account.pin, seen.pin, account.id);
       const next = right ? resetFailures(account) : countFailure(account, now);
       const isClean = right && account.failed === 0 && account.locks === 0 && account.locked_until === null;
       if (!isClean) await trx.updateTable('ussd_account').set(next).where('id', '=', account.id).execute();

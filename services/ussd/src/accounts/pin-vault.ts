@@ -6,6 +6,8 @@ import { createLimiter } from './limiter.ts';
 export interface PinVault {
   create(pin: string, accountId: string): Promise<string>;
   verify(pin: string, record: string, accountId: string): Promise<boolean>;
+  /** Whether two records are of one hash: a rotation of keys seals it again. */
+  isSame(record: string, other: string, accountId: string): boolean;
   /** The same record under the current key. */
   reseal(record: string, accountId: string): string;
 }
@@ -38,6 +40,8 @@ export function createPinVault(keys: KeyRing): PinVault {
       const given = await limit(() => hashPin(pin, Buffer.from(salt, 'base64'), kept));
       return timingSafeEqual(given, Buffer.from(hash, 'base64'));
     },
+    isSame: (record, other, accountId) =>
+      record === other || keys.open(record, accountId).equals(keys.open(other, accountId)),
     reseal: (record, accountId) => keys.seal(keys.open(record, accountId), accountId),
   };
 }

@@ -35,25 +35,32 @@ export async function startFetching({
 }: FetchParts): Promise<FetchedForms> {
   let files = await readKept(folder);
   const hashes = new Map<string, string>();
+  /** A form counts as fetched once it is kept: until then every refresh fetches it again. */
+  const refreshForm = async (form: ListedForm): Promise<boolean> => {
+    const fetched = await fetchForm(client, form, hashes.get(form.formId));
+    if (!fetched) return false;
+    const own = (path: string) =>
+      path === `${serverFolder}${form.formId}.xml` || path.startsWith(`${serverFolder}${form.formId}/`);
+    const before = files.filter(({ path }) => own(path));
+    const isSame =
+      before.length === fetched.files.length &&
+      fetched.files.every(({ path, text }) => before.some((file) => file.path === path && file.text === text));
+    if (!isSame) {
+      await keep(folder, fetched.files);
+      files = [...files.filter(({ path }) => !own(path)), ...fetched.files];
+    }
+    hashes.set(form.formId, fetched.hash);
+    return !isSame;
+  };
   const refresh = async (): Promise<boolean> => {
     let isChanged = false;
     for (const form of await client.listForms()) {
       if (!usable.test(form.formId)) continue;
-      const fetched = await fetchForm(client, form, hashes.get(form.formId)).catch((error: unknown) => {
+      try {
+        if (await refreshForm(form)) isChanged = true;
+      } catch (error) {
         logger.warn({ err: error, form: form.formId }, 'a form of the server cannot be fetched; it stays as it was');
-      });
-      if (!fetched) continue;
-      hashes.set(form.formId, fetched.hash);
-      const own = (path: string) =>
-        path === `${serverFolder}${form.formId}.xml` || path.startsWith(`${serverFolder}${form.formId}/`);
-      const before = files.filter(({ path }) => own(path));
-      const isSame =
-        before.length === fetched.files.length &&
-        fetched.files.every(({ path, text }) => before.some((file) => file.path === path && file.text === text));
-      if (isSame) continue;
-      isChanged = true;
-      files = [...files.filter(({ path }) => !own(path)), ...fetched.files];
-      await keep(folder, fetched.files);
+      }
     }
     return isChanged;
   };

@@ -34,10 +34,14 @@ export interface OpenRosaOptions {
 }
 
 const maxBytes = 8_000_000;
+const isBasic = (challenge: string | undefined) => challenge !== undefined && !/\bDigest\b/i.test(challenge);
 
 export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }: OpenRosaOptions): OpenRosaClient {
   const { origin, protocol, hostname } = new URL(server);
   const isPrivate = protocol === 'https:' || ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
+
+  /** What the server asked for last. */
+  let known: string | undefined;
 
   async function request(url: string, init: { method: string; body?: FormData }): Promise<Response> {
     // Credentials and forms stay with the server that was configured.
@@ -45,14 +49,34 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
     const { pathname, search } = new URL(url);
     const signal = AbortSignal.timeout(timeoutMs);
     const headers = { 'x-openrosa-version': '1.0', date: new Date().toUTCString() };
-    const first = await fetch(url, { ...init, headers, signal, redirect: 'manual' });
-    // ODK Central takes Basic and does not say so. Unasked, a password is sent only where nobody can read it.
-    const challenge = first.headers.get('www-authenticate') ?? (isPrivate ? 'Basic' : undefined);
-    if (first.status !== 401 || !challenge || !credentials) return first;
+    const sendBy = (challenge: string | undefined, sent: typeof init) => {
+      const { method } = sent;
+      const authorization =
+        challenge && credentials && authorize(credentials, { method, path: `${pathname}${search}`, challenge });
+      const own = authorization ? { ...headers, authorization } : headers;
+      return fetch(url, { ...sent, headers: own, signal, redirect: 'manual' });
+    };
+    /** ODK Central takes Basic and does not say so. Unasked, a password is sent only where nobody can read it. */
+    const challengeOf = (response: Response) =>
+      response.status === 401
+        ? (response.headers.get('www-authenticate') ?? (isPrivate ? 'Basic' : undefined))
+        : undefined;
+
+    // A body is sent when it is known how: otherwise it would be sent, refused and sent again. A nonce is good once.
+    if (init.body && credentials && !isBasic(known)) {
+      const probe = await sendBy(undefined, { method: 'HEAD' });
+      await probe.body?.cancel();
+      known = challengeOf(probe) ?? known;
+    }
+    const first = await sendBy(init.body && known, init);
+    const challenge = challengeOf(first);
+    if (!challenge || !credentials) return first;
+    // The next body asks again how; this one is sent once more only if it went without credentials, or by an old nonce.
+    const isRefused = init.body && isBasic(known) && isBasic(challenge);
+    known = isRefused ? undefined : challenge;
+    if (isRefused || !authorize(credentials, { method: init.method, path: pathname, challenge })) return first;
     await first.body?.cancel();
-    const authorization = authorize(credentials, { method: init.method, path: `${pathname}${search}`, challenge });
-    if (authorization === undefined) return first;
-    return fetch(url, { ...init, headers: { ...headers, authorization }, signal, redirect: 'manual' });
+    return sendBy(challenge, init);
   }
 
   async function read(url: string): Promise<string> {
