@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
@@ -358,21 +359,24 @@ describe('tools of the page', () => {
 describe('a send without a network', () => {
   async function openAway() {
     const user = await createUser(agent);
-    const state = { isAway: false, sends: 0 };
+    const state = { isAway: false as boolean | string, sends: 0, bodies: [] as unknown[] };
     const transport = createTransport({
       baseUrl: agent.url,
       oracleDid: agent.did,
       credentials: user.credentials,
       fetch: async (...request) => {
         if (String(request[0]).includes('/messages/')) state.sends += 1;
-        if (state.isAway) throw new TypeError('Failed to fetch');
+        const body = String(request[1]?.body ?? '');
+        if (body.includes('"message"')) state.bodies.push(JSON.parse(body));
+        const isLost = typeof state.isAway === 'string' ? body.includes(state.isAway) : state.isAway;
+        if (isLost) throw new TypeError('Failed to fetch');
         return fetch(...request);
       },
     });
     const { sessionId } = await createAgentApi(transport).createSession();
     const chat = open({ transport, sessionId });
     await waitFor('the history', () => isReady(chat));
-    return { chat, state };
+    return { chat, state, transport, sessionId };
   }
 
   it('fails after the first attempt and is sent by a retry', async () => {
@@ -386,6 +390,46 @@ describe('a send without a network', () => {
     state.isAway = false;
     await chat.retry();
     expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 2', words(2)]);
+  });
+
+  it.fails('is sent again with what went along with it, though a later message has arrived', async () => {
+    const { chat, state } = await openAway();
+    state.isAway = 'first';
+    await Promise.all([chat.send('/long 2', { metadata: { order: 'first' } }), chat.send('/long 3')]);
+    expect(chat.get().sendError).toMatchObject({ code: 'NETWORK_ERROR' });
+    state.isAway = false;
+    const before = state.bodies.length;
+    await chat.retry();
+    expect(state.bodies.slice(before)).toMatchObject([{ message: '/long 2', metadata: { order: 'first' } }]);
+    expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 3', words(3), '/long 2', words(2)]);
+    expect(toChatStatus(chat.get())).toBe('ready');
+  });
+
+  it.fails('is not needed for the history: it is loaded once the agent is reachable', async () => {
+    const { chat, state, transport, sessionId } = await openAway();
+    await chat.send('/long 2');
+    state.isAway = true;
+    const late = open({ transport, sessionId });
+    await waitFor('the failure', () => late.get().loadError !== undefined);
+    state.isAway = false;
+    await waitFor('the history', () => late.get().messages.length === 2, 20_000);
+    expect(late.get().loadError).toBeUndefined();
+  });
+
+  it.fails('leaves no listener on the signal of the chat, however many messages there were', async () => {
+    const user = await createUser(agent);
+    const signals = new Set<AbortSignal>();
+    const request: typeof user.transport.request = (path, init) => {
+      if (init?.signal) signals.add(init.signal);
+      return user.transport.request(path, init);
+    };
+    const json: typeof user.transport.json = async (path, init) => (await request(path, init)).json() as never;
+    const { sessionId } = await createAgentApi(user.transport).createSession();
+    const chat = open({ transport: { ...user.transport, request, json }, sessionId });
+    for (let count = 0; count < 3; count += 1) await chat.send('/long 1');
+    await chat.refetch();
+    expect(signals.size).toBeGreaterThan(1);
+    for (const signal of signals) expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('is not tried when the device reports that it is offline', async () => {
