@@ -44,9 +44,9 @@ export async function withRetries<T>(work: () => Promise<T>, signal: AbortSignal
   }
 }
 
-/** No connection, a broken stream, an overloaded or restarting service. */
+/** No connection, a broken stream, an overloaded or restarting service; not a wallet that declined. */
 function isTransient(error: unknown): boolean {
-  return !(error instanceof OracleError) || error.status === 0 || error.status === 429 || error.status >= 500;
+  return !(error instanceof OracleError) || error.retryable;
 }
 
 /** With jitter, so that clients do not all return at the same moment. Ends early when the network is back. */

@@ -1,6 +1,7 @@
 import type { ChatSnapshot, SendOptions } from './chat-interface.ts';
 import type { ChatMessage } from './chat-message.ts';
 import type { ChatParts } from './chat-parts.ts';
+import { humanKey } from './chat-state.ts';
 import type { TurnFollower } from './follow-turns.ts';
 import { OracleError } from './oracle-error.ts';
 import { type Posting, postMessage } from './post-message.ts';
@@ -13,6 +14,8 @@ export interface SenderParts extends ChatParts {
   channel(): SocketChannel | undefined;
 }
 
+const keptExtras = 20;
+
 /** Sends the messages of a chat: new ones, again, and in the place of others. */
 export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
   const { options, get, dispatch, sync } = parts;
@@ -20,14 +23,15 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
   const uploads = new Map<string, AbortController>();
   /** Sends the service has not answered yet. */
   const accepting = new Set<Promise<unknown>>();
-  let lastSent: { text: string; extra: SendOptions } | undefined;
-  const extraOf = (text: string): SendOptions => (lastSent?.text === text ? lastSent.extra : {});
+  /** What went along with the latest messages, by their keys. */
+  const extras = new Map<string, SendOptions>();
 
   async function send(text: string, extra: SendOptions = {}): Promise<void> {
     const signal = parts.signal();
     const requestId = createRandomId();
     const { replaces } = extra;
-    lastSent = { text, extra };
+    extras.set(humanKey(requestId), extra);
+    for (const [key] of extras) if (extras.size > keptExtras) extras.delete(key);
     const createdAt = new Date().toISOString();
     dispatch({ type: 'sent', requestId, text, createdAt, attachments: toShownFiles(extra.attachments), replaces });
     const accepted = post({ requestId, text, extra }, signal);
@@ -55,6 +59,7 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
         onUploaded: () => uploads.delete(requestId),
       });
     } finally {
+      signal.removeEventListener('abort', leave);
       uploads.delete(requestId);
     }
   }
@@ -64,7 +69,7 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
     if (!question.storedId && question.isStored) await sync();
     const { storedId } = get().messages.find((message) => message.key === key) ?? question;
     if (!storedId) dispatch({ type: 'dropped', key });
-    const { replaces: _, ...kept } = extraOf(question.content);
+    const { replaces: _, ...kept } = extras.get(key) ?? {};
     // What has been uploaded is not uploaded again.
     const areStored = question.attachments?.every(({ fileId, mxcUri, eventId }) => fileId ?? mxcUri ?? eventId);
     const isUploaded = areStored && kept.attachments?.some(isBlob);
@@ -91,7 +96,7 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
 
     async retry(): Promise<void> {
       const { messages, sendError } = get();
-      const failed = messages.findLast(({ type }) => type === 'human');
+      const failed = messages.findLast((message) => message.type === 'human' && hasFailed(message, messages));
       if (!failed || !sendError) return;
       // Sent once already, perhaps: only the history can say, and while it cannot be read nothing is sent.
       if (sendError.code === 'NETWORK_ERROR') {
@@ -100,7 +105,7 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
       }
       if (!failed.isStored && failed.status === 'failed') dispatch({ type: 'dropped', key: failed.key });
       // With what went along with it.
-      await send(failed.content, extraOf(failed.content));
+      await send(failed.content, extras.get(failed.key));
     },
 
     async regenerate(messageId?: string): Promise<void> {
@@ -114,6 +119,12 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
       await replace(question, text, extra);
     },
   };
+}
+
+/** Whether a question was not sent, or its answer failed. */
+function hasFailed({ requestId, status }: ChatMessage, messages: readonly ChatMessage[]): boolean {
+  const answer = messages.find((message) => message.type === 'ai' && message.requestId === requestId);
+  return status === 'failed' || answer?.status === 'failed';
 }
 
 /** The question of a message, or the last one. */

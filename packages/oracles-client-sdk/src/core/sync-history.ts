@@ -1,6 +1,7 @@
 import type { AgentApi, LiveRun } from './agent-api.ts';
 import type { ChatAction } from './chat-state.ts';
 import { toError } from './oracle-error.ts';
+import { withRetries } from './retry-policy.ts';
 
 export interface SyncParts {
   api: AgentApi;
@@ -18,6 +19,8 @@ export interface SyncParts {
 export function createHistorySync({ api, sessionId, dispatch, ...parts }: SyncParts) {
   let syncing: Promise<void> | undefined;
   let isStale = false;
+  /** The life of the chat in which `syncQuietly` is under way. */
+  let retrying: AbortSignal | undefined;
 
   async function load(signal: AbortSignal): Promise<void> {
     try {
@@ -52,8 +55,17 @@ export function createHistorySync({ api, sessionId, dispatch, ...parts }: SyncPa
 
   return {
     sync,
+    /** Asks again while the agent is unreachable; what it answers at last is in the state. */
     syncQuietly() {
-      if (!parts.signal().aborted) sync().catch(() => {});
+      const signal = parts.signal();
+      if (signal.aborted) return;
+      if (retrying === signal) return void sync().catch(() => {});
+      retrying = signal;
+      withRetries(sync, signal, Number.POSITIVE_INFINITY)
+        .catch(() => {})
+        .finally(() => {
+          if (retrying === signal) retrying = undefined;
+        });
     },
     /** The chat is opened again: what was asked for before it was closed does not count. */
     reset() {

@@ -90,6 +90,7 @@ export function createTransport(options: TransportOptions): Transport {
       throw new OracleError('The agent cannot be reached.', { code: 'NETWORK_ERROR', cause });
     } finally {
       // Only the head has a limit: a stream is read until its caller stops.
+      signal?.removeEventListener('abort', leave);
       clearTimeout(timer);
       clearTimeout(idleTimer);
     }
