@@ -61,7 +61,7 @@ async function bundle(code: string): Promise<Record<'first' | 'later' | 'fallbac
     // Whatever NODE_ENV says here: what is measured is what users load.
     define: { 'process.env.NODE_ENV': '"production"' },
     resolve: { conditions: ['module', 'browser', 'production'] },
-    oxc: { jsx: { runtime: 'automatic' } },
+    oxc: { jsx: { runtime: 'automatic', development: false } },
     plugins: [
       {
         name: 'entry',

@@ -1,5 +1,5 @@
 import { createScriptedModel, defineOraclePlugin, tool } from '@palaver/agent';
-import { launchBrowser } from '@palaver/test-kit';
+import { freePort, launchBrowser } from '@palaver/test-kit';
 import { parseToken } from '@palaver/ucan';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -294,6 +294,21 @@ describe('what the agent lacks, with the key of this browser', () => {
     await page.getByRole('button', { name: 'Answer again' }).click();
     await page.locator('[data-oracle-call="open_account"][data-status="done"]').waitFor();
   });
+});
+
+it('says that the agent cannot be reached, and continues once it can', async () => {
+  const port = await freePort();
+  const did = `did:web:127.0.0.1%3A${port}`;
+  const page = await open({ did, url: '' });
+  const navigation = page.getByRole('navigation');
+  await navigation.getByRole('alert').getByText('cannot be reached').waitFor();
+  await navigation.getByRole('button', { name: 'Try again' }).waitFor();
+  await using _late = await startAgent({ PORT: String(port), ORACLE_DID: did });
+  await navigation.getByRole('alert').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'New conversation' }).click();
+  await page.getByLabel('Message', { exact: true }).fill('/long 3');
+  await page.keyboard.press('Enter');
+  await page.getByRole('log').getByText(words(3)).waitFor();
 });
 
 it('asks to sign in while there is no wallet, and asks the agent for nothing', async () => {

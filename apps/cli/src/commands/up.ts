@@ -101,6 +101,7 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   const chain = { ...env, ...node, GATEWAY_URL: gatewayUrl };
 
   const oracle = await start(agent, agent.start(chain, portOf(agent)), (url) => `open ${url}/docs`);
+  print(`          as ${oracle.entityDid ?? oracle.did}\n`);
   // Pages in development on this machine look agents up at the development node.
   const cors = isEmbedded && !env.CORS_ORIGIN && { CORS_ORIGIN: 'http://localhost:*,http://127.0.0.1:*' };
   if (!upstreams) {

@@ -41,6 +41,8 @@ export interface ResolveOptions {
   retryForMs?: number | undefined;
 }
 
+type Reading = Pick<ResolveOptions, 'fetch' | 'retryForMs'>;
+
 const timeoutMs = 15_000;
 const defaultRetryMs = 10_000;
 
@@ -84,17 +86,21 @@ async function findAgent(options: ResolveOptions): Promise<Partial<AgentProfile>
   return parseEntity(await read(entityUrl(publicGatewayUrl), options));
 }
 
+/** The DID of the agent at an address, by its document. */
+export async function findAgentDid(url: string, options: Reading = {}): Promise<string> {
+  const address = `${url.replace(/\/+$/, '')}/.well-known/did.json`;
+  const { id } = asRecord(await read(address, options)) ?? {};
+  if (typeof id === 'string' && id.startsWith('did:')) return id;
+  throw new OracleError(`${address} names no DID.`, { code: 'ORACLE_UNREACHABLE' });
+}
+
 /** Asks again while the server is unreachable or starting. */
-function read(url: string, options: ResolveOptions, access?: GatewayAccess): Promise<unknown> {
+function read(url: string, options: Reading, access?: GatewayAccess): Promise<unknown> {
   const { retryForMs = defaultRetryMs } = options;
   return withRetries(() => ask(url, options, access), new AbortController().signal, retryForMs);
 }
 
-async function ask(
-  url: string,
-  { fetch = globalThis.fetch }: ResolveOptions,
-  access?: GatewayAccess,
-): Promise<unknown> {
+async function ask(url: string, { fetch = globalThis.fetch }: Reading, access?: GatewayAccess): Promise<unknown> {
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(new Error('no reply in time')), timeoutMs);
   try {
@@ -102,7 +108,9 @@ async function ask(
       ...(access?.apiKey && { 'x-api-key': access.apiKey }),
       ...(access?.ucan && { 'x-ucan-delegation': access.ucan }),
     };
-    const response = await fetch(url, { signal: late.signal, headers });
+    const response = await fetch(url, { signal: late.signal, headers }).catch((cause: unknown) => {
+      throw new OracleError(`${new URL(url).origin} cannot be reached.`, { code: 'NETWORK_ERROR', cause });
+    });
     if (access && (response.status === 401 || response.status === 403))
       throw new OracleError(
         "The query gateway does not take this page's credential: a fault of the configuration. Set gatewayAccess to one that it admits.",

@@ -2,6 +2,7 @@
 
 import { createRoot, type Root } from 'react-dom/client';
 import type { BrowserTools } from '../core/client-tools.ts';
+import { findAgentDid } from '../core/oracle-config.ts';
 import { OracleError } from '../core/oracle-error.ts';
 import { OraclesProvider } from '../react/oracles-provider.tsx';
 import { Chat } from '../ui/chat.tsx';
@@ -50,6 +51,9 @@ function createElementClass(): new () => PalaverChatElement {
     #translated: Partial<Labels> = {};
     #tools: BrowserTools = {};
     #creating: Promise<void> | undefined;
+    #found: { url: string; did: string } | undefined;
+    #finding: string | undefined;
+    #fault: string | undefined;
 
     get wallet() {
       return this.#wallet ?? null;
@@ -123,6 +127,27 @@ function createElementClass(): new () => PalaverChatElement {
       if (this.#wallet === undefined) this.#wallet = created || null;
     }
 
+    /** The agent at an address, where the page names none; asked again while it cannot be reached. */
+    async #findAgent(url: string): Promise<void> {
+      if (this.#finding === url) return;
+      this.#finding = url;
+      this.#fault = undefined;
+      while (this.isConnected && this.#finding === url && this.#found?.url !== url) {
+        await findAgentDid(url).then(
+          (did) => {
+            this.#found = { url, did };
+          },
+          (error: OracleError) => {
+            this.#fault = error.message;
+            this.#send('palaver-error', error);
+          },
+        );
+        this.#draw();
+        if (this.#found?.url !== url) await new Promise((resolve) => setTimeout(resolve, 5_000));
+      }
+      if (this.#finding === url) this.#finding = undefined;
+    }
+
     #send(name: string, detail: unknown): void {
       this.dispatchEvent(new CustomEvent(name, { detail }));
     }
@@ -130,9 +155,15 @@ function createElementClass(): new () => PalaverChatElement {
     #draw(): void {
       const root = this.#root;
       const wallet = this.#wallet;
-      const agent = this.getAttribute('agent');
-      if (!root || wallet === undefined || !agent) return;
+      if (!root || wallet === undefined) return;
       const url = this.getAttribute('url');
+      const agent = this.getAttribute('agent') || (this.#found?.url === url ? this.#found?.did : undefined);
+      if (!agent) {
+        if (url) void this.#findAgent(url);
+        const fault = url ? this.#fault : 'Set the attribute agent or url of this element.';
+        root.render(<div className="palaver-composer">{fault && <p role="alert">{fault}</p>}</div>);
+        return;
+      }
       const dir = this.dir || (isRightToLeft(this.lang) ? 'rtl' : undefined);
       root.render(
         <OraclesProvider

@@ -21,15 +21,15 @@ export interface Agent {
 export function useAgent(
   oracleDid?: string,
   overrides?: ConfigOverrides,
-): { agent: Agent | undefined; error: OracleError | undefined } {
+): { agent: Agent | undefined; error: OracleError | undefined; refetch: () => Promise<void> } {
   const { createTransport, wallet } = useOraclesContext();
   const did = useOracleDid(oracleDid);
-  const { config, isReady, error } = useOraclesConfig(did, overrides);
+  const { config, isReady, error, refetch } = useOraclesConfig(did, overrides);
   const agent = useMemo(() => {
     if (!isReady || !did || !wallet.did) return undefined;
     const known = config as OracleConfig;
     const transport = createTransport(did, known.apiUrl);
     return { key: `${wallet.did} ${did} ${known.apiUrl}`, config: known, transport, api: createAgentApi(transport) };
   }, [config, isReady, did, createTransport, wallet.did]);
-  return { agent, error };
+  return { agent, error, refetch };
 }

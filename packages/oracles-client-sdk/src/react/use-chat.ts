@@ -47,7 +47,7 @@ export interface UseChatResult {
   refetchMessages: () => Promise<IMessage[]>;
   isRealTimeConnected: boolean;
   isConfigReady: boolean;
-  /** Sends the message that failed once more. */
+  /** Sends the message that failed once more, or loads what could not be loaded. */
   retry: () => void;
   /** Whether there are older messages than those shown. */
   hasMore: boolean;
@@ -79,7 +79,7 @@ const isRefused = (error: OracleError | undefined) => error?.status === 401 || e
 export function useChat<Schemas extends Record<string, Schema>>(options: IChatOptions<Schemas>): UseChatResult {
   const { oracleDid, sessionId, uiComponents } = options;
   const { wallet, actions, components, executing, turns, events, answers, findChat, chats } = useOraclesContext();
-  const { agent, error: configError } = useAgent(oracleDid, options.overrides);
+  const { agent, error: configError, refetch: findAgent } = useAgent(oracleDid, options.overrides);
   const latest = useLatest({
     ...options,
     browserTools: options.browserTools as BrowserTools,
@@ -214,7 +214,10 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
       },
       [chat],
     ),
-    retry: useCallback(() => void chat?.retry(), [chat]),
+    retry: useCallback(() => {
+      const again = chat ? (chat.get().sendError ? chat.retry() : chat.refetch()) : findAgent();
+      again.catch(() => {});
+    }, [chat, findAgent]),
     abortStream: useCallback(async () => chat?.abort(), [chat]),
     refetchMessages: useCallback(async () => ((await chat?.refetch()) ?? []).map(toIMessage), [chat]),
     loadMore,

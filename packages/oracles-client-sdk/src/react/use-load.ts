@@ -21,6 +21,8 @@ interface State<T> {
   isLoading: boolean;
 }
 
+const retryMs = 5_000;
+
 /** Loads something when `key` appears or changes, never without one. An answer to an older key is ignored. */
 export function useLoad<T>(key: string | undefined, load: () => Promise<T>): Loaded<T> {
   const [state, setState] = useState<State<T>>({ key, isLoading: key !== undefined });
@@ -60,6 +62,14 @@ export function useLoad<T>(key: string | undefined, load: () => Promise<T>): Loa
   useEffect(() => {
     void reload();
   }, [key, reload]);
+
+  // What could not be reached is asked for again, for as long as it is shown.
+  const { error } = state;
+  useEffect(() => {
+    if (!error?.retryable) return;
+    const timer = setTimeout(() => void reload(), Math.max(retryMs, error.retryAfterMs ?? 0));
+    return () => clearTimeout(timer);
+  }, [error, reload]);
 
   const update = useCallback((change: (data: T) => T) => {
     changes.current += 1;

@@ -57,7 +57,8 @@ export function useOracleSessions(
   oracleDid?: string,
   { limit: pageSize = defaultPageSize, baseUrl, overrides }: OracleSessionsOptions = {},
 ): OracleSessionsResult {
-  const { agent, error: configError } = useAgent(oracleDid, overrides ?? (baseUrl ? { baseUrl } : undefined));
+  const given = overrides ?? (baseUrl ? { baseUrl } : undefined);
+  const { agent, error: configError, refetch: findAgent } = useAgent(oracleDid, given);
   const { pending, failed, follow } = useFollowed<Work>();
   const { data, error, isLoading, reload, update } = useLoad(agent && `sessions ${agent.key}`, async () => {
     if (!agent) throw new Error('The agent is not ready yet.');
@@ -137,6 +138,6 @@ export function useOracleSessions(
         }),
       [follow, ready, update],
     ),
-    refetch: useCallback(async () => void (await reload()), [reload]),
+    refetch: useCallback(async () => void (await (agent ? reload() : findAgent())), [agent, findAgent, reload]),
   };
 }

@@ -1,6 +1,6 @@
 'use client';
 
-import { useMemo } from 'react';
+import { useCallback, useMemo } from 'react';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import { OracleError } from '../core/oracle-error.ts';
 import { useOraclesContext } from './oracles-context.ts';
@@ -13,6 +13,8 @@ export interface OraclesConfigResult {
   isLoading: boolean;
   isReady: boolean;
   error: OracleError | undefined;
+  /** Looks the agent up again, after an error. */
+  refetch: () => Promise<void>;
 }
 
 const unknown: Partial<OracleConfig> = {};
@@ -26,7 +28,7 @@ export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides
   const baseUrl = overrides?.baseUrl ?? own?.baseUrl;
   const wsUrl = overrides?.wsUrl ?? own?.wsUrl;
   const key = did && !baseUrl ? `${context.gatewayUrl ?? ''} ${did}` : undefined;
-  const { data, error, isLoading } = useLoad(key, () => context.resolveConfig(did ?? ''));
+  const { data, error, isLoading, reload } = useLoad(key, () => context.resolveConfig(did ?? ''));
   const config = useMemo<OracleConfig | undefined>(() => {
     if (baseUrl) return { apiUrl: baseUrl, socketUrl: wsUrl ?? baseUrl };
     return data && { ...data, socketUrl: wsUrl ?? data.socketUrl };
@@ -38,6 +40,7 @@ export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides
         : new OracleError('No agent: give oracleDid to the hook or to OraclesProvider.', { code: 'ORACLE_MISSING' }),
     [did],
   );
+  const refetch = useCallback(async () => void (await reload()), [reload]);
   const isReady = config !== undefined;
-  return { config: config ?? unknown, isLoading: isLoading && !isReady, isReady, error: error ?? missing };
+  return { config: config ?? unknown, isLoading: isLoading && !isReady, isReady, error: error ?? missing, refetch };
 }

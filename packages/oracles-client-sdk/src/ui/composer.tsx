@@ -136,7 +136,7 @@ function Fault({ chat: { error, sendMessageError, retry }, labels }: Pick<Compos
   return (
     <p role="alert">
       {fault.message}{' '}
-      {sendMessageError && (
+      {(sendMessageError || fault.retryable) && (
         <button type="button" className="palaver-button" onClick={retry}>
           {labels.retry}
         </button>

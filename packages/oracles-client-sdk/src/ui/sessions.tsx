@@ -54,7 +54,16 @@ export function Sessions({ list, sessionId, onOpen, labels }: SessionsProps) {
           onChange={(event) => setSearch(event.target.value)}
         />
       )}
-      {error && <p role="alert">{error.message}</p>}
+      {error && (
+        <p role="alert">
+          {error.message}{' '}
+          {error === list.error && (
+            <button type="button" className="palaver-button" onClick={() => void attempt(list.refetch)}>
+              {labels.retry}
+            </button>
+          )}
+        </p>
+      )}
       <ul>
         {found.map((session) => (
           <li key={session.sessionId}>
