@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { createTempDir, startProcess } from '@palaver/test-kit';
 import { expect, inject, test } from 'vitest';
@@ -44,4 +46,16 @@ test('what is wrong is found, each with a remedy, without a secret, and it exits
 test('a database that answers is found', async () => {
   const { findings } = await doctor({ DATABASE_URL: inject('postgresUrl') });
   expect(stateOf(findings, 'database')).toEqual(['ok']);
+});
+
+test('a node is called: a port that only takes connections is a fault', async () => {
+  const server = createServer((socket) => socket.on('error', () => undefined));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { findings } = await doctor({ GATEWAY_UPSTREAMS: address });
+  server.close();
+  expect(findings.filter(({ what }) => what === 'protocol node')).toMatchObject([
+    { state: 'fault', found: expect.stringContaining('no HTTP/2 within 3 s') },
+  ]);
 });

@@ -33,6 +33,7 @@ export function openNodes({ config, logger, ca }: NodesOptions, started: CloseSt
       logger.info({ address }, again ? 'node reached again' : 'node reached');
       loadRoutes();
     },
+    onDown: (address, cause) => logger.warn({ address, cause: cause.message }, 'node cannot be reached'),
   });
   started.defer(() => upstream.close());
   const cache = createCache<Answer>({

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { findDatabases } from '../databases.ts';
 import { misspeltVariables, type ServiceEntry, services, unknownVariables } from '../services.ts';
 import type { Finding } from './finding.ts';
-import { reachDatabase, reachHost, reachHttp, reachRedis } from './reach.ts';
+import { reachDatabase, reachHttp, reachNode, reachRedis } from './reach.ts';
 
 type Findings = Finding | Finding[];
 type Check = (env: Env) => Findings | Promise<Findings>;
@@ -112,7 +112,7 @@ async function checkModel({ LLM_PROVIDER, LLM_BASE_URL, LLM_API_KEY, LLM_MODEL }
   return { what, state: 'ok', found: `${LLM_PROVIDER}, ${LLM_MODEL ?? 'its default model'} (its key was not tried)` };
 }
 
-async function checkNodes({ GATEWAY_UPSTREAMS: list }: Env): Promise<Finding[]> {
+async function checkNodes({ GATEWAY_UPSTREAMS: list, GATEWAY_TLS_CA_FILE: caFile }: Env): Promise<Finding[]> {
   const what = 'protocol node';
   if (!list)
     return [
@@ -129,10 +129,10 @@ async function checkNodes({ GATEWAY_UPSTREAMS: list }: Env): Promise<Finding[]> 
     .filter(Boolean);
   return Promise.all(
     addresses.map(async (address): Promise<Finding> => {
-      const fault = await reachHost(address.replace(/^\w+:\/\//, ''));
+      const fault = await reachNode(address, caFile);
       return fault
-        ? { what, state: 'fault', found: fault, remedy: 'check GATEWAY_UPSTREAMS' }
-        : { what, state: 'ok', found: `${address} takes connections` };
+        ? { what, state: 'fault', found: fault, remedy: 'check GATEWAY_UPSTREAMS and GATEWAY_TLS_CA_FILE' }
+        : { what, state: 'ok', found: `${address} answers gRPC calls` };
     }),
   );
 }

@@ -1,6 +1,5 @@
 // Each gives undefined if the other side answers, otherwise what was found in a sentence. No secret is in it.
-import { once } from 'node:events';
-import { connect } from 'node:net';
+import { checkNode } from '@palaver/gateway/check-node';
 import { createLogger } from '@palaver/service-kit';
 import { maskText, openRedis } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
@@ -30,12 +29,11 @@ export async function reachHttp(url: string): Promise<string | undefined> {
   });
 }
 
-export async function reachHost(address: string): Promise<string | undefined> {
+/** Makes a call, as the gateway does: a port that takes connections may belong to something else. */
+export async function reachNode(address: string, caFile: string | undefined): Promise<string | undefined> {
   return failureOf(async () => {
-    const { hostname, port } = new URL(`tcp://${address}`);
-    const socket = connect({ host: hostname, port: Number(port), timeout: timeoutMs });
-    socket.once('timeout', () => socket.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)));
-    await once(socket, 'connect').finally(() => socket.destroy());
+    const fault = await checkNode(address, caFile);
+    if (fault !== undefined) throw new Error(fault);
   });
 }
 

@@ -36,6 +36,8 @@ export interface ConnectionOptions {
   ca?: string | undefined;
   /** Called at each connect; `again` from the second on, when the node may have been replaced. */
   onConnect?: (again: boolean) => void;
+  /** Called once with the cause when the node cannot be reached, and not again before it was reached. */
+  onDown?: (cause: Error) => void;
 }
 
 const firstBackoffMs = 50;
@@ -52,12 +54,13 @@ type State =
   | { is: 'waiting'; timer: NodeJS.Timeout }
   | { is: 'closed' };
 
-export function openConnection({ address, ca, onConnect }: ConnectionOptions): Connection {
+export function openConnection({ address, ca, onConnect, onDown }: ConnectionOptions): Connection {
   const name = address.replace(/^tls:\/\//, '');
   const authority: Authority = { name, scheme: address.startsWith('tls://') ? 'https' : 'http' };
   const where = { origin: `${authority.scheme}://${name}`, ca };
   const backoff = createBackoff(firstBackoffMs, maxBackoffMs);
   let connects = 0;
+  let isDown = false;
   let inFlight = 0;
   let state: State;
 
@@ -69,14 +72,19 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
         if (state.is !== 'opening' || state.session !== session) return;
         state = { is: 'ready', session, since: Date.now() };
         connects += 1;
+        isDown = false;
         ended.resolve();
         onConnect?.(connects > 1);
       },
       // A node that sends GOAWAY finishes its calls; new calls go to a new session at once.
       onGoaway: () => leave(session),
-      onClose() {
+      onClose(cause) {
+        const isOpening = state.is === 'opening' && state.session === session;
         leave(session);
         ended.resolve();
+        if (!isOpening || isDown) return;
+        isDown = true;
+        onDown?.(cause);
       },
     });
     return { is: 'opening', session, ended };

@@ -33,11 +33,13 @@ export interface UpstreamOptions {
   maxLagBlocks?: number | undefined;
   /** Called when a node is reached; `again` when it had been reached before. */
   onConnect?: (address: string, again: boolean) => void;
+  /** Called once with the cause when a node cannot be reached, and not again before it was reached. */
+  onDown?: (address: string, cause: Error) => void;
 }
 
 const minAttempts = 3;
 
-export function createUpstream({ addresses, ca, maxLagBlocks, onConnect }: UpstreamOptions): Upstream {
+export function createUpstream({ addresses, ca, maxLagBlocks, onConnect, onDown }: UpstreamOptions): Upstream {
   const watch = createNodeWatch(maxLagBlocks ?? Number.POSITIVE_INFINITY);
   const connections = addresses.map((address) => {
     const connection = openConnection({
@@ -47,6 +49,7 @@ export function createUpstream({ addresses, ca, maxLagBlocks, onConnect }: Upstr
         watch.forget(connection);
         onConnect?.(address, again);
       },
+      onDown: (cause) => onDown?.(address, cause),
     });
     return connection;
   });

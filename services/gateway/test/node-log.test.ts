@@ -1,0 +1,54 @@
+// What the log says about nodes that cannot be reached.
+import { createSelfSignedCertificate, freePort, waitFor } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import { frame, respond, startScriptedNode } from './scripted-node.ts';
+import { startTestGateway } from './start-test-gateway.ts';
+
+interface Line {
+  msg: string;
+  address?: string;
+  cause?: string;
+}
+
+async function startLogged(address: string) {
+  const lines: Line[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const env = { GATEWAY_UPSTREAMS: address, LOG_LEVEL: 'info' };
+  const gateway = await startTestGateway(env, { ready: false, destination });
+  return { gateway, lines, aboutNode: () => lines.filter((line) => line.address === address) };
+}
+
+test.each([
+  ['a name that does not exist', () => 'tls://no-such-name.invalid:443', /ENOTFOUND|EAI_AGAIN/],
+  ['a port where nobody listens', async () => `127.0.0.1:${await freePort()}`, /ECONNREFUSED/],
+])('%s is logged once with its cause', async (_name, getAddress, cause) => {
+  const address = await getAddress();
+  const { gateway, aboutNode } = await startLogged(address);
+  await using _closing = gateway;
+  await waitFor('a line', () => aboutNode().length > 0);
+  const attempts = Array.from({ length: 5 }, () => gateway.get('/fixture/item/1'));
+  for (const { status } of await Promise.all(attempts)) expect(status).toBe(503);
+  expect(aboutNode()).toMatchObject([{ msg: 'node cannot be reached', cause: expect.stringMatching(cause) }]);
+});
+
+test('an authority that is not trusted is logged with its cause', async () => {
+  await using node = await startScriptedNode(() => undefined, { tls: createSelfSignedCertificate() });
+  const { gateway, aboutNode } = await startLogged(`tls://localhost:${node.port}`);
+  await using _closing = gateway;
+  await waitFor('a line', () => aboutNode().length > 0);
+  expect(aboutNode()).toMatchObject([{ cause: expect.stringContaining('self-signed certificate') }]);
+});
+
+test('a node that is lost and comes back is logged once each time', async () => {
+  const start = (port = 0) => startScriptedNode((stream) => respond(stream, frame(Buffer.alloc(0))), { port });
+  const first = await start();
+  const { gateway, aboutNode } = await startLogged(first.address);
+  await using _closing = gateway;
+  const said = () => aboutNode().map(({ msg }) => msg);
+  await waitFor('the node', () => said().includes('node reached'));
+  await first[Symbol.asyncDispose]();
+  await waitFor('the loss', () => said().includes('node cannot be reached'));
+  await using _second = await start(first.port);
+  await waitFor('the return', () => said().includes('node reached again'));
+  expect(said()).toEqual(['node reached', 'node cannot be reached', 'node reached again']);
+});
