@@ -45,13 +45,23 @@ ${states}
 
 test('patterns over long texts use up the same budget, without any loop', () => {
   // A boundary of words makes the matcher slow.
-  const slow = String.raw`v10.matches(r'^(?:[abc]{1,100}\\b?[abc]){1,9}[x-z]$')`;
+  const slow = String.raw`v4.matches(r'^(?:[abc]{1,100}\\b?[abc]){1,6}[x-z]$')`;
   const program = (count: number) => {
     const values = Array.from({ length: count }, (_, i) => `m${i}: "${slow}"`).join(', ');
-    return withDoubled("'baaaaaaaaaaaaaaaac'", `  next: { kind: set, values: { ${values} }, to: done }`);
+    return withDoubled("'baaaaaaaaaaaaac'", `  next: { kind: set, values: { ${values} }, to: done }`);
   };
   expect(play(program(1), ['1'])).toMatch(/^Done/);
-  expect(() => play(program(100), ['1'])).toThrow(/takes too long/);
+  expect(() => play(program(1_000), ['1'])).toThrow(/takes too long/);
+});
+
+test.fails.each([
+  ['many repeats', `'^${'(.{0,999})'.repeat(10)}[xyz]$'`, 'v7'],
+  ['a repeated choice', `'(${'a|b'.repeat(100)}){1000}'`, 'v1'],
+  ['a short pattern over a long text', "'^(.{0,99}){5}[xyz]$'", 'v10'],
+  ['one that the program computes', "'(.{0,9' + '99})(.{0,999})(.{0,999})(.{0,999})'", 'v7'],
+])('a pattern that is too much for a key press is not tried: %s', (_, pattern, text) => {
+  const next = `  next: { kind: set, values: { m: "${text}.matches(${pattern})" }, to: done }`;
+  expect(() => play(withDoubled("'abcdefghijkl'", next), ['1'])).toThrow(/takes too long/);
 });
 
 test('a pattern that is made while it is used is as short as one of a question', () => {
