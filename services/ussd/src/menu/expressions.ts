@@ -14,7 +14,7 @@ import {
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 import { ExpressionFault, inferType, type ResultType, type Scope } from './check-expression.ts';
 import { joinLimited, refuseTooLong } from './limit-values.ts';
-import { type ExpressionBudget, madeFunction, meterExpression, roundFunction, takeRound } from './meter-expression.ts';
+import { type ExpressionBudget, madeFunction, meterExpression, roundFunction, takeRound, useUp } from './meter-expression.ts';
 import { hasMatch } from './pattern.ts';
 
 /** A compiled expression; `undefined` when it cannot be computed, as for a division by zero. */
@@ -80,7 +80,7 @@ const env = celEnv({
       joinLimited(one, other, (a, b) => Uint8Array.from([...a, ...b])),
     ),
     celMethod('matches', STRING, [STRING], BOOL, function (pattern) {
-      return takeRound(spending) && hasMatch(pattern, this);
+      return takeRound(spending) && (hasMatch(pattern, this) ?? useUp(spending));
     }),
     ...mixed,
     ...rounding,

@@ -40,6 +40,12 @@ export function takeRound(budget: ExpressionBudget): boolean {
   return takeTime(budget);
 }
 
+/** For what would take longer than is left. */
+export function useUp(budget: ExpressionBudget): false {
+  budget.rounds = -1;
+  return false;
+}
+
 /** Takes the time since the last call; false, as after too many rounds, when nothing is left. */
 export function takeTime(budget: ExpressionBudget): boolean {
   // Reading the processor time costs as much as several rounds.

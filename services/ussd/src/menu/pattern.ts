@@ -2,23 +2,45 @@ import { RE2JS } from '@bufbuild/re2';
 
 /** Of a pattern. */
 export const maxPatternLength = 500;
-const compiled = new Map<string, RE2JS>();
-const maxCompiled = 500;
 /** As many characters as an answer has. */
 const maxRepeats = 160;
+/** Of the program that a pattern becomes: each repetition is written out in it. */
+const maxInstructions = 1_500;
+/** RE2 takes time that grows with the length of the text times that of the program: about 300 ns for each step. */
+const maxSteps = 300_000;
 
-/** Matches in time that grows with the length of the text alone, whatever the pattern is. */
+const compiled = new Map<string, RE2JS>();
+const maxCompiled = 500;
+/** What a matcher keeps of a text to be faster with the next one, in numbers: those of all patterns together. */
+let kept = 0;
+const maxKept = 4_000_000;
+const keptOfCharacter = 128;
+
+/** Whether the whole text matches, which is an answer. */
 export function isFullMatch(pattern: string, text: string): boolean {
-  return (compiled.get(pattern) ?? compile(pattern)).matches(text);
+  return take(pattern, text)?.matches(text) ?? false;
 }
 
-/** Whether a part of the text matches. */
-export function hasMatch(pattern: string, text: string): boolean {
+/** Whether a part of the text matches; `undefined` where pattern and text are too much for a key press. */
+export function hasMatch(pattern: string, text: string): boolean | undefined {
   if (pattern.length > maxPatternLength) throw new Error('too long');
-  return (compiled.get(pattern) ?? compile(pattern)).test(text);
+  return take(pattern, text)?.test(text);
 }
 
-function compile(pattern: string): RE2JS {
+function take(pattern: string, text: string): RE2JS | undefined {
+  const matcher = compiled.get(pattern) ?? compile(pattern);
+  const instructions = matcher?.re2().prog.numInst() ?? Number.POSITIVE_INFINITY;
+  if (!matcher || instructions * text.length > maxSteps) return undefined;
+  kept += text.length * (instructions + keptOfCharacter);
+  if (kept > maxKept) {
+    for (const one of compiled.values()) one.reset();
+    kept = 0;
+  }
+  return matcher;
+}
+
+function compile(pattern: string): RE2JS | undefined {
+  if (countInstructions(pattern) > maxInstructions) return undefined;
   const [oldest] = compiled.size >= maxCompiled ? compiled.keys() : [];
   if (oldest !== undefined) compiled.delete(oldest);
   const made = RE2JS.compile(pattern);
@@ -26,11 +48,38 @@ function compile(pattern: string): RE2JS {
   return made;
 }
 
+const token = /\\.|\[(?:\\.|[^\]\\])*\]|[()]|\{(\d{1,4})(?:,(\d{0,4}))?\}|./gsu;
+
+/** About as many as RE2 makes of a pattern: repetitions multiply what they repeat. Known before it is compiled, which takes time too. */
+function countInstructions(pattern: string): number {
+  const outer: number[] = [];
+  let [sum, last] = [0, 0];
+  for (const [text, least, most] of pattern.matchAll(token)) {
+    if (least !== undefined) {
+      const times = Math.max(Number(least), Number(most ?? 0), 1);
+      sum += last * (times - 1);
+      last *= times;
+    } else if (text === '(') {
+      outer.push(sum);
+      sum = 0;
+    } else if (text === ')') {
+      last = sum + 2;
+      sum = (outer.pop() ?? 0) + last;
+    } else {
+      last = 2;
+      sum += last;
+    }
+  }
+  return outer.reduce((all, one) => all + one, sum);
+}
+
 /** What is wrong with a pattern, if anything. */
 export function patternFault(pattern: string): string | undefined {
   const counts = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].flatMap(([, least, most]) => [least, most]);
   if (counts.some((count) => Number(count ?? 0) > maxRepeats))
     return `a pattern repeats at most ${maxRepeats} times, as an answer has no more characters`;
+  if (countInstructions(pattern) > maxInstructions)
+    return 'the pattern is too large: it repeats too much, or repeats what is repeated';
   try {
     RE2JS.compile(pattern);
     return undefined;

@@ -100,6 +100,7 @@ describe('typed questions', () => {
     ['type: integer, pattern: "a"', 'pattern is for texts'],
     ['type: text, pattern: "("', 'pattern: '],
     ['type: text, pattern: "[a-z]{1,161}"', 'a pattern repeats at most 160 times'],
+    ['type: text, pattern: "(.{0,60}x){16}"', 'the pattern is too large'],
     ['type: integer, min: 2026-01-01', 'do not fit the type integer'],
     ['type: choice', 'options belong to the types choice and choices'],
     ['type: text, check: { that: anser == "a", hint: own }', 'there is no value anser (did you mean answer?)'],
