@@ -41,3 +41,16 @@ test('a call that waits without end is stopped too', async () => {
   const waiting = thread.send({ ms: Number.POSITIVE_INFINITY, isWaiting: true }, 300);
   await expect(waiting).rejects.toThrow('a sum took too long');
 });
+
+test('a call that fills the memory is stopped with its thread, and the process is not', async () => {
+  const filling = `
+import { parentPort } from 'node:worker_threads';
+parentPort.on('message', () => {
+  const kept = [];
+  for (;;) kept.push(Array.from({ length: 1000 }, (_, i) => ({ i })));
+});
+`;
+  const file = new URL(`data:text/javascript,${encodeURIComponent(filling)}`);
+  const thread = startThread<Call, { id: number }>(file, { what: 'a sum', maxMemoryMb: 256, maxWaiting: 10 });
+  await expect(thread.send({ ms: 1 }, 60_000)).rejects.toThrow(/^a sum failed its thread: /);
+});

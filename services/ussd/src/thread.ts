@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { limitComputing } from './limit-computing.ts';
+import { limitComputing, limitMemory } from './limit-computing.ts';
 
 type WithoutId<Call> = Call extends unknown ? Omit<Call, 'id'> : never;
 
@@ -57,10 +57,17 @@ export function startThread<Call extends { id: number }, Reply extends { id: num
       if (state === 'retired') thread.stop();
       return;
     }
-    endLimit = limitComputing(worker, current.limitMs, () => {
-      end(`${what} took too long`);
+    const stopFor = (reason: string) => () => {
+      end(`${what} ${reason}`);
       worker.terminate();
-    });
+    };
+    const limits = [
+      limitComputing(worker, current.limitMs, stopFor('took too long')),
+      limitMemory(worker, maxMemoryMb, stopFor('failed its thread: it needs too much memory')),
+    ];
+    endLimit = () => {
+      for (const endOne of limits) endOne();
+    };
     worker.postMessage(current.call);
   };
   worker.on('message', (reply: Reply) => {

@@ -1,5 +1,6 @@
 import { parseAnswer } from '../menu/question.ts';
 import type { FormHint, ScreenType } from './protocol.ts';
+import { holdInstances, RefusedAnswer, RepeatsChanged } from './repeats.ts';
 import type { FormNode } from './xforms.ts';
 
 /** How a question is answered on a keypad. */
@@ -21,13 +22,20 @@ export function answerQuestion(node: FormNode, input: string): FormHint | undefi
   const parsed = parseInput(node, type, input);
   if ('hint' in parsed) return parsed.hint;
   const before = readAnswer(node);
-  setAnswer(node, parsed.values);
+  // The engine makes the instances of a repeat that the answer counts before it looks at the constraint.
+  const held = holdInstances(() => setAnswer(node, parsed.values));
   // The engine drops what its type does not take.
   const isTaken = readAnswer(node).length === parsed.values.length;
   const violation = node.validationState.violation;
-  if (isTaken && !violation) return undefined;
+  if (isTaken && !violation) {
+    held.refuseTooMany();
+    if (held.hasChanges) throw new RepeatsChanged();
+    return undefined;
+  }
+  const hint = isTaken && violation ? toHint(violation) : { key: typeHints[type] };
+  if (held.hasChanges) throw new RefusedAnswer(hint);
   setAnswer(node, before);
-  return isTaken && violation ? toHint(violation) : { key: typeHints[type] };
+  return hint;
 }
 
 export function toHint({ condition, message }: NonNullable<FormNode['validationState']['violation']>): FormHint {

@@ -1,8 +1,8 @@
 import { parentPort } from 'node:worker_threads';
-import { findCountingQuestions, isCounting } from './counting-questions.ts';
 import { inspectForm } from './inspect.ts';
-import { instanceIdOf, maxInstances, pressKey } from './press.ts';
-import type { FormCall, FormReply, FormSource, WorkerCall, WorkerReply } from './protocol.ts';
+import { instanceIdOf, pressKey } from './press.ts';
+import type { FormCall, FormProgress, FormReply, FormSource, WorkerCall, WorkerReply } from './protocol.ts';
+import { limitInstances, RefusedAnswer, RepeatsChanged, refusalOf } from './repeats.ts';
 import { createInstance, type FormRoot, type LoadedForm, loadXForm, restoreInstance } from './xforms.ts';
 
 /**
@@ -21,13 +21,12 @@ interface Loading {
 
 interface OpenForm {
   source: FormSource;
-  counting: ReadonlySet<string>;
   /** The newest last. */
   loadings: Loading[];
 }
 
 const maxForms = 50;
-const forms = new Map<number, OpenForm>();
+const forms = new Map<string, OpenForm>();
 let loads = 0;
 
 async function takeLoading(open: OpenForm): Promise<Loading> {
@@ -56,18 +55,53 @@ async function press(open: OpenForm, call: FormCall): Promise<FormReply> {
   const id = progress?.id ?? instanceIdOf(root);
   // Whatever goes wrong from here on leaves no half-changed instance behind.
   loading.instances.delete(id);
-  const isTooMany = progress && Number(call.input) > maxInstances && isCounting(open.counting, progress.at);
-  const { input: _, ...shown } = call;
-  const reply = await pressKey(root, id, isTooMany ? shown : call);
-  if (reply.kind !== 'screen') return reply;
-  loading.instances.set(id, { root, xml: reply.progress.xml });
-  return isTooMany ? { ...reply, screen: { ...reply.screen, hint: tooManyInstances } } : reply;
+  limitInstances(root);
+  const pressed = await pressKey(root, id, call).then(
+    (reply) => ({ root, reply }),
+    (error: unknown) => {
+      if (!progress || !loading || !root) throw error;
+      return pressAgain(loading, root, { ...call, progress }, error);
+    },
+  );
+  if (pressed.reply.kind === 'screen')
+    loading.instances.set(id, { root: pressed.root, xml: pressed.reply.progress.xml });
+  return pressed.reply;
 }
 
-const tooManyInstances = {
-  key: 'hint.range',
-  values: { 'question.min': '0', 'question.max': String(maxInstances) },
-};
+interface Pressed {
+  root: FormRoot;
+  reply: FormReply;
+}
+
+/** The engine has changed the instance by half: it is built again, with the answer or, where that is refused, as it was before. */
+async function pressAgain(
+  loading: Loading,
+  root: FormRoot,
+  call: FormCall & { progress: FormProgress },
+  error: unknown,
+): Promise<Pressed> {
+  const { input: _, ...shown } = call;
+  const { id, xml } = call.progress;
+  const build = (answers: string) => {
+    loading.created++;
+    return restoreInstance(loading.form, answers, call.phoneNumber);
+  };
+  let reason = refusalOf(error);
+  if (reason instanceof RepeatsChanged) {
+    try {
+      const changed = await build(root.instanceState.instanceXML);
+      limitInstances(changed, { hasAnswer: true });
+      return { root: changed, reply: await pressKey(changed, id, call) };
+    } catch (failure) {
+      reason = refusalOf(failure);
+    }
+  }
+  if (!(reason instanceof RefusedAnswer)) throw reason;
+  const { hint } = reason;
+  const before = await build(xml);
+  const reply = await pressKey(before, id, shown);
+  return { root: before, reply: reply.kind === 'screen' ? { ...reply, screen: { ...reply.screen, hint } } : reply };
+}
 
 /** Answers to an earlier version of the form that this one cannot read are `undefined`. */
 function restore(form: LoadedForm, xml: string, phoneNumber: string): Promise<FormRoot | undefined> {
@@ -86,9 +120,9 @@ async function begin(
   return { ...reply, screen: { ...reply.screen, hint: { key: 'form.changed' } } };
 }
 
-function findForm(key: number, source: FormSource | undefined): OpenForm {
-  const open = forms.get(key) ?? (source && { source, counting: findCountingQuestions(source.xml), loadings: [] });
-  if (!open) throw new Error('the form is not known here');
+function findForm(key: string, source: FormSource | undefined): OpenForm | undefined {
+  const open = forms.get(key) ?? (source && { source, loadings: [] });
+  if (!open) return undefined;
   forms.delete(key);
   forms.set(key, open);
   for (const oldest of forms.keys()) {
@@ -98,11 +132,23 @@ function findForm(key: number, source: FormSource | undefined): OpenForm {
   return open;
 }
 
+/** The first instance takes the engine longer than others. */
+async function load(open: OpenForm): Promise<void> {
+  const loading = await takeLoading(open);
+  if (loading.created > 0) return;
+  loading.created++;
+  createInstance(loading.form, '');
+}
+
 async function run(call: WorkerCall): Promise<WorkerReply> {
   const { id } = call;
   try {
     if (call.kind === 'inspect') return { id, report: await inspectForm(call.source) };
-    return { id, reply: await press(findForm(call.form, call.source), call.call), loads };
+    const open = findForm(call.form, call.source);
+    if (!open) return { id, missing: true };
+    if (call.kind === 'press') return { id, reply: await press(open, call.call), loads };
+    await load(open);
+    return { id, loads };
   } catch (error) {
     return { id, fault: error instanceof Error ? `${error.message}\n${error.stack}` : String(error) };
   }

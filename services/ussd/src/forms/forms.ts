@@ -1,86 +1,94 @@
-import { startThread, type Thread } from '../thread.ts';
+import { createHash } from 'node:crypto';
+import type { Thread } from '../thread.ts';
+import { createFormThreads, startFormThread } from './form-threads.ts';
 import type { FormCall, FormReply, FormReport, FormSource, WorkerCall, WorkerReply } from './protocol.ts';
 
 /**
- * ODK's engine in a thread of its own: what it computes holds up nobody who is in no form, and a form whose expressions do
+ * ODK's engine in threads of its own: what it computes holds up nobody who is in no form, and a form whose expressions do
  * not end is stopped with its thread.
  */
 export interface Forms {
-  /** Beside the thread that answers callers. */
+  /** Beside the threads that answer callers. */
   inspect(source: FormSource): Promise<FormReport>;
   press(source: FormSource, call: FormCall): Promise<FormReply>;
+  /** Loads forms before anybody calls them; one that cannot be loaded is left to its first caller. */
+  warm(sources: Iterable<FormSource>): void;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface FormsOptions {
+  /** How many forms are computed at the same time. */
+  threads?: number;
   /** How long one key press may compute. */
   timeoutMs?: number;
   /** How much longer the first one, which loads the form. */
   loadMs?: number;
+  /** How long a key press waits for others. The telecom gateway gives up after a few seconds more. */
+  waitMs?: number;
   /** How long an inspection may take. */
   inspectMs?: number;
 }
 
-const workerFile = new URL(import.meta.url.replace(/forms(\.[jt]s)(\?.*)?$/, 'form-worker$1'));
-const maxWaiting = 1_000;
-/** Loading a form leaves some memory behind in the engine: after this many the thread is replaced. */
-const maxLoads = 150;
+const idleMs = 10_000;
+const warmWaitMs = 600_000;
+/** A thread keeps fifty forms. */
+const maxWarm = 40;
 
-type FormThread = Thread<WorkerCall, WorkerReply> & { sources: Set<number> };
-
-export function createForms({ timeoutMs = 8_000, loadMs = 30_000, inspectMs = 60_000 }: FormsOptions = {}): Forms {
-  const threads = new Set<FormThread>();
-  const start = () => {
-    const onEnd = () => threads.delete(thread);
-    const options = { what: 'a form', maxMemoryMb: 1_024, maxWaiting, onEnd };
-    const thread = Object.assign(startThread<WorkerCall, WorkerReply>(workerFile, options), {
-      sources: new Set<number>(),
-    });
-    threads.add(thread);
-    return thread;
+export function createForms(options: FormsOptions = {}): Forms {
+  const { threads = 3, timeoutMs = 8_000, loadMs = 30_000, waitMs = 10_000, inspectMs = 60_000 } = options;
+  const keys = new WeakMap<FormSource, string>();
+  const keyOf = (source: FormSource) => {
+    const key = keys.get(source) ?? createHash('sha256').update(JSON.stringify(source)).digest('base64');
+    keys.set(source, key);
+    return key;
   };
-  const ids = new WeakMap<FormSource, number>();
-  let count = 0;
-  let serving: FormThread | undefined;
-  const close = async () => {
-    await Promise.all([...threads].map((thread) => thread.stop()));
-  };
+  const times = { limitMs: timeoutMs, loadMs };
+  let inspecting: Thread<WorkerCall, WorkerReply> | undefined;
+  let isInspecting = false;
+  let idle: NodeJS.Timeout | undefined;
   let checks: Promise<unknown> = Promise.resolve();
+  const stopInspecting = async () => {
+    clearTimeout(idle);
+    await inspecting?.stop();
+    inspecting = undefined;
+  };
+  const pool = createFormThreads(threads, () => {
+    // The engine takes seconds to start: a thread that has it already is used further.
+    if (isInspecting || !inspecting?.isUsable()) return startFormThread();
+    const thread = inspecting;
+    inspecting = undefined;
+    return thread;
+  });
+  const close = async () => {
+    await Promise.all([pool.stop(), stopInspecting()]);
+  };
   return {
     inspect(source) {
       const run = checks.then(async () => {
-        // Nobody waits for a thread that has served nobody yet.
-        const isOwn = count > 0;
-        if (!isOwn && !serving?.isUsable()) serving = start();
-        const thread = isOwn || !serving ? start() : serving;
+        clearTimeout(idle);
+        if (!inspecting?.isUsable()) inspecting = startFormThread();
+        isInspecting = true;
         try {
-          const reply = await thread.send({ kind: 'inspect', source }, inspectMs).catch(toSlowReport);
+          const reply = await inspecting.send({ kind: 'inspect', source }, inspectMs).catch(toSlowReport);
           if (!('report' in reply)) throw new Error('fault' in reply ? reply.fault : 'no report');
           return reply.report;
         } finally {
-          if (isOwn) await thread.stop();
+          isInspecting = false;
+          idle = setTimeout(stopInspecting, idleMs).unref();
         }
       });
       checks = run.catch(() => {});
       return run;
     },
     async press(source, call) {
-      if (!serving?.isUsable()) serving = start();
-      const thread = serving;
-      const form = ids.get(source) ?? ++count;
-      ids.set(source, form);
-      const isKnown = thread.sources.has(form);
-      thread.sources.add(form);
-      const wanted = { kind: 'press', form, call, ...(!isKnown && { source }) } as const;
-      const reply = await thread.send(wanted, isKnown ? timeoutMs : timeoutMs + loadMs);
-      if (!('reply' in reply)) {
-        // A form that the thread has unloaded is sent again with the next press.
-        thread.sources.delete(form);
-        throw new Error(`a form failed: ${'fault' in reply ? reply.fault : 'no reply'}`);
-      }
-      if (reply.loads >= maxLoads) thread.retire();
+      const reply = await pool.send({ key: keyOf(source), source, call: { kind: 'press', call }, ...times, waitMs });
+      if (!('reply' in reply)) throw new Error(`a form failed: ${'fault' in reply ? reply.fault : 'no reply'}`);
       return reply.reply;
+    },
+    warm(sources) {
+      for (const source of [...sources].slice(0, maxWarm))
+        pool.send({ key: keyOf(source), source, call: { kind: 'load' }, ...times, waitMs: warmWaitMs }).catch(() => {});
     },
     close,
     [Symbol.asyncDispose]: close,

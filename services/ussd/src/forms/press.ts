@@ -1,11 +1,10 @@
 import { answerQuestion, canKeep, clearAnswer, forbids, readAnswer, screenTypeOf, toHint } from './answers.ts';
 import type { FormCall, FormHint, FormProgress, FormReply } from './protocol.ts';
+import { maxInstances } from './repeats.ts';
 import { hasMatch, toScreen } from './screens.ts';
 import { isBlank, isPathOf, type Stop, stopsOf } from './walk.ts';
 import { type FormLanguage, type FormNode, type FormRoot, readInstance } from './xforms.ts';
 
-/** A repeat that has this many instances takes no more. */
-export const maxInstances = 200;
 const keys = { back: '0', backFromZero: '00', skip: '000' };
 
 interface At {

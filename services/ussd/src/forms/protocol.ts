@@ -103,9 +103,14 @@ export interface FormReport {
 
 export type WorkerCall =
   | { id: number; kind: 'inspect'; source: FormSource }
-  | { id: number; kind: 'press'; form: number; source?: FormSource; call: FormCall };
+  /** `form` is the same for the same form; the source is sent once. */
+  | { id: number; kind: 'press'; form: string; source?: FormSource; call: FormCall }
+  | { id: number; kind: 'load'; form: string; source?: FormSource };
 
 export type WorkerReply =
   | { id: number; report: FormReport }
   | { id: number; reply: FormReply; loads: number }
+  | { id: number; loads: number }
+  /** The form is not loaded here and has to be sent again. */
+  | { id: number; missing: true }
   | { id: number; fault: string };

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { adaptForm } from './adapt-form.ts';
 import type { FormSource } from './protocol.ts';
+import { formWithRepeat, limitCounts, limitInstances, limitRepeats } from './repeats.ts';
 
 /** The part of `@getodk/xforms-engine` that is used here. The package is optional, so its own types are not. */
 export interface FormText {
@@ -116,7 +117,14 @@ async function loadEngine(): Promise<Engine> {
   // Its WebAssembly loader looks for the folder of a script; the module itself is inlined.
   Object.assign(globalThis, { window: globalThis, __dirname: '/' });
   parser = new window.DOMParser();
-  return (await import(enginePackage)) as Engine;
+  limitCounts((window.Element as { prototype: Parameters<typeof limitCounts>[0] }).prototype);
+  const loaded = (await import(enginePackage)) as Engine;
+  const form = await toForm(loaded, { xml: formWithRepeat, attachments: {} });
+  const range = createInstance(form, '').currentState.children?.find(({ nodeType }) =>
+    nodeType.startsWith('repeat-range'),
+  );
+  if (range) limitRepeats(range);
+  return loaded;
 }
 
 export class FormFault extends Error {
@@ -135,9 +143,12 @@ export async function parseXml(xml: string): Promise<XmlElement> {
 }
 
 /** Loads a form by ODK's engine. */
-export async function loadXForm({ xml, attachments }: FormSource): Promise<LoadedForm> {
+export async function loadXForm(source: FormSource): Promise<LoadedForm> {
   engine ??= loadEngine();
-  const { loadForm } = await engine;
+  return toForm(await engine, source);
+}
+
+async function toForm({ loadForm }: Engine, { xml, attachments }: FormSource): Promise<LoadedForm> {
   const result = await loadForm(adaptForm(xml), {
     missingResourceBehavior: 'ERROR',
     async fetchFormAttachment(url) {
@@ -169,12 +180,14 @@ export function messageOf(error: Error): string {
 }
 
 export function createInstance(form: LoadedForm, phoneNumber: string): FormRoot {
+  limitInstances();
   return form.createInstance(optionsFor(phoneNumber)).root;
 }
 
 export async function restoreInstance(form: LoadedForm, xml: string, phoneNumber: string): Promise<FormRoot> {
   const data = new FormData();
   data.set(instanceFile, new File([xml], instanceFile, { type: 'text/xml' }));
+  limitInstances();
   return (await form.restoreInstance({ data: [data] }, optionsFor(phoneNumber))).root;
 }
 
