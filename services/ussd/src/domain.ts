@@ -151,15 +151,17 @@ export async function createDomain(parts: DomainParts) {
     bundled: toMenuSources({}),
     ...toServed(config),
     registry: toRegistry(actions, own.validators),
+    ownActions: config.USSD_ACTIONS,
     findUnmetNeeds: createFindUnmetNeeds(config, programSecrets),
     versions,
     published,
+    onUse: (menus) => forms.warm([...menus].flatMap((menu) => [...menu.forms.values()])),
     watch: config.USSD_WATCH_MENUS,
     logger,
   });
   started.defer(() => programs.close());
   const readOnly = config.PROGRAMS_READONLY;
-  const publishing = createPublishing({ store, programs, published, versions, audit, clock, readOnly, forms });
+  const publishing = createPublishing({ store, programs, published, versions, audit, clock, readOnly });
   if (!programs.current().some(({ locales }) => locales.has(config.USSD_LANGUAGE)))
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
   const daily = await openDaily(store, config, clock.now());

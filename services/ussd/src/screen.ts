@@ -96,10 +96,14 @@ function onNewLine([first, ...others]: Atom[]): Atom[] {
 /** Fills one page. A word is broken only when it alone is longer than the page. */
 function takeAtoms(atoms: Atom[], room: number, cost: (text: string) => number): [string, Atom[]] {
   let text = '';
+  let used = 0;
   for (const [i, atom] of atoms.entries()) {
-    const next = text === '' ? atom.text : text + atom.glue + atom.text;
-    if (cost(next) <= room) {
-      text = next;
+    const next = text === '' ? atom.text : atom.glue + atom.text;
+    // No character costs less than one.
+    const added = next.length > room ? next.length : cost(next);
+    if (used + added <= room) {
+      text += next;
+      used += added;
       continue;
     }
     if (text !== '') return [text, atoms.slice(i)];
@@ -113,8 +117,10 @@ function breakWord(word: string, room: number, cost: (text: string) => number): 
   // A choice that is a sentence breaks between its words first.
   let cut = 0;
   let at = 0;
+  let used = 0;
   for (const char of word) {
-    if (cost(word.slice(0, at + char.length)) > room) break;
+    used += cost(char);
+    if (used > room) break;
     at += char.length;
     if (char === ' ') cut = at;
   }

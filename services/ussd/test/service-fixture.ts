@@ -94,3 +94,18 @@ export function register(
 ): Promise<string> {
   return service.say(sessionId, registration, fields);
 }
+
+/** Presses keys until a promise is settled; gives how many were answered before. */
+export async function pressUntil(service: TestService, end: Promise<unknown>): Promise<number> {
+  let isSettled = false;
+  const settle = () => {
+    isSettled = true;
+  };
+  end.then(settle, settle);
+  let answered = 0;
+  for (; !isSettled; answered++) {
+    const reply = await service.say(`pressing-${answered}`, '1');
+    if (!reply.startsWith('CON ')) throw new Error(`a caller was refused: ${reply}`);
+  }
+  return answered;
+}

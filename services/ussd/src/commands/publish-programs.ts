@@ -113,7 +113,7 @@ function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>
       logger,
     });
     const readOnly = config.PROGRAMS_READONLY;
-    const parts = { store, programs, published, versions, audit, clock, readOnly, forms };
+    const parts = { store, programs, published, versions, audit, clock, readOnly };
     try {
       return await use(createPublishing(parts));
     } catch (error) {

@@ -14,13 +14,22 @@ import {
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 import { ExpressionFault, inferType, type ResultType, type Scope } from './check-expression.ts';
 import { joinLimited, refuseTooLong } from './limit-values.ts';
-import { type ExpressionBudget, madeFunction, meterExpression, roundFunction, takeRound, useUp } from './meter-expression.ts';
+import {
+  type ExpressionBudget,
+  madeFunction,
+  meterExpression,
+  roundFunction,
+  takeRound,
+  useUp,
+} from './meter-expression.ts';
 import { hasMatch } from './pattern.ts';
 
 /** A compiled expression; `undefined` when it cannot be computed, as for a division by zero. */
 export interface Expression {
   type: ResultType;
   names: readonly string[];
+  /** Compiles it, where that is not done. */
+  prepare(): void;
   /** Throws an `ExpressionLimit` when the budget is used up. */
   run(values: Record<string, CelInput>, budget: ExpressionBudget): CelValue | undefined;
 }
@@ -102,22 +111,34 @@ export function compileExpression(source: string, scope: Scope): Expression {
     const reason = (error as Error).message.replace(/^<input>:\d+:/, 'at character ');
     throw new ExpressionFault(`cannot be read: ${reason}`);
   }
-  return toExpression(source, parsed, { type: inferType(parsed.expr, scope), names: [...namesIn(parsed.expr)] });
+  const known = { type: inferType(parsed.expr, scope), names: [...namesIn(parsed.expr)] };
+  const evaluate = compile(parsed);
+  return toExpression(source, known, () => evaluate);
 }
 
-/** An expression that was compiled before, in another thread. */
-export function restoreExpression(source: string, known: Omit<Expression, 'run'>): Expression {
-  return toExpression(source, parse(source), known);
+/** An expression that was checked before, in another thread: it is compiled when it is first used. */
+export function restoreExpression(source: string, known: Pick<Expression, 'type' | 'names'>): Expression {
+  let evaluate: Evaluate | undefined;
+  return toExpression(source, known, () => {
+    evaluate ??= compile(parse(source));
+    return evaluate;
+  });
 }
 
-function toExpression(source: string, parsed: ReturnType<typeof parse>, known: Omit<Expression, 'run'>): Expression {
+type Evaluate = ReturnType<typeof plan>;
+
+function compile(parsed: ReturnType<typeof parse>): Evaluate {
   meterExpression(parsed.expr);
-  const evaluate = plan(env, parsed);
+  return plan(env, parsed);
+}
+
+function toExpression(source: string, known: Pick<Expression, 'type' | 'names'>, prepare: () => Evaluate): Expression {
   return {
     ...known,
+    prepare,
     run(values, budget) {
       spending = budget;
-      const result = evaluate(values);
+      const result = prepare()(values);
       if (budget.rounds < 0) throw new ExpressionLimit(`the expression ${source} takes too long`);
       return isCelError(result) || (typeof result === 'number' && !Number.isFinite(result)) ? undefined : result;
     },

@@ -7,6 +7,12 @@ export type Values = Readonly<Record<string, string>>;
 
 const placeholder = /\{([a-zA-Z][\w.]*)\}/g;
 
+/**
+ * Characters of a text with its values, and of a screen with all its choices. A call has room for sixty pages, 11,000 characters:
+ * what is cut off could not be read.
+ */
+export const maxShownLength = 12_000;
+
 /** The text of a key in a language, with its `{placeholders}` filled in. */
 export function translate(
   locales: Locales,
@@ -16,17 +22,33 @@ export function translate(
   today = () => '',
 ): string {
   const text = locales.get(language)?.get(key) ?? locales.values().next().value?.get(key) ?? key;
-  if (!text.includes('{')) return text;
-  return text.replace(placeholder, (_, name: string) => {
-    if (name === 'today' && !Object.hasOwn(values, name)) return today();
-    const value = Object.hasOwn(values, name) ? (values[name] ?? '') : readField(values, name);
-    if (!name.endsWith('.label') || value === '') return value;
-    // `{activity.label}` holds the keys of the options that were chosen, so that it follows the language.
-    return value
-      .split('\n')
-      .map((label) => translate(locales, language, label))
-      .join(', ');
-  });
+  if (!text.includes('{')) return text.length > maxShownLength ? text.slice(0, maxShownLength) : text;
+  const known = new Map<string, string>();
+  let [shown, end] = ['', 0];
+  for (const { 0: named, 1: name = '', index } of text.matchAll(placeholder)) {
+    const isToday = name === 'today' && !Object.hasOwn(values, name);
+    const value = known.get(name) ?? (isToday ? today() : fillIn(locales, language, values, name));
+    known.set(name, value);
+    shown += text.slice(end, index) + value;
+    end = index + named.length;
+    if (shown.length >= maxShownLength) break;
+  }
+  return (shown + text.slice(end)).slice(0, maxShownLength);
+}
+
+function fillIn(locales: Locales, language: string, values: Values, name: string): string {
+  const value = Object.hasOwn(values, name) ? (values[name] ?? '') : readField(values, name);
+  if (!name.endsWith('.label') || value === '') return value;
+  // `{activity.label}` holds the keys of the options that were chosen, so that it follows the language.
+  const labels: string[] = [];
+  let length = 0;
+  for (const key of value.split('\n')) {
+    if (length > maxShownLength) break;
+    const label = translate(locales, language, key);
+    labels.push(label);
+    length += label.length;
+  }
+  return labels.join(', ');
 }
 
 /** Programs may be older than some texts. */

@@ -12,7 +12,7 @@ export interface PlainRegistry {
 }
 
 export interface PlainMenu extends Omit<Menu, 'registry' | 'expressions'> {
-  expressions: ReadonlyMap<string, Omit<Expression, 'run'>>;
+  expressions: ReadonlyMap<string, Pick<Expression, 'type' | 'names'>>;
 }
 
 export type PlainCheck = { ok: true; menu: PlainMenu; warnings: Fault[] } | { ok: false; faults: Fault[] };
@@ -50,18 +50,19 @@ export function fromPlainRegistry({ actions, validators, texts }: PlainRegistry)
 }
 
 export function toPlainCheck(check: MenuCheck): PlainCheck {
-  if (!check.ok) return check;
-  const { registry: _, expressions, ...menu } = check.menu;
-  const plain = Array.from(expressions, ([source, { type, names }]) => [source, { type, names }] as const);
-  return { ...check, menu: { ...menu, expressions: new Map(plain) } };
+  return check.ok ? { ...check, menu: toPlainMenu(check.menu) } : check;
 }
 
-/** Nothing is checked again; expressions are compiled. */
-export function fromPlainCheck(check: PlainCheck, registry: Registry): MenuCheck {
-  if (!check.ok) return check;
+export function toPlainMenu({ registry: _, expressions, ...menu }: Menu): PlainMenu {
+  const plain = Array.from(expressions, ([source, { type, names }]) => [source, { type, names }] as const);
+  return { ...menu, expressions: new Map(plain) };
+}
+
+/** Nothing is checked again; expressions are compiled when they are first used. */
+export function fromPlainMenu(menu: PlainMenu, registry: Registry): Menu {
   const expressions = Array.from(
-    check.menu.expressions,
+    menu.expressions,
     ([source, known]) => [source, restoreExpression(source, known)] as const,
   );
-  return { ...check, menu: { ...check.menu, registry, expressions: new Map(expressions) } };
+  return { ...menu, registry, expressions: new Map(expressions) };
 }

@@ -4,7 +4,7 @@ import { holds, todayOf } from './evaluate.ts';
 import { type FormContent, formBackKey, type Say, toFormContent } from './form-screen.ts';
 import { limitValues } from './limits.ts';
 import { isSearchable, toListOptions } from './list-options.ts';
-import { translate } from './locales.ts';
+import { maxShownLength, translate } from './locales.ts';
 import { isCondition, type Menu, type Option, reservedKeys, type ScreenState, type State } from './menu.ts';
 import { takesZero } from './question.ts';
 import { toShownQuestion } from './validate-answer.ts';
@@ -93,8 +93,9 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   const state = menu.states.get(dialogue.state);
   if (!state || (state.kind !== 'form' && !('text' in state))) return [];
   const say = createSay(menu, dialogue);
-  const { hint, body, lines } =
-    state.kind === 'form' ? toFormContent(dialogue, say) : toContent(menu, state, dialogue, say);
+  const { hint, body, lines } = limitContent(
+    state.kind === 'form' ? toFormContent(dialogue, say) : toContent(menu, state, dialogue, say),
+  );
   const isEnd = state.kind === 'end';
   const back = isEnd ? reservedKeys.back : backKeyOf(menu, state, dialogue);
   const hasBack = hasWayBack(state, dialogue);
@@ -115,6 +116,17 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   if (laidOut.size >= maxLaidOut) laidOut.clear();
   if (key.length <= maxKeyLength) laidOut.set(key, pages);
   return pages;
+}
+
+/** The choices that are left out can still be taken. */
+function limitContent({ hint, body, lines }: FormContent): FormContent {
+  const shown = body.slice(0, maxShownLength);
+  let length = shown.length;
+  const end = lines.findIndex((line) => {
+    length += line.length;
+    return length > maxShownLength;
+  });
+  return { hint: hint?.slice(0, maxShownLength), body: shown, lines: end === -1 ? lines : lines.slice(0, end) };
 }
 
 function toContent(menu: Menu, state: ScreenState, dialogue: Dialogue, say: Say): FormContent {

@@ -1,58 +1,97 @@
+import { AppError } from '@palaver/contract';
+import type { TriedCall } from '@palaver/contract/internal';
 import type { MenuCheck } from '../menu/check-menu.ts';
-import { checkProgram } from '../menu/check-program.ts';
-import type { Registry } from '../menu/menu.ts';
-import { fromPlainCheck, toPlainRegistry } from '../menu/plain-menu.ts';
+import type { Menu, Registry } from '../menu/menu.ts';
+import { fromPlainMenu, toPlainMenu, toPlainRegistry } from '../menu/plain-menu.ts';
 import { type ProgramSource, programFile } from '../menu/program-source.ts';
 import { startThread, type Thread } from '../thread.ts';
-import type { CheckCall, CheckReply } from './check-worker.ts';
+import type { ProgramCall, ProgramReply } from './program-worker.ts';
+import type { Trial } from './try-program.ts';
 
 export type CheckProgram = (source: ProgramSource, base: ProgramSource) => MenuCheck | Promise<MenuCheck>;
 
-/** Checks programs while callers are served: large ones in a thread of their own. */
+/** Checks and tries programs in threads with limits: whatever a program holds, callers are served meanwhile. */
 export interface ProgramChecks {
+  /** For what is taken into use. A caller may wait for it, so it waits for nothing that operators try. */
   check: CheckProgram;
-  /** In the thread whatever its size, for what nobody has checked before: a small program may take long. */
-  checkAside: CheckProgram;
+  checkDraft: CheckProgram;
+  /** Plays inputs on a checked draft; `key` says which. */
+  try(key: string, menu: Menu, trial: Trial): Promise<TriedCall>;
   close(): void;
 }
 
-const workerFile = new URL(import.meta.url.replace(/program-checks(\.[jt]s)(\?.*)?$/, 'check-worker$1'));
-/** What is checked within the time of a few key presses. */
-const smallCharacters = 16_000;
-const idleMs = 30_000;
-const threadOptions = { what: 'the check of a program', maxMemoryMb: 512, maxWaiting: 20 };
+export interface ProgramChecksOptions {
+  timeoutMs?: number;
+  tryMs?: number;
+  /** The module of the operator's own validators. */
+  ownActions?: string | undefined;
+}
 
-export function createProgramChecks(registry: Registry, { timeoutMs = 60_000 } = {}): ProgramChecks {
+const workerFile = new URL(import.meta.url.replace(/program-checks(\.[jt]s)(\?.*)?$/, 'program-worker$1'));
+const idleMs = 30_000;
+
+export function createProgramChecks(
+  registry: Registry,
+  { timeoutMs = 60_000, tryMs = 20_000, ownActions }: ProgramChecksOptions = {},
+): ProgramChecks {
   const plain = toPlainRegistry(registry);
-  let thread: Thread<CheckCall, CheckReply> | undefined;
+  const [inUse, drafts] = [createIdleThread('the check of a program'), createIdleThread('a draft')];
+
+  const checkIn =
+    (send: Send): CheckProgram =>
+    async (source, base) => {
+      try {
+        const reply = await send({ kind: 'check', source, base, registry: plain }, timeoutMs);
+        if (!('check' in reply)) throw new Error('fault' in reply ? reply.fault : 'no check');
+        const { check } = reply;
+        return check.ok ? { ...check, menu: fromPlainMenu(check.menu, registry) } : check;
+      } catch (error) {
+        const message = `${(error as Error).message}; a program of this size must be simpler`;
+        return { ok: false, faults: [{ file: programFile, line: 1, message }] };
+      }
+    };
+
+  return {
+    check: checkIn(inUse.send),
+    checkDraft: checkIn(drafts.send),
+    async try(key, menu, trial) {
+      const call = { kind: 'try', key, menu: toPlainMenu(menu), registry: plain, ownActions, trial } as const;
+      const reply = await drafts.send(call, tryMs).catch((error: Error) => {
+        throw new AppError('VALIDATION_FAILED', `The inputs cannot be tried: ${error.message}.`);
+      });
+      if ('refused' in reply) throw new AppError('VALIDATION_FAILED', reply.refused);
+      if (!('tried' in reply)) throw new Error(`a trial failed: ${'fault' in reply ? reply.fault : 'no reply'}`);
+      return reply.tried;
+    },
+    close() {
+      inUse.stop();
+      drafts.stop();
+    },
+  };
+}
+
+type Send = Thread<ProgramCall, ProgramReply>['send'];
+
+/** A thread that is started when it is needed, and ends when it has not been for a while. */
+function createIdleThread(what: string): { send: Send; stop(): void } {
+  let thread: Thread<ProgramCall, ProgramReply> | undefined;
   let idle: NodeJS.Timeout | undefined;
   const stop = () => {
     clearTimeout(idle);
     thread?.retire();
     thread = undefined;
   };
-
-  async function checkAside(source: ProgramSource, base: ProgramSource): Promise<MenuCheck> {
-    clearTimeout(idle);
-    if (!thread?.isUsable()) thread = startThread(workerFile, threadOptions);
-    try {
-      const { check } = await thread.send({ source, base, registry: plain }, timeoutMs);
-      return fromPlainCheck(check, registry);
-    } catch (error) {
-      const message = `${(error as Error).message}; a program of this size must be simpler`;
-      return { ok: false, faults: [{ file: programFile, line: 1, message }] };
-    } finally {
-      clearTimeout(idle);
-      idle = setTimeout(stop, idleMs).unref();
-    }
-  }
-
   return {
-    check: (source, base) => {
-      const size = source.files.reduce((sum, { text }) => sum + text.length, 0);
-      return size <= smallCharacters ? checkProgram(source, registry, base) : checkAside(source, base);
+    stop,
+    async send(call, limitMs) {
+      clearTimeout(idle);
+      if (!thread?.isUsable()) thread = startThread(workerFile, { what, maxMemoryMb: 512, maxWaiting: 20 });
+      try {
+        return await thread.send(call, limitMs);
+      } finally {
+        clearTimeout(idle);
+        idle = setTimeout(stop, idleMs).unref();
+      }
     },
-    checkAside,
-    close: stop,
   };
 }

@@ -1,12 +1,13 @@
 import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { type Logger, StartError } from '@palaver/service-kit';
 import { checkProgram } from '../menu/check-program.ts';
 import { formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf, type Registry } from '../menu/menu.ts';
 import { programFile } from '../menu/program-source.ts';
 import { type CheckedProgram, checkSource, findOwner, type Loaded, type LoadOptions, loadAll } from './load-all.ts';
-import { createProgramChecks } from './program-checks.ts';
+import { createProgramChecks, type ProgramChecks } from './program-checks.ts';
 import { type ProgramFileMap, toSource } from './program-files.ts';
 import { type MenuSources, readMenuSource } from './read-source.ts';
 import type { ProgramVersions } from './versions.ts';
@@ -24,6 +25,8 @@ export interface Programs {
   refresh(checked?: Menu): Promise<void>;
   /** Checks files as the program of this name, beside the programs in use. */
   check(name: string, files: ProgramFileMap): Promise<CheckedProgram>;
+  /** Plays inputs on a program that was checked. */
+  try: ProgramChecks['try'];
   /** Why a version cannot be taken into use. */
   refuse(id: string): Promise<string | undefined>;
   close(): void;
@@ -33,7 +36,11 @@ export interface ProgramOptions extends LoadOptions {
   /** The menus that come with the service, which programs may extend. */
   bundled: MenuSources;
   registry: Registry;
+  /** The module of the operator's own validators. */
+  ownActions?: string | undefined;
   versions: ProgramVersions;
+  /** Called with programs that are taken into use. */
+  onUse?(menus: Iterable<Menu>): void;
   watch: boolean;
   logger: Logger;
 }
@@ -58,7 +65,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
   }
   for (const warning of first.warnings) logger.warn(formatFault(warning));
   for (const fault of first.unusable) logger.error(`a program is not in use: ${formatFault(fault)}`);
-  const checks = createProgramChecks(registry);
+  const checks = createProgramChecks(registry, { ownActions: options.ownActions });
   const parts = { ...options, base, check: checks.check };
   const loading = new Map<string, Promise<Menu | undefined>>();
   let current = new Map<string, Menu>();
@@ -67,6 +74,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
   let byCode = new Map<string, Menu>();
   let other: Menu | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
   await use(first);
 
   async function use({ menus, sources }: Loaded): Promise<void> {
@@ -74,12 +82,23 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
       const kept = sources.get(menu.id);
       if (kept && !byId.has(menu.id)) await versions.keep(menu.id, kept);
       byId.set(menu.id, menu);
+      prepare(menu);
     }
     current = menus;
     fromFolder = sources;
     byCode = new Map([...menus.values()].flatMap((menu) => menu.codes.map((code) => [code, menu] as const)));
     other = [...menus.values()].find(({ codes }) => codes.length === 0);
     forgetOld(byId, current);
+    options.onUse?.(menus.values());
+  }
+
+  /** Compiles the expressions of a program one after another, so that no caller waits for all of them. */
+  async function prepare({ expressions }: Menu): Promise<void> {
+    for (const expression of expressions.values()) {
+      if (isClosed) return;
+      expression.prepare();
+      await letOthersRun();
+    }
   }
 
   async function readPublished(): Promise<string> {
@@ -171,7 +190,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     reload: reloadSoon,
     refresh,
     async check(name, files) {
-      const checked = await checkSource({ ...parts, check: checks.checkAside }, toSource(name, files));
+      const checked = await checkSource({ ...parts, check: checks.checkDraft }, toSource(name, files));
       if (!checked.check.ok) return checked;
       const { menu } = checked.check;
       const message =
@@ -179,12 +198,14 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
       if (message === undefined) return checked;
       return { ...checked, check: { ok: false, faults: [{ file: programFile, line: 1, message }] } };
     },
+    try: checks.try,
     async refuse(id) {
       const menu = byId.get(id) ?? (await loadKept(id));
       if (!menu) return 'it has faults with this version of the service';
       return findOwner(nameOf(id), menu, current) ?? options.findUnmetNeeds(menu).faults[0];
     },
     close() {
+      isClosed = true;
       checks.close();
       clearTimeout(timer);
       clearInterval(poll);

@@ -1,15 +1,13 @@
 import { AppError } from '@palaver/contract';
 import type { ListedProgram, ProgramReport, TriedCall } from '@palaver/contract/internal';
 import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
-import type { Forms } from '../forms/forms.ts';
-import { ExpressionLimit } from '../menu/expressions.ts';
 import { type Fault, formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { fromSource, type ProgramFileMap } from './program-files.ts';
 import type { Programs } from './programs.ts';
 import type { Draft, PublishedPrograms } from './published.ts';
-import { type Trial, tryProgram } from './try-program.ts';
+import type { Trial } from './try-program.ts';
 import type { ListedVersion, ProgramVersions } from './versions.ts';
 
 /** Who does it, for the audit log. */
@@ -47,13 +45,12 @@ export interface Publishing {
 
 export interface PublishingParts {
   store: Pick<Store<UssdTables>, 'transaction'>;
-  programs: Pick<Programs, 'current' | 'check' | 'refuse' | 'refresh' | 'reload'>;
+  programs: Pick<Programs, 'current' | 'check' | 'try' | 'refuse' | 'refresh' | 'reload'>;
   published: PublishedPrograms;
   versions: ProgramVersions;
   audit: AuditLog<UssdTables>;
   clock: Pick<DatabaseClock, 'now'>;
   readOnly: boolean;
-  forms: Pick<Forms, 'press'>;
 }
 
 /** Drafts that are tried are checked once. */
@@ -103,13 +100,13 @@ export function createPublishing(parts: PublishingParts): Publishing {
     const draft = await draftOf(name);
     const key = `${name} ${draft.revision} ${inUse(name)?.id}`;
     const known = tried.get(key);
-    if (known) return known;
+    if (known) return { key, menu: known };
     const { check } = await programs.check(name, draft.files);
     if (!check.ok) throw hasFaults(check.faults);
     tried.set(key, check.menu);
     const [oldest] = tried.size > maxTried ? tried.keys() : [];
     if (oldest !== undefined) tried.delete(oldest);
-    return check.menu;
+    return { key, menu: check.menu };
   };
   return {
     readOnly: parts.readOnly,
@@ -158,12 +155,8 @@ export function createPublishing(parts: PublishingParts): Publishing {
         : { ok: false, faults: check.faults, warnings: [] };
     },
     async try(name, trial) {
-      const menu = await checkDraft(name);
-      return tryProgram(menu, parts.forms, trial).catch((error: unknown) => {
-        if (error instanceof ExpressionLimit)
-          throw new AppError('VALIDATION_FAILED', `In this program ${error.message}.`);
-        throw error;
-      });
+      const { key, menu } = await checkDraft(name);
+      return programs.try(key, menu, trial);
     },
     async publish(name, { files, revision, note }, by) {
       guard();

@@ -1,0 +1,85 @@
+import { parentPort } from 'node:worker_threads';
+import { AppError } from '@palaver/contract';
+import type { TriedCall } from '@palaver/contract/internal';
+import { loadOwnActions } from '../actions/load-own-actions.ts';
+import { createForms } from '../forms/forms.ts';
+import { checkProgram } from '../menu/check-program.ts';
+import { ExpressionLimit } from '../menu/expressions.ts';
+import type { Menu, Registry } from '../menu/menu.ts';
+import {
+  fromPlainMenu,
+  fromPlainRegistry,
+  type PlainCheck,
+  type PlainMenu,
+  type PlainRegistry,
+  toPlainCheck,
+} from '../menu/plain-menu.ts';
+import type { ProgramSource } from '../menu/program-source.ts';
+import { validators } from '../menu/validators.ts';
+import { type Trial, tryProgram } from './try-program.ts';
+
+export interface CheckCall {
+  id: number;
+  kind: 'check';
+  source: ProgramSource;
+  base: ProgramSource;
+  registry: PlainRegistry;
+}
+
+export interface TryCall {
+  id: number;
+  kind: 'try';
+  /** Which draft it is: its forms stay loaded between two calls. */
+  key: string;
+  menu: PlainMenu;
+  registry: PlainRegistry;
+  /** The module of the operator's own validators. */
+  ownActions: string | undefined;
+  trial: Trial;
+}
+
+export type ProgramCall = CheckCall | TryCall;
+
+export type ProgramReply =
+  | { id: number; check: PlainCheck }
+  | { id: number; tried: TriedCall }
+  /** What is wrong with the program or the inputs. */
+  | { id: number; refused: string }
+  | { id: number; fault: string };
+
+const forms = createForms({ threads: 1 });
+const menus = new Map<string, Menu>();
+const maxMenus = 5;
+
+async function run(call: ProgramCall): Promise<ProgramReply> {
+  const { id } = call;
+  try {
+    if (call.kind === 'check')
+      return { id, check: toPlainCheck(checkProgram(call.source, fromPlainRegistry(call.registry), call.base)) };
+    return { id, tried: await tryProgram(await takeMenu(call), forms, call.trial) };
+  } catch (error) {
+    if (error instanceof ExpressionLimit) return { id, refused: `In this program ${error.message}.` };
+    if (error instanceof AppError) return { id, refused: error.message };
+    return { id, fault: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function takeMenu({ key, menu, registry, ownActions }: TryCall): Promise<Menu> {
+  const known = menus.get(key) ?? fromPlainMenu(menu, await toRegistry(registry, ownActions));
+  menus.delete(key);
+  menus.set(key, known);
+  const [oldest] = menus.size > maxMenus ? menus.keys() : [];
+  if (oldest !== undefined) menus.delete(oldest);
+  return known;
+}
+
+/** The code of validators does not cross to a thread: it is loaded again. */
+async function toRegistry(plain: PlainRegistry, ownActions: string | undefined): Promise<Registry> {
+  const isOwn = Object.keys(plain.validators).some((name) => !Object.hasOwn(validators, name));
+  const own = isOwn ? (await loadOwnActions(ownActions)).validators : {};
+  return { ...fromPlainRegistry(plain), validators: { ...validators, ...own } };
+}
+
+parentPort?.on('message', (call: ProgramCall) => {
+  run(call).then((reply) => parentPort?.postMessage(reply));
+});
