@@ -1,0 +1,64 @@
+// What operators read of large tables takes nothing from callers: on SQLite both are in one process.
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { pressUntil, startService, type TestService } from './service-fixture.ts';
+
+const records = 30_000;
+const results = '/api/ussd/programs/savings/results/records/deposit';
+
+function fill({ databaseUrl }: TestService): void {
+  const database = new DatabaseSync(databaseUrl.replace(/^file:/, ''));
+  const note = 'a note of a few words '.repeat(10);
+  database.exec('begin');
+  const insert = database.prepare(
+    "insert into ussd_record (id, program, kind, phone, fields, created_at) values (?, 'savings', 'deposit', ?, ?, ?)",
+  );
+  for (let i = 0; i < records; i++)
+    insert.run(
+      `r${String(i).padStart(6, '0')}`,
+      '+254700000001',
+      JSON.stringify({ amount: i, note }),
+      1_000 + (i >> 3),
+    );
+  database.exec('commit');
+  database.close();
+}
+
+const count = (text: string) => text.split('\n').length - 1;
+
+test.fails('callers press keys while results are searched, counted and exported', async () => {
+  await using service = await startService('sqlite');
+  fill(service);
+  const read = async (path: string) => {
+    const response = await service.get(path);
+    const body = await response.text();
+    if (response.status !== 200) throw new Error(`status ${response.status}: ${body}`);
+    return body;
+  };
+  const search = read(`${results}?search=nowhere`);
+  const pressed = [await pressUntil(service, search)];
+  expect(JSON.parse(await search)).toMatchObject({ total: 0, isPartial: true });
+  const summary = read(`${results}/summary`);
+  pressed.push(await pressUntil(service, summary));
+  expect(JSON.parse(await summary)).toMatchObject({ count: 20_000, isPartial: true });
+  const csv = read(`${results}/export`);
+  pressed.push(await pressUntil(service, csv));
+  expect(count(await csv)).toBe(records + 1);
+  expect(new Set((await csv).match(/^r\d{6}/gm)).size).toBe(records);
+  for (const answered of pressed) expect(answered).toBeGreaterThan(10);
+});
+
+test.fails('searches wait for each other, and files beyond a few are refused', async () => {
+  await using service = await startService('sqlite');
+  fill(service);
+  const searches = await Promise.all(
+    Array.from({ length: 30 }, async (_, i) => (await service.get(`${results}?search=nowhere${i}`)).status),
+  );
+  expect(searches.filter((status) => status === 200)).toHaveLength(22);
+  expect(searches.filter((status) => status === 429)).toHaveLength(8);
+  const exports = await Promise.all(Array.from({ length: 6 }, () => service.get(`${results}/export`)));
+  expect(exports.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 429, 429]);
+  await Promise.all(exports.map((response) => response.body?.cancel()));
+  // What is no longer read is no longer written.
+  await expect.poll(async () => (await service.get(`${results}/export`)).status).toBe(200);
+});
