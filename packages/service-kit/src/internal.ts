@@ -17,6 +17,7 @@ export { Durations } from './durations.ts';
 export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
 export { isTrue, parseKeyBytes } from './env-types.ts';
 export { sendError } from './error-reply.ts';
+export { toExport } from './export-stream.ts';
 export {
   decodeGrpcMessage,
   encodeGrpcMessage,

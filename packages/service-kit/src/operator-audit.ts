@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { AppError, didPattern, phoneNumberPattern } from '@palaver/contract';
 import {
   type AuditAction,
@@ -9,6 +8,7 @@ import {
 } from '@palaver/contract/internal';
 import type { FastifyRequest } from 'fastify';
 import { clientAddress } from './client-address.ts';
+import { toExport } from './export-stream.ts';
 import type { Server } from './server.ts';
 import { toCsvLines } from './to-csv.ts';
 
@@ -82,7 +82,7 @@ export function addAuditRoute(server: Server, { path, audit }: { path: string; a
     const wanted = { ...filter, ...(subject !== undefined && { subject: toReference(subject, audit) }) };
     if (format === 'csv' || (format === undefined && headers.accept?.includes('text/csv'))) {
       reply.header('content-disposition', 'attachment; filename="audit.csv"').type('text/csv; charset=utf-8');
-      return reply.send(Readable.from(toCsv(audit.listAll(wanted), show)));
+      return reply.send(toExport(server, toCsv(audit.listAll(wanted), show)));
     }
     const { lines, nextCursor } = await audit.list(wanted);
     return auditListSchema.parse({ lines: lines.map(show), nextCursor });

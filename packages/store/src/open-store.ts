@@ -1,13 +1,15 @@
+import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Kysely, type LogEvent, type Transaction } from 'kysely';
+import { type Dialect, Kysely, type LogEvent, type Transaction } from 'kysely';
 import { createDataCipher } from './cipher/data-cipher.ts';
 import type { Engine } from './engine.ts';
 import { createGroupWriter } from './group-writer.ts';
 import { checkMigrated, migrate } from './migrate.ts';
 import { openPostgres } from './open-postgres.ts';
-import { openSqlite } from './open-sqlite.ts';
+import { openSqlite, toPath } from './open-sqlite.ts';
 import { createPrepareQuery } from './prepare-query.ts';
 import type { RunTransaction } from './run-transaction.ts';
+import { createSqliteReader } from './sqlite-reader.ts';
 import type { EngineConnection, Store, StoreOptions } from './store.ts';
 import { StoreError } from './store-error.ts';
 
@@ -93,11 +95,19 @@ async function connect<DB>(url: string, options: StoreOptions) {
 }
 
 async function openReplica<DB>(db: Kysely<DB>, url: string, options: StoreOptions): Promise<Kysely<DB>> {
-  if (options.readUrl === undefined || engineOf(url) !== 'postgres') return db;
-  const { dialect } = await openPostgres(options.readUrl, options, url);
+  const dialect = await toReadDialect(url, options);
+  if (!dialect) return db;
   const readDb = new Kysely<DB>({ dialect });
   await readDb.connection().execute(async () => {});
   return readDb;
+}
+
+async function toReadDialect(url: string, options: StoreOptions): Promise<Dialect | undefined> {
+  if (engineOf(url) === 'postgres')
+    return options.readUrl === undefined ? undefined : (await openPostgres(options.readUrl, options, url)).dialect;
+  const path = toPath(url);
+  const { waitMs = 10_000, statementTimeoutMs: statementMs = 10_000 } = options;
+  return path === ':memory:' ? undefined : createSqliteReader({ path, inode: statSync(path).ino, waitMs, statementMs });
 }
 
 /** Which engine an address is for; throws for one that is neither's. */

@@ -41,7 +41,7 @@ export function createSqliteDialect(
 }
 
 /** Kysely's own mutex waits for ever; the driver below queues instead, with a limit. */
-class QueueingAdapter extends SqliteAdapter {
+export class QueueingAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;
   }

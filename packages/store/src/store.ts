@@ -22,7 +22,7 @@ export interface StoreOptions {
   waitMs?: number;
   /** PostgreSQL: connections at most. Default 10. */
   poolSize?: number;
-  /** PostgreSQL: how long one statement may run. Default 10 s. */
+  /** How long one statement may run: on PostgreSQL any, on SQLite one of a report. Default 10 s. */
   statementTimeoutMs?: number;
   /**
    * PostgreSQL: whether there is a pooler in transaction mode (PgBouncer). `auto` finds out: it then sends no
@@ -63,7 +63,10 @@ export interface StoreOptions {
 export interface Store<DB> {
   readonly engine: Engine;
   readonly db: Kysely<DB>;
-  /** For reports and exports, which may be some seconds behind: the replica, or `db` where there is none. */
+  /**
+   * For reports and exports. PostgreSQL: the replica, which may be some seconds behind, or `db` where there is none. SQLite: a second
+   * connection in a thread of its own, so that requests do not wait; it has no transactions.
+   */
   readonly readDb: Kysely<DB>;
   /** Encrypts what is stored, where the service has a key. */
   readonly cipher: DataCipher;

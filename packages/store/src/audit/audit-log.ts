@@ -1,6 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import type { AuditAction, AuditLine, AuditQuery } from '@palaver/contract/internal';
 import type { Kysely, Transaction } from 'kysely';
+import { readPieces } from '../read-pieces.ts';
 import type { Store } from '../store.ts';
 import { type AuditHead, type ChainedRow, chainPending } from './audit-chain.ts';
 import { pruneAudit } from './audit-prune.ts';
@@ -90,7 +91,6 @@ const chainDelayMs = 250;
 const firstPruneMs = 5_000;
 const pruneEveryMs = 3_600_000;
 const dayMs = 24 * 3_600_000;
-const pieceSize = 1_000;
 const maxText = 200;
 const maxDetails = 2_000;
 
@@ -164,7 +164,7 @@ export function createAuditLog<DB>(
     },
     async *listAll(filter) {
       await chain();
-      yield* readPieces(select(tables.readDb, service, filter));
+      yield* readLines(select(tables.readDb, service, filter));
     },
     prune,
     async close() {
@@ -181,16 +181,13 @@ export async function* readAudit(
   store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
 ): AsyncGenerator<AuditLine[]> {
   await chainPending(store);
-  yield* readPieces(store.db.selectFrom('palaver_audit').selectAll());
+  yield* readLines(store.db.selectFrom('palaver_audit').selectAll());
 }
 
-async function* readPieces(query: ReturnType<typeof select>): AsyncGenerator<AuditLine[]> {
-  const ordered = query.orderBy('seq').limit(pieceSize);
-  let rows = await ordered.execute();
-  for (let last = rows.at(-1); last; last = rows.at(-1)) {
-    yield rows.map(toLine);
-    rows = await ordered.where('seq', '>', last.seq).execute();
-  }
+async function* readLines(query: ReturnType<typeof select>): AsyncGenerator<AuditLine[]> {
+  const load = (after: ChainedRow | undefined, limit: number) =>
+    (after ? query.where('seq', '>', after.seq) : query).orderBy('seq').limit(limit).execute();
+  for await (const rows of readPieces(load)) yield rows.map(toLine);
 }
 
 function toPerson(key: Uint8Array, identifier: string): `person:${string}` {

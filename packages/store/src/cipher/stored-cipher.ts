@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from '../migrate.ts';
+import { readPieces } from '../read-pieces.ts';
 import type { Store } from '../store.ts';
 import { faultKind, StoreError } from '../store-error.ts';
 import { keyMissing, type SealedTable } from './data-cipher.ts';
@@ -25,7 +26,6 @@ const migrations: readonly Migration[] = [
 
 const indexKeyName = 'index key';
 const sealedPrefix = 'sealed ';
-const pageSize = 200;
 
 export interface CipherStore extends Pick<Store<unknown>, 'cipher'> {
   // biome-ignore lint/suspicious/noExplicitAny: whatever the tables of the service are.
@@ -162,15 +162,15 @@ export async function encryptTable(
   const name = sql.table(table.table);
   const key = sql.join(table.key.map((column) => sql.ref(column)));
   const count = { changed: 0, left: 0 };
-  let after: unknown[] | undefined;
-  while (true) {
-    const since = after ? sql`where (${key}) > (${sql.join(after)})` : sql``;
-    const { rows } = await sql<Record<string, string | null>>`
+  type Row = Record<string, string | null>;
+  const load = async (after: Row | undefined, limit: number) => {
+    const since = after ? sql`where (${key}) > (${sql.join(table.key.map((column) => after[column]))})` : sql``;
+    const { rows } = await sql<Row>`
       select ${sql.join(wanted.map((column) => sql.ref(column)))} from ${name} ${since}
-      order by ${key} limit ${sql.lit(pageSize)}`.execute(db);
-    const last = rows.at(-1);
-    if (!last) return count;
-    after = table.key.map((column) => last[column]);
+      order by ${key} limit ${sql.lit(limit)}`.execute(db);
+    return rows;
+  };
+  for await (const rows of readPieces(load)) {
     for (const row of rows) {
       const due = columns.filter((column) => !cipher.isCurrent(row[column] as string | null));
       if (due.length === 0) continue;
@@ -187,9 +187,8 @@ export async function encryptTable(
         count.left += 1;
       }
     }
-    // SQLite works on this thread: let requests in between.
-    await new Promise(setImmediate);
   }
+  return count;
 }
 
 const toDb = (store: CipherStore): Kysely<CipherTables> => store.db;

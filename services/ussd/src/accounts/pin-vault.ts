@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import type { KeyRing } from '@palaver/store/internal';
-import { createLimiter } from './limiter.ts';
+import { createLimiter } from '../limiter.ts';
 
 /** Makes and checks the records of PINs: a slow salted hash, sealed, bound to the account. */
 export interface PinVault {
@@ -24,7 +24,11 @@ const hashBytes = 32;
 
 export function createPinVault(keys: KeyRing): PinVault {
   // Hashing runs on Node's thread pool of four; two at a time leave room for name lookups and files.
-  const limit = createLimiter({ concurrency: 2, maxWaiting: 500 });
+  const limit = createLimiter({
+    concurrency: 2,
+    maxWaiting: 500,
+    toError: () => new Error('too many PINs are waiting to be checked'),
+  });
   return {
     async create(pin, accountId) {
       const salt = randomBytes(16);

@@ -24,7 +24,7 @@ export function exportSubmissions(
 ): Promise<void> {
   return withSubmissions(env, async (submissions, audit) => {
     await audit.record({ actor: 'command', action: 'operator.read', details: { command: 'submissions export' } });
-    for await (const piece of exports[format](() => submissions.all(query))) write(piece);
+    for await (const piece of exports[format](() => submissions.all(query, { hasXml: format === 'xml' }))) write(piece);
   });
 }
 

@@ -1,6 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Store } from '@palaver/store';
-import { unreadableText } from '@palaver/store/internal';
+import { readPieces, unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { RecordTable, UssdTables } from '../store/tables.ts';
@@ -39,12 +38,13 @@ export interface RecordStore {
   update(trx: Transaction<UssdTables>, change: RecordChange): Promise<boolean>;
   /** The newest first; of one phone, or of everyone. */
   find(kind: RecordKind & { phone?: string | undefined; limit: number; offset?: number }): Promise<StoredRecord[]>;
+  /** The same for operators. */
+  list: RecordStore['find'];
   /** Every record, the newest first, in batches between which other requests are served. */
   scan(kind: RecordKind & { phone?: string | undefined }): AsyncGenerator<StoredRecord[]>;
   kinds(): Promise<(RecordKind & { count: number })[]>;
 }
 
-const batchSize = 500;
 const unreadable = { fields: JSON.stringify({ unreadable: true }), phone: unreadableText };
 
 export function createRecordStore({
@@ -54,6 +54,16 @@ export function createRecordStore({
 }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>): RecordStore {
   const seal = <Row extends Partial<RecordTable> & { id: string }>(row: Row) =>
     cipher.sealRow(sealedTables.record, row);
+  const open = (row: RecordTable) => toRecord(cipher.openRow(sealedTables.record, row, unreadable));
+  const select = (from: typeof db, { program, kind, phone }: RecordKind & { phone?: string | undefined }) => {
+    const query = from.selectFrom('ussd_record').selectAll().where('program', '=', program).where('kind', '=', kind);
+    const own = phone === undefined ? query : query.where('phone', '=', cipher.token(phone));
+    return own.orderBy('created_at', 'desc').orderBy('id');
+  };
+  const findIn =
+    (from: typeof db): RecordStore['find'] =>
+    async ({ limit, offset = 0, ...wanted }) =>
+      (await select(from, wanted).limit(limit).offset(offset).execute()).map(open);
   return {
     async insert(trx, { id, program, kind, phone, fields, now }) {
       const row = { id, program, kind, phone, fields: JSON.stringify(fields), created_at: now };
@@ -71,29 +81,20 @@ export function createRecordStore({
       await trx.updateTable('ussd_record').set({ fields: changed.fields }).where('id', '=', id).execute();
       return true;
     },
-    async find({ program, kind, phone, limit, offset = 0 }) {
-      let query = db.selectFrom('ussd_record').selectAll().where('program', '=', program).where('kind', '=', kind);
-      if (phone !== undefined) query = query.where('phone', '=', cipher.token(phone));
-      const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset).execute();
-      return rows.map((row) => toRecord(cipher.openRow(sealedTables.record, row, unreadable)));
-    },
-    async *scan({ program, kind, phone }) {
-      let newest: { created_at: number; id: string } | undefined;
-      do {
-        let query = db.selectFrom('ussd_record').selectAll().where('program', '=', program).where('kind', '=', kind);
-        if (phone !== undefined) query = query.where('phone', '=', cipher.token(phone));
-        if (newest) {
-          const { created_at, id } = newest;
-          query = query
-            .where('created_at', '<=', created_at)
-            .where(({ or, eb }) => or([eb('created_at', '<', created_at), eb('id', '>', id)]));
-        }
-        const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(batchSize).execute();
-        yield rows.map((row) => toRecord(cipher.openRow(sealedTables.record, row, unreadable)));
-        newest = rows.length === batchSize ? rows.at(-1) : undefined;
-        // Without a turn of the event loop, SQLite would hold every other caller until the last batch.
-        if (newest) await setImmediate();
-      } while (newest);
+    find: findIn(db),
+    list: findIn(readDb),
+    async *scan(wanted) {
+      const query = select(db, wanted);
+      const load = (after: RecordTable | undefined, limit: number): Promise<RecordTable[]> => {
+        if (!after) return query.limit(limit).execute();
+        const { created_at, id } = after;
+        return query
+          .where('created_at', '<=', created_at)
+          .where(({ or, eb }) => or([eb('created_at', '<', created_at), eb('id', '>', id)]))
+          .limit(limit)
+          .execute();
+      };
+      for await (const rows of readPieces(load)) yield rows.map(open);
     },
     async kinds() {
       const rows = await readDb

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { UssdReport } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
-import { unreadableText } from '@palaver/store/internal';
+import { readPieces, unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { ReportTable, UssdTables } from '../store/tables.ts';
@@ -36,7 +36,6 @@ export interface Reports {
   listAll(): AsyncGenerator<UssdReport[]>;
 }
 
-const pieceSize = 1_000;
 const unreadable = {
   phone: unreadableText,
   activity: unreadableText,
@@ -110,20 +109,16 @@ export function createReports({ db, readDb, cipher }: Pick<Store<UssdTables>, 'd
     },
     async *listAll() {
       const query = readDb.selectFrom('ussd_report').selectAll().orderBy('created_at', 'desc').orderBy('reference');
-      let rows = await query.limit(pieceSize).execute();
-      for (let last = rows.at(-1); last; last = rows.at(-1)) {
-        yield rows.map((row) => toReport(open(row)));
-        const { created_at, reference } = last;
-        rows = await query
-          .where(({ eb, or, and }) =>
-            or([
-              eb('created_at', '<', created_at),
-              and([eb('created_at', '=', created_at), eb('reference', '>', reference)]),
-            ]),
-          )
-          .limit(pieceSize)
+      const load = (after: ReportTable | undefined, limit: number): Promise<ReportTable[]> => {
+        if (!after) return query.limit(limit).execute();
+        const { created_at, reference } = after;
+        return query
+          .where('created_at', '<=', created_at)
+          .where(({ eb, or }) => or([eb('created_at', '<', created_at), eb('reference', '>', reference)]))
+          .limit(limit)
           .execute();
-      }
+      };
+      for await (const rows of readPieces(load)) yield rows.map((row) => toReport(open(row)));
     },
   };
 }

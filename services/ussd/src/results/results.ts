@@ -6,7 +6,7 @@ import {
   type UssdResult,
 } from '@palaver/contract/internal';
 import type { SealedTable, Store } from '@palaver/store';
-import { unreadableText } from '@palaver/store/internal';
+import { readPieces, unreadableText } from '@palaver/store/internal';
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { RecordTable, SmsTable, SubmissionTable, UssdTables } from '../store/tables.ts';
@@ -60,15 +60,36 @@ export interface Results {
 
 /** Values may be encrypted, so the database cannot compare them. */
 export const maxCompared = 20_000;
-const pieceSize = 1_000;
+
+/** Everything but what no list shows: the XML of forms and the text of messages. */
+const delivery = ['status', 'attempts', 'fault'] as const;
+const common = ['id', 'program', 'phone', 'created_at'] as const;
 
 type Row = Partial<RecordTable & SubmissionTable & SmsTable> & { id: string; phone: string; created_at: number };
 
-const sources: Record<ResultSource, { table: string; name?: 'kind' | 'form_id'; sealed: SealedTable }> = {
-  records: { table: 'ussd_record', name: 'kind', sealed: sealedTables.record },
-  forms: { table: 'ussd_submission', name: 'form_id', sealed: sealedTables.submission },
-  messages: { table: 'ussd_sms', sealed: sealedTables.sms },
+interface Source {
+  table: string;
+  name?: 'kind' | 'form_id';
+  sealed: SealedTable;
+  columns: readonly string[];
+}
+
+const sources: Record<ResultSource, Source> = {
+  records: {
+    table: 'ussd_record',
+    name: 'kind',
+    sealed: sealedTables.record,
+    columns: [...common, 'kind', 'fields'],
+  },
+  forms: {
+    table: 'ussd_submission',
+    name: 'form_id',
+    sealed: sealedTables.submission,
+    columns: [...common, ...delivery, 'form_id', 'answers'],
+  },
+  messages: { table: 'ussd_sms', sealed: sealedTables.sms, columns: [...common, ...delivery] },
 };
+const columnsOf = ({ columns }: Source) => sql.join(columns.map((column) => sql.ref(column)));
 const unreadable = {
   phone: unreadableText,
   caller: unreadableText,
@@ -81,21 +102,20 @@ const unreadable = {
 /** What programs have collected and sent, as operators look through it. */
 export function createResults({ readDb, cipher }: Pick<Store<UssdTables>, 'readDb' | 'cipher'>): Results {
   async function load({ source }: ResultSet, where: RawBuilder<SqlBool>, page: { limit: number; offset?: number }) {
-    const { table, sealed } = sources[source];
-    const { rows } = await sql<Row>`select * from ${sql.table(table)} where ${where}
-      order by created_at desc, id limit ${page.limit} offset ${page.offset ?? 0}`.execute(readDb);
-    return rows.map((row) => toResult(cipher.openRow(sealed, row, unreadable)));
+    const { rows } = await sql<Row>`select ${columnsOf(sources[source])} from ${sql.table(sources[source].table)}
+      where ${where} order by created_at desc, id limit ${page.limit} offset ${page.offset ?? 0}`.execute(readDb);
+    return rows;
   }
+  const open = ({ source }: ResultSet, rows: Row[]) =>
+    rows.map((row) => toResult(cipher.openRow(sources[source].sealed, row, unreadable)));
   async function* readAll(set: ResultSet, filter: ResultFilter): AsyncGenerator<Result[]> {
-    let where = toWhere(set, filter);
-    while (true) {
-      const piece = await load(set, where, { limit: pieceSize });
-      yield piece;
-      const last = piece.length === pieceSize ? piece.at(-1) : undefined;
-      if (!last) return;
-      const at = Date.parse(last.createdAt);
-      where = sql`${toWhere(set, filter)} and (created_at < ${at} or (created_at = ${at} and id > ${last.id}))`;
-    }
+    const where = toWhere(set, filter);
+    const pieces = readPieces<Row>((after, limit) => {
+      if (!after) return load(set, where, { limit });
+      const { created_at: at, id } = after;
+      return load(set, sql`${where} and created_at <= ${at} and (created_at < ${at} or id > ${id})`, { limit });
+    });
+    for await (const rows of pieces) yield open(set, rows);
   }
   async function count(set: ResultSet, filter: ResultFilter): Promise<number> {
     const table = sql.table(sources[set.source].table);
@@ -124,7 +144,8 @@ export function createResults({ readDb, cipher }: Pick<Store<UssdTables>, 'readD
       const lists = await Promise.all(
         resultSources.map(async (source) => {
           const { table, name, sealed } = sources[source];
-          const { rows } = await sql<Row>`select * from ${sql.table(table)} where phone = ${phone}
+          const { rows } =
+            await sql<Row>`select ${columnsOf(sources[source])} from ${sql.table(table)} where phone = ${phone}
             order by created_at desc, id limit ${limit}`.execute(readDb);
           return rows.map((row) => {
             const { phoneNumber: _, ...result } = toResult(cipher.openRow(sealed, row, unreadable));
@@ -137,7 +158,7 @@ export function createResults({ readDb, cipher }: Pick<Store<UssdTables>, 'readD
     async page(set, filter, { limit, offset }) {
       if (!comparesValues(filter))
         return {
-          results: await load(set, toWhere(set, filter), { limit, offset }),
+          results: open(set, await load(set, toWhere(set, filter), { limit, offset })),
           total: await count(set, filter),
           isPartial: false,
         };

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
 import {
   offsetPageQuerySchema,
@@ -11,7 +10,7 @@ import {
   visibleAsciiPattern,
 } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { addAuditRoute, toCsvLines, type ZodTypeProvider } from '@palaver/service-kit/internal';
+import { addAuditRoute, toCsvLines, toExport, type ZodTypeProvider } from '@palaver/service-kit/internal';
 import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
@@ -127,7 +126,9 @@ function addReportRoute(server: Server, reports: Reports): void {
     }
     reply.header('content-disposition', 'attachment; filename="reports.csv"');
     const pieces = showPieces(reports.listAll(), show);
-    return reply.type('text/csv; charset=utf-8').send(Readable.from(exportReports(pieces, format === 'spreadsheet')));
+    return reply
+      .type('text/csv; charset=utf-8')
+      .send(toExport(server, exportReports(pieces, format === 'spreadsheet')));
   });
 }
 

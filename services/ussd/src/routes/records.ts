@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream';
 import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
+import { toExport } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { showCallersTo, showPieces } from '../callers/show-callers.ts';
 import type { RecordStore } from '../records/records.ts';
@@ -25,13 +25,13 @@ export function addRecordRoutes(server: Server, { records, results }: RecordRout
       const { limit, offset, format } = query;
       const show = showCallersTo(operator);
       if (format === 'json')
-        return { records: (await records.find({ ...params, limit, offset })).map(show), limit, offset };
+        return { records: (await records.list({ ...params, limit, offset })).map(show), limit, offset };
       reply.header('content-disposition', `attachment; filename="records.csv"`);
       const set = { program: params.program, source: 'records', name: params.kind } as const;
       const pieces = () => showPieces(results.all(set, {}), show);
       return reply
         .type('text/csv; charset=utf-8')
-        .send(Readable.from(toCsv(pieces, { source: 'records', forSpreadsheet: format === 'spreadsheet' })));
+        .send(toExport(server, toCsv(pieces, { source: 'records', forSpreadsheet: format === 'spreadsheet' })));
     },
   );
 }

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
 import {
   boundedText,
@@ -10,11 +9,12 @@ import {
   resultSummarySchema,
 } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
-import { maskPhone, toAuditActor } from '@palaver/service-kit/internal';
+import { maskPhone, toAuditActor, toExport } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
 import type { CallerReferences } from '../callers/caller-references.ts';
 import { showCallersTo, showPieces } from '../callers/show-callers.ts';
+import { createLimiter } from '../limiter.ts';
 import { toCsv, toJson } from '../results/export-results.ts';
 import { maxCompared, type Result, type ResultFilter, type ResultSet, type Results } from '../results/results.ts';
 import { summarize } from '../results/summarize.ts';
@@ -29,6 +29,8 @@ export interface ResultRouteParts {
 
 const maxExported = 200_000;
 const dayMs = 24 * 3_600_000;
+/** Each decrypts and compares up to 20,000 results. */
+const scansAtOnce = { concurrency: 2, maxWaiting: 20 };
 
 const params = z.object({
   program: programNameSchema,
@@ -47,6 +49,10 @@ const filterSchema = z.object({
 /** What programs have collected and sent: for viewers with masked numbers, as a file with whole ones for operators. */
 export function addResultRoutes(server: Server, { results, callerReferences, audit }: ResultRouteParts): void {
   const path = '/api/ussd/programs/:program/results';
+  const scan = createLimiter({
+    ...scansAtOnce,
+    toError: () => new AppError('LIMIT_REACHED', 'Other results are being searched. Try again in a minute.'),
+  });
   const toView = ({ phoneNumber, ...rest }: Result, caller: string) => ({
     ...rest,
     caller: callerReferences.create(caller),
@@ -71,7 +77,9 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
     },
     async ({ params: set, query: { limit, offset, ...query }, operator }) => {
       const show = showCallersTo(operator);
-      const page = await results.page(set, { ...toFilter(query), show }, { limit, offset });
+      const load = () => results.page(set, { ...toFilter(query), show }, { limit, offset });
+      const isScan = query.column !== undefined || query.search !== undefined;
+      const page = await (isScan ? scan(load) : load());
       return {
         ...page,
         results: page.results.map((result) => toView(show(result), result.phoneNumber)),
@@ -86,9 +94,11 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
     async ({ params: set, query, operator }) => {
       const show = showCallersTo(operator);
       const filter = { ...toFilter(query), show };
-      const total = await results.count(set, filter);
-      const shown = showPieces(results.all(set, filter), show);
-      return { ...(await summarize(shown, maxCompared)), isPartial: total > maxCompared };
+      return scan(async () => {
+        const total = await results.count(set, filter);
+        const shown = showPieces(results.all(set, filter), show);
+        return { ...(await summarize(shown, maxCompared)), isPartial: total > maxCompared };
+      });
     },
   );
   server.get(
@@ -115,8 +125,13 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
       const file = `${set.program}-${set.name.replace(/[^\w-]/g, '_')}.${format}`;
       reply.header('content-disposition', `attachment; filename="${file}"`);
       if (format === 'csv')
-        return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(() => results.all(set, filter), set)));
-      return reply.type('application/json; charset=utf-8').send(Readable.from(toJson(results.all(set, filter))));
+        return reply.type('text/csv; charset=utf-8').send(
+          toExport(
+            server,
+            toCsv(() => results.all(set, filter), set),
+          ),
+        );
+      return reply.type('application/json; charset=utf-8').send(toExport(server, toJson(results.all(set, filter))));
     },
   );
 }

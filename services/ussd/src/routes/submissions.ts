@@ -1,7 +1,7 @@
-import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
 import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
+import { toExport } from '@palaver/service-kit/internal';
 import type { DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
 import { showCallersTo, showPieces } from '../callers/show-callers.ts';
@@ -43,12 +43,12 @@ export function addSubmissionRoutes(server: Server, { submissions, clock }: Subm
       const found = (await submissions.find(filter, { limit, offset })).map(show);
       return { submissions: found.map(({ xml: _, ...rest }) => rest), forms: await submissions.forms(), limit, offset };
     }
-    const all = () => showPieces(submissions.all(filter), show);
+    const all = () => showPieces(submissions.all(filter, { hasXml: format === 'xml' }), show);
     const forSpreadsheet = format === 'spreadsheet';
     reply.header('content-disposition', `attachment; filename="submissions.${forSpreadsheet ? 'csv' : format}"`);
     if (format !== 'xml')
-      return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(all, { forSpreadsheet })));
-    return reply.type('text/xml; charset=utf-8').send(Readable.from(toXml(all)));
+      return reply.type('text/csv; charset=utf-8').send(toExport(server, toCsv(all, { forSpreadsheet })));
+    return reply.type('text/xml; charset=utf-8').send(toExport(server, toXml(all)));
   });
   server.get(
     '/api/ussd/submissions/:instanceId',

@@ -26,7 +26,7 @@ export async function* toCsv(all: () => Pieces, { forSpreadsheet = false } = {})
 /** As ODK writes them. */
 export async function* toXml(all: () => Pieces): AsyncGenerator<string> {
   yield '<?xml version="1.0" encoding="UTF-8"?>\n<submissions>\n';
-  for await (const piece of all()) for (const { xml } of piece) yield `${xml}\n`;
+  for await (const piece of all()) for (const { xml = '' } of piece) yield `${xml}\n`;
   yield '</submissions>\n';
 }
 

@@ -1,5 +1,5 @@
 import type { Store } from '@palaver/store';
-import { unreadableText } from '@palaver/store/internal';
+import { readPieces, unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
 import type { Submission } from '../forms/protocol.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
@@ -23,8 +23,8 @@ export interface StoredSubmission {
   attempts: number;
   fault: string | null;
   answers: Readonly<Record<string, string>>;
-  /** As ODK writes it. */
-  xml: string;
+  /** As ODK writes it; not in lists. */
+  xml?: string;
 }
 
 export interface SubmissionFilter {
@@ -43,7 +43,7 @@ export interface Submissions {
   /** The newest first. */
   find(filter: SubmissionFilter, page: { limit: number; offset?: number }): Promise<StoredSubmission[]>;
   /** All that match, the newest first, in pieces; each once, whatever is added or sent meanwhile. */
-  all(filter: SubmissionFilter): AsyncGenerator<StoredSubmission[]>;
+  all(filter: SubmissionFilter, options?: { hasXml?: boolean }): AsyncGenerator<StoredSubmission[]>;
   load(instanceId: string): Promise<StoredSubmission | undefined>;
   /** Queues failed ones again: one, those of a form or program, or all of them. Gives their number. */
   retry(now: number, only?: RetryOnly): Promise<number>;
@@ -64,7 +64,22 @@ export interface SubmissionOptions {
   isSent?: boolean;
 }
 
-const pieceSize = 500;
+const pieceSize = 200;
+/** The XML of a form may have a hundred kilobytes. */
+const xmlPieceSize = 20;
+const listed = [
+  'id',
+  'program',
+  'form_id',
+  'form_version',
+  'phone',
+  'created_at',
+  'status',
+  'attempts',
+  'fault',
+  'answers',
+] as const satisfies (keyof SubmissionTable)[];
+type ListedRow = Pick<SubmissionTable, (typeof listed)[number]> & { xml?: string };
 const unreadable = { phone: unreadableText, xml: unreadableText, answers: JSON.stringify({ unreadable: 'true' }) };
 
 export function createSubmissions(
@@ -88,9 +103,10 @@ export function createSubmissions(
       isCounting = false;
     }
   };
-  const open = (row: SubmissionTable) => toSubmission(cipher.openRow(sealedTables.submission, row, unreadable));
-  const select = ({ formId, status }: SubmissionFilter) => {
-    let query = db.selectFrom('ussd_submission').selectAll().orderBy('created_at', 'desc').orderBy('id');
+  const open = (row: ListedRow) => toSubmission(cipher.openRow(sealedTables.submission, row, unreadable));
+  const select = <Column extends keyof SubmissionTable>(columns: readonly Column[], filter: SubmissionFilter) => {
+    const { formId, status } = filter;
+    let query = readDb.selectFrom('ussd_submission').select(columns).orderBy('created_at', 'desc').orderBy('id');
     if (formId !== undefined) query = query.where('form_id', '=', formId);
     if (status !== undefined) query = query.where('status', '=', status);
     return query;
@@ -118,20 +134,20 @@ export function createSubmissions(
         .execute();
     },
     async find(filter, { limit, offset = 0 }) {
-      return (await select(filter).limit(limit).offset(offset).execute()).map(open);
+      return (await select(listed, filter).limit(limit).offset(offset).execute()).map(open);
     },
-    async *all(filter) {
-      const query = select(filter).limit(pieceSize);
-      let rows = await query.execute();
-      for (let last = rows.at(-1); last; last = rows.at(-1)) {
-        yield rows.map(open);
-        const { created_at, id } = last;
-        rows = await query
-          .where(({ eb, or, and }) =>
-            or([eb('created_at', '<', created_at), and([eb('created_at', '=', created_at), eb('id', '>', id)])]),
-          )
+    async *all(filter, { hasXml = false } = {}) {
+      const query = select(hasXml ? [...listed, 'xml'] : listed, filter);
+      const load = (after: ListedRow | undefined, limit: number): Promise<ListedRow[]> => {
+        if (!after) return query.limit(limit).execute();
+        const { created_at, id } = after;
+        return query
+          .where('created_at', '<=', created_at)
+          .where(({ eb, or }) => or([eb('created_at', '<', created_at), eb('id', '>', id)]))
+          .limit(limit)
           .execute();
-      }
+      };
+      for await (const rows of readPieces(load, { size: hasXml ? xmlPieceSize : pieceSize })) yield rows.map(open);
     },
     async load(id) {
       const row = await db.selectFrom('ussd_submission').selectAll().where('id', '=', id).executeTakeFirst();
@@ -164,7 +180,7 @@ export function createSubmissions(
   };
 }
 
-function toSubmission(row: SubmissionTable): StoredSubmission {
+function toSubmission(row: ListedRow): StoredSubmission {
   return {
     instanceId: row.id,
     program: row.program,
@@ -176,6 +192,6 @@ function toSubmission(row: SubmissionTable): StoredSubmission {
     attempts: row.attempts,
     fault: row.fault,
     answers: JSON.parse(row.answers),
-    xml: row.xml,
+    ...(row.xml !== undefined && { xml: row.xml }),
   };
 }

@@ -1,0 +1,25 @@
+import { setImmediate as letOthersRun } from 'node:timers/promises';
+
+export interface PieceOptions {
+  /** Rows of one piece: what is done with them is done without a pause. */
+  size?: number;
+}
+
+const defaultSize = 200;
+
+/**
+ * Reads a table in pieces, each after the last row of the one before, so that every row comes once whatever is added meanwhile.
+ * Requests are answered between two pieces: SQLite, and what is computed of the rows, let none in.
+ */
+export async function* readPieces<Row>(
+  load: (after: Row | undefined, limit: number) => Promise<Row[]>,
+  { size = defaultSize }: PieceOptions = {},
+): AsyncGenerator<Row[]> {
+  for (let last: Row | undefined; ; ) {
+    const rows = await load(last, size);
+    if (rows.length > 0) yield rows;
+    if (rows.length < size) return;
+    last = rows.at(-1);
+    await letOthersRun();
+  }
+}

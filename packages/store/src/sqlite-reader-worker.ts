@@ -1,0 +1,47 @@
+import { statSync } from 'node:fs';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { parentPort, workerData } from 'node:worker_threads';
+
+export interface ReaderCall {
+  id: number;
+  sql: string;
+  parameters: (string | number | bigint | Uint8Array | null)[];
+}
+
+export type ReaderReply =
+  | { id: number; rows: unknown[] }
+  | { id: number; message: string; details: { code?: unknown; errcode?: unknown } };
+
+const { path, inode, waitMs } = workerData as { path: string; inode: number; waitMs: number };
+const statements = new Map<string, StatementSync>();
+const maxStatements = 100;
+/** SQLite's own code. */
+const cannotOpen = 14;
+let database: DatabaseSync | undefined;
+
+/** A file that took the place of the one that is written to has other rows. */
+function open(): DatabaseSync {
+  if (statSync(path).ino !== inode)
+    throw Object.assign(new Error('the SQLite database was removed or replaced'), { errcode: cannotOpen });
+  return new DatabaseSync(path, { readOnly: true, timeout: waitMs });
+}
+
+function prepare(sql: string): StatementSync {
+  database ??= open();
+  const statement = statements.get(sql) ?? database.prepare(sql);
+  const [oldest] = statements.size < maxStatements ? [] : statements.keys();
+  if (oldest !== undefined) statements.delete(oldest);
+  statements.set(sql, statement);
+  return statement;
+}
+
+function run({ id, sql, parameters }: ReaderCall): ReaderReply {
+  try {
+    return { id, rows: prepare(sql).all(...parameters) };
+  } catch (error) {
+    const { message, code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
+    return { id, message, details: { code, errcode } };
+  }
+}
+
+parentPort?.on('message', (call: ReaderCall) => parentPort?.postMessage(run(call)));

@@ -1,0 +1,113 @@
+import { Worker } from 'node:worker_threads';
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+import { bindValue } from './bind-value.ts';
+import { QueueingAdapter } from './sqlite-dialect.ts';
+import type { ReaderCall, ReaderReply } from './sqlite-reader-worker.ts';
+import { StoreError } from './store-error.ts';
+
+export interface ReaderOptions {
+  path: string;
+  /** Of the file at the path. */
+  inode: number;
+  /** How long a query waits for other processes. */
+  waitMs: number;
+  /** How long a statement may run. */
+  statementMs: number;
+}
+
+interface Waiting {
+  call: ReaderCall;
+  resolve(rows: unknown[]): void;
+  reject(error: Error): void;
+}
+
+const workerFile = new URL(import.meta.url.replace(/sqlite-reader(\.[jt]s)(\?.*)?$/, 'sqlite-reader-worker$1'));
+const maxWaiting = 100;
+
+/**
+ * Kysely on a second, read-only connection to an SQLite file, in a thread of its own: a report that reads a whole table takes
+ * no time from requests. The thread starts with the first query. It sees everything that is committed when a query begins.
+ */
+export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderOptions): Dialect {
+  let worker: Worker | undefined;
+  let current: Waiting | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let count = 0;
+  const queue: Waiting[] = [];
+
+  const next = () => {
+    clearTimeout(timer);
+    current = queue.shift();
+    if (!current) return;
+    worker ??= start();
+    timer = setTimeout(() => end(overLimit(statementMs)), statementMs).unref();
+    worker.postMessage(current.call);
+  };
+  /** What it worked on has failed; the next query has a new thread. */
+  const end = (error: Error) => {
+    worker?.removeAllListeners().on('error', () => {});
+    worker?.terminate();
+    worker = undefined;
+    current?.reject(error);
+    next();
+  };
+  const start = () => {
+    const started = new Worker(workerFile, { workerData: { path, inode, waitMs } });
+    started.unref();
+    started.on('error', end);
+    started.on('exit', () => end(new StoreError('closed', 'the thread that reads the SQLite database has ended')));
+    started.on('message', (reply: ReaderReply) => {
+      if (reply.id !== current?.call.id) return;
+      if ('rows' in reply) current.resolve(reply.rows);
+      else current.reject(Object.assign(new Error(reply.message), reply.details));
+      next();
+    });
+    return started;
+  };
+  const connection: DatabaseConnection = {
+    async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+      if (queue.length >= maxWaiting)
+        throw new StoreError('overloaded', 'too many reports wait for the SQLite database');
+      const rows = await new Promise<unknown[]>((resolve, reject) => {
+        const call = { id: ++count, sql, parameters: parameters.map(bindValue) };
+        queue.push({ call, resolve, reject });
+        if (!current) next();
+      });
+      return { rows: rows as R[] };
+    },
+    streamQuery() {
+      throw new Error('streaming is not supported by the store: read in pages');
+    },
+  };
+  const refuse = () => Promise.reject(new Error('reports are read without a transaction'));
+  const driver: Driver = {
+    init: async () => {},
+    acquireConnection: async () => connection,
+    releaseConnection: async () => {},
+    beginTransaction: refuse,
+    commitTransaction: refuse,
+    rollbackTransaction: refuse,
+    async destroy() {
+      for (const { reject } of queue.splice(0)) reject(new StoreError('closed', 'the database is closed'));
+      end(new StoreError('closed', 'the database is closed'));
+    },
+  };
+  return {
+    createDriver: () => driver,
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createAdapter: () => new QueueingAdapter(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  };
+}
+
+function overLimit(statementMs: number): StoreError {
+  return new StoreError('overloaded', `a report took longer than ${statementMs} ms to read from the SQLite database`);
+}
