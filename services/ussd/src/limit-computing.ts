@@ -42,12 +42,10 @@ export function limitComputing(worker: Worker, limitMs: number, onOver: () => vo
 }
 
 const memoryLookMs = 100;
-/** Of the memory that a thread may have. */
-const fullShare = 0.75;
 
 /**
- * Calls `onOver` once a thread has used most of its memory. A thread that meets its own limit may end the whole process: V8 does not
- * always leave it the time to stop. Returns what ends the watch. Before Node 22.16 a thread cannot be measured from outside.
+ * Calls `onOver` once a thread uses more memory than this. A thread that meets the limit of V8 itself may end the whole process, which
+ * does not always leave it the time to stop. Returns what ends the watch. Before Node 22.16 a thread cannot be measured from outside.
  */
 export function limitMemory(worker: Worker, maxMemoryMb: number, onOver: () => void): () => void {
   if (!('getHeapStatistics' in worker)) return () => {};
@@ -57,7 +55,7 @@ export function limitMemory(worker: Worker, maxMemoryMb: number, onOver: () => v
     isLooking = true;
     const { used_heap_size: used } = await worker.getHeapStatistics();
     isLooking = false;
-    if (used > maxMemoryMb * fullShare * 1024 * 1024) onOver();
+    if (used > maxMemoryMb * 1024 * 1024) onOver();
   };
   const timer = setInterval(ignoreEnd(look), memoryLookMs);
   return () => clearInterval(timer);

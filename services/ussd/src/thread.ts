@@ -28,11 +28,14 @@ interface Waiting<Call, Reply> {
   reject(error: Error): void;
 }
 
+/** The limit of V8 is further away than the own one: it may end the process. */
+const hardFactor = 1.5;
+
 export function startThread<Call extends { id: number }, Reply extends { id: number }>(
   file: URL,
   { what, maxMemoryMb, maxWaiting, onEnd }: ThreadOptions,
 ): Thread<Call, Reply> {
-  const worker = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb } });
+  const worker = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb * hardFactor } });
   // It must not keep the process alive, nor end it.
   worker.unref();
   const queue: Waiting<Call, Reply>[] = [];

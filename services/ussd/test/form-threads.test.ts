@@ -96,10 +96,10 @@ test('repeats that callers count have a limit in all, and none is made for an an
     expect(count(reply)).toBe(0);
   }
   const most = await press(forms, form, ['20', '200', '24']);
-  expect(most).toMatchObject({ screen: { body: 'Name' } });
+  expect(most).toMatchObject({ screen: { body: expect.stringMatching(/Name$/) } });
   expect(count(most)).toBe(480);
   // An answer that is refused leaves what was entered before.
-  const kept = await press(forms, form, ['2', '2', 'Ana', '0', '0', '0', '30', '000']);
+  const kept = await press(forms, form, ['2', '2', 'Ana', '0', '0', '00', '30', '000']);
   expect(kept).toMatchObject({ progress: { xml: expect.stringContaining('<name>Ana</name>') } });
 });
 
