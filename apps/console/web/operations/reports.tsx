@@ -2,7 +2,7 @@ import type { UssdReportList } from '@palaver/contract/internal';
 import { useQuery } from '@tanstack/react-query';
 import { callAsOperator } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
-import { formatMoment } from '../i18n/format.ts';
+import { formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { download } from '../ui/download.ts';
 import { Fault } from '../ui/fault.tsx';
@@ -65,7 +65,7 @@ export function Reports() {
                   <td className="numbers">
                     <bdi>{phoneNumber}</bdi>
                   </td>
-                  <td>{formatMoment(createdAt)}</td>
+                  <td>{formatUtc(createdAt)}</td>
                 </tr>
               ))}
             </tbody>
