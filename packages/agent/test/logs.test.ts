@@ -125,7 +125,7 @@ test('what tools are given and what they throw stays out of the log', async () =
       LLM_BASE_URL: provider.url,
       LLM_API_KEY: 'key',
       LLM_MODEL: 'm',
-      MCP_SERVERS: JSON.stringify([{ name: 'quoter', url: mcp.url }]),
+      MCP_SERVERS: JSON.stringify([{ name: 'quoter', url: mcp.url, approval: 'never' }]),
       MATRIX_ALLOWED_HOSTS: home.host,
     },
   });

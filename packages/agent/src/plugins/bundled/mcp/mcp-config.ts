@@ -22,6 +22,8 @@ const serverSchema = z
     did: z.string().regex(didPattern, 'expected a DID').optional(),
     /** Who signs invocations of protected tools: the agent, under the user's delegation, or the user. */
     sign: z.enum(['agent', 'user']).default('agent'),
+    /** Which of its tools run only once the user approves: all but those that say they only read, all, none, or those named. */
+    approval: z.union([z.enum(['writes', 'always', 'never']), z.array(z.string())]).default('writes'),
   })
   .refine(({ sign, did }) => sign === 'agent' || did !== undefined, {
     error: 'sign: "user" needs the did of the server',
@@ -54,7 +56,7 @@ export const mcpConfigSchema = z.object({
     .prefault('[]')
     .meta({
       description:
-        'MCP servers whose tools the agent may use, as a JSON list: name, url or command with args, protected, did, sign.',
+        'MCP servers whose tools the agent may use, as a JSON list: name, url or command with args, protected, did, sign, approval.',
       example: '[{"name":"files","url":"https://mcp.example/mcp","protected":true}]',
       secret: true,
     }),

@@ -6,7 +6,8 @@ import { streamTurn } from '../../../../test/read-frames.ts';
 import { startTestAgent, type TestAgent } from '../../../../test/test-agent.ts';
 
 async function startAgent(servers: object[]): Promise<TestAgent> {
-  return await startTestAgent({ env: { MCP_SERVERS: JSON.stringify(servers) } });
+  const config = servers.map((server) => ({ approval: 'never', ...server }));
+  return await startTestAgent({ env: { MCP_SERVERS: JSON.stringify(config) } });
 }
 
 /** Calls a tool through the offline model and gives all its events, the last one first. */

@@ -19,6 +19,8 @@ export interface McpTool {
   name: string;
   description: string;
   inputSchema: JsonSchema;
+  /** By its annotations; a server that says nothing may change something. */
+  isReadOnly: boolean;
 }
 
 export interface McpCall {
@@ -246,10 +248,10 @@ async function listTools(client: Client, { name: server }: McpServerConfig, logg
     const page = await client.request({ method: 'tools/list', params }, ListToolsResultSchema, {
       timeout: connectTimeoutMs,
     });
-    for (const { name, description = name, inputSchema, execution } of page.tools) {
+    for (const { name, description = name, inputSchema, execution, annotations } of page.tools) {
       if (execution?.taskSupport === 'required')
         logger.info({ server, tool: name }, 'a tool that runs only as a task is not offered');
-      else found.push({ name, description, inputSchema });
+      else found.push({ name, description, inputSchema, isReadOnly: annotations?.readOnlyHint === true });
     }
     cursor = page.nextCursor;
   } while (cursor !== undefined && found.length < maxTools);

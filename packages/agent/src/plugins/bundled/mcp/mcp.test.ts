@@ -11,14 +11,16 @@ import { createDelegation, createInvocation, createSigner, createVerifier } from
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ask } from '../../../../test/ask-approval.ts';
-import { collectFrames, readUntil, streamTurn, textOf } from '../../../../test/read-frames.ts';
+import { collectFrames, readFrames, readUntil, streamTurn, textOf } from '../../../../test/read-frames.ts';
 import { startTestAgent, type TestAgent } from '../../../../test/test-agent.ts';
 import { mcpConfigSchema } from './mcp-config.ts';
 
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
 
+/** Its tools run without an approval, unless a server says otherwise. */
 async function startAgent(servers: object[]): Promise<TestAgent> {
-  return await startTestAgent({ engine: 'sqlite', env: { MCP_SERVERS: JSON.stringify(servers) } });
+  const config = servers.map((server) => ({ approval: 'never', ...server }));
+  return await startTestAgent({ engine: 'sqlite', env: { MCP_SERVERS: JSON.stringify(config) } });
 }
 
 /** Calls a tool through the offline model and gives its last event. */
@@ -264,6 +266,73 @@ it('an abort reaches the server', async () => {
   await user.send('POST', '/messages/abort', { sessionId });
   expect((await work).at(-1)).toMatchObject({ data: { status: 'aborted' } });
   await waitFor('the server to receive it', () => server.methods.includes('notifications/cancelled'));
+});
+
+describe('the approval of a tool', () => {
+  async function startLedger() {
+    const called: string[] = [];
+    const server = createServer(async (request, response) => {
+      let text = '';
+      for await (const chunk of request) text += chunk;
+      const mcp = new McpServer({ name: 'ledger', version: '1.0.0' });
+      const add = (name: string, annotations?: object) =>
+        mcp.registerTool(
+          name,
+          { description: name, inputSchema: {}, ...(annotations && { annotations }) },
+          async () => {
+            called.push(name);
+            return { content: [{ type: 'text', text: `${name} done` }] };
+          },
+        );
+      add('read', { readOnlyHint: true });
+      add('erase', { readOnlyHint: false, destructiveHint: true });
+      add('append', { destructiveHint: false });
+      add('silent');
+      const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
+      response.on('close', () => void mcp.close());
+      await mcp.connect(transport);
+      await transport.handleRequest(request, response, text === '' ? undefined : JSON.parse(text));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return {
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+      called,
+      async [Symbol.asyncDispose]() {
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      },
+    };
+  }
+  const names = ['read', 'erase', 'append', 'silent'];
+
+  it.each([
+    [undefined, ['erase', 'append', 'silent']],
+    ['writes', ['erase', 'append', 'silent']],
+    ['always', names],
+    ['never', []],
+    [['read'], ['read']],
+  ])('is asked for with approval %j: %j', async (approval, asked) => {
+    await using ledger = await startLedger();
+    const config = { name: 'ledger', url: ledger.url, ...(approval && { approval }) };
+    await using agent = await startTestAgent({ env: { MCP_SERVERS: JSON.stringify([config]) } });
+    const ana = await agent.createUser();
+    const waiting: string[] = [];
+    for (const name of names) {
+      const sessionId = await ana.createSession();
+      const response = await ana.stream(sessionId, `/tool ledger__${name} {}`);
+      const frames = readFrames(response);
+      for await (const { event, data } of frames) {
+        if (event === 'approval_request' && data.status === 'pending') {
+          waiting.push(name);
+          expect(ledger.called).not.toContain(name);
+          await ana.send('POST', `/runs/${data.runId}/approvals/${data.approvalId}`, { approved: true });
+        }
+        if (event === 'done') break;
+      }
+      expect(ledger.called.filter((call) => call === name)).toEqual([name]);
+    }
+    expect(waiting).toEqual(asked);
+  });
 });
 
 describe('MCP_SERVERS', () => {

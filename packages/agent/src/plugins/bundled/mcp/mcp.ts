@@ -69,7 +69,13 @@ function hashName(name: string): string {
   return createHash('sha256').update(name).digest('hex').slice(0, 8);
 }
 
-function toTool(server: McpServer, name: string, { name: tool, description, inputSchema }: McpTool): Tool {
+function asks({ approval }: McpServer['config'], { name, isReadOnly }: McpTool): boolean {
+  if (Array.isArray(approval)) return approval.includes(name);
+  return approval === 'always' || (approval === 'writes' && !isReadOnly);
+}
+
+function toTool(server: McpServer, name: string, listed: McpTool): Tool {
+  const { name: tool, description, inputSchema } = listed;
   const { protected: isProtected, did, sign } = server.config;
   const needsInvocation = isProtected === true || (Array.isArray(isProtected) && isProtected.includes(tool));
   const toCapability = ({ user }: RuntimeContext) => ({ can: 'mcp/call', with: user.did, nb: { server: did, tool } });
@@ -89,9 +95,12 @@ function toTool(server: McpServer, name: string, { name: tool, description, inpu
       ? { needsInvocation: (rt) => (hasOwn(rt) ? undefined : { audience, capability: toCapability(rt) }) }
       : { needsDelegation: (_args, rt) => (hasOwn(rt) ? undefined : toCapability(rt)) };
 
+  // An invocation that the user has signed, or is asked to sign, approves the call.
+  const isSigned = needsInvocation && !(did && sign === 'agent');
   return {
     description: description.slice(0, maxDescription),
     input: inputSchema,
+    ...(asks(server.config, listed) && !isSigned && { needsApproval: (_args, rt) => !(needsInvocation && hasOwn(rt)) }),
     ...(needsInvocation && did && toNeed(did)),
     async execute(args: Record<string, unknown>, rt: RuntimeContext) {
       const invocation = needsInvocation ? await findInvocation(rt) : undefined;

@@ -115,7 +115,7 @@ async function startAgent({ env, ...options }: TestAgentOptions = {}): Promise<T
     env: {
       OTEL_ENABLED: 'true',
       GATEWAY_URL: url,
-      MCP_SERVERS: JSON.stringify([{ name: 'vault', url: `${url}/mcp` }]),
+      MCP_SERVERS: JSON.stringify([{ name: 'vault', url: `${url}/mcp`, approval: 'never' }]),
       ...env,
     },
   });
