@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { messageSchema, sendMessageReplySchema } from '@palaver/contract';
 import { messagePageSchema } from '@palaver/contract/internal';
 import { engines } from '@palaver/test-kit';
@@ -27,6 +28,69 @@ describe.each(engines)('messages on %s', (engine) => {
     ana = await agent.createUser();
   });
   afterAll(() => agent[Symbol.asyncDispose]());
+
+  test('a question gets the id that the client chose; one that is taken changes nothing', async () => {
+    const [sessionId, eve] = [await ana.createSession(), await agent.createUser()];
+    const messageId = randomUUID();
+    const send = (user: TestUser, to: string, message: string, id = messageId) =>
+      user.send('POST', `/messages/${to}`, { message, messageId: id });
+    expect((await send(ana, sessionId, 'first')).status).toBe(200);
+    const before = await ana.messages(sessionId);
+    expect(before).toMatchObject([{ id: messageId, content: 'first' }, { type: 'ai' }]);
+    const other = await ana.createSession();
+    const foreign = await eve.createSession();
+    for (const [user, to] of [
+      [ana, sessionId],
+      [ana, other],
+      [eve, foreign],
+    ] as const) {
+      expect(await send(user, to, 'changed')).toMatchObject({ status: 409, body: { code: 'CONFLICT' } });
+      expect(await user.liveRun(to)).toBeNull();
+    }
+    // At once, in several sessions: one of them has it.
+    const shared = randomUUID();
+    const atOnce = await Promise.all([other, sessionId, other].map((to) => send(ana, to, 'at once', shared)));
+    expect(atOnce.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
+    const all = [...(await ana.messages(sessionId)), ...(await ana.messages(other))];
+    expect(all.filter(({ id }) => id === shared)).toHaveLength(1);
+    expect((await ana.messages(sessionId)).slice(0, 2)).toEqual(before);
+    expect(await eve.messages(foreign)).toEqual([]);
+    // Ids that the service makes have another version: none of them can be chosen.
+    for (const id of [before[1].id, 'nonsense', messageId.toUpperCase(), ''])
+      expect(await send(ana, other, 'x', id)).toMatchObject({ status: 400, body: { issues: [{ path: 'messageId' }] } });
+    const edited = await ana.say(sessionId, 'edited', { replaces: messageId });
+    expect(edited.status).toBe(200);
+    expect((await ana.messages(sessionId)).at(-2)).toMatchObject({ content: 'edited', replaces: messageId });
+  });
+
+  test('U+0000 in an id or a text is never a fault of the service', async () => {
+    const sessionId = await ana.createSession();
+    const runId = (await ana.stream(sessionId, 'hello')).headers.get('x-run-id');
+    const asked: [string, string, object?][] = [
+      ...['approvals/%00', `approvals/${randomUUID()}%00`].map((path): [string, string, object] => [
+        'POST',
+        `/runs/${runId}/${path}`,
+        { approved: false, reason: 'a\0b' },
+      ]),
+      ['POST', `/runs/%00/approvals/%00`, { approved: true, reason: '\0', invocation: '\0' }],
+      ['GET', '/runs/%00'],
+      ...['/tasks/%00', '/memory/%00', '/files/%00', '/sessions/%00', '/delegation/%00', '/calls/%00'].map(
+        (path): [string, string] => ['DELETE', path],
+      ),
+      ['PATCH', `/sessions/${sessionId}`, { title: 'a\0b' }],
+      ['POST', '/sessions', { title: 't', metadata: { '\0': '\0' } }],
+      ['POST', '/memory', { text: 'a\0b' }],
+      ['GET', '/memory?query=%00'],
+      ['GET', `/sessions/${sessionId}/messages?before=%00`],
+      ['POST', '/messages/abort', { sessionId: '\0', runId: '\0' }],
+      ['POST', `/messages/${sessionId}`, { message: 'x', replaces: '\0', metadata: { a: '\0' } }],
+    ];
+    for (const [method, path, body] of asked) {
+      const { status } = await ana.send(method, path, body);
+      expect([method, path, status < 500]).toEqual([method, path, true]);
+    }
+    expect(agent.log()).not.toContain('"level":"error"');
+  });
 
   test('a send without stream answers with the message', async () => {
     const sessionId = await ana.createSession();

@@ -26,6 +26,11 @@ export const pinPattern = new RegExp(`^\\d{${ussdLimits.pinMinDigits},${ussdLimi
 /** Ids of agent sessions and runs (UUID v7). An id of another form is simply unknown: 404, not 400. */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
+/** A UUID v4: an id that a client chooses is never one that the service makes. */
+export const clientIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+export const messageIdPattern = new RegExp(`${uuidPattern.source}|${clientIdPattern.source}`);
+
 /**
  * A decentralised identifier.
  *

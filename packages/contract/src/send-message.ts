@@ -4,11 +4,12 @@ import { fileIdSchema, filenameSchema } from './files.ts';
 import { agentLimits } from './limits.ts';
 import { modelIdSchema } from './models.ts';
 import {
+  clientIdPattern,
   matrixEventIdPattern,
+  messageIdPattern,
   mimeTypePattern,
   mxcUriPattern,
   toolNamePattern,
-  uuidPattern,
   visibleAsciiPattern,
 } from './patterns.ts';
 import { jsonObjectSchema, timeZoneSchema, ucanTokenSchema } from './primitives.ts';
@@ -116,9 +117,12 @@ export const sendMessageSchema = z
     tools: z.array(browserToolSchema).max(agentLimits.declaredTools).optional(),
     agActions: z.array(agActionSchema).max(agentLimits.declaredTools).optional(),
     attachments: z.array(attachmentSchema).max(agentLimits.attachments).optional(),
-    replaces: z.string().regex(uuidPattern, { error: 'must be the id of a message' }).optional().meta({
+    replaces: z.string().regex(messageIdPattern, { error: 'must be the id of a message' }).optional().meta({
       description:
         'A question of this session whose place this message takes: it and everything after it leave the conversation.',
+    }),
+    messageId: z.string().regex(clientIdPattern, { error: 'must be a UUID of version 4' }).optional().meta({
+      description: 'The id that the question gets, so that the page can show it at once; one that is taken is 409.',
     }),
     mcpInvocations: z
       .record(z.string().min(1).max(200), ucanTokenSchema)

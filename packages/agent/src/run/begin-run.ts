@@ -55,6 +55,8 @@ export async function beginRun(
       throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
     case 'gone':
       throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+    case 'taken':
+      throw new AppError('CONFLICT', 'There is a message with this id. Send it with another messageId, or without.');
     case 'replaced':
       throw new AppError('CONFLICT', 'Another message has replaced this question.');
     case 'known':
@@ -88,7 +90,7 @@ function toQuestion({ body, requestId, blobs, results, earlier }: Turn, now: num
     ...(body.attachments?.length && { attachments: body.attachments.map(toMessageAttachment) }),
   };
   return {
-    id: uuidv7(),
+    id: body.messageId ?? uuidv7(),
     type: 'human',
     createdAt: new Date(now).toISOString(),
     status: 'complete',

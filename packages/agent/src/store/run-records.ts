@@ -27,6 +27,8 @@ export type BeginResult =
   | { kind: 'begun'; status: 'queued' | 'running'; epoch: number; aborted: string[] }
   /** The question that it replaces is not part of the conversation any more. */
   | { kind: 'replaced' }
+  /** There is a message with the id of the question. */
+  | { kind: 'taken' }
   /** As many wait as may wait. */
   | { kind: 'busy' }
   /** The session is not there any more. */

@@ -80,6 +80,9 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         returning status`,
       ),
     ),
+    findMessage: prepare((db, message: { id: string }) =>
+      db.selectFrom('agent_message').select('id').where('id', '=', message.id),
+    ),
     /** A question of the current conversation. */
     findQuestion: prepare((db, question: { sessionId: string; id: string }) =>
       db
@@ -123,20 +126,26 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
     /** An answer that the sweep had stored is replaced by its owner's. */
     saveMessage: prepare((db, message: MessageRow) => {
       const values = { content: message.content, status: message.status, extras: message.extras };
-      return db
-        .insertInto('agent_message')
-        .values({
-          ...values,
-          id: message.id,
-          session_id: message.sessionId,
-          run_id: message.runId,
-          position: message.position,
-          number: message.number,
-          type: message.type,
-          request_id: message.requestId,
-          created_at: message.createdAt,
-        })
-        .onConflict((conflict) => conflict.column('id').doUpdateSet(values));
+      return (
+        db
+          .insertInto('agent_message')
+          .values({
+            ...values,
+            id: message.id,
+            session_id: message.sessionId,
+            run_id: message.runId,
+            position: message.position,
+            number: message.number,
+            type: message.type,
+            request_id: message.requestId,
+            created_at: message.createdAt,
+          })
+          // Clients choose the ids of questions: a message of another run is never changed.
+          .onConflict((conflict) =>
+            conflict.column('id').doUpdateSet(values).where('agent_message.run_id', '=', message.runId),
+          )
+          .returning('id')
+      );
     }),
     /** A queued run starts when no run before it in its session is live. Repeatable: the reply to a first try may be lost. */
     startRun: prepare((db, run: { runId: string; epoch: number }) =>

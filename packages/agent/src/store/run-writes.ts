@@ -1,4 +1,4 @@
-import { agentLimits, type EndedRunStatus } from '@palaver/contract';
+import { AppError, agentLimits, type EndedRunStatus } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import { sql, type Transaction } from 'kysely';
 import { toMessageRow, toPrefixed } from './message-row.ts';
@@ -75,6 +75,7 @@ export function createRunWrites(store: Store<AgentDatabase>) {
     const { replaces } = run.question;
     if (replaces && (await statements.findQuestion({ sessionId, id: replaces }, trx)).rows.length === 0)
       return { kind: 'replaced' };
+    if ((await statements.findMessage({ id: run.question.id }, trx)).rows.length > 0) return { kind: 'taken' };
     const number = taken.run_count;
     const row = { runId, sessionId, userDid, requestId, answerId, instance, model, ...sealInput(runId, input), number };
     const maxLive = agentLimits.queuedTurnsPerSession;
@@ -111,7 +112,8 @@ export function createRunWrites(store: Store<AgentDatabase>) {
   ): Promise<void> {
     const row = sealMessage(toMessageRow(runId, message));
     const offset = message.type === 'human' ? 0 : 1;
-    await statements.saveMessage({ ...row, sessionId, runId, number: 2 * number + offset }, trx);
+    const { rows } = await statements.saveMessage({ ...row, sessionId, runId, number: 2 * number + offset }, trx);
+    if (rows.length === 0) throw new AppError('CONFLICT', 'There is a message with this id.');
   }
 
   async function beginAtOnce(run: RunBegin): Promise<BeginResult> {

@@ -116,7 +116,14 @@ it('a history that was asked for before an edit does not bring back what it repl
     hasNewer: false,
   };
   const loaded = reduceChat(initialChatState, { type: 'loaded', page, older: false });
-  const sent = { type: 'sent', requestId: 'edit', text: 'edited', createdAt: '', replaces: 'one' } as const;
+  const sent = {
+    type: 'sent',
+    requestId: 'edit',
+    messageId: 'edit-id',
+    text: 'edited',
+    createdAt: '',
+    replaces: 'one',
+  } as const;
   const late = reduceChat(reduceChat(loaded, sent), { type: 'loaded', page, older: false });
   expect(late.messages.map(({ content }) => content)).toEqual(['edited']);
 });

@@ -6,7 +6,7 @@ export type MessageStatus = WireMessage['status'] | 'sending' | 'streaming';
 export interface ChatMessage extends Omit<WireMessage, 'status'> {
   /** As stable as `id`; pages written before `id` was stable use it in lists. */
   key: string;
-  /** Stays the same while the message is on the page. */
+  /** The same on the page, in the history and after a reload. Other agents may store a question under another one, `storedId`. */
   id: string;
   /** The service's id, once it is known. */
   storedId?: string | undefined;

@@ -25,6 +25,7 @@ export type ChatAction =
   | {
       type: 'sent';
       requestId: string;
+      messageId: string;
       text: string;
       createdAt: string;
       attachments?: Attachment[] | undefined;
@@ -71,10 +72,9 @@ export const answerKey = (localId: string) => `${localId} ai`;
 export function reduceChat(state: ChatState, action: ChatAction): ChatState {
   switch (action.type) {
     case 'sent': {
-      const { requestId, text: content, createdAt, attachments, replaces } = action;
+      const { requestId, messageId: id, text: content, createdAt, attachments, replaces } = action;
       const kept = withoutReplaced(state, replaces);
-      const key = humanKey(requestId);
-      const local = { key, id: key, isStored: false } as const;
+      const local = { key: humanKey(requestId), id, isStored: false } as const;
       const question: ChatMessage = {
         ...local,
         type: 'human',

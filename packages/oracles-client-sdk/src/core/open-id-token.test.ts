@@ -20,6 +20,20 @@ it('mints a token at the homeserver, once for all who ask until it is about to e
   ]);
 });
 
+it.each([
+  [],
+  [undefined],
+  [null],
+  [{}],
+  [{ homeServer: 'hs.example', accessToken: '' }],
+  [{ homeServer: '', accessToken: 'token' }],
+  [{ userId: '@ana:hs.example' }],
+])('without a Matrix session it fails with a sentence: %j', async (...session) => {
+  const error = await getOpenIdToken(...(session as unknown as Parameters<typeof getOpenIdToken>)).catch((e) => e);
+  expect(error).toMatchObject({ name: 'OracleError', code: 'VALIDATION_FAILED' });
+  expect(error.message).toMatch(/^getOpenIdToken needs a Matrix session: .+\.$/);
+});
+
 it('says why it was refused, and asks again next time', async () => {
   await using homeserver = await startHomeserver();
   const matrix = { homeServer: homeserver.url, accessToken: 'wrong' };

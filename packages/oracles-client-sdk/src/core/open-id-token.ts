@@ -1,4 +1,4 @@
-import { toOracleError } from './oracle-error.ts';
+import { OracleError, toOracleError } from './oracle-error.ts';
 import type { MatrixSession } from './transport.ts';
 
 /** A token that proves to third parties who the user is on their Matrix homeserver. */
@@ -17,8 +17,14 @@ interface OlderSession {
   did?: string | undefined;
 }
 
-function fromOlderSession({ userId, matrixAccessToken: accessToken }: OlderSession): MatrixSession {
-  return { homeServer: userId.slice(userId.indexOf(':') + 1), accessToken };
+/** JavaScript callers leave arguments out; users without a Matrix session have empty ones. */
+function toMatrixSession(session: Partial<MatrixSession & OlderSession> = {}): MatrixSession {
+  const { userId = '', homeServer = userId.slice(userId.indexOf(':') + 1) } = session ?? {};
+  const accessToken = session?.accessToken ?? session?.matrixAccessToken;
+  if (homeServer && accessToken) return { homeServer, accessToken };
+  const message =
+    'getOpenIdToken needs a Matrix session: call it with { homeServer, accessToken } of the signed-in user.';
+  throw new OracleError(message, { code: 'VALIDATION_FAILED' });
 }
 
 interface Minted {
@@ -35,7 +41,7 @@ const minted = new Map<string, Minted>();
 
 /** A Matrix OpenID token for the user of a session, by the client-server API; the same one until it is about to expire. */
 export async function getOpenIdToken(session: MatrixSession | OlderSession): Promise<OpenIdToken> {
-  const matrix = 'accessToken' in session ? session : fromOlderSession(session);
+  const matrix = toMatrixSession(session);
   const now = Date.now();
   for (const [key, { renewAt }] of minted) if (renewAt <= now) minted.delete(key);
   const key = JSON.stringify([matrix.homeServer, matrix.accessToken]);

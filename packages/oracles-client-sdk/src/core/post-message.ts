@@ -6,6 +6,8 @@ import { uploadAll } from './upload-files.ts';
 
 export interface Posting {
   requestId: string;
+  /** The id that the question is stored under: the page shows it at once. */
+  messageId: string;
   text: string;
   extra: SendOptions;
   /** Named by the service; others may refuse its header in a browser's preflight. */
@@ -18,7 +20,7 @@ export interface Posting {
 
 /** Uploads the files of a message and sends it; resolves with the head of the stream. */
 export async function postMessage(options: ChatOptions, posting: Posting): Promise<Response> {
-  const { requestId, text, extra, socketId, signal } = posting;
+  const { requestId, messageId, text, extra, socketId, signal } = posting;
   const { transport, sessionId } = options;
   if (isOffline()) throw new OracleError('This device is offline.', { code: 'OFFLINE', retryable: true });
   const { attachments, ...rest } = extra;
@@ -29,6 +31,7 @@ export async function postMessage(options: ChatOptions, posting: Posting): Promi
     ...rest,
     ...(files && { attachments: files }),
     message: text,
+    messageId,
     stream: true,
     ...declareClientTools(options.clientTools?.() ?? {}),
     ...(homeServer && { homeServer }),

@@ -28,13 +28,14 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
 
   async function send(text: string, extra: SendOptions = {}): Promise<void> {
     const signal = parts.signal();
-    const requestId = createRandomId();
+    const [requestId, messageId] = [createRandomId(), createRandomId()];
     const { replaces } = extra;
     extras.set(humanKey(requestId), extra);
     for (const [key] of extras) if (extras.size > keptExtras) extras.delete(key);
     const createdAt = new Date().toISOString();
-    dispatch({ type: 'sent', requestId, text, createdAt, attachments: toShownFiles(extra.attachments), replaces });
-    const accepted = post({ requestId, text, extra }, signal);
+    const attachments = toShownFiles(extra.attachments);
+    dispatch({ type: 'sent', requestId, messageId, text, createdAt, attachments, replaces });
+    const accepted = post({ requestId, messageId, text, extra }, signal);
     accepting.add(accepted);
     await turns.report(requestId, signal, async () => {
       const response = await accepted.finally(() => accepting.delete(accepted));
@@ -44,7 +45,8 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
     });
   }
 
-  async function post(sending: Pick<Posting, 'requestId' | 'text' | 'extra'>, signal: AbortSignal): Promise<Response> {
+  type Sending = Pick<Posting, 'requestId' | 'messageId' | 'text' | 'extra'>;
+  async function post(sending: Sending, signal: AbortSignal): Promise<Response> {
     const { requestId, extra } = sending;
     const upload = new AbortController();
     const leave = () => upload.abort(signal.reason);

@@ -58,7 +58,7 @@ export function createFakeSessions(oracleDid: string) {
     begin(found: Kept, steps: readonly FakeStep[], message: FakeMessage, requestId: string): FakeRun {
       const { body } = message;
       const question: WireMessage = {
-        id: createRandomId(),
+        id: typeof body.messageId === 'string' ? body.messageId : createRandomId(),
         type: 'human',
         content: message.message,
         createdAt: new Date().toISOString(),
