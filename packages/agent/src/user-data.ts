@@ -1,3 +1,4 @@
+import { createRecentKeys } from '@palaver/service-kit/internal';
 import type { AuditActor, AuditLog, Store } from '@palaver/store';
 import { encryptTables, registerSealed } from '@palaver/store/internal';
 import type { OraclePlugin } from './plugins/plugin.ts';
@@ -25,18 +26,22 @@ export type UserData = ReturnType<typeof createUserData>;
 export function createUserData({ store, audit, agentDid, plugins, dropSession }: UserDataParts) {
   const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
   const sealedTables = parts.flatMap(({ sealed = [] }) => sealed);
+  const exported = createRecentKeys();
   const toPerson = (did: string) => toAgentPerson(did, agentDid, audit.person(did));
   return {
     /** Tables that hold rows of users. */
     tables: parts.flatMap(({ tables }) => tables),
 
     async export(did: string, by: AskedBy): Promise<Record<string, unknown>> {
+      const subject = audit.person(did);
+      const key = [by.actor, by.from, subject].join(' ');
       const data = await store.transaction(async (trx) => {
         const found: Record<string, unknown[]> = {};
         for (const part of parts) Object.assign(found, await part.collect(trx, toPerson(did), store.cipher));
-        await audit.record({ ...by, action: 'data.exported', subject: audit.person(did) }, trx);
+        if (!exported.has(key)) await audit.record({ ...by, action: 'data.exported', subject }, trx);
         return found;
       });
+      if (!exported.has(key)) exported.add(key);
       return { did, exportedAt: new Date().toISOString(), data };
     },
 

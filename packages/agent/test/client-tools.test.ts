@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { serverEventPayloadSchemas } from '@palaver/contract/internal';
 import { waitFor } from '@palaver/test-kit';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineOraclePlugin } from '../src/index.ts';
 import { openSocket, type TestSocket } from './connect-socket.ts';
 import { collectFrames } from './read-frames.ts';
 import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
@@ -12,13 +14,38 @@ const kinds = [
   { event: 'action_call', answer: 'action_call_result', body: { agActions: [declared] } },
 ] as const;
 
+/** Its tool sends calls to the page and does not wait for them. */
+const pointer = defineOraclePlugin({
+  name: 'pointer',
+  version: '1.0.0',
+  manifest: { title: 'Pointer', summary: 'Points.', whenToUse: ['never'], visibility: 'always', stability: 'stable' },
+  getTools: () => ({
+    point: {
+      description: 'Points at something on the page.',
+      input: z.object({}),
+      execute(_args, { emit, toolCallId }) {
+        const call = { toolName: 'highlight', args: { at: 'roof' } };
+        for (const [kind, send] of [
+          ['action', emit.actionCall],
+          ['tool', emit.browserToolCall],
+        ] as const) {
+          const own = { ...call, toolCallId: `${toolCallId}-${kind}` };
+          // Said twice, and its end: the page is asked once.
+          for (const status of ['isRunning', 'isRunning', 'done'] as const) send({ ...own, status });
+        }
+        return 'pointed';
+      },
+    },
+  }),
+});
+
 const opened: TestSocket[] = [];
 let agent: TestAgent;
 let ana: TestUser;
 let sessionId: string;
 
 beforeAll(async () => {
-  agent = await startTestAgent({ env: { BROWSER_TOOL_TIMEOUT_MS: '3000' } });
+  agent = await startTestAgent({ env: { BROWSER_TOOL_TIMEOUT_MS: '3000' }, plugins: [pointer] });
   ana = await agent.createUser();
 });
 afterEach(() => {
@@ -186,4 +213,35 @@ test.each([
   expect(frames.filter((frame) => frame.event === 'browser_tool_call').at(-1)?.data.error).toContain(
     'the user closed the box',
   );
+});
+
+test('what a plugin sends by emit reaches one page of the session, once', async () => {
+  sessionId = await ana.createSession();
+  // Without a page it is in the stream alone.
+  expect((await ana.say(sessionId, '/tool point {}')).body.message.toolCalls).toMatchObject([
+    { name: 'point', status: 'done' },
+    { name: 'highlight', status: 'done' },
+    { name: 'highlight', status: 'done' },
+  ]);
+  const [older, latest] = [await connect(), await connect()];
+  const eve = await agent.createUser();
+  const stranger = await connect(eve, await eve.createSession());
+  const requestsOf = ({ events }: TestSocket) =>
+    events.filter(({ name }) => name === 'action_call' || name === 'browser_tool_call');
+  const { socketId } = await older.event('connected');
+  const headers = { 'x-socket-id': String(socketId) };
+  await ana.send('POST', `/messages/${sessionId}`, { message: '/tool point {}' }, headers);
+  await waitFor('both requests', () => requestsOf(older).length >= 2);
+  await ana.say(sessionId, '/tool point {}');
+  await waitFor('both requests', () => requestsOf(latest).length >= 2);
+  for (const page of [older, latest]) {
+    await page.ask('ping', 'pong');
+    expect(requestsOf(page).map(({ name }) => name)).toEqual(['action_call', 'browser_tool_call']);
+    for (const { name, payload } of requestsOf(page)) {
+      const { payload: inner } = payload as { payload: object };
+      const schema = serverEventPayloadSchemas[name as 'action_call' | 'browser_tool_call'];
+      expect(schema.strict().parse(inner)).toMatchObject({ sessionId, toolName: 'highlight', args: { at: 'roof' } });
+    }
+  }
+  expect(requestsOf(stranger)).toEqual([]);
 });

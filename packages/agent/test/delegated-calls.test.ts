@@ -1,4 +1,5 @@
 // What a plugin does downstream in the user's name, and what the user reads when it may not.
+import { waitFor } from '@palaver/test-kit';
 import { createDelegation, createSigner, createVerifier, parseToken, type Signer } from '@palaver/ucan';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -149,4 +150,27 @@ test('a delegation whose proof its issuer has revoked is not used any more', asy
   expect((await openVault(ben, sessionId)).toolCalls).toMatchObject([{ status: 'done' }]);
   expect((await ana.send('DELETE', `/delegation/${given.cid}`)).status).toBe(200);
   expect((await openVault(ben, sessionId)).toolCalls).toMatchObject([refusal]);
+});
+
+test('an expired delegation nudges once in a plain chat; one that is in force, revoked or was never there does not', async () => {
+  await using agent = await start();
+  const [ana, ben, eve, tom] = await Promise.all(Array.from({ length: 4 }, () => agent.createUser()));
+  if (!ana || !ben || !eve || !tom) throw new Error('there are four users');
+  const expiration = inSeconds(2);
+  await authorise(ana, agent.did, expiration);
+  await authorise(eve, agent.did, expiration);
+  await eve.send('DELETE', '/delegation');
+  await authorise(ben, agent.did);
+  const sessions = await Promise.all([ana, ben, eve, tom].map((user) => user.createSession()));
+  const page = await connect(agent.url, ana, sessions[0] ?? '');
+  await waitFor('the delegation to expire', async () => !(await ana.send('GET', '/delegation')).body.authorized);
+  const componentsOf = async (user: TestUser, index: number) =>
+    (await user.say(sessions[index] ?? '', 'hello')).body.message.components;
+  const nudge = { componentName: 'ReauthorizePrompt', args: { capability: 'vault/open', resource: 'ixo:vault' } };
+  expect(await componentsOf(ana, 0)).toMatchObject([nudge]);
+  for (let round = 0; round < 2; round += 1) expect(await componentsOf(ana, 0)).toBeUndefined();
+  await agent.restart();
+  expect(await componentsOf(ana, 0)).toBeUndefined();
+  expect(promptsOf(page)).toMatchObject([{ payload: nudge }]);
+  for (const [index, user] of [ben, eve, tom].entries()) expect(await componentsOf(user, index + 1)).toBeUndefined();
 });

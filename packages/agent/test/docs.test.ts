@@ -61,6 +61,8 @@ test('it lists every route, those of plugins and of the application included', (
       'GET /health',
       'GET /messages/{sessionId}',
       'GET /metrics',
+      'GET /metrics/errors',
+      'GET /metrics/errors/{requestId}',
       'GET /models',
       'GET /own',
       'GET /runs/{runId}',

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
 import { agentLimits } from '@palaver/contract';
 import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
-import { createTempDir, searchDatabase, waitFor } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, searchDatabase, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFolderStorage, createStaging } from '../src/plugins/bundled/attachments/file-storage.ts';
 import { createFileStore, type FileDatabase } from '../src/plugins/bundled/attachments/file-store.ts';
@@ -21,6 +22,11 @@ const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
 );
+
+const noLimits = {
+  limits: { filesPerDay: 1e9, bytesPerDay: 1e12, bytesPerClientPerDay: 1e12 },
+  referenceOf: (did: string) => did,
+};
 
 let model: OpenAiServer;
 let bucket: S3Server;
@@ -173,7 +179,10 @@ test('files go with their session and their user; what was not sent within a day
     expect(await searchDatabase(agent.databaseUrl, [ana.did])).toEqual([]);
 
     const store = await openStore<FileDatabase>(agent.databaseUrl);
-    const files = createFileStore(store, { filesPerDay: 1, bytesPerDay: 1, bytesPerClientPerDay: 1 });
+    const files = createFileStore(store, {
+      limits: { filesPerDay: 1, bytesPerDay: 1, bytesPerClientPerDay: 1 },
+      referenceOf: (did) => did,
+    });
     await files.removeExpired({ retentionDays: 0 }, Date.parse(unsent.createdAt) + 23 * 3_600_000);
     expect((await ben.send('GET', `/files/${unsent.fileId}`)).status).toBe(200);
     await files.removeExpired({ retentionDays: 0 }, Date.parse(unsent.createdAt) + 25 * 3_600_000);
@@ -237,6 +246,68 @@ test('many users of one address share its limit, and a disk that is almost full 
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '60']);
 });
 
+test('erasing begins no new day of limits for a user', async () => {
+  await using dir = await createTempDir();
+  const env = {
+    DATA_DIR: dir.path,
+    LLM_BASE_URL: model.url,
+    FILES_BYTES_PER_USER_PER_DAY: '15',
+    FILES_PER_USER_PER_DAY: '2',
+  };
+  await using agent = await startTestAgent({ engine: 'sqlite', env });
+  const ana = await agent.createUser();
+  expect((await upload(agent, ana, 'ten letters')).status).toBe(201);
+  for (let round = 0; round < 2; round += 1) {
+    await ana.send('DELETE', '/me');
+    expect(await searchDatabase(agent.databaseUrl, [ana.did])).toEqual([]);
+    expect(await upload(agent, ana, 'ten letters')).toMatchObject({ status: 429, body: { code: 'LIMIT_REACHED' } });
+  }
+  expect((await upload(agent, ana, 'one')).status).toBe(201);
+  expect((await upload(agent, ana, 'two')).body.code).toBe('LIMIT_REACHED');
+});
+
+test('slow uploads take the space that has arrived, so that others can upload; no upload fills the disk', async () => {
+  await using dir = await createTempDir();
+  await using database = await createTestDatabase('sqlite');
+  const store = await openStore<FileDatabase>(database.url);
+  const folder = join(dir.path, 'files');
+  // A disk of 30 MB, of which 2 MB stay free.
+  const written = async () => {
+    const sizes = (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size);
+    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  };
+  const staging = createStaging(folder);
+  await staging.freeBytes();
+  const vault = createFileVault({
+    files: { ...createFileStore(store, noLimits), checkLimits: async () => {}, add: async () => {} },
+    storage: createFolderStorage(folder),
+    staging: { ...staging, freeBytes: async () => 30_000_000 - (await written()) },
+    rules: { retentionDays: 0 },
+    minFreeBytes: 2_000_000,
+    logger: createLogger({ name: 'test', level: 'silent' }),
+  });
+  const start = (number: number, client: string, body: Readable, length = 0) =>
+    vault.upload({ userDid: `did:key:z${number}`, client, filename: 'f.txt', declared: 'text/plain', body, length });
+  const slow = Array.from({ length: 24 }, () => new PassThrough());
+  const uploads = slow.map((body, index) => start(index, `address ${index % 2}`, body, 25_000_000));
+  for (const body of slow) body.write('slowly ');
+  await waitFor('the slow uploads to begin', async () => (await readdir(folder)).length === slow.length);
+  expect(await start(100, 'another', Readable.from([Buffer.from('quick')]))).toMatchObject({ size: 5 });
+  // One address has so many at once, whatever keys it makes.
+  await expect(start(101, 'address 0', Readable.from([Buffer.from('x')]))).rejects.toMatchObject({
+    code: 'RATE_LIMITED',
+  });
+  // Whatever length was given: what does not fit is refused while it arrives.
+  const piece = Buffer.alloc(500_000, 'a');
+  const fill = () => start(102, 'another', Readable.from(Array.from({ length: 40 }, () => piece)));
+  expect(await fill()).toMatchObject({ size: 20_000_000 });
+  await expect(fill()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(await written()).toBeLessThan(29_500_000);
+  for (const body of slow) body.end('done');
+  expect(await Promise.all(uploads)).toHaveLength(slow.length);
+  await store.close();
+});
+
 test('a file is attached once to a message', async () => {
   const [{ agent }] = agents as [(typeof agents)[number]];
   const ana = await agent.createUser();
@@ -255,7 +326,10 @@ test('a file that is too large for its message is not opened, and all bytes that
   const storage = createFolderStorage(folder);
   const opened: string[] = [];
   const vault = createFileVault({
-    files: createFileStore(store, { filesPerDay: 1, bytesPerDay: 1, bytesPerClientPerDay: 1 }),
+    files: createFileStore(store, {
+      limits: { filesPerDay: 1, bytesPerDay: 1, bytesPerClientPerDay: 1 },
+      referenceOf: (did) => did,
+    }),
     storage: { ...storage, read: (id) => storage.read(id).finally(() => opened.push(id)) },
     staging: createStaging(folder),
     rules: { retentionDays: 0 },

@@ -14,6 +14,8 @@ export interface Homeserver {
   events: Map<string, object>;
   /** Whether it has the authenticated endpoint of Matrix 1.11. */
   modern: boolean;
+  /** Whether it has its events in every room, or only in `!room:home.example`. */
+  anyRoom: boolean;
   seen: { path: string; authorization: string | undefined }[];
   handle?: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
   close(): Promise<unknown>;
@@ -34,7 +36,7 @@ export async function startHomeserver(): Promise<Homeserver> {
     if (isNew && !home.modern) return refuse(404, 'M_UNRECOGNIZED');
     if ((event || isNew) && authorization !== `Bearer ${matrixToken}`) return refuse(401, 'M_UNKNOWN_TOKEN');
     const body = event
-      ? event[1] === '!room:home.example' && home.events.get(event[2] ?? '')
+      ? (home.anyRoom || event[1] === '!room:home.example') && home.events.get(event[2] ?? '')
       : home.media.get(mediaId?.[2] ?? '');
     if (!body) return refuse(404, 'M_NOT_FOUND');
     response.writeHead(200).end(Buffer.isBuffer(body) ? body : JSON.stringify(body));
@@ -47,6 +49,7 @@ export async function startHomeserver(): Promise<Homeserver> {
     media: new Map(),
     events: new Map(),
     modern: true,
+    anyRoom: false,
     seen: [],
     close() {
       server.closeAllConnections();

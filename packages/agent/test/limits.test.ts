@@ -1,7 +1,9 @@
 // What one user, and one address with as many keys as it likes, can make the service keep.
 import { agentLimits } from '@palaver/contract';
 import { memoryLimits } from '@palaver/contract/internal';
+import { openStore } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
+import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOraclePlugin, tool } from '../src/index.ts';
@@ -25,6 +27,29 @@ describe.each(engines)('on %s', (engine) => {
     expect((await early.say(await early.createSession(), 'hello')).status).toBe(200);
     await agent.restart();
     expect((await (await agent.createUser()).send('GET', '/credits')).body.balance).toBe(0);
+  });
+
+  test('sessions created at once are bounded too', async () => {
+    await using agent = await startTestAgent({ engine, env: { SESSIONS_PER_USER: '5' } });
+    const ana = await agent.createUser();
+    const store = await openStore<never>(agent.databaseUrl);
+    const create = () => Promise.all(Array.from({ length: 8 }, () => ana.send('POST', '/sessions')));
+    // With the table locked against writes, each has counted before any has inserted.
+    const createLocked = () =>
+      store.transaction(async (trx) => {
+        await sql`lock table agent_session in share row exclusive mode`.execute(trx);
+        const created = create();
+        await waitFor('all to wait', async () => {
+          const { rows } = await sql`select 1 from pg_locks where not granted`.execute(store.db);
+          return rows.length >= 8;
+        });
+        return { created };
+      });
+    const replies = await (engine === 'postgres' ? (await createLocked()).created : create());
+    await store.close();
+    expect(replies.filter(({ status }) => status === 201)).toHaveLength(5);
+    expect(replies.filter(({ body }) => body.code === 'LIMIT_REACHED')).toHaveLength(3);
+    expect((await ana.send('GET', '/sessions')).body.total).toBe(5);
   });
 
   test('sessions and their metadata are bounded', async () => {

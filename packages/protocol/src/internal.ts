@@ -5,6 +5,6 @@ export { findAddress } from './find-address.ts';
 export { findGranter } from './find-granter.ts';
 export { gatewayVariables, toAccessHeaders, toGatewayAccess } from './gateway-client.ts';
 export { toSendFor, toSendGrant } from './messages.ts';
-export { addOutboxRoutes, outboxRoutePaths } from './outbox-routes.ts';
+export { addOutboxRoutes } from './outbox-routes.ts';
 export { readClaim, readCollection } from './read-claims.ts';
 export { envSigningKey, loadSigningAccount, signingVariables } from './signing-account.ts';

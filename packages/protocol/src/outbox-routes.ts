@@ -61,15 +61,6 @@ export function addOutboxRoutes<T>(server: Server, { path, outbox }: { path: str
   );
 }
 
-/** For `getAuthExcludedRoutes` of a plugin: these routes are for operators. */
-export const outboxRoutePaths = (path: string) => [
-  { path, method: 'GET' as const },
-  ...['look-up', 'mark-included', 'send-again'].map((step) => ({
-    path: `${path}/:hash/${step}`,
-    method: 'POST' as const,
-  })),
-];
-
 function toView({ id, status, hash, sequence, height, attempts, fault, created_at }: OutboxRow) {
   return { id, status, hash, sequence, height, attempts, fault, createdAt: new Date(created_at).toISOString() };
 }

@@ -7,6 +7,7 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
   LogController,
+  type RouteOptions,
 } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { Counter, type Registry } from 'prom-client';
@@ -188,17 +189,21 @@ function addOperatorGuards(server: Server, options: ServerOptions, metrics: Regi
   server.decorate('metrics', metrics).decorate('operatorGuard', operatorGuard);
   server.decorate('operatorGuardFor', (role: OperatorRole) => keep(toGuard(role)));
   server.decorateRequest('operator', null);
-  if (options.cors) withoutPreflight(server, (hook) => guards.has(hook));
+  const isGuarded = ({ onRequest }: RouteOptions) => [onRequest].flat().some((hook) => guards.has(hook));
+  server.addHook('onRoute', (route) => {
+    if (isGuarded(route)) route.config = { ...route.config, forOperators: true };
+  });
+  if (options.cors) withoutPreflight(server, isGuarded);
   return operatorGuard;
 }
 
 /** Routes of operators have no CORS, so a preflight for them is answered without it too. */
-function withoutPreflight(server: Server, isGuard: (hook: unknown) => boolean): void {
+function withoutPreflight(server: Server, isGuarded: (route: RouteOptions) => boolean): void {
   const paths = new Set<string>();
-  server.addHook('onRoute', function addPlainOptions(this: FastifyInstance, { url, onRequest }) {
-    if (![onRequest].flat().some(isGuard) || paths.has(url)) return;
-    paths.add(url);
-    this.options(url, { config: { cors: false }, schema: { hide: true } }, async (_request, reply) =>
+  server.addHook('onRoute', function addPlainOptions(this: FastifyInstance, route) {
+    if (!isGuarded(route) || paths.has(route.url)) return;
+    paths.add(route.url);
+    this.options(route.url, { config: { cors: false }, schema: { hide: true } }, async (_request, reply) =>
       reply.callNotFound(),
     );
   });

@@ -32,7 +32,7 @@ export { sendLogsTo } from './logger.ts';
 export { makeFolder } from './make-folder.ts';
 export { createNumberMask, maskPhone, maskText } from './mask.ts';
 export { addStoreMetrics } from './metrics.ts';
-export { addAuditRoute, addOperatorAudit, toAuditActor } from './operator-audit.ts';
+export { addAuditRoute, addOperatorAudit, createRecentKeys, toAuditActor } from './operator-audit.ts';
 export { createSchedulerGuard, equalSecrets } from './operator-guard.ts';
 export { addOperator, isNamed, loadOperators, type OperatorRole, operatorRoles, revokeOperator } from './operators.ts';
 export { isProduction, ownSecret } from './production-rules.ts';

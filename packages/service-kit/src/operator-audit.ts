@@ -57,12 +57,14 @@ export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
     if (config.audited || url.startsWith('/metrics')) return;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const actor = toAuditActor(request);
-    const key = [actor, clientAddress(request), request.url].join(' ');
+    const subject = toSubject(request.params, audit);
+    // By what its line would say: a query that changes must not make a line of its own.
+    const key = [actor, clientAddress(request), url, subject].join(' ');
     if (isRead && recorded.has(key)) return;
     await audit.record({
       actor,
       action: isRead ? 'operator.read' : 'operator.write',
-      subject: toSubject(request.params, audit),
+      subject,
       from: clientAddress(request),
       details: { method: request.method, route: url },
     });
@@ -124,7 +126,7 @@ function toSubject(params: unknown, audit: OperatorAudit): string | null {
 }
 
 /** What was added within the last minute. */
-function createRecentKeys(): { has(key: string): boolean; add(key: string): void } {
+export function createRecentKeys(): { has(key: string): boolean; add(key: string): void } {
   const added = new Map<string, number>();
   return {
     has: (key) => Date.now() - (added.get(key) ?? Number.NEGATIVE_INFINITY) < repeatMs,

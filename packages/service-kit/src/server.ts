@@ -40,6 +40,10 @@ declare module 'fastify' {
     /** The same for routes that need a certain role. */
     operatorGuardFor(role: OperatorRole): OperatorGuard;
   }
+  interface FastifyContextConfig {
+    /** Set for a route with an operator guard: it asks for an operator's token and nothing else. */
+    forOperators?: boolean;
+  }
   interface FastifyRequest {
     /** Who asks, on routes of operators. */
     operator: Operator | null;

@@ -48,18 +48,7 @@ export interface EdgeParts {
 /** What clients of standard protocols add to their requests. */
 const standardClientHeaders = /^(?:last-event-id|(?:x-stainless|openai|mcp|a2a|x-a2a)-[a-z0-9-]+)$/i;
 
-const ownPublicRoutes = [
-  '/',
-  '/health',
-  '/ready',
-  '/docs',
-  '/docs/*',
-  '/metrics',
-  '/metrics/errors',
-  '/audit',
-  '/users/:did',
-  '/users/:did/export',
-];
+const ownPublicRoutes = ['/', '/health', '/ready', '/docs', '/docs/*'];
 
 /** What clients reach: the server with all its routes, and the sockets. */
 export async function createEdge(parts: EdgeParts, started: CloseStack): Promise<Server> {
@@ -84,7 +73,8 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   addRateLimit(server, {
     ...limits,
     limit,
-    key: (request) => (isRead(request.method) ? undefined : turns.clientKey(request)),
+    key: (request) =>
+      isRead(request.method) && !request.routeOptions.config.countsAsWrite ? undefined : turns.clientKey(request),
   });
   addAuth(server, { ...identity.auth, isPublic });
   await addDocs(server, { title: `${identity.oracle.name}: agent service`, version: '1', isPublic });

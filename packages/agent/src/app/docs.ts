@@ -37,11 +37,14 @@ const earlierPaths = {
   },
   '/metrics': toOperatorPath('Metrics as Prometheus reads them'),
   '/metrics/errors': toOperatorPath('The latest errors'),
+  '/metrics/errors/{requestId}': toOperatorPath('The log lines of a failed request', 'requestId'),
 };
 
-function toOperatorPath(summary: string) {
+function toOperatorPath(summary: string, parameter?: string) {
   const responses = { 200: { description: 'For operators' }, 401: { description: 'For operators only' } };
-  return { get: { tags: ['Service'], summary, security: [{ operator: [] }], responses } };
+  const schema = { type: 'string' as const, maxLength: 200 };
+  const parameters = parameter ? [{ name: parameter, in: 'path', required: true, schema }] : [];
+  return { get: { tags: ['Service'], summary, parameters, security: [{ operator: [] }], responses } };
 }
 
 /** `/docs`: all routes of this deployment, from the schemas that check them; plugin routes included. No CDN. */
@@ -75,7 +78,8 @@ export async function addDocs(
       paths: { ...earlierPaths },
     },
     transform(route) {
-      const open = [route.route.method].flat().every((method) => isPublic(route.url, method));
+      const { method, config } = route.route;
+      const open = config?.forOperators || [method].flat().every((one) => isPublic(route.url, one));
       const { schema, url } = jsonSchemaTransform({ ...route, schema: withRefusals(route.schema, open) });
       return { schema: open ? { ...schema, security: [] } : schema, url };
     },

@@ -11,6 +11,8 @@ declare module 'fastify' {
      * a delegation that may sign in.
      */
     bareBearer?: boolean;
+    /** A read that costs as much as a write: it counts towards `WRITES_PER_MINUTE_PER_ADDRESS`. */
+    countsAsWrite?: boolean;
     /** The `WWW-Authenticate` header of its 401 replies; `Bearer` unless given. */
     challenge?: (request: FastifyRequest) => string;
   }
@@ -40,15 +42,16 @@ export type PublicRoute = string | { path: string; method?: string };
 
 export type RouteMatcher = (url: string, method: string) => boolean;
 
-/** Protects every route but the public ones, which never look at auth headers. */
+/** Protects every route but those of operators and the public ones, which never look at auth headers. */
 export function addAuth(server: Server, options: AuthorizeOptions & { isPublic: RouteMatcher }): void {
   server.decorateRequest('identity', null);
   server.addHook('onRequest', async (request, reply) => {
     // An unknown path is a 404 for everyone, and preflights carry no credentials.
     if (request.is404 || request.method === 'OPTIONS') return;
     // By the route's own template: what a client can write into a path must not decide.
-    if (options.isPublic(request.routeOptions.url ?? '', request.method)) return;
-    const { bareBearer = false, challenge } = request.routeOptions.config;
+    const { url = '', config } = request.routeOptions;
+    if (config.forOperators || options.isPublic(url, request.method)) return;
+    const { bareBearer = false, challenge } = config;
     const credentials = readCredentials(request.headers, bareBearer);
     const result = await authorize({ ...credentials, client: toAddressKey(clientAddress(request)) }, options);
     if ('error' in result) {

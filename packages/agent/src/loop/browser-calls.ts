@@ -28,8 +28,20 @@ export interface BrowserCallParts {
 /** Round trips to pages: each request is sent once, to one socket, and waits for the one answer that is its own. */
 export function createBrowserCalls({ timeoutMs, clients }: BrowserCallParts) {
   const pending = new Map<string, Pending>();
+  const deliveries = new WeakMap<AbortSignal, Map<string, Promise<boolean>>>();
+
+  /** Sends a call to a page, once in its run however often it is asked for; false if no page is connected. */
+  function deliver(call: BrowserCall): Promise<boolean> {
+    const ofRun = deliveries.get(call.signal) ?? new Map<string, Promise<boolean>>();
+    deliveries.set(call.signal, ofRun);
+    const sent = ofRun.get(call.toolCallId) ?? clients.deliver(call);
+    ofRun.set(call.toolCallId, sent);
+    return sent;
+  }
 
   return {
+    deliver,
+
     async call(call: BrowserCall): Promise<unknown> {
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
       pending.set(call.toolCallId, { sessionId: call.sessionId, userDid: call.userDid, resolve, reject });
@@ -41,8 +53,7 @@ export function createBrowserCalls({ timeoutMs, clients }: BrowserCallParts) {
       call.signal.addEventListener('abort', onAbort, { once: true });
       promise.catch(() => {}); // the delivery below may fail first
       try {
-        if (!(await clients.deliver(call)))
-          throw new ToolError('BROWSER_NOT_CONNECTED', 'no page of the user is connected');
+        if (!(await deliver(call))) throw new ToolError('BROWSER_NOT_CONNECTED', 'no page of the user is connected');
         return await promise;
       } finally {
         pending.delete(call.toolCallId);

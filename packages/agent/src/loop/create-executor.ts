@@ -8,12 +8,13 @@ import { findLoadedCapabilities } from '../plugins/capabilities.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
 import type { Execute } from '../run/carry-out-run.ts';
 import type { SessionClients } from '../run/session-clients.ts';
+import type { DelegationStore } from '../store/delegations.ts';
 import { type MessageStore, toShown } from '../store/messages.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
 import type { SummaryStore } from '../store/summaries.ts';
 import type { AgentBehaviour } from './agent-behaviour.ts';
 import type { BrowserCalls } from './browser-calls.ts';
-import { createRuntimeContext, type RuntimeContextParts } from './create-runtime-context.ts';
+import { createRuntimeContext, type RuntimeContextParts, toReauthorizePrompt } from './create-runtime-context.ts';
 import { loadHistory } from './load-history.ts';
 import { runTurn } from './run-turn.ts';
 import { resolveServiceDid } from './service-did.ts';
@@ -29,20 +30,18 @@ export interface ExecutorParts {
   signer: Signer;
   browserCalls: BrowserCalls;
   clients: Pick<SessionClients, 'notify' | 'dropDelegation'>;
-  delegations: RuntimeContextParts['delegations'];
+  delegations: RuntimeContextParts['delegations'] & Pick<DelegationStore, 'findExpired'>;
   logger: Logger;
 }
 
 /** How this deployment does a turn: with its models, its plugins and what the session has said before. */
 export function createExecutor(parts: ExecutorParts): Execute {
   const askedAt = new Map<string, number>();
-  const mayAskAgain = (sessionId: string, history: Message[]) => {
+  const hasAskedLately = (sessionId: string, history: Message[]) => {
     const now = Date.now();
     for (const [id, at] of askedAt) if (now - at > agentLimits.reauthorizePromptIntervalMs) askedAt.delete(id);
     // The history covers other instances and earlier processes, the map this turn and what was summarised.
-    if (askedAt.has(sessionId) || history.some((message) => hasAsked(message, now))) return false;
-    askedAt.set(sessionId, now);
-    return true;
+    return askedAt.has(sessionId) || history.some((message) => hasAsked(message, now));
   };
 
   return async ({ turn, run, steps }) => {
@@ -57,6 +56,12 @@ export function createExecutor(parts: ExecutorParts): Execute {
       },
       run,
     );
+    const hasAskedBefore = () => hasAskedLately(run.sessionId, [...history, run.draft('failed')]);
+    const mayAskAgain = () => {
+      if (hasAskedBefore()) return false;
+      askedAt.set(run.sessionId, Date.now());
+      return true;
+    };
     const rt = await createRuntimeContext({
       ...parts,
       turn,
@@ -64,10 +69,11 @@ export function createExecutor(parts: ExecutorParts): Execute {
       history: history.map(toShown),
       // A resumed run has loaded its own before.
       capabilities: [...capabilities, ...findLoadedCapabilities([run.draft('failed')])],
-      mayAskAgain: () => mayAskAgain(run.sessionId, history),
+      mayAskAgain,
       resolveServiceDid,
     });
-    return runTurn({
+    const expired = rt.user.delegation === undefined ? await parts.delegations.findExpired(rt.user.did) : undefined;
+    const outcome = await runTurn({
       oracleName: parts.oracle.name,
       plugins: parts.plugins.loaded,
       model: parts.models.choose(turn.model),
@@ -75,14 +81,25 @@ export function createExecutor(parts: ExecutorParts): Execute {
       run,
       history,
       turn,
-      summary,
+      notes: [
+        ...(expired && !hasAskedBefore() ? [expiredNote] : []),
+        ...(summary ? [`Earlier in this conversation: ${summary}`] : []),
+      ],
       idleMs: parts.config.LLM_TIMEOUT_MS,
       behaviour: parts.behaviour ?? {},
       resolveModel: parts.models.resolve,
       steps,
     });
+    // After the tools: what one of them has asked for is more precise.
+    const [capability] = expired?.capabilities ?? [];
+    if (outcome === 'answered' && capability && mayAskAgain())
+      run.emit('render_component', toReauthorizePrompt(run, capability));
+    return outcome;
   };
 }
+
+const expiredNote =
+  "The user's authorisation of this agent has expired. Say so in one sentence at the end of the answer, and ask them to authorise it again.";
 
 function hasAsked({ createdAt, components = [] }: Message, now: number): boolean {
   const isRecent = now - Date.parse(createdAt) <= agentLimits.reauthorizePromptIntervalMs;

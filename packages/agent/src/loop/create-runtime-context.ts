@@ -7,7 +7,7 @@ import type { ModelRole, Models } from '../models/create-models.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
 import type { Run } from '../run/run.ts';
-import type { SessionClients } from '../run/session-clients.ts';
+import type { BrowserCall, SessionClients } from '../run/session-clients.ts';
 import type { Turn } from '../run/turn.ts';
 import type { DelegationStore } from '../store/delegations.ts';
 import type { BrowserCalls } from './browser-calls.ts';
@@ -30,6 +30,8 @@ export interface RuntimeContextParts {
   logger: Logger;
 }
 
+type ClientCall = Pick<BrowserCall, 'toolCallId' | 'toolName' | 'args'>;
+
 /** What plugins see of one turn. */
 export async function createRuntimeContext(parts: RuntimeContextParts): Promise<RuntimeContext> {
   const { turn, run } = parts;
@@ -41,6 +43,14 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
   const views = [...(sent ? [sent] : []), ...stored.map(({ view }) => view)];
   const availablePlugins = parts.plugins.loaded.map(({ name }) => name);
 
+  const toBrowserCall = (event: BrowserCall['event'], { toolCallId, toolName, args }: ClientCall): BrowserCall => ({
+    ...{ toolCallId, toolName, args, ...where, event },
+    ...{ userDid: turn.user.did, socketId: turn.socketId, signal: run.signal },
+  });
+  // The outcome of a delivery is for whoever waits for the result; the call is in the stream either way.
+  const deliver = (event: BrowserCall['event'], call: ClientCall) =>
+    void parts.browserCalls.deliver(toBrowserCall(event, call)).catch(() => {});
+
   return {
     user: {
       did: turn.user.did,
@@ -48,7 +58,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
       timezone: turn.timezone,
       currentTime: new Date().toISOString(),
     },
-    session: { id: sessionId, requestId, roomId: turn.session.roomId, runId: run.runId },
+    session: { id: sessionId, requestId, roomId: turn.session.roomId, runId: run.runId, sendId: turn.sendId },
     ...toPhone(turn.body),
     message: turn.body,
     history: parts.history,
@@ -61,23 +71,21 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
     llm: { get: (role: ModelRole) => parts.models.get(role) },
     emit: {
       toolCall: (data) => run.emit('tool_call', { ...where, ...data }),
-      actionCall: (data) => run.emit('action_call', { ...where, ...data }),
+      actionCall(data) {
+        run.emit('action_call', { ...where, ...data });
+        if (data.status === 'isRunning') deliver('action_call', data);
+      },
       renderComponent: (data) => run.emit('render_component', { ...where, ...data }),
       reasoning: (data) => run.emit('reasoning', { ...where, ...data }),
-      browserToolCall: (data) => run.emit('browser_tool_call', { ...where, ...data }),
+      browserToolCall(data) {
+        run.emit('browser_tool_call', { ...where, ...data });
+        if (data.status === 'isRunning') deliver('browser_tool_call', data);
+      },
       router: (data) => run.emit('router_update', { ...where, ...data }),
       messageCacheInvalidation: (messageId) =>
         parts.clients.notify(sessionId, 'message_cache_invalidation', { sessionId, ...(messageId && { messageId }) }),
     },
-    callBrowser: (event, call) =>
-      parts.browserCalls.call({
-        ...call,
-        ...where,
-        event,
-        userDid: turn.user.did,
-        socketId: turn.socketId,
-        signal: run.signal,
-      }),
+    callBrowser: (event, call) => parts.browserCalls.call(toBrowserCall(event, call)),
     logger: parts.logger.child({ requestId, runId: run.runId }),
     abortSignal: run.signal,
     shared: parts.plugins.createShared(),
@@ -121,7 +129,7 @@ function createUcanTools(parts: RuntimeContextParts, views: UcanView[]): Runtime
   };
 }
 
-function toReauthorizePrompt(
+export function toReauthorizePrompt(
   { sessionId, requestId, runId }: Run,
   { can, with: resource, nb }: Capability,
 ): SseEventData['render_component'] {

@@ -1,7 +1,8 @@
 import type { Message } from '@palaver/contract';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { estimateTokens, maxHistoryMessages, splitHistory, toPromptHistory, toTranscript } from './history.ts';
+import { estimateTokens } from '../models/estimate-tokens.ts';
+import { maxHistoryMessages, splitHistory, toPromptHistory, toTranscript } from './history.ts';
 
 const say = (type: Message['type'], content: string, more: Partial<Message> = {}): Message => ({
   id: 'm',

@@ -1,20 +1,12 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { Message, ToolCall } from '@palaver/contract';
 import type { MessageAttachment } from '@palaver/contract/internal';
+import { estimateTokens } from '../models/estimate-tokens.ts';
 import type { EarlierMessage } from '../plugins/agent-run.ts';
 import { toParts } from '../store/message-parts.ts';
 import type { KeptFile, StoredMessage } from '../store/messages.ts';
 
-const bytesPerToken = 4;
 const maxToolOutput = 4_000;
-
-/** A rough count, good enough to stay well within a model's context. By bytes, which is fairer to scripts beyond Latin. */
-export function estimateTokens(value: string | LanguageModelV4Prompt): number {
-  // Files are not counted: providers count an image by its size in pixels, not by its bytes.
-  const text =
-    typeof value === 'string' ? value : JSON.stringify(value, (key, part) => (key === 'data' ? undefined : part));
-  return Math.ceil(Buffer.byteLength(text) / bytesPerToken);
-}
 
 export const maxHistoryMessages = 200;
 const transcriptMessageCharacters = 4_000;

@@ -1,12 +1,13 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { Logger } from '@palaver/service-kit';
+import { estimateTokens } from '../models/estimate-tokens.ts';
 import { type Summarised, summarise } from '../models/summarise.ts';
 import { findLoadedCapabilities } from '../plugins/capabilities.ts';
 import type { Run } from '../run/run.ts';
 import { isAbortedByUser } from '../run/stream-error.ts';
 import type { MessageStore, StoredMessage } from '../store/messages.ts';
 import type { HistorySummary, SummaryStore } from '../store/summaries.ts';
-import { estimateTokens, limitFiles, maxHistoryMessages, splitHistory, toTranscript } from './history.ts';
+import { limitFiles, maxHistoryMessages, splitHistory, toTranscript } from './history.ts';
 
 export interface HistoryParts {
   messages: Pick<MessageStore, 'before'>;

@@ -8,10 +8,10 @@ import {
   type LanguageModelV4ToolCall,
   type LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider';
+import { estimateTokens } from '../models/estimate-tokens.ts';
 import type { ModelResult } from '../plugins/middleware.ts';
 import { TurnError } from '../run/stream-error.ts';
 import { createContentCollector } from './collect-content.ts';
-import { estimateTokens } from './history.ts';
 
 export interface ModelStepOptions {
   model: LanguageModelV4;

@@ -25,8 +25,8 @@ export interface TurnParts {
   run: Run;
   history: StoredMessage[];
   turn: Pick<Turn, 'callerTools' | 'results' | 'earlier' | 'call'>;
-  /** The summary of what is older than the history, when there is one. */
-  summary?: string | undefined;
+  /** What the model receives beside the system prompt, such as a summary of what is older than the history. */
+  notes?: string[];
   idleMs: number;
   behaviour: AgentBehaviour;
   resolveModel: ToolLoopParts['resolveModel'];
@@ -47,7 +47,6 @@ async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promi
   const { oracleName: name, plugins, rt, run } = parts;
   const { idleMs, resolveModel, behaviour } = parts;
   const base = { rt, run, idleMs, resolveModel, middlewares };
-  const summary = parts.summary ? `Earlier in this conversation: ${parts.summary}` : undefined;
   const { text, finish, isWaiting } = await runToolLoop({
     ...base,
     model: await chooseModel(parts),
@@ -60,7 +59,7 @@ async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promi
     // Built for each step: what a tool changes, such as a preference, applies from the next step.
     system: async () => [
       await buildSystemPrompt({ name, instructions: behaviour.instructions, plugins, rt }),
-      ...(summary ? [summary] : []),
+      ...(parts.notes ?? []),
     ],
     messages: markUnanswered(completeCalls([...toPromptHistory(parts.history), ...toQuestion(parts)])),
     maxSteps: behaviour.maxSteps ?? defaultMaxSteps,

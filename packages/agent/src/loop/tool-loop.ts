@@ -1,4 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import { estimateTokens } from '../models/estimate-tokens.ts';
 import type { ModelResult } from '../plugins/middleware.ts';
 import type { RuntimeContext, ToolProgress } from '../plugins/runtime-context.ts';
 import type { Run } from '../run/run.ts';
@@ -8,7 +9,6 @@ import type { GatedCall } from '../store/approvals.ts';
 import type { BoundTools, StepTools } from './bind-tools.ts';
 import type { StepContent } from './collect-content.ts';
 import { findApprovals, findDelegations, toShownArgs } from './find-approvals.ts';
-import { estimateTokens } from './history.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
 import { type ModelStepOptions, type StepOutput, streamModelStep } from './model-step.ts';
 import { type ArgumentFaults, runToolCall } from './run-tool-call.ts';

@@ -34,7 +34,10 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   /** `rt.shared` with the types of what `getSharedState` gives. */
   shared(rt: RuntimeContext): Shared;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
-  sessions: Pick<SessionStore, 'create' | 'find' | 'findNamed' | 'findOrCreate' | 'list' | 'remove' | 'removeUnused'>;
+  sessions: Pick<
+    SessionStore,
+    'create' | 'find' | 'findNamed' | 'findOrCreate' | 'list' | 'metadataOf' | 'remove' | 'removeUnused'
+  >;
   messages: Pick<MessageStore, 'list' | 'last'>;
   /** The DID of a user without a key, such as a user of a chat platform; always the same for the same label. */
   deriveDid(label: string): Promise<string>;

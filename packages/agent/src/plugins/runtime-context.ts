@@ -27,7 +27,8 @@ export interface RuntimeContext {
     timezone: string | undefined;
     currentTime: string;
   };
-  session: { id: string; requestId: string; roomId: string; runId: string };
+  /** `sendId` is that of the message, as `beforeSend` and `onTurnEnd` have it. */
+  session: { id: string; requestId: string; roomId: string; runId: string; sendId: string };
   /** The phone that the message was typed on: answers are short, plain and in its language. Absent for other clients. */
   phone?: PhoneContext;
   /** The message this turn answers, as it was sent. */
@@ -56,9 +57,11 @@ export interface RuntimeContext {
   llm: { get(role: ModelRole): LanguageModelV4 };
   emit: {
     toolCall(data: Without<SseEventData['tool_call']>): void;
+    /** With `isRunning` it is also sent to one of the user's pages, once for each `toolCallId`. */
     actionCall(data: Without<SseEventData['action_call']>): void;
     renderComponent(data: Without<SseEventData['render_component']>): void;
     reasoning(data: Without<SseEventData['reasoning']>): void;
+    /** Likewise. */
     browserToolCall(data: Without<SseEventData['browser_tool_call']>): void;
     router(data: Without<SseEventData['router_update']>): void;
     messageCacheInvalidation(messageId?: string): void;

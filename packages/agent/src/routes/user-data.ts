@@ -21,7 +21,10 @@ export function addUserDataRoutes(
   const tags = ['Your data'];
   server.get(
     '/me/export',
-    { schema: { tags, summary: 'Everything kept of you', response: { 200: exportSchema } } },
+    {
+      config: { countsAsWrite: true },
+      schema: { tags, summary: 'Everything kept of you', response: { 200: exportSchema } },
+    },
     async (request) => {
       const { did } = identityOf(request);
       return exportSchema.parse(await userData.export(did, { actor: audit.person(did), from: clientAddress(request) }));

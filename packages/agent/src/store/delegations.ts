@@ -158,6 +158,19 @@ export function createDelegationStore(
       return row && token ? { token, cid: row.cid, expiration: row.expires_at / 1000 } : undefined;
     },
 
+    /** The one posted last, where it has expired. */
+    async findExpired(userDid: string): Promise<UcanView | undefined> {
+      const row = await store.db
+        .selectFrom('agent_delegation')
+        .select('sealed')
+        .where('user_did', '=', userDid)
+        .where('agent_did', '=', agentDid)
+        .where('expires_at', '<=', Date.now())
+        .executeTakeFirst();
+      const token = row && seal.open(row.sealed, owner(userDid));
+      return token === undefined ? undefined : (await parseToken(token)).ok;
+    },
+
     /** Notes that a delegation leaves the service; false if that was known. */
     async markSent(view: UcanView): Promise<boolean> {
       const { cid, issuer } = view;

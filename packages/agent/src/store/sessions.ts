@@ -9,7 +9,7 @@ import {
 } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { databaseTime } from './database-time.ts';
 import type { AgentDatabase } from './schema.ts';
@@ -82,11 +82,14 @@ export function createSessionStore(
   const toOwnId = (userDid: string, name: string) => toNamedId(`${userDid}\n${oracle.did}\n${name}`);
 
   /** Refuses what would be one session, or one byte of metadata, too many. */
-  async function checkRoom(userDid: string, metadata: string | null): Promise<void> {
+  async function checkRoom(trx: Kysely<AgentDatabase>, userDid: string, metadata: string | null): Promise<void> {
     const bytes = metadata === null ? 0 : Buffer.byteLength(metadata);
     if (bytes > agentLimits.sessionMetadataBytes)
       throw new AppError('PAYLOAD_TOO_LARGE', `The metadata is larger than ${agentLimits.sessionMetadataBytes} bytes.`);
-    const { total, used } = await db
+    // Until the commit, so that sessions created at once are counted one after the other; SQLite has one writer anyway.
+    if (engine === 'postgres')
+      await sql`select pg_advisory_xact_lock(hashtextextended(${`agent session ${userDid}`}, 0))`.execute(trx);
+    const { total, used } = await trx
       .selectFrom('agent_session')
       .where('user_did', '=', userDid)
       .select((eb) => [eb.fn.countAll<number>().as('total'), sql<number | null>`sum(length(metadata))`.as('used')])
@@ -101,7 +104,6 @@ export function createSessionStore(
 
   async function create(userDid: string, { title, metadata }: CreateSession, id = uuidv7()): Promise<Session> {
     const kept = metadata === undefined ? null : JSON.stringify(metadata);
-    await checkRoom(userDid, kept);
     const row = cipher.sealRow(sealedTables.session, {
       id,
       user_did: userDid,
@@ -110,18 +112,22 @@ export function createSessionStore(
       room_id: toRoomId(userDid, oracle.did),
       metadata: kept,
     });
-    const stored = await db
-      // Read once: PostgreSQL's clock advances within a statement.
-      .with('clock', (query) => query.selectNoFrom(now.as('ms')))
-      .insertInto('agent_session')
-      .values((eb) => {
-        const ms = eb.selectFrom('clock').select('ms');
-        return { ...row, created_at: ms, updated_at: ms };
-      })
-      // Another request with the same name may have been faster.
-      .onConflict((conflict) => conflict.column('id').doUpdateSet({ id }))
-      .returning(['created_at', 'updated_at'])
-      .executeTakeFirstOrThrow();
+    const insert = async (trx: Kysely<AgentDatabase>) => {
+      await checkRoom(trx, userDid, kept);
+      return await trx
+        // Read once: PostgreSQL's clock advances within a statement.
+        .with('clock', (query) => query.selectNoFrom(now.as('ms')))
+        .insertInto('agent_session')
+        .values((eb) => {
+          const ms = eb.selectFrom('clock').select('ms');
+          return { ...row, created_at: ms, updated_at: ms };
+        })
+        // Another request with the same name may have been faster.
+        .onConflict((conflict) => conflict.column('id').doUpdateSet({ id }))
+        .returning(['created_at', 'updated_at'])
+        .executeTakeFirstOrThrow();
+    };
+    const stored = await transaction(insert, { isolation: 'read committed' });
     return toSession({ ...row, ...stored });
   }
 
@@ -132,6 +138,14 @@ export function createSessionStore(
       if (!uuidPattern.test(id)) return undefined;
       const [row] = (await findOwn({ id, userDid })).rows;
       return row && { ...toSession(row), isNamed: row.named === 1 };
+    },
+
+    /** What the session was created with; nothing where it was created without, or cannot be decrypted. */
+    async metadataOf(userDid: string, id: string): Promise<Record<string, unknown>> {
+      if (!uuidPattern.test(id)) return {};
+      const [row] = (await findOwn({ id, userDid })).rows;
+      const { metadata = null } = row ? cipher.openRow(sealedTables.session, row, { title: '', metadata: null }) : {};
+      return metadata === null ? {} : JSON.parse(metadata);
     },
 
     /** The session with this id, or the one that stands for a name which a client of another protocol chose. */

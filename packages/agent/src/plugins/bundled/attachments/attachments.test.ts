@@ -30,22 +30,29 @@ afterAll(async () => {
 interface Sent {
   attachments: object[];
   metadata?: object;
+  session?: object;
   homeServer?: string | undefined;
   accessToken?: string | undefined;
 }
 
 /** Sends a message with attachments; gives the reply and the parts of the question the model was asked. */
-async function send({ attachments, metadata, homeServer = home.url, accessToken = token }: Sent) {
+async function send({ attachments, metadata, session, homeServer = home.url, accessToken = token }: Sent) {
   home.seen.length = 0;
   model.requests.length = 0;
   const user = await agent.createUser();
+  const { sessionId, roomId: sessionRoom } = (await user.send('POST', '/sessions', session)).body;
   const reply = await user.send(
     'POST',
-    `/messages/${await user.createSession()}`,
+    `/messages/${sessionId}`,
     { message: 'what is this?', attachments, metadata, homeServer },
     { 'x-matrix-access-token': accessToken },
   );
-  return { ...reply, asked: model.requests[0]?.body.messages.at(-1).content, modelCalls: model.requests.length };
+  return {
+    ...reply,
+    sessionRoom,
+    asked: model.requests[0]?.body.messages.at(-1).content,
+    modelCalls: model.requests.length,
+  };
 }
 
 function offer(id: string, bytes: Buffer | string): string {
@@ -121,6 +128,27 @@ describe('where it comes from', () => {
     const nowhere = await send({ attachments });
     expect(nowhere).toMatchObject({ status: 422, body: { code: 'ATTACHMENT_FAILED' } });
     expect(nowhere.body.message).toContain('metadata.roomId');
+  });
+
+  it('an event of the room that the session has', async () => {
+    home.events.set('$e9', { type: 'm.room.message', content: { url: offer('sessioned', 'by session') } });
+    const attachments = [{ eventId: '$e9', filename: 'e.txt', mimetype: 'text/plain' }];
+    for (const key of ['roomId', 'editorRoomId']) {
+      const { asked } = await send({ attachments, session: { metadata: { [key]: '!room:home.example' } } });
+      expect(JSON.stringify(asked)).toContain('by session');
+    }
+    // What the message names wins.
+    const both = {
+      session: { metadata: { roomId: '!room:home.example' } },
+      metadata: { roomId: '!other:home.example' },
+    };
+    expect((await send({ attachments, ...both })).status).toBe(422);
+    // The room of the pair of user and agent, where the homeserver has it.
+    home.anyRoom = true;
+    const { asked, sessionRoom } = await send({ attachments });
+    home.anyRoom = false;
+    expect(JSON.stringify(asked)).toContain('by session');
+    expect(home.seen[0]?.path).toContain(`/rooms/${sessionRoom}/event/`);
   });
 
   /** A text as an encrypted room holds it: the sealed bytes are on the homeserver, the key is in `file`. */

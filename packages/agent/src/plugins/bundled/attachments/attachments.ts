@@ -9,6 +9,7 @@ import { createClientKey } from '../../../auth/client-key.ts';
 import { agentConfigSchema } from '../../../config.ts';
 import type { PendingSend } from '../../middleware.ts';
 import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
+import type { PluginContext } from '../../plugin-context.ts';
 import { type ByteShare, createByteBudget } from './byte-budget.ts';
 import { createFairQueue } from './fair-queue.ts';
 import { addFileRoutes, type FileRoutes } from './file-routes.ts';
@@ -16,7 +17,7 @@ import { createFolderStorage, createStaging } from './file-storage.ts';
 import { createFileStore, type FileDatabase, fileMigrations, filesPersonalData } from './file-store.ts';
 import { createFileVault, type FileVault } from './file-vault.ts';
 import { UnreachableError } from './guarded-get.ts';
-import { fetchAttachment, type MatrixMediaOptions } from './matrix-media.ts';
+import { fetchAttachment, type MatrixMediaOptions, type MatrixRooms } from './matrix-media.ts';
 import { cut, failed, readContent } from './read-content.ts';
 import { createS3Storage, envBucket } from './s3-storage.ts';
 
@@ -94,23 +95,23 @@ export function createAttachmentsPlugin(): OraclePlugin {
     tables: tablesOf<FileDatabase>(),
     migrations: fileMigrations,
     personalData: filesPersonalData,
-    setup({ store, config, logger, deriveKey }) {
+    setup({ store, config, logger, audit, deriveKey }) {
       const key = deriveKey('client addresses');
       const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
       clientOf = (request) => {
         const client = clientKey(request);
         return client && createHmac('sha256', key).update(client).digest('base64url');
       };
-      vault = openVault(store, config, logger);
+      vault = openVault({ store, config, logger, referenceOf: audit.person });
       vault.start();
     },
     teardown: () => vault?.stop(),
     getRoutes: () => (server) => addFileRoutes(server, { vault, clientOf }),
-    getMiddlewares: ({ config, logger }) => [
+    getMiddlewares: ({ config, logger, sessions }) => [
       {
         async beforeSend(send) {
           try {
-            await loadAttachments(send, config, vault);
+            await loadAttachments(send, { config, vault, sessions });
           } catch (error) {
             // The sentence names the user's file; what operators need is the cause.
             const cause = error instanceof AppError && error.cause;
@@ -123,7 +124,14 @@ export function createAttachmentsPlugin(): OraclePlugin {
   });
 }
 
-function openVault(store: Store<FileDatabase>, config: AttachmentsConfig, logger: Logger): FileVault {
+interface OpenVaultParts {
+  store: Store<FileDatabase>;
+  config: AttachmentsConfig;
+  logger: Logger;
+  referenceOf(userDid: string): string;
+}
+
+function openVault({ store, config, logger, referenceOf }: OpenVaultParts): FileVault {
   const { FILES_S3_URL: bucket } = config;
   const folder = bucket ? join(tmpdir(), 'palaver-files') : join(resolve(config.DATA_DIR), 'files');
   const limits = {
@@ -132,7 +140,7 @@ function openVault(store: Store<FileDatabase>, config: AttachmentsConfig, logger
     bytesPerClientPerDay: config.FILES_BYTES_PER_ADDRESS_PER_DAY,
   };
   return createFileVault({
-    files: createFileStore(store, limits),
+    files: createFileStore(store, { limits, referenceOf }),
     storage: bucket ? createS3Storage(bucket) : createFolderStorage(folder),
     staging: createStaging(folder),
     rules: { retentionDays: config.RETENTION_FILES_DAYS },
@@ -141,7 +149,7 @@ function openVault(store: Store<FileDatabase>, config: AttachmentsConfig, logger
   });
 }
 
-async function loadAttachments(send: PendingSend, config: AttachmentsConfig, vault: FileVault): Promise<void> {
+async function loadAttachments(send: PendingSend, parts: Omit<FetchParts, 'attachments' | 'share'>): Promise<void> {
   const { message, blobs } = send;
   const { attachments = [] } = message;
   if (attachments.length === 0) return;
@@ -150,11 +158,11 @@ async function loadAttachments(send: PendingSend, config: AttachmentsConfig, vau
   const before = new Set(blobs.list());
   const names = new Set<string>();
   const load = async () => {
-    const fetchAll = () => fetchFiles(send, { attachments, config, vault, share });
+    const fetchAll = () => fetchFiles(send, { attachments, share, ...parts });
     const files = attachments.every(isUploaded) ? await fetchAll() : await downloads.run(send, fetchAll);
     if (!files)
       throw failed('The attachments were not fetched: too many are waiting. Send the message again in a moment.');
-    let charactersLeft = config.LLM_CONTEXT_TOKENS * charactersPerContextToken;
+    let charactersLeft = parts.config.LLM_CONTEXT_TOKENS * charactersPerContextToken;
     names.clear();
     for (const { attachment, bytes } of files) {
       const { content: whole, mediaType } = await readContent(attachment, bytes, send);
@@ -176,12 +184,15 @@ interface FetchParts {
   config: AttachmentsConfig;
   vault: FileVault;
   share: ByteShare;
+  sessions: Pick<PluginContext['sessions'], 'find' | 'metadataOf'>;
 }
 
-async function fetchFiles(send: PendingSend, { attachments, config, vault, share }: FetchParts) {
+async function fetchFiles(send: PendingSend, { attachments, config, vault, sessions, share }: FetchParts) {
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(timeoutMs)]);
-  const fromMatrix = attachments.every(isUploaded) ? undefined : toMatrixOptions(send, config, signal);
+  const fromMatrix = attachments.every(isUploaded)
+    ? undefined
+    : { ...toMatrixOptions(send, config, signal), ...(await findRooms(send, sessions)) };
   const allowance = createAllowance(share);
   try {
     return await Promise.all(
@@ -200,18 +211,25 @@ async function fetchFiles(send: PendingSend, { attachments, config, vault, share
 }
 
 function toMatrixOptions(
-  { message: { metadata = {} }, secrets }: PendingSend,
+  { secrets }: PendingSend,
   { MATRIX_ALLOWED_HOSTS: allowedHosts, DNS_SERVERS: dnsServers }: AttachmentsConfig,
   signal: AbortSignal,
-): Omit<MatrixMediaOptions, 'onBytes'> {
+): Omit<MatrixMediaOptions, 'onBytes' | keyof MatrixRooms> {
   return {
     homeserver: toHomeserver(secrets.matrixHomeserver),
     token: secrets.matrixAccessToken,
-    roomId: [metadata.roomId, metadata.editorRoomId].find((id) => typeof id === 'string'),
     allowedHosts,
     dnsServers,
     signal,
   };
+}
+
+/** The message names the room of its events, or the session did when it was created. */
+async function findRooms({ message, userDid, sessionId }: PendingSend, sessions: FetchParts['sessions']) {
+  const named = (metadata: Record<string, unknown> = {}) =>
+    [metadata.roomId, metadata.editorRoomId].find((id) => typeof id === 'string');
+  const roomId = named(message.metadata) ?? named(await sessions.metadataOf(userDid, sessionId));
+  return { roomId, ownRoomId: (await sessions.find(userDid, sessionId))?.roomId };
 }
 
 function requireDistinct(attachments: Attachment[]): void {

@@ -1,6 +1,6 @@
 import { AppError } from '@palaver/contract';
 import type { UploadedFile } from '@palaver/contract/internal';
-import { type Migration, personalTables, type SealedTable, type Store } from '@palaver/store';
+import { type Migration, type PersonalData, personalTables, type SealedTable, type Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import type { AgentPerson } from '../../../store/personal-data.ts';
@@ -22,7 +22,10 @@ export interface FileDatabase {
   agent_file: FileTable;
   /** Every file whose bytes may be stored. What has no row in `agent_file` any more is removed by the sweep. */
   agent_file_object: { id: string };
-  /** What was uploaded in the last 24 hours, deleted files too: a row for the user, and one for the hash of the client address. */
+  /**
+   * What was uploaded in the last 24 hours, deleted files too: a row for the user, by a keyed hash once they were erased, and
+   * one for the hash of the client address.
+   */
   agent_file_upload: { file_id: string; owner: string; size: number; created_at: number };
 }
 
@@ -71,10 +74,19 @@ export const fileMigrations: Migration[] = [
 const sealedFiles: SealedTable = { table: 'agent_file', key: ['id'], sealed: ['filename', 'secret'] };
 
 /** The export has each file's name, type and size; `GET /files/:fileId` gives its bytes. */
-export const filesPersonalData = personalTables<AgentPerson>([
+const tables = personalTables<AgentPerson>([
   { table: 'agent_file', sealed: sealedFiles, omit: ['secret'], where: ({ did }) => sql`user_did = ${did}` },
   { table: 'agent_file_upload', where: ({ did }) => sql`owner = ${did}` },
 ]);
+
+export const filesPersonalData: PersonalData<AgentPerson> = {
+  ...tables,
+  async erase(trx, person) {
+    // Erasing must not begin a new day of limits.
+    await sql`update agent_file_upload set owner = ${person.reference} where owner = ${person.did}`.execute(trx);
+    await tables.erase(trx, person);
+  },
+};
 
 export interface FileLimits {
   filesPerDay: number;
@@ -94,6 +106,12 @@ export interface FileRules {
   retentionDays: number;
 }
 
+export interface FileStoreOptions {
+  limits: FileLimits;
+  /** What the uploads of an erased user are known by. */
+  referenceOf(userDid: string): string;
+}
+
 export type StoredFile = UploadedFile & { secret: string };
 
 const dayMs = 24 * 3_600_000;
@@ -103,13 +121,16 @@ export const orphansAtOnce = 100;
 export type FileStore = ReturnType<typeof createFileStore>;
 
 /** What is known of uploaded files; their bytes are elsewhere. */
-export function createFileStore({ db, cipher, transaction }: Store<FileDatabase>, limits: FileLimits) {
+export function createFileStore(
+  { db, cipher, transaction }: Store<FileDatabase>,
+  { limits, referenceOf }: FileStoreOptions,
+) {
   type Query = Pick<typeof db, 'selectFrom'>;
 
-  async function usedBy(owner: string, query: Query): Promise<{ files: number; bytes: number }> {
+  async function usedBy(owners: string[], query: Query): Promise<{ files: number; bytes: number }> {
     const used = await query
       .selectFrom('agent_file_upload')
-      .where('owner', '=', owner)
+      .where('owner', 'in', owners)
       .where('created_at', '>', Date.now() - dayMs)
       .select((eb) => [eb.fn.countAll<number>().as('files'), eb.fn.sum<number | null>('size').as('bytes')])
       .executeTakeFirst();
@@ -118,12 +139,12 @@ export function createFileStore({ db, cipher, transaction }: Store<FileDatabase>
 
   async function checkLimits({ userDid, client }: Uploader, size: number, query: Query = db): Promise<void> {
     const { filesPerDay, bytesPerDay, bytesPerClientPerDay } = limits;
-    const own = await usedBy(userDid, query);
+    const own = await usedBy([userDid, referenceOf(userDid)], query);
     if (own.files >= filesPerDay)
       throw new AppError('LIMIT_REACHED', `You may upload ${filesPerDay} files in 24 hours.`);
     if (own.bytes + size > bytesPerDay)
       throw new AppError('LIMIT_REACHED', `You may upload ${bytesPerDay} bytes in 24 hours.`);
-    if (client !== undefined && (await usedBy(client, query)).bytes + size > bytesPerClientPerDay)
+    if (client !== undefined && (await usedBy([client], query)).bytes + size > bytesPerClientPerDay)
       throw new AppError('LIMIT_REACHED', `Your address may upload ${bytesPerClientPerDay} bytes in 24 hours.`);
   }
 

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { AppError, agentLimits } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
 import type { UploadedFile } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import { v7 as uuidv7 } from 'uuid';
@@ -39,6 +39,10 @@ interface Reading {
 const sweepMs = 60_000;
 /** Each is written to the disk before its size is known. */
 const uploadsAtOncePerUser = 3;
+/** Anyone can make keys. */
+const uploadsAtOncePerClient = 12;
+/** How often the free space is looked at while a file arrives. */
+const checkEveryBytes = 1024 * 1024;
 
 export type FileVault = ReturnType<typeof createFileVault>;
 
@@ -48,18 +52,38 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
   let stopped = false;
   let sweeping = Promise.resolve();
 
-  /** The users of the uploads under way. */
-  const uploading: string[] = [];
+  /** The uploads under way. */
+  const uploading = new Set<Upload>();
 
   /** Nothing of an upload is written before this. */
   async function admit({ length, ...uploader }: Upload): Promise<void> {
-    if (uploading.filter((did) => did === uploader.userDid).length > uploadsAtOncePerUser)
+    const { userDid, client } = uploader;
+    const atOnce = (isCounted: (other: Upload) => boolean) => [...uploading].filter(isCounted).length;
+    if (atOnce((other) => other.userDid === userDid) > uploadsAtOncePerUser)
       throw new AppError('RATE_LIMITED', `You may upload ${uploadsAtOncePerUser} files at once.`);
+    if (client !== undefined && atOnce((other) => other.client === client) > uploadsAtOncePerClient)
+      throw new AppError('RATE_LIMITED', `Your address may upload ${uploadsAtOncePerClient} files at once.`);
     await files.checkLimits(uploader, length);
-    // Each upload under way may become as large as a file can be.
-    if ((await staging.freeBytes()) - uploading.length * agentLimits.attachmentBytes >= minFreeBytes) return;
+    await checkSpace(length);
+  }
+
+  async function checkSpace(bytes: number): Promise<void> {
+    if ((await staging.freeBytes()) - bytes >= minFreeBytes) return;
     logger.warn('an upload was refused: the disk has too little space left');
     throw new AppError('UNAVAILABLE', 'There is no space for files at the moment.');
+  }
+
+  /** What arrives takes space, not what may arrive: a slow upload keeps nobody else from theirs. */
+  async function* withinSpace(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    let unchecked = 0;
+    for await (const chunk of body) {
+      unchecked += chunk.length;
+      if (unchecked >= checkEveryBytes) {
+        await checkSpace(unchecked);
+        unchecked = 0;
+      }
+      yield chunk;
+    }
   }
 
   async function store(wanted: Upload): Promise<UploadedFile> {
@@ -68,7 +92,17 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
     const fileId = uuidv7();
     const path = staging.path(fileId);
     try {
-      const { mediaType: mimetype, size, secret, ...staged } = await receiveFile(body, path, declared);
+      const {
+        mediaType: mimetype,
+        size,
+        secret,
+        ...staged
+      } = await receiveFile(
+        // An iterator that destroys the request would close the connection before the refusal is sent.
+        withinSpace(body.iterator({ destroyOnReturn: false })),
+        path,
+        declared,
+      );
       const file = { fileId, filename, mimetype, size, createdAt: new Date().toISOString() };
       await files.add({ userDid, client }, { ...file, secret });
       await storage.put(fileId, staged).catch(async (error) => {
@@ -119,7 +153,7 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
     remove: files.remove,
 
     async upload(wanted: Upload): Promise<UploadedFile> {
-      uploading.push(wanted.userDid);
+      uploading.add(wanted);
       try {
         return await store(wanted);
       } catch (error) {
@@ -129,7 +163,7 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
         logger.warn({ err: error }, 'an uploaded file could not be stored');
         throw new AppError('UNAVAILABLE', 'The file cannot be stored at the moment.', { cause: error });
       } finally {
-        uploading.splice(uploading.indexOf(wanted.userDid), 1);
+        uploading.delete(wanted);
       }
     },
 

@@ -4,10 +4,15 @@ import { type EncryptedFile, encryptedFileSchema, mxcUriPattern } from '@palaver
 import { z } from 'zod';
 import { type GuardedGetOptions, type GuardedReply, guardedGet, UnreachableError } from './guarded-get.ts';
 
-export interface MatrixMediaOptions extends GuardedGetOptions {
-  homeserver: URL;
+export interface MatrixRooms {
   /** Where events are looked up. */
   roomId: string | undefined;
+  /** The user's room with the agent: tried where no other is known. */
+  ownRoomId: string | undefined;
+}
+
+export interface MatrixMediaOptions extends GuardedGetOptions, MatrixRooms {
+  homeserver: URL;
 }
 
 const eventSchema = z.object({
@@ -23,14 +28,17 @@ const errorSchema = z.object({ errcode: z.string().optional() });
 export async function fetchAttachment(attachment: Attachment, options: MatrixMediaOptions): Promise<Buffer> {
   const { mxcUri, eventId } = attachment;
   if (attachment.file) return fetchEncrypted(attachment.file, options);
-  if (eventId !== undefined && options.roomId !== undefined) {
-    const { url, file } = await fetchEvent(options.roomId, eventId, options);
+  const roomId = options.roomId ?? (mxcUri === undefined ? options.ownRoomId : undefined);
+  if (eventId !== undefined && roomId !== undefined) {
+    const { url, file } = await fetchEvent(roomId, eventId, options).catch((error) => {
+      if (options.roomId !== undefined) throw error;
+      throw new UnreachableError('its room is not known; send it as metadata.roomId', { cause: error });
+    });
     if (file) return fetchEncrypted(file, options);
     if (url !== undefined) return fetchMedia(url, options);
     throw new UnreachableError('its event holds no file');
   }
-  if (mxcUri === undefined) throw new UnreachableError('its room is not known; send it as metadata.roomId');
-  return fetchMedia(mxcUri, options);
+  return fetchMedia(mxcUri ?? '', options);
 }
 
 async function fetchEncrypted(file: EncryptedFile, options: MatrixMediaOptions): Promise<Buffer> {

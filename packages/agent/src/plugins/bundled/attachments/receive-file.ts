@@ -20,7 +20,7 @@ const [keyBytes, nonceBytes] = [32, 12];
  * Writes an upload to `path`, encrypted with a key of its own, while it is checked: no more than a piece of it is in memory.
  * Throws where it is too large or of a kind that no model reads.
  */
-export async function receiveFile(body: Readable, path: string, declared: string): Promise<ReceivedFile> {
+export async function receiveFile(body: AsyncIterable<Buffer>, path: string, declared: string): Promise<ReceivedFile> {
   const [key, nonce] = [randomBytes(keyBytes), randomBytes(nonceBytes)];
   const cipher = createCipheriv(algorithm, key, nonce);
   const hash = createHash('sha256');
@@ -31,9 +31,7 @@ export async function receiveFile(body: Readable, path: string, declared: string
     hash.update(bytes);
     await file.appendFile(bytes);
   };
-  // An iterator that destroys the request would close the connection before the refusal is sent.
-  const chunks: AsyncIterable<Buffer> = body.iterator({ destroyOnReturn: false });
-  for await (const chunk of chunks) {
+  for await (const chunk of body) {
     size += chunk.length;
     if (size > agentLimits.attachmentBytes)
       throw new AppError('PAYLOAD_TOO_LARGE', `A file may have at most ${agentLimits.attachmentBytes} bytes.`);

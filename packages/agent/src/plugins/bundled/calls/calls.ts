@@ -51,7 +51,9 @@ const callSchema = z
     callId: z.string(),
     url: z.string().meta({ description: 'Where to connect.' }),
     token: z.string().meta({ description: 'LiveKit access token for this room alone, valid for an hour.' }),
-    encryptionKey: z.string().meta({ description: 'Base64 of 32 secret bytes, the key of this call’s media.' }),
+    encryptionKey: z.string().meta({
+      description: 'The key of this call’s media: a text that is given to LiveKit unchanged, not decoded.',
+    }),
     roomName: z.string(),
   })
   .meta({ id: 'Call' });
@@ -90,8 +92,6 @@ export function createCallsPlugin(): OraclePlugin {
     migrations,
     personalData: personalTables([{ table: 'agent_call', where: ({ did }) => sql`user_did = ${did}` }]),
     getRoutes: (ctx) => (server) => addCallRoutes(server, ctx),
-    // It asks for the operator's token instead.
-    getAuthExcludedRoutes: () => [{ path: '/calls/:callId', method: 'GET' }],
   });
 }
 

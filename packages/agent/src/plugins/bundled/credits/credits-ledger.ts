@@ -1,5 +1,6 @@
 import type { CreditAccount, CreditTopUp } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
+import { v7 as uuidv7 } from 'uuid';
 import {
   closeClaim,
   type Funds,
@@ -107,6 +108,40 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
       };
       return run(did, setAside, { client });
     },
+
+    /**
+     * Sets more aside for a message before a call of the model, so that messages at once do not each count on the same credit.
+     * Alone, a message may cost more than there is: that is a debt, which bars the next. Where it is refused, the claims to settle.
+     */
+    raise: (
+      did: string,
+      { sendId, need, spent }: { sendId: string; need: number; spent: number },
+    ): Promise<{ claimIds: string[] } | undefined> =>
+      run(did, async (trx, { balance, held }) => {
+        const own = await trx
+          .selectFrom('agent_credit_hold')
+          .select('amount')
+          .where('send_id', '=', sendId)
+          .executeTakeFirst();
+        const { amount: before = 0 } = own ?? {};
+        const isAlone = held === before;
+        if ((isAlone ? spent : need) > before + balance) {
+          const open = await openClaims(trx, did);
+          // Alone, the claim is opened when the debt is booked.
+          if (open.length === 0 && !isAlone) open.push(await openClaim(trx, did, { amount: options.claim, debt: 0 }));
+          return { claimIds: open.map(({ claimId }) => claimId) };
+        }
+        const more = Math.min(need - before, balance);
+        if (!own || more <= 0) return undefined;
+        const entries = { [userAccount(did)]: -more, [heldAccount(did)]: more };
+        await post(trx, { id: `raise:${uuidv7()}`, kind: 'hold', did, entries });
+        await trx
+          .updateTable('agent_credit_hold')
+          .set({ amount: before + more })
+          .where('send_id', '=', sendId)
+          .execute();
+        return undefined;
+      }),
 
     /** Books what a message cost and gives the rest of what was set aside back. What nobody can pay becomes a claim. */
     charge: (did: string, sendId: string, cost: number): Promise<void> =>

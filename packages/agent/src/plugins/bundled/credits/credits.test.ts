@@ -57,6 +57,27 @@ describe.each(engines)('in the service on %s', (engine) => {
     expect((await user.send('GET', `/messages/${sessionId}`)).body.messages).toHaveLength(before);
   });
 
+  test('messages at once do not count on the same credit: long prompts of many leave no debt of many', async () => {
+    const prices = {
+      CREDITS_FREE: '1000',
+      CREDITS_RESERVATION: '50',
+      CREDITS_PRICES: '{"*":{"input":100,"output":0}}',
+    };
+    await using shop = await startTestAgent({ engine, env: { ...env, ...prices } });
+    const [one, many] = [await shop.createUser(), await shop.createUser()];
+    const ask = async (user: TestUser) => user.say(await user.createSession(), 'goat '.repeat(1_600));
+    expect((await ask(one)).body.message.status).toBe('complete');
+    const cost = 1000 - (await creditOf(one)).balance;
+    expect(cost).toBeGreaterThan(100);
+    const replies = await Promise.all(Array.from({ length: 20 }, () => ask(many)));
+    const answered = replies.filter(({ body }) => body.message?.status === 'complete').length;
+    const { balance, held, claims } = await creditOf(many);
+    const debt = claims.reduce((sum, claim) => sum + claim.debt, 0);
+    expect([held, balance - debt]).toEqual([0, 1000 - answered * cost]);
+    expect(debt).toBeLessThan(cost);
+    expect(answered * cost).toBeLessThan(1000 + cost);
+  });
+
   test('reads, sessions, delegations and aborts are never gated', async () => {
     const { user, sessionId } = await createSpender();
     const { serialized: raw } = await createDelegation({

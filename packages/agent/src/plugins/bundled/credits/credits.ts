@@ -23,7 +23,7 @@ import { createSpendingLimit, paymentRequired } from './credits-spending.ts';
 import { addPaymentRoutes } from './payment-routes.ts';
 import { paymentVariables, type RunningWatch, startPaymentWatch, toPaymentTerms } from './start-payment-watch.ts';
 import { type RunningUsageClaims, startUsageClaims, usageVariables } from './start-usage-claims.ts';
-import { addUsageRoutes, usageRoutePaths } from './usage-routes.ts';
+import { addUsageRoutes } from './usage-routes.ts';
 
 const credits = (fallback: string) => envInteger({ min: 0, max: 1_000_000_000 }).prefault(fallback);
 
@@ -97,7 +97,7 @@ export function createCreditsPlugin(): OraclePlugin {
       await Promise.all([watch?.stop(), usage?.stop()]);
     },
     getMiddlewares: ({ config }) => [
-      createSpendingLimit(config, (did) => ledger.account(did)),
+      createSpendingLimit(config, (did, spending) => ledger.raise(did, spending)),
       {
         async beforeSend({ userDid, sendId, client }) {
           const refused = await ledger.reserve(userDid, sendId, client);
@@ -112,14 +112,8 @@ export function createCreditsPlugin(): OraclePlugin {
       addPaymentRoutes(server, { store: ctx.store, terms: toPaymentTerms(ctx.config) });
       if (usage) addUsageRoutes(server, { ...usage, secret: ctx.config.CLAIMS_SCHEDULER_SECRET });
     },
-    // They ask for the operator's token instead.
-    getAuthExcludedRoutes: () => [
-      { path: '/credits/top-up', method: 'POST' },
-      { path: '/credits/claims/:claimId/settle', method: 'POST' },
-      { path: '/credits/accounts/:did', method: 'GET' },
-      { path: '/credits/payments', method: 'GET' },
-      ...usageRoutePaths,
-    ],
+    // It also takes the secret of a scheduler.
+    getAuthExcludedRoutes: () => [{ path: '/claims/process', method: 'POST' }],
   });
 }
 

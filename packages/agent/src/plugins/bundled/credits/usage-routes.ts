@@ -1,7 +1,7 @@
 import { AppError, errorBodySchema } from '@palaver/contract';
 import { boundedText } from '@palaver/contract/internal';
 import type { TxOutbox } from '@palaver/protocol';
-import { addOutboxRoutes, outboxRoutePaths } from '@palaver/protocol/internal';
+import { addOutboxRoutes } from '@palaver/protocol/internal';
 import type { Server } from '@palaver/service-kit';
 import { createSchedulerGuard } from '@palaver/service-kit/internal';
 import { z } from 'zod';
@@ -36,14 +36,6 @@ export interface UsageRouteParts {
 }
 
 const transactionsPath = '/claims/transactions';
-
-/** They ask for an operator's token instead of the user's. */
-export const usageRoutePaths = [
-  { path: '/claims', method: 'GET' as const },
-  { path: '/claims/process', method: 'POST' as const },
-  { path: '/claims/:id/retry', method: 'POST' as const },
-  ...outboxRoutePaths(transactionsPath),
-];
 
 /** Usage claims for operators; a scheduler may only have them processed. Repeating the request is harmless. */
 export function addUsageRoutes(server: Server, { claims, outbox, secret }: UsageRouteParts): void {

@@ -27,7 +27,7 @@ const actionsSchema = z.object({
 });
 const shown = 100;
 /** For operators. */
-export const transactionsPath = '/actions/transactions';
+const transactionsPath = '/actions/transactions';
 
 /** Who signs and within which limits, and what was done in the user's name. */
 export function addActionRoutes(server: Server, { actions, outbox, address, limits }: ActionParts): void {

@@ -5,7 +5,6 @@ import {
   findGranter,
   gatewayVariables,
   loadSigningAccount,
-  outboxRoutePaths,
   signingVariables,
   toClaimId,
   toGatewayAccess,
@@ -20,7 +19,7 @@ import { removeSettled, settledVariables } from '../../remove-settled.ts';
 import { type RuntimeContext, ToolError } from '../../runtime-context.ts';
 import { type Tool, tool } from '../../tool.ts';
 import { askGateway } from '../protocol-query/ask-gateway.ts';
-import { addActionRoutes, transactionsPath } from './action-routes.ts';
+import { addActionRoutes } from './action-routes.ts';
 import { type ActionParts, createActions, type OrderResult, onActionSettled } from './actions.ts';
 import {
   type ActionsDatabase,
@@ -136,8 +135,6 @@ export function createProtocolActionsPlugin(): OraclePlugin {
       ...(parts.limits && { send_tokens: createSendTool(parts, parts.limits) }),
     }),
     getRoutes: () => (server) => addActionRoutes(server, parts),
-    // They ask for an operator's token instead.
-    getAuthExcludedRoutes: () => outboxRoutePaths(transactionsPath),
   });
 }
 
