@@ -1,6 +1,6 @@
 import { testWithRedis } from '@palaver/test-kit';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { TrustProxy } from './client-address.ts';
 import { createServer } from './create-server.ts';
 import { createLogger } from './logger.ts';
@@ -44,6 +44,27 @@ test('routes of one scope share a counter, refused requests count, others are ex
   expect(refused.json()).toMatchObject({ statusCode: 429, error: 'Too Many Requests', code: 'RATE_LIMITED' });
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   expect((await get(server, '/health')).statusCode).toBe(200);
+});
+
+test.fails('the limit slides: in no minute more than that many pass', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+  try {
+    const server = await limited({ perMinute: 100 });
+    const passAt = async (time: number, times: number) => {
+      vi.setSystemTime(time);
+      vi.advanceTimersByTime(0);
+      let passed = 0;
+      for (let i = 0; i < times; i += 1) passed += Number((await get(server, '/a')).statusCode === 200);
+      return passed;
+    };
+    const start = Date.now();
+    expect(await passAt(start, 1)).toBe(1);
+    expect(await passAt(start + 55_000, 110)).toBe(99);
+    expect(await passAt(start + 65_000, 110)).toBe(1);
+    expect(await passAt(start + 116_000, 110)).toBe(99);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('a spoofed X-Forwarded-For changes nothing, a trusted one is the client', async () => {
