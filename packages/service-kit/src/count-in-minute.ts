@@ -2,72 +2,135 @@ import type { Redis } from 'ioredis';
 import { askRedis } from './redis.ts';
 
 export interface MinuteCount {
-  /** This time included. */
+  /** This time included; beyond `max` for a use that is refused, which does not count. */
   count: number;
-  /** How long the minute still lasts. */
+  /** How long until the oldest use is more than a minute ago. */
   leftMs: number;
 }
 
-/** Counts one use of a key; `undefined` while it cannot be counted. */
-export type CountInMinute = (key: string) => MinuteCount | Promise<MinuteCount | undefined>;
+/** Counts one use of a key in the last 60 seconds, unless `max` were counted; `undefined` while it cannot be counted. */
+export type CountInMinute = (key: string, max?: number) => MinuteCount | Promise<MinuteCount | undefined>;
 
 const minuteMs = 60_000;
+/** Uses within a second count as one time, the latest of them: a key has at most 61 times, and none too early. */
+const mergedMs = 1_000;
 const maxOver = 10_000;
 
-interface Minute {
-  count: number;
-  endsAt: number;
+/** Each entry is a second in which a key was used: its first use, its last, and how many. */
+type Entry = { from: number; at: number; count: number };
+
+/** The uses of many keys in the last 60 seconds. */
+export interface MinuteWindows {
+  /** The uses of a key now, without another one. */
+  look(key: string): MinuteCount;
+  add(key: string): void;
 }
 
 /**
- * How often each key was used in its minute, which begins with its first use. Two generations: when the newer is a minute
- * old, or full, every minute in the older one has ended, and it is dropped.
+ * Two generations: when the newer is a minute old, or full, the keys that are only in the older one were not used for a minute, and
+ * it is dropped.
  */
-export function countInMemory({ now = Date.now, maxKeys = 100_000 } = {}): CountInMinute {
-  let older = new Map<string, Minute>();
-  let newer = new Map<string, Minute>();
-  let rotateAt = 0;
-  return (key) => {
-    const time = now();
-    if (time >= rotateAt || newer.size >= maxKeys) {
-      older = newer;
-      newer = new Map();
-      rotateAt = time + minuteMs;
-    }
-    let minute = newer.get(key) ?? older.get(key);
-    if (!minute || time >= minute.endsAt) {
-      minute = { count: 0, endsAt: time + minuteMs };
-      newer.set(key, minute);
-    }
-    minute.count += 1;
-    return { count: minute.count, leftMs: minute.endsAt - time };
+export function createMinuteWindows({ now = () => performance.now(), maxKeys = 100_000 } = {}): MinuteWindows {
+  let older = new Map<string, Entry[]>();
+  let newer = new Map<string, Entry[]>();
+  let rotateAt = Number.NEGATIVE_INFINITY;
+  const find = (key: string, time: number): Entry[] => {
+    const entries = newer.get(key) ?? older.get(key) ?? [];
+    while (entries[0] && time - entries[0].at >= minuteMs) entries.shift();
+    return entries;
+  };
+  return {
+    look(key) {
+      const time = now();
+      const entries = find(key, time);
+      const count = entries.reduce((sum, entry) => sum + entry.count, 0);
+      return { count, leftMs: (entries[0]?.at ?? time) + minuteMs - time };
+    },
+    add(key) {
+      const time = now();
+      if (time >= rotateAt || newer.size >= maxKeys) {
+        older = newer;
+        newer = new Map();
+        rotateAt = time + minuteMs;
+      }
+      const entries = find(key, time);
+      const last = entries.at(-1);
+      if (last && time - last.from < mergedMs) {
+        last.at = time;
+        last.count += 1;
+      } else entries.push({ from: time, at: time, count: 1 });
+      newer.set(key, entries);
+    },
+  };
+}
+
+export function countInMemory(options: Parameters<typeof createMinuteWindows>[0] = {}): CountInMinute {
+  const windows = createMinuteWindows(options);
+  return (key, max = Number.POSITIVE_INFINITY) => {
+    const { count, leftMs } = windows.look(key);
+    if (count < max) windows.add(key);
+    return { count: count + 1, leftMs };
   };
 }
 
 /**
- * The same for all instances that share a Redis, in two commands. One that is unreachable must not take the service down: nobody is
- * counted then. A key that is over `max` stays so until its minute ends, which is known without asking.
+ * The same for all instances that share a Redis, by its clock. One that is unreachable must not take the service down: nobody is
+ * counted then. A key that is over `max` stays so until its oldest use is a minute ago, which is known without asking.
  */
-export function countInRedis(redis: Redis, name: string, max = Number.POSITIVE_INFINITY): CountInMinute {
+export function countInRedis(redis: Redis, name: string): CountInMinute {
   const over = new Map<string, number>();
-  return async (key) => {
+  redis.defineCommand('countInMinute', { numberOfKeys: 1, lua: script });
+  const ask = (counter: string, max: number) =>
+    (redis as unknown as { countInMinute(counter: string, max: number): Promise<[number, number]> }).countInMinute(
+      counter,
+      max,
+    );
+  return async (key, max = Number.MAX_SAFE_INTEGER) => {
     const endsAt = over.get(key);
     const now = performance.now();
     if (endsAt !== undefined && now < endsAt) return { count: max + 1, leftMs: endsAt - now };
-    const counted = await askRedis(redis, () => countOnce(redis, `palaver:rate:${name}:${key}`));
-    if (counted && counted.count > max) {
+    over.delete(key);
+    // The name has changed with what is kept under it.
+    const counted = await askRedis(redis, () => ask(`palaver:minute:${name}:${key}`, max));
+    if (!counted) return undefined;
+    const [count, leftMs] = counted;
+    if (count > max) {
       if (over.size >= maxOver) over.clear();
-      over.set(key, performance.now() + counted.leftMs);
-    } else over.delete(key);
-    return counted;
+      over.set(key, performance.now() + leftMs);
+    }
+    return { count, leftMs };
   };
 }
 
-async function countOnce(redis: Redis, counter: string): Promise<MinuteCount> {
-  const [[, count] = [], [fault, leftMs] = []] = (await redis.pipeline().incr(counter).pttl(counter).exec()) ?? [];
-  if (typeof count !== 'number' || typeof leftMs !== 'number') throw fault ?? new Error('Redis did not count');
-  if (leftMs >= 0) return { count, leftMs };
-  // The first of its minute; another instance that finds it without an expiry sets the same one.
-  await redis.pexpire(counter, minuteMs);
-  return { count, leftMs: minuteMs };
-}
+/** The same entries as in memory, as a flat list; one script, so that two instances cannot both take the last place. */
+const script = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local kept = {}
+local total = 0
+local packed = redis.call('GET', KEYS[1])
+if packed then
+  local known = cmsgpack.unpack(packed)
+  for i = 1, #known, 3 do
+    if now - known[i + 1] < ${minuteMs} then
+      kept[#kept + 1] = known[i]
+      kept[#kept + 1] = known[i + 1]
+      kept[#kept + 1] = known[i + 2]
+      total = total + known[i + 2]
+    end
+  end
+end
+if total < tonumber(ARGV[1]) then
+  local size = #kept
+  if size > 0 and now - kept[size - 2] < ${mergedMs} then
+    kept[size - 1] = now
+    kept[size] = kept[size] + 1
+  else
+    kept[size + 1] = now
+    kept[size + 2] = now
+    kept[size + 3] = 1
+  end
+  redis.call('SET', KEYS[1], cmsgpack.pack(kept), 'PX', ${minuteMs})
+end
+return { total + 1, (kept[2] or now) + ${minuteMs} - now }
+`;

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { AppError } from '@palaver/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddress, isLoopbackAddress, toAddressKey } from './client-address.ts';
+import { createMinuteWindows } from './count-in-minute.ts';
 import { isTrustedLocal } from './local-trust.ts';
 import { hashOperatorToken, mayAct, type Operator, type OperatorRole, watchOperators } from './operators.ts';
 
@@ -80,26 +81,15 @@ function toGuessKey(request: FastifyRequest): string {
   return named ? `via ${toAddressKey(named.slice(0, 64))}` : toAddressKey(address);
 }
 
-/** After too many wrong tokens in a minute an address waits for its end, whatever it sends then. */
-function createWrongTokenLimit({ now = Date.now, maxKeys = 10_000 } = {}) {
-  const wrong = new Map<string, { count: number; endsAt: number }>();
+/** After too many wrong tokens in a minute an address waits, whatever it sends then. */
+function createWrongTokenLimit() {
+  const wrong = createMinuteWindows({ maxKeys: 10_000 });
   return {
     check(key: string): void {
-      const entry = wrong.get(key);
-      if (!entry || entry.count < wrongTokensPerMinute || now() >= entry.endsAt) return;
-      throw new AppError('RATE_LIMITED', 'Too many wrong operator tokens from this address; try again in a minute.');
+      if (wrong.look(key).count >= wrongTokensPerMinute)
+        throw new AppError('RATE_LIMITED', 'Too many wrong operator tokens from this address; try again in a minute.');
     },
-    count(key: string): void {
-      const entry = wrong.get(key);
-      if (entry && now() < entry.endsAt) {
-        entry.count += 1;
-        return;
-      }
-      wrong.delete(key); // so that it is last, after older ones
-      const oldest = wrong.size >= maxKeys ? wrong.keys().next().value : undefined;
-      if (oldest !== undefined) wrong.delete(oldest);
-      wrong.set(key, { count: 1, endsAt: now() + 60_000 });
-    },
+    count: wrong.add,
   };
 }
 

@@ -46,22 +46,20 @@ test('routes of one scope share a counter, refused requests count, others are ex
   expect((await get(server, '/health')).statusCode).toBe(200);
 });
 
-test.fails('the limit slides: in no minute more than that many pass', async () => {
+test('the limit slides: in no minute more than that many pass', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] });
   try {
     const server = await limited({ perMinute: 100 });
-    const passAt = async (time: number, times: number) => {
-      vi.setSystemTime(time);
-      vi.advanceTimersByTime(0);
+    const passAfter = async (ms: number, times: number) => {
+      vi.advanceTimersByTime(ms);
       let passed = 0;
       for (let i = 0; i < times; i += 1) passed += Number((await get(server, '/a')).statusCode === 200);
       return passed;
     };
-    const start = Date.now();
-    expect(await passAt(start, 1)).toBe(1);
-    expect(await passAt(start + 55_000, 110)).toBe(99);
-    expect(await passAt(start + 65_000, 110)).toBe(1);
-    expect(await passAt(start + 116_000, 110)).toBe(99);
+    expect(await passAfter(0, 1)).toBe(1);
+    expect(await passAfter(55_000, 110)).toBe(99);
+    expect(await passAfter(10_000, 110)).toBe(1);
+    expect(await passAfter(51_000, 110)).toBe(99);
   } finally {
     vi.useRealTimers();
   }

@@ -46,7 +46,7 @@ export function createRateLimit({
   perMinute,
   redis,
 }: Pick<RateLimitOptions, 'name' | 'perMinute' | 'redis'>): RateLimit {
-  const count = redis ? countInRedis(redis, name, perMinute) : countInMemory();
+  const count = redis ? countInRedis(redis, name) : countInMemory();
   const toStanding = (counted: MinuteCount | undefined) =>
     counted && {
       perMinute,
@@ -55,7 +55,7 @@ export function createRateLimit({
       isOver: counted.count > perMinute,
     };
   return (key) => {
-    const counted = count(key);
+    const counted = count(key, perMinute);
     return counted instanceof Promise ? counted.then(toStanding) : toStanding(counted);
   };
 }

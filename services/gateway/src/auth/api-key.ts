@@ -39,7 +39,7 @@ export function authorizeApiKey(keys: ApiKey[], countInMinute: CountInMinute = c
     if (key.routes && !key.routes.some((route) => isBelow(path, route)))
       return refuse(new AppError('FORBIDDEN', 'This API key is not allowed on this route.'));
     if (key.perMinute === undefined) return { ok: true, identity: key.name };
-    const counted = countInMinute(key.name);
+    const counted = countInMinute(key.name, key.perMinute);
     return counted instanceof Promise
       ? counted.then((standing) => decideByCount(key, standing))
       : decideByCount(key, counted);
