@@ -272,6 +272,25 @@ describe('the key of PINs', () => {
   });
 });
 
+test.fails('probes are answered whatever host they name, other routes are not', async () => {
+  await using service = await startService();
+  const { hostname, port } = new URL(service.url);
+  const ask = (path: string, host: string) =>
+    new Promise<number>((resolve, reject) => {
+      const asked = request({ hostname, port, path, headers: { host } }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      asked.on('error', reject).end();
+    });
+  for (const host of ['ussd.example', 'probe.internal:8080'])
+    for (const path of ['/', '/health', '/ready', '/health?from=probe'])
+      expect([path, await ask(path, host)]).toEqual([path, 200]);
+  expect(await ask('/api/ussd/sessions', 'ussd.example')).toBe(403);
+  expect(await ask('/metrics', 'ussd.example')).toBe(403);
+  expect(await ask('/none', 'ussd.example')).toBe(403);
+});
+
 describe('production', () => {
   const key = 'ab'.repeat(32);
   const own = 'k3-'.repeat(16);
