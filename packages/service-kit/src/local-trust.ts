@@ -66,12 +66,17 @@ export function createHostCheck(allowed: string[]): (host: string | undefined) =
   };
 }
 
+/** Probes and proxies bring a name of their own, and these routes have nothing that a page elsewhere could use. */
+const openPaths = new Set<string | undefined>(['/', '/health', '/ready']);
+
 /** Refuses requests to a name that is not this service's. */
 export function checkHosts(server: FastifyInstance, allowed: string[]): void {
   const isServed = createHostCheck(allowed);
-  server.addHook('onRequest', ({ headers: { host } }, _reply, done) => {
+  server.addHook('onRequest', ({ headers: { host }, routeOptions: { url } }, _reply, done) => {
     done(
-      isServed(host) ? undefined : new AppError('FORBIDDEN', 'This host name is not served here; see ALLOWED_HOSTS.'),
+      isServed(host) || openPaths.has(url)
+        ? undefined
+        : new AppError('FORBIDDEN', 'This host name is not served here; see ALLOWED_HOSTS.'),
     );
   });
 }
