@@ -1,3 +1,4 @@
+import Papa from 'papaparse';
 import type { Fault } from './fault.ts';
 import { parseYaml } from './parse-yaml.ts';
 import type { ProgramSource } from './program-source.ts';
@@ -19,11 +20,12 @@ export function parseDataFiles({ files }: ProgramSource): { data: Map<string, Da
   const data = new Map<string, DataFile>();
   const faults: Fault[] = [];
   for (const { file, path, text } of files.filter(({ path }) => path.startsWith('data/'))) {
-    const rows = path.endsWith('.csv') ? parseCsv(text) : parseRows(file, text);
-    if (typeof rows === 'string') {
-      faults.push({ file, line: 1, message: rows });
+    const parsed = path.endsWith('.csv') ? parseCsv(text) : parseRows(file, text);
+    if ('message' in parsed) {
+      faults.push({ file, ...parsed });
       continue;
     }
+    const { rows } = parsed;
     const broken = rows.flatMap(Object.values<string>).find((cell) => /^\d(?:[.,]\d+)?E\+\d+$/i.test(cell));
     if (broken !== undefined)
       faults.push({
@@ -51,25 +53,29 @@ function typeOf(cells: string[]): ValueType {
   return cells.every((cell) => /^-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/.test(cell)) ? 'decimal' : 'text';
 }
 
-/** RFC 4180, the first line being the names of the columns; a text says what is wrong. */
-function parseCsv(text: string): Row[] | string {
-  const lines: string[][] = [[]];
-  for (const [, cell = '', end] of text.replace(/^\uFEFF/, '').matchAll(/("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|$)/g)) {
-    lines.at(-1)?.push(cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell.trim());
-    if (end !== ',') lines.push([]);
-  }
-  const [names = [], ...rows] = lines.filter((cells) => cells.some((cell) => cell !== ''));
-  return (
-    sizeFault(rows.length, names.length) ??
-    rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i] ?? ''])))
-  );
+/** The first line is the names of the columns; a text says what is wrong. */
+function parseCsv(text: string): { rows: Row[] } | { line: number; message: string } {
+  // A line more than the bound is enough to know that there are too many.
+  const { data, errors } = Papa.parse<string[]>(text.replace(/^\uFEFF/, ''), {
+    delimiter: ',',
+    skipEmptyLines: 'greedy',
+    preview: maxRows + 2,
+  });
+  const [fault] = errors;
+  if (fault)
+    return { line: (fault.row ?? 0) + 1, message: `a quote is not closed, or text follows it: "" is one quote` };
+  const [names = [], ...lines] = data.map((cells) => cells.map((cell) => cell.trim()));
+  const message = sizeFault(lines.length, names.length);
+  if (message !== undefined) return { line: 1, message };
+  return { rows: lines.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i] ?? '']))) };
 }
 
-function parseRows(file: string, text: string): Row[] | string {
+function parseRows(file: string, text: string): ReturnType<typeof parseCsv> {
   // JSON is YAML.
   const { value, faults } = parseYaml(file, text);
   const rows = faults.length === 0 ? toRows(value) : undefined;
-  return rows ? (sizeFault(rows.length, namesOf(rows).size) ?? rows) : 'expected a list of records';
+  const message = rows ? sizeFault(rows.length, namesOf(rows).size) : 'expected a list of records';
+  return rows && message === undefined ? { rows } : { line: 1, message: message ?? '' };
 }
 
 /** Records of any list; `undefined` if it is not a list. A plain item is a record with the field `value`. */

@@ -482,3 +482,22 @@ test('{today} is the day of the call in every text', () => {
   const menu = load(oneQuestion('type: integer'), questionTexts.replace("'Got {x}'", "'Got {x} on {today}'"));
   expect(play(menu, ['1', '5'])).toMatch(/^Got 5 on 2026-11-17\n/);
 });
+
+describe('CSV', () => {
+  const states = `  home: { kind: menu, text: home, from: { csv: data/a.csv, text: name, save: { id: id } }, to: bye }
+  bye: { kind: end, text: home }
+`;
+  const listOf = (csv: string) => play(load(states, 'home: Home\n', { 'data/a.csv': csv }), []);
+
+  test('text after a closing quote is a fault of its line, not another text', () => {
+    const faults = faultsOf(states, 'home: Home\n', { 'data/a.csv': 'id,name\n1,Rice\n2,"Big" maize\n' });
+    expect(faults).toEqual([expect.stringContaining('p/data/a.csv:3: a quote is not closed')]);
+    expect(faultsOf(states, 'home: Home\n', { 'data/a.csv': 'id,name\n1,"Rice\n' })).toHaveLength(1);
+  });
+
+  test('quotes, commas and lines inside quotes are part of the cell', () => {
+    expect(listOf('\uFEFFid,name\r\n1,"Big ""white"", maize"\r\n\r\n2, Rice \r\n')).toContain(
+      '1. Big "white", maize\n2. Rice\n',
+    );
+  });
+});
