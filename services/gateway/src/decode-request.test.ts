@@ -120,3 +120,12 @@ test('the message of a refusal names the parameter', () => {
   const decoded = match && decodeRequest(match, 'leaf.weight=heavy');
   expect(decoded).toEqual({ ok: false, message: 'invalid parameter leaf.weight: parsing "heavy": invalid syntax' });
 });
+
+test.each(['proto2', '2023'])('a zero that is given is sent where the field tells it from none, in %s', (syntax) => {
+  const [head, label] = syntax === '2023' ? ['edition = "2023";', ''] : ['syntax = "proto2";', 'optional'];
+  const text = `${head} package t; message R { ${label} int32 count = 1; ${label} string name = 2; } service Q {
+    rpc A(R) returns (R) { option (google.api.http).get = "/x"; } }`;
+  const own = createSchema({ files: parseProtoFiles([{ name: 't.proto', text }]), services: ['t.Q'] });
+  const match = createRouteTable(own, { source: '/ixo', served: '/ixo', legacy: [] }).match('/x');
+  expect(match && decodeRequest(match, 'count=0&name=')).toEqual({ ok: true, bytes: Uint8Array.from([8, 0, 18, 0]) });
+});

@@ -2,6 +2,7 @@
 // v1.16 (runtime.PopulateQueryParameters); see docs/gateway.md for where the contract is stricter or kinder.
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { parseQuery } from './request/parse-query.ts';
 import { type Parsed, parseEnum, parseScalar, type WireValue } from './request/parse-scalar.ts';
 import { parseWellKnown } from './request/parse-well-known.ts';
@@ -175,5 +176,5 @@ function writeDraft({ values }: Draft): void {
 
 /** Fields that distinguish an unset value from a zero one. */
 function isPresent(field: DescField): boolean {
-  return field.oneof !== undefined || field.proto.proto3Optional || field.proto.label === 2;
+  return field.presence !== FeatureSet_FieldPresence.IMPLICIT;
 }

@@ -66,10 +66,10 @@ test('two routes that differ in the names of their variables are one path', () =
   expect(Object.keys(paths)).toEqual(['/x/{a}']);
 });
 
-test('routes that differ in the patterns of their variables are all listed', async () => {
-  const text = `syntax = "proto3"; package t; message R { string a = 1; string b = 2; } service Q {
+test('routes that differ in the patterns of their variables are one path, all described', async () => {
+  const text = `syntax = "proto3"; package t; message R { string a = 1; string b = 2; } message S { string c = 1; } service Q {
     rpc A(R) returns (R) { option (google.api.http).get = "/x/{a=docs/**}"; }
-    rpc B(R) returns (R) { option (google.api.http).get = "/x/{a=shelves/*}"; }
+    rpc B(R) returns (S) { option (google.api.http).get = "/x/{a=shelves/*}"; }
     rpc C(R) returns (R) { option (google.api.http).get = "/y/{a=docs/*}/{b=shelves/*}"; } }`;
   const schema = createSchema({ files: parseProtoFiles([{ name: 't.proto', text }]), services: ['t.Q'] });
   const document = toOpenApi(createRouteTable(schema, { source: '/ixo', served: '/ixo', legacy: [] }));
@@ -78,10 +78,18 @@ test('routes that differ in the patterns of their variables are all listed', asy
     ...get.parameters.flatMap((parameter) => (parameter.in === 'path' ? [parameter.name, parameter.description] : [])),
   ]);
   expect(listed).toEqual([
-    ['/x/{a}', 'a', 'A path of the form docs/**.'],
-    ['/x/{a=shelves/*}', 'a=shelves/*', 'A path of the form shelves/*.'],
+    ['/x/{a}', 'a', 'A path of the form docs/**.\nOr: A path of the form shelves/*.'],
     ['/y/{a}/{b}', 'a', 'A path of the form docs/*.', 'b', 'A path of the form shelves/*.'],
   ]);
+  const { get } = document.paths['/x/{a}'] ?? {};
+  expect(get).toMatchObject({
+    operationId: 't.Q.A',
+    summary: 'A, B',
+    description: expect.stringContaining('t.Q.B: B'),
+  });
+  expect(get?.responses[200].content['application/json'].schema).toEqual({
+    anyOf: [{ $ref: '#/components/schemas/t.R' }, { $ref: '#/components/schemas/t.S' }],
+  });
   expect(await new Validator().validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true });
 });
 

@@ -11,7 +11,8 @@ const errorName = 'GatewayError';
 /** The routes as an OpenAPI 3.1 document. Legacy routes are left out: they exist for earlier clients. */
 export function toOpenApi({ routes }: RouteTable) {
   const schemas = createSchemaSet();
-  const paths: Record<string, { get: ReturnType<typeof toOperation> }> = {};
+  const paths: Record<string, { get: Operation }> = {};
+  const byHierarchy = new Map<string, Operation>();
   const seen = new Set<string>();
   const operationIds = new Map<string, number>();
   for (const route of routes) {
@@ -19,15 +20,19 @@ export function toOpenApi({ routes }: RouteTable) {
     // Two templates that differ in their variables' names only are one path; the first is the one that answers.
     if (route.legacy || seen.has(shape)) continue;
     seen.add(shape);
-    // OpenAPI has no patterns inside braces: `{x=a/*}` becomes `{x}`, described in words. Where that is taken, the pattern
-    // is part of the parameter's name.
-    const plain = route.template.replace(/\{([^=}]+)=[^}]*\}/g, '{$1}');
-    const path = plain in paths ? route.template : plain;
+    // OpenAPI has no patterns inside braces: `{x=a/*}` becomes `{x}`, described in words.
+    const path = route.template.replace(/\{([^=}]+)=[^}]*\}/g, '{$1}');
     const name = `${route.method.parent.typeName}.${route.method.name}`;
     const count = (operationIds.get(name) ?? 0) + 1;
     operationIds.set(name, count);
     const operationId = count === 1 ? name : `${name}.${count}`;
-    paths[path] = { get: toOperation(route, { path, operationId, schemas }) };
+    const operation = toOperation(route, { path, operationId, schemas });
+    // Paths that differ in their variables' names alone are the same to OpenAPI.
+    const hierarchy = path.replace(/\{[^}]*\}/g, '{}');
+    const known = byHierarchy.get(hierarchy);
+    if (known) describeBoth(known, operation);
+    else paths[path] = { get: operation };
+    byHierarchy.set(hierarchy, known ?? operation);
   }
   return {
     openapi: '3.1.0',
@@ -96,6 +101,30 @@ function toOperation(route: Route, { path, operationId, schemas }: OperationOpti
       },
     },
   };
+}
+
+type Operation = ReturnType<typeof toOperation>;
+
+/** Adds a binding whose path differs only in the patterns of its variables to the operation of the first one. */
+function describeBoth(first: Operation, other: Operation): void {
+  const text = (part: { description?: string }, what: string) => part.description ?? what;
+  Object.assign(first, {
+    summary: `${first.summary}, ${other.summary}`,
+    ...toDescription(`${text(first, first.summary)}\n\n${other.operationId}: ${text(other, other.summary)}`),
+  });
+  const ofPath = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === 'path');
+  for (const [index, parameter] of ofPath(first).entries()) {
+    const added = ofPath(other)[index]?.description;
+    if (added)
+      Object.assign(parameter, toDescription([parameter.description, `Or: ${added}`].filter(Boolean).join('\n')));
+  }
+  const names = new Set(first.parameters.map(({ name }) => name));
+  first.parameters.push(...other.parameters.filter((each) => each.in !== 'path' && !names.has(each.name)));
+  const content = first.responses[200].content['application/json'];
+  const { schema } = other.responses[200].content['application/json'];
+  const known = (content.schema.anyOf as JsonSchema[] | undefined) ?? [content.schema];
+  if (known.every((each) => JSON.stringify(each) !== JSON.stringify(schema)))
+    content.schema = { anyOf: [...known, schema] };
 }
 
 function spell(segments: Segment[]): string {
