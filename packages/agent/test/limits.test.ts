@@ -225,3 +225,27 @@ test('an address that many users share is not counted', async () => {
     expect((await user.send('GET', '/credits')).body.balance).toBe(7);
   }
 });
+
+test('reads are limited by the client address, and probes are not', async () => {
+  await using agent = await startTestAgent({ env: { READS_PER_MINUTE_PER_ADDRESS: '3' } });
+  const ana = await agent.createUser();
+  const read = async () => (await ana.send('GET', '/sessions')).status;
+  expect([await read(), await read(), await read(), await read()]).toEqual([200, 200, 200, 429]);
+  expect((await ana.send('GET', '/me/export')).status).toBe(429);
+  expect((await fetch(`${agent.url}/health`)).status).toBe(200);
+  expect((await ana.send('POST', '/sessions')).status).toBe(201);
+});
+
+test('a session of many messages is read whole, in order, by both ways', async () => {
+  await using agent = await startTestAgent();
+  const ana = await agent.createUser();
+  const sessionId = await ana.createSession();
+  expect(await ana.messages(sessionId)).toEqual([]);
+  for (let at = 0; at < 12; at += 1) await ana.say(sessionId, `number ${at}`);
+  const listed = await ana.messages(sessionId);
+  const asked = listed.filter(({ type }) => type === 'human').map(({ content }) => content);
+  expect(asked).toEqual(Array.from({ length: 12 }, (_, at) => `number ${at}`));
+  const { body } = await ana.say(sessionId, 'all', { returnAllMessages: true });
+  expect(body.messages.slice(0, 24)).toEqual(listed);
+  expect(body).toMatchObject({ sessionId, message: { id: body.messages.at(-1).id } });
+});

@@ -55,6 +55,11 @@ export const agentLimits = {
   sessionMetadataBytes: 8 * kibibyte,
   userMetadataBytes: 2 * mebibyte,
   queuedTurnsPerSession: 8,
+  /** Runs of one instance that have not ended: of a user, waiting ones included, and in all. */
+  liveRunsPerUser: 200,
+  liveRuns: 5_000,
+  /** Requests that only read, of one client address, for each that writes. */
+  readsPerWrite: 5,
   attachments: 10,
   // Matrix homeservers and the contract count megabytes by 1,000,000.
   attachmentBytes: 25_000_000,

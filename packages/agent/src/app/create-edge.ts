@@ -13,6 +13,7 @@ import {
 } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import { timeReaderOf, toUnavailable } from '@palaver/store/internal';
+import type { FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute } from '../auth/auth-hook.ts';
@@ -75,6 +76,15 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
     limit,
     key: (request) =>
       isRead(request.method) && !request.routeOptions.config.countsAsWrite ? undefined : turns.clientKey(request),
+  });
+  const reads = {
+    name: 'agent-reads',
+    perMinute: config.READS_PER_MINUTE_PER_ADDRESS ?? limits.perMinute * agentLimits.readsPerWrite,
+    redis: parts.redis,
+  };
+  addRateLimit(server, {
+    ...reads,
+    key: (request) => (isCountedRead(request) ? turns.clientKey(request) : undefined),
   });
   addAuth(server, { ...identity.auth, isPublic });
   await addDocs(server, { title: `${identity.oracle.name}: agent service`, version: '1', isPublic });
@@ -161,6 +171,12 @@ async function addOwnRoutes(server: Server, { config, store, redis, identity, tu
   await userData.registerSealed();
   addUserDataRoutes(server, { userData, audit });
   addDelegationRoutes(server, { delegations, verifier, audit, approvals, onRevoked: clients.dropDelegation });
+}
+
+/** Probes and preflights are not counted. */
+function isCountedRead({ method, routeOptions }: FastifyRequest): boolean {
+  const isProbe = ['/', '/health', '/ready', '/metrics'].includes(routeOptions.url ?? '');
+  return isRead(method) && method !== 'OPTIONS' && !isProbe;
 }
 
 function isRead(method: string): boolean {

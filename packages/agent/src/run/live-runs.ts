@@ -47,6 +47,8 @@ export function createLiveRuns() {
     all: (): LiveRun[] => [...live.values()],
     isInSession: (sessionId: string): boolean => [...live.values()].some(({ run }) => run.sessionId === sessionId),
     size: (): number => live.size,
+    /** Those of a user, runs that wait included. */
+    countOf: (userDid: string): number => [...live.values()].filter(({ run }) => run.userDid === userDid).length,
     countOlderThan: (ms: number): number =>
       [...live.values()].filter(({ run, startedAt }) => run.status !== 'waiting' && performance.now() - startedAt > ms)
         .length,

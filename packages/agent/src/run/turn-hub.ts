@@ -1,4 +1,4 @@
-import { AppError, type LiveRunStatus } from '@palaver/contract';
+import { AppError, agentLimits, type LiveRunStatus } from '@palaver/contract';
 import type { LiveRunReply } from '@palaver/contract/internal';
 import type { TurnEnd } from '../plugins/middleware.ts';
 import type { StoredStep } from '../store/interrupted-runs.ts';
@@ -57,6 +57,7 @@ export function createTurnHub(parts: TurnHubParts) {
   async function submit(turn: Turn, send?: SendKey): Promise<Run | KnownRun> {
     try {
       if (isClosing()) throw new AppError('UNAVAILABLE', 'The service is restarting. Please send it again.');
+      checkRoom(turn.user.did);
       const begun = await beginRun(turn, { runs, instance, send, now: now(), reserve });
       if ('known' in begun) {
         turn.blobs.release();
@@ -73,6 +74,17 @@ export function createTurnHub(parts: TurnHubParts) {
       await parts.onTurnEnd?.(toTurnEnd(turn));
       throw error;
     }
+  }
+
+  /** Each live run has its frames and its turn in memory. */
+  function checkRoom(userDid: string): void {
+    if (live.size() >= agentLimits.liveRuns)
+      throw new AppError('UNAVAILABLE', 'Too many answers are under way. Please send it again in a moment.');
+    if (live.countOf(userDid) >= agentLimits.liveRunsPerUser)
+      throw new AppError(
+        'LIMIT_REACHED',
+        `You have ${agentLimits.liveRunsPerUser} answers under way. Wait for one, or answer what they ask.`,
+      );
   }
 
   /** Refuses what the session waits for. The new run is stored by now: a fault here must not leave it without an owner. */

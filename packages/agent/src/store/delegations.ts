@@ -3,6 +3,7 @@ import type { Store } from '@palaver/store';
 import { parseToken, type UcanView } from '@palaver/ucan';
 import { findExpiration, type IssuedToken, type Standing } from '@palaver/ucan/internal';
 import { type Kysely, sql, type Transaction } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import type { Seal } from '../auth/seal.ts';
 import type { AgentDatabase } from './schema.ts';
 
@@ -34,6 +35,9 @@ interface DelegationStoreOptions {
 const slackMs = 60_000;
 /** A revoked token that was never posted has an expiry nobody here knows. */
 const neverMs = Number.MAX_SAFE_INTEGER;
+/** A parsed token takes 11 to 13 times its length. */
+const bytesPerCharacter = 16;
+const parsedBytes = 32 * 1024 * 1024;
 /** Each is parsed at the beginning of a turn. */
 const usedAtOnce = 100;
 
@@ -74,6 +78,13 @@ export function createDelegationStore(
       .where('cid', '=', token.cid)
       .where('sent_downstream', '=', 1),
   );
+  // A CID is the hash of what it names, so what was parsed once holds for everyone.
+  const parsed = new LRUCache<string, UcanView>({ maxSize: parsedBytes });
+  async function parse(cid: string, token: string): Promise<UcanView | undefined> {
+    const { ok: view } = await parseToken(token);
+    if (view) parsed.set(cid, view, { size: token.length * bytesPerCharacter });
+    return view;
+  }
   const owner = (userDid: string) => `${userDid}\n${agentDid}`;
 
   /** Records a delegation by its CID; throws if the user has too many. */
@@ -119,7 +130,7 @@ export function createDelegationStore(
     return Promise.all(
       rows.map(async ({ cid, expires_at, sealed }) => {
         const token = sealed === null ? undefined : seal.open(sealed, owner(userDid));
-        const { ok: view } = token === undefined ? {} : await parseToken(token);
+        const view = token === undefined ? undefined : (parsed.get(cid) ?? (await parse(cid, token)));
         return { cid, expiration: expires_at / 1000, token, view };
       }),
     );

@@ -8,6 +8,9 @@ import { type PartPlace, toParts } from './message-parts.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 
+/** A row may have half a megabyte that clients are not shown. */
+const rowsAtOnce = 10;
+
 type MessageRow = Selectable<AgentDatabase['agent_message']>;
 
 /**
@@ -94,16 +97,23 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
       .limit(range.limit),
   );
 
+  /** Oldest first, a few rows at a time: a session may be larger than the memory. */
+  async function* each(sessionId: string): AsyncGenerator<Message> {
+    const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId).where(isActive);
+    for (let last = 0; ; ) {
+      const rows = await own.where('number', '>', last).orderBy('number').limit(rowsAtOnce).execute();
+      for (const row of rows) yield toMessage(row);
+      if (rows.length < rowsAtOnce) return;
+      last = rows.at(-1)?.number ?? last;
+    }
+  }
+
   return {
+    each,
     async list(sessionId: string): Promise<Message[]> {
-      const rows = await db
-        .selectFrom('agent_message')
-        .selectAll()
-        .where('session_id', '=', sessionId)
-        .where(isActive)
-        .orderBy('number')
-        .execute();
-      return rows.map(toMessage);
+      const messages: Message[] = [];
+      for await (const message of each(sessionId)) messages.push(message);
+      return messages;
     },
 
     async find(sessionId: string, id: string): Promise<Message | undefined> {

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import {
   AppError,
   errorBodySchema,
+  type Message,
   type SendMessage,
   sendMessageReplySchema,
   sendMessageSchema,
@@ -72,11 +74,10 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
         return reply;
       }
       const message = await access.waitForAnswer(did, run, signalOf(reply)).finally(leave);
-      const all = returnAllMessages ? { messages: await messages.list(sessionId) } : {};
-      return reply
-        .header('x-run-id', runId)
-        .header('x-message-id', messageId)
-        .send({ sessionId, requestId, message, ...all });
+      reply.header('x-run-id', runId).header('x-message-id', messageId);
+      const answered = { sessionId, requestId, message };
+      if (!returnAllMessages) return reply.send(answered);
+      return sendList(reply, answered, messages.each(sessionId));
     },
   );
 
@@ -90,9 +91,9 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
         response: { 200: messageListSchema, 404: errorBodySchema },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
-      return { messages: await messages.list(sessionId) };
+      return sendList(reply, {}, messages.each(sessionId));
     },
   );
 
@@ -113,6 +114,20 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
       return { ok: true as const, aborted, success: aborted };
     },
   );
+}
+
+/** Sends messages as they are read, no faster than the client takes them. */
+function sendList(reply: FastifyReply, head: object, messages: AsyncIterable<Message>): FastifyReply {
+  async function* write(): AsyncGenerator<string> {
+    const start = JSON.stringify(head).slice(0, -1);
+    let before = `${start}${start === '{' ? '' : ','}"messages":[`;
+    for await (const message of messages) {
+      yield before + JSON.stringify(message);
+      before = ',';
+    }
+    yield before === ',' ? ']}' : `${before}]}`;
+  }
+  return reply.type('application/json; charset=utf-8').send(Readable.from(write(), { highWaterMark: 1 }));
 }
 
 const sendKeyPattern = /^[\x21-\x7e]{1,255}$/;
