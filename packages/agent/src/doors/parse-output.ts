@@ -1,6 +1,6 @@
 import { isJsonTooDeep } from '@palaver/service-kit/internal';
 
-/** Results of tools are texts in most protocols, and most of these are JSON. One that is nested too deep stays a text. */
+/** Arguments of calls are texts in OpenAI's protocols. One that is nested too deep stays a text. */
 export function parseOutput(text: string): unknown {
   if (isJsonTooDeep(text)) return text;
   try {

@@ -219,8 +219,13 @@ function toAnswer(
   return prompt;
 }
 
+/** A text unchanged; anything else as JSON. */
+export function toResultText(output: unknown): string {
+  return typeof output === 'string' ? output : JSON.stringify(output ?? null);
+}
+
 function toResult({ id, name, output, error }: ToolCall, limit: number) {
-  const value = (error ?? JSON.stringify(output) ?? '').slice(0, limit);
+  const value = (error ?? toResultText(output)).slice(0, limit);
   const type: 'text' | 'error-text' = error === undefined ? 'text' : 'error-text';
   return { type: 'tool-result' as const, toolCallId: id, toolName: name, output: { type, value } };
 }

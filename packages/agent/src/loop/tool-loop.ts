@@ -217,17 +217,20 @@ function limitProgress(emit: (progress: ToolProgress) => void): (progress: ToolP
   };
 }
 
+/** A text stays a text: as JSON it would reach the model in quotes. */
+function toResultOutput(output: unknown, error: string | undefined) {
+  if (error !== undefined) return { type: 'error-text' as const, value: error };
+  if (typeof output === 'string') return { type: 'text' as const, value: output };
+  return { type: 'json' as const, value: (output ?? null) as never };
+}
+
 /** The model's output and the results of its calls, as it reads them in the next step. */
 function toToolMessages(result: RecordedStep['result'], outcomes: ToolOutcome[]): LanguageModelV4Prompt {
   const content = toStepContent(result);
   const calls = content.filter((part) => part.type === 'tool-call');
   const results = calls.map(({ toolCallId, toolName }, index) => {
     const { output, error } = outcomes[index] ?? {};
-    const value =
-      error === undefined
-        ? { type: 'json' as const, value: (output ?? null) as never }
-        : { type: 'error-text' as const, value: error };
-    return { type: 'tool-result' as const, toolCallId, toolName, output: value };
+    return { type: 'tool-result' as const, toolCallId, toolName, output: toResultOutput(output, error) };
   });
   return [
     { role: 'assistant', content },

@@ -8,7 +8,6 @@ import { openCallsOf } from '../../run/caller-input.ts';
 import { abortOnLeave, defineDoor, invalid, openInNamedSession, signalOf, toBody } from '../define-door.ts';
 import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
-import { parseOutput } from '../parse-output.ts';
 import { toAguiEvents } from './agui-events.ts';
 
 const contentSchema = z.union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))]);
@@ -100,7 +99,7 @@ async function toMessage(ctx: PluginContext, sessionId: string, { messages, cont
   const fresh = messages.slice(answered + 1);
   const results = fresh.flatMap(({ role, toolCallId = '', content, error }): CallerResult[] => {
     if (role !== 'tool' || !open.has(toolCallId)) return [];
-    return [error ? { toolCallId, error } : { toolCallId, output: parseOutput(toText(content)) }];
+    return [error ? { toolCallId, error } : { toolCallId, output: toText(content) }];
   });
   const question = fresh.findLast(({ role }) => role === 'user');
   const asked = contentSchema.safeParse(question?.content).data;

@@ -12,6 +12,7 @@ import { AppError } from '@palaver/contract';
 import type { Server as HttpServer } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { toResultText } from '../../loop/history.ts';
 import type { AgentRun, Sender } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
@@ -175,7 +176,7 @@ async function callTool(
     const fault = error?.message ?? call?.error;
     if (fault !== undefined || !call)
       return { isError: true, content: [{ type: 'text', text: fault ?? 'It did not run.' }] };
-    return { content: [{ type: 'text', text: JSON.stringify(call.output ?? null) }] };
+    return { content: [{ type: 'text', text: toResultText(call.output) }] };
   } finally {
     await ctx.sessions.remove(sender.userDid, run.sessionId);
   }

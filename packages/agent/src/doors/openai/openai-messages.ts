@@ -62,7 +62,7 @@ export function createConversation() {
       const call = calls.get(id);
       if (!call) return false;
       delete call.error;
-      Object.assign(call, { status: 'done', output: parseOutput(text) });
+      Object.assign(call, { status: 'done', output: text });
       return true;
     },
     /** The last words of the user, which are the question, and what was before them. */

@@ -7,7 +7,6 @@ import { collectAnswer } from '../collect-answer.ts';
 import { abortOnLeave, invalid, openInNewSession, signalOf, toBody } from '../define-door.ts';
 import { refuseApprovals } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
-import { parseOutput } from '../parse-output.ts';
 import { contentSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
 import { type ResponseBase, toCompleted, toResponseEvents } from './response-events.ts';
 
@@ -112,7 +111,7 @@ function toMessage({ input, instructions, model, tools, tool_choice: choice, pre
     else if (type === 'function_call_output') {
       if (conversation.addResult(id, text)) continue;
       if (!previous) throw invalid(`${path}.call_id`, 'must be the id of a call before it');
-      results.push({ toolCallId: id, output: parseOutput(text) });
+      results.push({ toolCallId: id, output: text });
     } else if (type !== 'reasoning') throw invalid(`${path}.type`, `${type} is not supported`);
   }
   const callerTools = choice === 'none' ? [] : (tools ?? []).map(toCallerTool);
