@@ -25,8 +25,11 @@ export async function findGranter(
   gateway: GatewayClient,
   { did, grantee, signal }: { did: string; grantee: string; signal: AbortSignal },
 ): Promise<{ ok: true; granter: string | undefined } | GatewayFault> {
-  const accounts = new Set(await listAddresses(gateway, did));
-  for (const granter of [...accounts].filter((account) => addressPattern.test(account)).slice(0, maxAccounts)) {
+  const listed = await listAddresses(gateway, did);
+  if (!listed.ok) return listed;
+  for (const granter of [...new Set(listed.addresses)]
+    .filter((account) => addressPattern.test(account))
+    .slice(0, maxAccounts)) {
     const query = `message.action='${grantType}' AND message.sender='${granter}'`;
     const result = await gateway.get('/cosmos/tx/v1beta1/txs', {
       query: { query, page: '1', limit: '20', order_by: 'ORDER_BY_DESC' },

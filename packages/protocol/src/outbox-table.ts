@@ -93,12 +93,13 @@ export function createOutboxTable<T>(
         .limit(limit)
         .execute(),
 
-    /** The last sequence that was used for a signature; -1 where there is none. */
+    /** The last sequence of the account that was used for a signature; -1 where there is none. */
     async lastSequence(): Promise<number> {
       const last = await db
         .selectFrom(table)
         .select('sequence')
         .where('sequence', 'is not', null)
+        .where('signer', '=', address)
         .orderBy('sequence', 'desc')
         .limit(1)
         .executeTakeFirst();
@@ -110,7 +111,7 @@ export function createOutboxTable<T>(
       await inTransaction(async (trx) => {
         const done = await trx
           .updateTable(table)
-          .set({ ...signed, resent: 0, refusal: null, status: 'signed' })
+          .set({ ...signed, signer: address, resent: 0, refusal: null, status: 'signed' })
           .where('id', 'in', ids)
           .where('status', '=', 'waiting')
           .executeTakeFirst();

@@ -1,4 +1,4 @@
-import type { GatewayClient } from './gateway-client.ts';
+import type { GatewayClient, GatewayFault } from './gateway-client.ts';
 import { type Read, searchSchema, type TxResponse, toStorable } from './read-chain.ts';
 
 /**
@@ -45,6 +45,8 @@ export async function readTransfers(
 ): Promise<Read<{ transfers: Transfer[] }>> {
   const query = `transfer.recipient='${address}' AND tx.height>=${from} AND tx.height<=${to}`;
   const transfers: Transfer[] = [];
+  let count = 0;
+  let largestTotal = 0;
   let [size = 1, ...smaller] = pageSizes;
   for (let read = 0; ; ) {
     const options = { query, page: String(read / size + 1), limit: String(size), order_by: 'ORDER_BY_ASC' };
@@ -63,8 +65,16 @@ export async function readTransfers(
       if (response.code === 0) transfers.push(...toTransfers(response, txs[index]?.body?.memo ?? '', address));
     }
     read += size;
-    if (responses.length === 0 || read >= Number(total)) return { ok: true, transfers };
+    count += responses.length;
+    largestTotal = Math.max(largestTotal, Number(total));
+    if (count >= largestTotal) return { ok: true, transfers };
+    // Pages may come from several nodes, and one of them has not indexed what another has.
+    if (responses.length < size) return toFault(`${count} of ${largestTotal} transactions were found`);
   }
+}
+
+function toFault(message: string): GatewayFault {
+  return { ok: false, kind: 'unavailable', status: undefined, message };
 }
 
 /** Transfers of fees belong to no message and are left out. */

@@ -29,6 +29,8 @@ export interface OutboxRow {
   hash: string | null;
   sequence: number | null;
   timeout_height: number | null;
+  /** The address of the account that signed it; null where an earlier version did. */
+  signer: string | null;
   /** 1 from the moment before the bytes are sent a second time. */
   resent: number;
   /** What a node said when it refused bytes that another node may have. */
@@ -39,13 +41,18 @@ export interface OutboxRow {
 }
 
 /**
- * The tables of an outbox: `<service>_tx` and `<service>_tx_lease`. `outboxResendMigration` has to follow it.
+ * The tables of an outbox: `<service>_tx` and `<service>_tx_lease`. `outboxResendMigration` and `outboxSignerMigration` have to
+ * follow it.
  *
  * @example
  * ```ts
- * import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
+ * import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '@palaver/protocol';
  *
- * export const migrations = [outboxMigration('herd', '001-outbox'), outboxResendMigration('herd', '002-outbox-resend')];
+ * export const migrations = [
+ *   outboxMigration('herd', '001-outbox'),
+ *   outboxResendMigration('herd', '002-outbox-resend'),
+ *   outboxSignerMigration('herd', '003-outbox-signer'),
+ * ];
  * ```
  */
 export function outboxMigration(service: string, name: string): Migration {
@@ -82,6 +89,25 @@ export function outboxResendMigration(service: string, name: string): Migration 
       // Instances of an older version write rows without them.
       await sql`alter table ${table} add column resent integer not null default 0`.execute(db);
       await sql`alter table ${table} add column refusal text`.execute(db);
+    },
+  };
+}
+
+/**
+ * The column of `<service>_tx` that says whose sequence a transaction used: the signing key may change.
+ *
+ * @example
+ * ```ts
+ * import { outboxSignerMigration } from '@palaver/protocol';
+ *
+ * export const later = [outboxSignerMigration('herd', '008-outbox-signer')];
+ * ```
+ */
+export function outboxSignerMigration(service: string, name: string): Migration {
+  return {
+    name,
+    async up(db) {
+      await sql`alter table ${sql.table(`${service}_tx`)} add column signer text`.execute(db);
     },
   };
 }

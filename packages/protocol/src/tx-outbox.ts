@@ -80,12 +80,16 @@ const claimExists = 'claims/1105';
  * @example
  * ```ts
  * import { createGatewayClient, createSigningAccount, createTxOutbox } from '@palaver/protocol';
- * import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
+ * import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '@palaver/protocol';
  * import { createLogger } from '@palaver/service-kit';
  * import { openStore } from '@palaver/store';
  *
  * const store = await openStore('file:./data/herd.sqlite');
- * await store.migrate('herd', [outboxMigration('herd', '001-outbox'), outboxResendMigration('herd', '002-resend')]);
+ * await store.migrate('herd', [
+ *   outboxMigration('herd', '001-outbox'),
+ *   outboxResendMigration('herd', '002-resend'),
+ *   outboxSignerMigration('herd', '003-signer'),
+ * ]);
  * const outbox = createTxOutbox({
  *   store,
  *   service: 'herd',
@@ -134,7 +138,7 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
   }
 
   async function follow(rows: OutboxRow[]): Promise<void> {
-    const [{ hash, sequence, timeout_height: timeout, refusal }] = rows as [OutboxRow, ...OutboxRow[]];
+    const [{ hash, sequence, timeout_height: timeout, refusal, signer }] = rows as [OutboxRow, ...OutboxRow[]];
     const found = await readTx(gateway, hash ?? '');
     if (found.ok) return settle(rows, found.response);
     if (found.kind !== 'missing') return report('a transaction could not be looked up', found);
@@ -145,7 +149,12 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
       if (await table.mark(hash, { resent: 1 })) await broadcast(rows, { isFirst: false });
       return;
     }
-    const sent = { hash: hash ?? '', address: account.address, sequence: Number(sequence), height: latest.height };
+    const sent = {
+      hash: hash ?? '',
+      address: signer ?? account.address,
+      sequence: Number(sequence),
+      height: latest.height,
+    };
     const outcome = await readTxOutcome(gateway, sent);
     if (!outcome.ok) return report('whether a transaction was included could not be read', outcome);
     if (outcome.response) return settle(rows, outcome.response);
@@ -181,7 +190,14 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     const ids = rows.map(({ id }) => id);
     await table.keepSigned(ids, signed);
     await broadcast(
-      rows.map((row) => ({ ...row, ...signed, resent: 0, refusal: null, status: 'signed' as const })),
+      rows.map((row) => ({
+        ...row,
+        ...signed,
+        signer: account.address,
+        resent: 0,
+        refusal: null,
+        status: 'signed' as const,
+      })),
       { isFirst: true },
     );
   }

@@ -1,11 +1,12 @@
 import { waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findAddress } from '../src/find-address.ts';
 import { findGranter } from '../src/find-granter.ts';
 import { createGatewayClient, type GatewayClient } from '../src/gateway-client.ts';
 import { toSend, toSendGrant } from '../src/messages.ts';
 import { broadcastTx, readAccount, readLatestBlock, readTx } from '../src/read-chain.ts';
 import type { TxMessage } from '../src/signing-account.ts';
-import { createAccount, startChain, type TestChain } from './start-chain.ts';
+import { createAccount, startChain, startProxy, type TestChain } from './start-chain.ts';
 
 const [owner, other] = ['did:x:owner', 'did:x:other'];
 let chain: TestChain;
@@ -50,4 +51,17 @@ test('only the DID in the memo of the latest grant to the same account may have 
   await transact(grant(grantee), other);
   await becomes(other, account.address);
   await becomes(owner, undefined);
+});
+
+test('a gateway that cannot be reached, or a node that is down, does not read as a DID without accounts', async () => {
+  const signal = AbortSignal.timeout(60_000);
+  await using down = await startProxy(chain.gatewayUrl, async () => ({ status: 503, body: '{"message":"no node"}' }));
+  await using cut = await startProxy(chain.gatewayUrl, async () => undefined);
+  for (const { url } of [down, cut]) {
+    const broken = createGatewayClient({ url });
+    expect(await findGranter(broken, { did: owner, grantee: 'ixo1x', signal })).toMatchObject({ ok: false });
+    expect(await findAddress(broken, owner)).toMatchObject({ ok: false });
+  }
+  expect(await findAddress(gateway, 'did:x:nobody')).toEqual({ ok: true, address: undefined });
+  expect(await findAddress(gateway, owner)).toEqual({ ok: true, address: chain.payers[0]?.address });
 });

@@ -17,7 +17,7 @@ const logger = createLogger({ name: 'test', level: 'silent' });
 const funds = 1_000_000;
 let chain: TestChain;
 beforeAll(async () => {
-  chain = await startChain(engines.length + 1, funds);
+  chain = await startChain(engines.length + 3, funds);
 });
 afterAll(() => chain.close());
 
@@ -124,6 +124,46 @@ test("a transaction goes to the node's own interface where that is named, and no
     ok: false,
     kind: expect.stringMatching(/unavailable|timeout/),
   });
+});
+
+test('a changed signing key begins with its own sequence, and what the old one had sent is followed as the old one’s', async () => {
+  await using database = await createTestDatabase('sqlite');
+  const store = await openStore<Record<string, never>>(database.url);
+  await store.migrate('test', migrations);
+  const [old, next] = chain.payers.slice(engines.length) as [SigningAccount, SigningAccount];
+  const settled: string[] = [];
+  let isCut = false;
+  await using proxy = await startProxy(chain.gatewayUrl, async ({ method }, pass) =>
+    isCut && method === 'POST' ? undefined : pass(),
+  );
+  const open = (account: SigningAccount) =>
+    createTxOutbox({
+      ...{ store, service: 'test', account, logger, batch: 1 },
+      gateway: createGatewayClient({ url: proxy.url }),
+      async onSettled(_trx, row, outcome) {
+        settled.push(`${row.id} ${outcome}`);
+      },
+    });
+  const pay = (account: SigningAccount, id: string) => {
+    const message = toSend({ from: account.address, to: next.address, coins: [{ denom: 'uixo', amount: '1' }] });
+    return store.transaction((trx) => open(account).add(trx, { id, message }, Date.now()));
+  };
+  const settle = (account: SigningAccount, count: number) =>
+    waitFor(`${count} settled`, async () => {
+      await open(account).step();
+      return settled.length >= count;
+    });
+  for (const id of ['a', 'b']) await pay(old, id);
+  await settle(old, 2);
+  // Signed by the old key and lost on its way when the key is changed: its sequence is the old account's.
+  isCut = true;
+  await pay(old, 'c');
+  await open(old).step();
+  isCut = false;
+  await pay(next, 'd');
+  await settle(next, 4);
+  expect(settled).toEqual(['a included', 'b included', 'c included', 'd included']);
+  await store.close();
 });
 
 test('a credential that the gateway does not admit is a fault of the configuration', async () => {

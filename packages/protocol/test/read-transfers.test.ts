@@ -4,14 +4,19 @@ import { expect, test } from 'vitest';
 import { createGatewayClient } from '../src/gateway-client.ts';
 import { readTransfers } from '../src/read-transfers.ts';
 
-/** A node with so many payments, each of which it prints with so many bytes. */
-async function startNode(count: number, bytesOf: (index: number) => number) {
+/** A node with so many payments, each of which it prints with so many bytes; `known`: those that it has indexed for a page. */
+async function startNode(
+  count: number,
+  bytesOf: (index: number) => number,
+  known: (page: number) => { indexed: number; total: number } = () => ({ indexed: count, total: count }),
+) {
   const limits: number[] = [];
   const server = createServer((request, response) => {
     const { searchParams } = new URL(request.url ?? '', 'http://node');
     const [page, limit] = [Number(searchParams.get('page')), Number(searchParams.get('limit'))];
     limits.push(limit);
-    const found = Array.from({ length: count }, (_, index) => index).slice((page - 1) * limit, page * limit);
+    const { indexed, total } = known(page);
+    const found = Array.from({ length: indexed }, (_, index) => index).slice((page - 1) * limit, page * limit);
     const attributes = Object.entries({ recipient: 'ixo1to', sender: 'ixo1from', amount: '7uixo', msg_index: '0' });
     const events = [{ type: 'transfer', attributes: attributes.map(([key, value]) => ({ key, value })) }];
     const answer = {
@@ -26,7 +31,7 @@ async function startNode(count: number, bytesOf: (index: number) => number) {
         },
         events,
       })),
-      total: String(count),
+      total: String(total),
     };
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
   });
@@ -51,3 +56,16 @@ test.each([
     expect(Math.min(...node.limits)).toBe(smallest);
   },
 );
+
+test.each([
+  ['an empty page', (page: number) => ({ indexed: page === 1 ? 150 : 0, total: 150 })],
+  [
+    'a page of a node that has indexed less',
+    (page: number) => (page === 1 ? { indexed: 150, total: 150 } : { indexed: 90, total: 90 }),
+  ],
+  ['a page that lacks some', (page: number) => ({ indexed: page === 1 ? 150 : 140, total: 150 })],
+])('%s is not the end where another has said that there are more', async (_what, known) => {
+  await using node = await startNode(150, () => 10, known);
+  const read = await readTransfers(node.gateway, { address: 'ixo1to', from: 1, to: 500 });
+  expect(read).toMatchObject({ ok: false, kind: 'unavailable' });
+});

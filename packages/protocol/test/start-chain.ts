@@ -8,11 +8,15 @@ import { startGateway } from '@palaver/gateway';
 import { createTempDir, waitFor } from '@palaver/test-kit';
 import { createGatewayClient } from '../src/gateway-client.ts';
 import { createSigningAccount, type SigningAccount } from '../src/signing-account.ts';
-import { outboxMigration, outboxResendMigration } from '../src/tx-outbox-schema.ts';
+import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '../src/tx-outbox-schema.ts';
 
 const seed = join(import.meta.dirname, '../../../services/devnode/seed');
 
-export const migrations = [outboxMigration('test', '001-tx'), outboxResendMigration('test', '002-resend')];
+export const migrations = [
+  outboxMigration('test', '001-tx'),
+  outboxResendMigration('test', '002-resend'),
+  outboxSignerMigration('test', '003-signer'),
+];
 
 export const createAccount = () =>
   createSigningAccount(randomBytes(32).toString('hex'), { fee: '10uixo', gas: 200_000 });

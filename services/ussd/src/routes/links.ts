@@ -12,7 +12,10 @@ export interface LinkRouteParts {
   /** The audience of invocations. */
   audience: string;
   verifier: Verifier;
-  findAddress(did: string, given: string | undefined): Promise<string | undefined>;
+  findAddress(
+    did: string,
+    given: string | undefined,
+  ): Promise<{ ok: true; address: string | undefined } | { ok: false }>;
 }
 
 /** For pages: the user of a wallet gets a code, and types it on the phone. */
@@ -30,7 +33,10 @@ export function addLinkRoutes(server: Server, { links, audience, verifier, findA
       const { ok, error } = await verifier.verifyInvocation(token, toAddressKey(from));
       if (!ok) throw new AppError(error.limited ? 'RATE_LIMITED' : error.code, 'Invalid UCAN invocation');
       const { did } = ok;
-      const address = await findAddress(did, readAddress(ok, request.body?.address));
+      const found = await findAddress(did, readAddress(ok, request.body?.address));
+      if (!found.ok)
+        throw new AppError('UNAVAILABLE', 'The document of this DID cannot be read at the moment. Please try again.');
+      const { address } = found;
       if (address === undefined)
         throw new AppError('VALIDATION_FAILED', 'The address of this DID is not known, or is another one.');
       if (!(await links.useInvocation(ok)))

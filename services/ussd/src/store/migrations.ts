@@ -1,4 +1,4 @@
-import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
+import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '@palaver/protocol';
 import { compareByBytes, createIndex, type Migration, type SealedTable, type Store } from '@palaver/store';
 import { auditMigrations, type CipherStore, convertOnce, encryptTokens, openCipher } from '@palaver/store/internal';
 import { sql } from 'kysely';
@@ -256,6 +256,7 @@ const migrations: readonly Migration[] = [
     },
   },
   { name: '027-texts-by-bytes', up: (trx, engine) => compareByBytes(trx, engine, 'ussd_') },
+  outboxSignerMigration('ussd', '028-tx-signer'),
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

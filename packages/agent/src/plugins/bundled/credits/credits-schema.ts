@@ -1,5 +1,5 @@
 import type { CreditClaim } from '@palaver/contract/internal';
-import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
+import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '@palaver/protocol';
 import type { Migration } from '@palaver/store';
 import { type Generated, sql } from 'kysely';
 
@@ -36,7 +36,7 @@ export interface CreditsDatabase {
     status: 'booked' | 'unmatched' | 'dust';
     created_at: number;
   };
-  /** The last block whose payments are booked. */
+  /** The last block whose payments are booked; `ADDRESS -N` of the look that comes N blocks later. */
   agent_credit_cursor: { address: string; height: number };
   /** What is left of `allowance` when the period ends is taken back. */
   agent_credit_subscription: {
@@ -203,4 +203,5 @@ export const creditsMigrations: Migration[] = [
   },
   outboxMigration('agent_usage', '005-usage-outbox'),
   outboxResendMigration('agent_usage', '006-usage-outbox-resend'),
+  outboxSignerMigration('agent_usage', '007-usage-outbox-signer'),
 ];

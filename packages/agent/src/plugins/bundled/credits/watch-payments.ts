@@ -1,5 +1,11 @@
 import { creditAccountParamsSchema } from '@palaver/contract/internal';
-import { type GatewayClient, readLatestBlock, readTransfers, type Transfer } from '@palaver/protocol';
+import {
+  type GatewayClient,
+  type GatewayFault,
+  readLatestBlock,
+  readTransfers,
+  type Transfer,
+} from '@palaver/protocol';
 import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { fromDidKey } from '@palaver/ucan/internal';
@@ -28,11 +34,16 @@ export interface PaymentWatchParts {
 const blocksAtOnce = 500;
 /** Nodes find a transaction a little later than they include it, so the last blocks are read again. */
 const overlap = 5;
+/**
+ * Where the index of a node is far behind, as after its restart, that is not enough: every block is read again once it is so
+ * many blocks old, at about five minutes, an hour and a day.
+ */
+const laterLooks = [50, 600, 15_000];
 /** How often a payment is tried before it is left to operators. */
 const maxTries = 5;
 
 /**
- * Books what is paid to the agent's address, block by block. A payment is written down with what it books, by transaction
+ * Books what is paid to the agent's address, block by block, and looks at each block again later. A payment is written down with what it books, by transaction
  * and transfer, so that reading a block twice, on several instances or after a crash, books nothing twice.
  */
 export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, logger }: PaymentWatchParts) {
@@ -40,13 +51,13 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
   /** Tries of payments that could not be booked, by transaction and transfer. */
   const tries = new Map<string, number>();
 
-  async function readCursor(latest: number): Promise<number> {
-    const query = store.db.selectFrom('agent_credit_cursor').select('height').where('address', '=', address);
+  async function readCursor(name: string, first: number): Promise<number> {
+    const query = store.db.selectFrom('agent_credit_cursor').select('height').where('address', '=', name);
     const found = await query.executeTakeFirst();
     if (found) return found.height;
     await store.db
       .insertInto('agent_credit_cursor')
-      .values({ address, height: latest })
+      .values({ address: name, height: first })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
     return (await query.executeTakeFirstOrThrow()).height;
@@ -110,32 +121,53 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
     return claimIds.map((id) => claims.find((claim) => claim.id === id)?.user_did).find((found) => found !== undefined);
   }
 
+  /** Reads blocks from the cursor of this name on; 'more' if it has not come to `end`. */
+  async function readBlocks(name: string, { cursor, from, end }: { cursor: number; from: number; end: number }) {
+    const to = Math.min(end, cursor + blocksAtOnce);
+    const read = await readTransfers(gateway, { address, from: Math.max(1, from), to });
+    if (!read.ok) return report(read);
+    let isBooked = true;
+    for (const transfer of read.transfers) isBooked = (await tryToBook(transfer)) && isBooked;
+    // The same blocks are read again: what is booked stays booked once.
+    if (!isBooked) return 'fault';
+    await store.db
+      .updateTable('agent_credit_cursor')
+      .set({ height: to })
+      .where('address', '=', name)
+      .where('height', '<', to)
+      .execute();
+    return to === end ? 'done' : 'more';
+  }
+
+  function report({ message: reason, kind }: GatewayFault): 'fault' {
+    logger.warn({ reason, kind }, 'payments cannot be read from the query gateway');
+    return 'fault';
+  }
+
+  async function lookAgain(latest: number, first: number): Promise<boolean> {
+    let isDone = true;
+    for (const blocks of laterLooks) {
+      const name = `${address} -${blocks}`;
+      const cursor = await readCursor(name, first);
+      const end = latest - blocks;
+      // A tenth of the way at a time: a look costs a search, however few blocks it is for.
+      if (end - cursor < blocks / 10) continue;
+      isDone = (await readBlocks(name, { cursor, from: cursor, end })) !== 'more' && isDone;
+    }
+    return isDone;
+  }
+
   return {
     /** Reads the blocks since the last time; false if there are more to read. */
     async step(): Promise<boolean> {
       const latest = await readLatestBlock(gateway);
       if (!latest.ok) {
-        logger.warn({ reason: latest.message, kind: latest.kind }, 'payments cannot be read from the query gateway');
+        report(latest);
         return true;
       }
-      const cursor = await readCursor(latest.height);
-      const to = Math.min(latest.height, cursor + blocksAtOnce);
-      const read = await readTransfers(gateway, { address, from: Math.max(1, cursor - overlap), to });
-      if (!read.ok) {
-        logger.warn({ reason: read.message, kind: read.kind }, 'payments cannot be read from the query gateway');
-        return true;
-      }
-      let isBooked = true;
-      for (const transfer of read.transfers) isBooked = (await tryToBook(transfer)) && isBooked;
-      // The same blocks are read again: what is booked stays booked once.
-      if (!isBooked) return true;
-      await store.db
-        .updateTable('agent_credit_cursor')
-        .set({ height: to })
-        .where('address', '=', address)
-        .where('height', '<', to)
-        .execute();
-      return to === latest.height;
+      const cursor = await readCursor(address, latest.height);
+      const read = await readBlocks(address, { cursor, from: cursor - overlap, end: latest.height });
+      return (await lookAgain(latest.height, cursor)) && read !== 'more';
     },
   };
 }

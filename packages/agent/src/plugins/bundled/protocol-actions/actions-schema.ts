@@ -1,4 +1,4 @@
-import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
+import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '@palaver/protocol';
 import { type Migration, type PersonalData, personalTables, type SealedTable } from '@palaver/store';
 import { sql } from 'kysely';
 import type { AgentPerson } from '../../../store/personal-data.ts';
@@ -61,6 +61,7 @@ export const actionsMigrations: Migration[] = [
       await sql`create index agent_action_by_time on agent_action (created_at, client)`.execute(db);
     },
   },
+  outboxSignerMigration('agent', '006-outbox-signer'),
 ];
 
 /** Nothing uses an order again once it is settled: the run that it belongs to has ended. */
