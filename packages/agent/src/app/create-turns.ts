@@ -203,7 +203,8 @@ function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): P
     deriveKey: (label) => deriveKey(secret, `plugin ${plugin.name} ${label}`),
     send: async ({ text, ...message }) =>
       (await access).send({ ...message, body: { message: text, stream: false, returnAllMessages: false } }),
-    open: async (message) => (await access).open(message),
+    open: async ({ key, ...message }) =>
+      (await access).open({ ...message, key: key === undefined ? undefined : `${plugin.name} ${key}` }),
     resume: async (run) => (await access).resume(run),
     answerApproval: async (answer) => (await access).answerApproval(answer),
     liveRun: async (session) => (await access).liveRun(session),

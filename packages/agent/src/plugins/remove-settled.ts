@@ -42,6 +42,6 @@ export function removeSettled<T>({ store, logger, days, rules, everyMs = minuteM
     }
   };
   return runEvery(days === 0 ? 0 : everyMs, remove, (error) =>
-    logger.warn({ err: error }, 'settled claims and transactions cannot be removed now'),
+    logger.warn({ err: error }, 'what is past its time cannot be removed now'),
   );
 }

@@ -12,7 +12,7 @@ interface ClosingRuns {
 
 /** Lets runs finish for a while. The others move to another instance if nothing would be repeated, or end with the text so far. */
 export async function closeRuns({ live, idle, graceMs, canMove }: ClosingRuns): Promise<void> {
-  const isMoving = (entry: LiveRun) => canMove && entry.canMove && !entry.isHeld;
+  const isMoving = (entry: LiveRun) => (canMove || entry.turn.isKeyed) && entry.canMove && !entry.isHeld;
   for (const entry of live.all()) {
     const { run } = entry;
     if (run.status === 'queued' && isMoving(entry)) run.cancel(new RunCancelled('handover'));

@@ -44,7 +44,8 @@ export function createTurnPreparation(parts: PrepareParts) {
         throw error;
       });
       const { call } = request;
-      return { ...sent, session, user, body, timezone, socketId, client, callerTools, results, earlier, call };
+      const isKeyed = request.key !== undefined;
+      return { ...sent, session, user, body, timezone, socketId, client, isKeyed, callerTools, results, earlier, call };
     },
 
     /** Of a run whose owner died; undefined if it cannot be continued. */

@@ -67,20 +67,22 @@ export function createRunAccess({ hub, approvals, runs, reader, preparation, sen
     };
   }
 
+  /** A run of this message, or the one that was begun with the same key before. */
+  async function begin(message: OpenMessage, send?: SendKey): Promise<OpenRun> {
+    await countSend(message);
+    const known = send && (await runs.findSend(message.userDid, send));
+    if (known) return openKnown(message.userDid, known, send);
+    const begun = await hub.submitOnce(await preparation.prepare(message), send);
+    if ('runId' in begun) return { ...begun, leave() {} };
+    return openKnown(message.userDid, begun.known, send as SendKey);
+  }
+
   async function resume({ userDid, runId }: { userDid: string; runId: string }): Promise<AgentRun> {
     return toAgentRun(userDid, await reader.find(userDid, runId));
   }
 
   return {
-    /** A run of this message, or the one that was begun with the same key before. */
-    async begin(message: OpenMessage, send?: SendKey): Promise<OpenRun> {
-      await countSend(message);
-      const known = send && (await runs.findSend(message.userDid, send));
-      if (known) return openKnown(message.userDid, known, send);
-      const begun = await hub.submitOnce(await preparation.prepare(message), send);
-      if ('runId' in begun) return { ...begun, leave() {} };
-      return openKnown(message.userDid, begun.known, send as SendKey);
-    },
+    begin,
 
     /** Sends a message and resolves with the answer; rejects with `UNAVAILABLE` where this process stops before it is complete. */
     async send(message: OpenMessage): Promise<Message> {
@@ -94,8 +96,14 @@ export function createRunAccess({ hub, approvals, runs, reader, preparation, sen
     },
 
     /** Begins a run and gives it as a stream of events. */
-    open: async (message: OpenMessage): Promise<AgentRun> =>
-      toAgentRun(message.userDid, await hub.submit(await admit(message))),
+    async open(message: OpenMessage): Promise<AgentRun> {
+      const { userDid, key } = message;
+      if (key === undefined) return toAgentRun(userDid, await hub.submit(await admit(message)));
+      // Its words may be others the second time: the key alone decides.
+      const run = await begin(message, { key, bodyHash: '' });
+      run.leave();
+      return toAgentRun(userDid, run);
+    },
 
     resume,
 

@@ -8,6 +8,8 @@ const storedInputSchema = z.object({
   sendId: z.string(),
   timezone: z.string().optional(),
   socketId: z.string().optional(),
+  client: z.string().optional(),
+  isKeyed: z.boolean().optional(),
   callerTools: z.array(browserToolSchema).optional(),
   call: z.object({ name: z.string(), args: z.record(z.string(), z.unknown()) }).optional(),
   body: sendMessageSchema.omit({ message: true }),
@@ -15,7 +17,10 @@ const storedInputSchema = z.object({
 
 /** What another instance needs to take over a run, in addition to the session. */
 export interface RunInput
-  extends Pick<Turn, 'sendId' | 'timezone' | 'socketId' | 'callerTools' | 'results' | 'earlier' | 'call'> {
+  extends Pick<
+    Turn,
+    'sendId' | 'timezone' | 'socketId' | 'client' | 'isKeyed' | 'callerTools' | 'results' | 'earlier' | 'call'
+  > {
   body: SendMessage;
 }
 
@@ -23,10 +28,11 @@ export interface RunInput
  * Null for a message that came with files or credentials: they are kept in memory alone, so nobody else can continue with
  * them.
  */
-export function toStoredInput({ body, sendId, timezone, socketId, callerTools, call, blobs }: Turn): string | null {
+export function toStoredInput({ body, blobs, ...turn }: Turn): string | null {
   if (body.mcpInvocations || body.attachments?.length || blobs.list().length > 0) return null;
   const { message: _, ...rest } = body;
-  return JSON.stringify({ sendId, timezone, socketId, callerTools, call, body: rest });
+  const { sendId, timezone, socketId, client, isKeyed, callerTools, call } = turn;
+  return JSON.stringify({ sendId, timezone, socketId, client, isKeyed, callerTools, call, body: rest });
 }
 
 /** The id of the message a run answers, for plugins; undefined if the input was not stored. */

@@ -26,8 +26,10 @@ export interface Turn {
   timezone: string | undefined;
   /** The socket of the tab that sent the message: it runs the client tools. */
   socketId?: string | undefined;
-  /** What limits per client address count it by. It is not stored. */
+  /** What limits per client address count it by. */
   client?: string | undefined;
+  /** Who opened it finds it again: where the service stops, the next process continues it. */
+  isKeyed?: boolean | undefined;
   secrets: RuntimeContext['secrets'];
   blobs: TurnBlobs;
 }

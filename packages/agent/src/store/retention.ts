@@ -43,7 +43,7 @@ export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules:
   const counts = [
     await remove('agent_frame', sql`old.created_at < ${before(rules.framesMs)} and ${ended}`),
     await remove('agent_step', sql`old.created_at < ${before(rules.framesMs)} and ${ended}`),
-    await remove('agent_send', sql`old.created_at < ${before(rules.sendsMs)}`),
+    await remove('agent_send', sql`old.created_at < ${before(rules.sendsMs)} and ${ended}`),
     await remove('agent_run', sql`old.ended_at < ${before(rules.runsMs)}`),
     await remove('agent_instance', sql`old.seen_at < ${before(instanceMs)}`),
     await remove('agent_delegation', sql`old.expires_at < ${before(rules.delegationsMs)}`),

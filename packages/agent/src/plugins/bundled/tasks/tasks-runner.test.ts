@@ -10,8 +10,34 @@ import { createTaskStore, taskMigrations } from './tasks-store.ts';
 
 const logger = createLogger({ name: 'test', level: 'silent' });
 const userDid = 'did:key:z6MkTask';
-type Send = TaskRunnerParts['send'];
-const answered = { status: 'complete' } as Message;
+type Sent = { userDid: string; text: string; requestId: string };
+type Send = (message: Sent & Record<string, unknown>) => Promise<{ status: Message['status'] | 'waiting' }>;
+const answered = { status: 'complete' as const };
+
+/** Runs that end as `send` says, in place of the agent's. */
+const toOpen =
+  (send: Send): TaskRunnerParts['open'] =>
+  async ({ body, ...message }) => {
+    const sent = send({ ...message, text: body.message });
+    sent.catch(() => {});
+    // What is refused is refused before the first event.
+    const first = await Promise.race([
+      sent,
+      new Promise<undefined>((resolve) => setImmediate(() => resolve(undefined))),
+    ]);
+    return {
+      ...{ runId: 'run', sessionId: message.sessionId, requestId: message.requestId, messageId: 'answer' },
+      async *events() {
+        const { status } = first ?? (await sent);
+        if (status === 'waiting') yield { id: 1, name: 'approval_request', data: {} } as never;
+        else yield { id: 1, name: 'done', data: { status } } as never;
+      },
+      approvals: async () => [{} as never],
+      answer: () => Promise.reject(new Error('not asked for')),
+      isLive: async () => false,
+      abort: async () => false,
+    };
+  };
 
 describe.each(engines)('the runner on %s', (engine) => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -25,7 +51,7 @@ describe.each(engines)('the runner on %s', (engine) => {
     store = await openStore(database.url);
     await store.migrate('agent', agentMigrations);
     await store.migrate('agent-tasks', taskMigrations);
-    tasks = createTaskStore(store);
+    tasks = createTaskStore(store, (client) => `hash of ${client}`);
     const session = {
       id: sessionId,
       user_did: userDid,
@@ -42,10 +68,15 @@ describe.each(engines)('the runner on %s', (engine) => {
     await database[Symbol.asyncDispose]();
   });
 
-  async function addDue(wanted: Wanted, dueAt = Date.now() - 1_000, prompt = 'feed the goats', of = userDid) {
+  async function addDue(
+    wanted: Wanted,
+    dueAt = Date.now() - 1_000,
+    prompt = 'feed the goats',
+    { of = userDid, client }: { of?: string; client?: string } = {},
+  ) {
     const planned = planSchedule(wanted, Date.now());
     if ('error' in planned) throw new Error(planned.error);
-    const task = await tasks.add({ userDid: of, sessionId }, prompt, { ...planned, nextRunAt: dueAt });
+    const task = await tasks.add({ userDid: of, sessionId, client }, prompt, { ...planned, nextRunAt: dueAt });
     if (!task) throw new Error('no room');
     return task.id;
   }
@@ -55,7 +86,7 @@ describe.each(engines)('the runner on %s', (engine) => {
 
   /** One look for what is due, and the end of it. */
   async function runOnce(send: Send, instance = 'one') {
-    const runner = createTaskRunner({ tasks, send, instance, pollMs: 1_000, logger });
+    const runner = createTaskRunner({ tasks, open: toOpen(send), instance, pollMs: 1_000, logger });
     await runner.tick();
     await runner.stop();
   }
@@ -63,15 +94,15 @@ describe.each(engines)('the runner on %s', (engine) => {
   test('tasks of a user run one after the other, and those of others do not wait for them', async () => {
     const ben = 'did:key:z6MkBen';
     for (let index = 0; index < 7; index += 1) await addDue({ in: '1 minute' }, Date.now() - 10_000, `long ${index}`);
-    await addDue({ in: '1 minute' }, Date.now() - 1_000, 'short', ben);
-    const held = Promise.withResolvers<Message>();
+    await addDue({ in: '1 minute' }, Date.now() - 1_000, 'short', { of: ben });
+    const held = Promise.withResolvers<typeof answered>();
     const sent: string[] = [];
     const send: Send = ({ userDid: did, text }) => {
       sent.push(text.replace('[Scheduled task] ', ''));
       return did === ben ? Promise.resolve(answered) : held.promise;
     };
     const runners = ['one', 'two'].map((instance) =>
-      createTaskRunner({ tasks, send, instance, pollMs: 1_000, logger }),
+      createTaskRunner({ tasks, open: toOpen(send), instance, pollMs: 1_000, logger }),
     );
     for (let round = 0; round < 2; round += 1) for (const runner of runners) await runner.tick();
     expect(sent.sort()).toEqual([expect.stringMatching(/^long \d$/), 'short']);
@@ -79,6 +110,57 @@ describe.each(engines)('the runner on %s', (engine) => {
     await Promise.all(runners.map((runner) => runner.stop()));
     for (let left = 6; left > 0; left -= 1) await runOnce(send);
     expect(sent).toHaveLength(8);
+  });
+
+  test('long answers of one address leave room for others, whatever users it makes', async () => {
+    const stranger = { client: '192.0.2.1' };
+    const users = Array.from({ length: 30 }, (_, index) => `did:key:zStranger${index}`);
+    const strange = await Promise.all(
+      users.map((of) => addDue({ in: '1 minute' }, Date.now() - 60_000, 'long', { of, ...stranger })),
+    );
+    const others = ['192.0.2.2', undefined].map((client, index) =>
+      addDue({ in: '1 minute' }, Date.now() - 1_000, `short ${index}`, {
+        of: `did:key:zOther${index}`,
+        ...(client && { client }),
+      }),
+    );
+    await Promise.all(others);
+    const held = Promise.withResolvers<typeof answered>();
+    const sent: string[] = [];
+    const send: Send = ({ text }) => {
+      sent.push(text.replace('[Scheduled task] ', ''));
+      return text.includes('short') ? Promise.resolve(answered) : held.promise;
+    };
+    const runner = createTaskRunner({ tasks, open: toOpen(send), instance: 'one', pollMs: 1_000, logger });
+    for (let round = 0; round < 4; round += 1) await runner.tick();
+    expect(sent.filter((text) => text.startsWith('short')).toSorted()).toEqual(['short 0', 'short 1']);
+    expect(sent.filter((text) => text === 'long')).toHaveLength(10);
+    held.resolve(answered);
+    await runner.stop();
+    await store.db.deleteFrom('agent_task').where('id', 'in', strange).execute();
+  });
+
+  test('tasks that wait for their users hold nobody up, and are looked at again with the same key', async () => {
+    const users = Array.from({ length: 25 }, (_, index) => `did:key:zWaiting${index}`);
+    const ids = await Promise.all(
+      users.map((of) => addDue({ in: '1 minute' }, Date.now() - 10_000, 'approve', { of })),
+    );
+    await addDue({ in: '1 minute' }, Date.now() - 1_000, 'short', { of: 'did:key:zLast' });
+    const keys: unknown[] = [];
+    const sent: string[] = [];
+    const send: Send = async ({ text, key }) => {
+      sent.push(text);
+      if (!text.endsWith('approve')) return answered;
+      keys.push(key);
+      return { status: keys.length > 25 ? 'complete' : 'waiting' };
+    };
+    for (let round = 0; round < 2; round += 1) await runOnce(send);
+    expect(sent).toHaveLength(26);
+    expect(sent).toContain('[Scheduled task] short');
+    await store.db.updateTable('agent_task').set({ lease_until: 0 }).where('id', 'in', ids).execute();
+    for (let round = 0; round < 2; round += 1) await runOnce(send);
+    expect(keys.slice(25).toSorted()).toEqual(keys.slice(0, 25).toSorted());
+    expect(await rowOf(ids[0] ?? '')).toMatchObject({ status: 'done' });
   });
 
   test('a task that is due runs once and is done; one that is not is left alone', async () => {
@@ -91,17 +173,18 @@ describe.each(engines)('the runner on %s', (engine) => {
     };
     await runOnce(send);
     await runOnce(send);
-    expect(sent).toEqual([
+    expect(sent).toMatchObject([
       { userDid, sessionId, timezone: 'UTC', text: '[Scheduled task] feed the goats', requestId: `task-${due}` },
     ]);
-    expect(await rowOf(due)).toMatchObject({ status: 'done', next_run_at: null, last_run_at: expect.any(Number) });
+    const ranAt = expect.any(Number);
+    expect(await rowOf(due)).toMatchObject({ status: 'done', next_run_at: null, last_run_at: ranAt, ended_at: ranAt });
     expect(await rowOf(later)).toMatchObject({ status: 'active' });
     await tasks.cancel(userDid, later);
   });
 
   test('of several instances one runs each task', async () => {
     const users = Array.from({ length: 15 }, (_, index) => `${userDid}${index}`);
-    const ids = await Promise.all(users.map((did) => addDue({ in: '1 minute' }, undefined, undefined, did)));
+    const ids = await Promise.all(users.map((did) => addDue({ in: '1 minute' }, undefined, undefined, { of: did })));
     const ran: string[] = [];
     const send: Send = async ({ requestId }) => {
       ran.push(requestId);
@@ -166,7 +249,7 @@ describe.each(engines)('the runner on %s', (engine) => {
 
   test('a regular task continues after a failure, and ends after ten in a row', async () => {
     const id = await addDue({ every: '1 hour' });
-    const failing: Send = async () => ({ ...answered, status: 'failed' });
+    const failing: Send = async () => ({ status: 'failed' });
     for (let failures = 1; failures <= 10; failures += 1) {
       await runOnce(failing);
       expect(await rowOf(id)).toMatchObject({ failures, status: failures < 10 ? 'active' : 'failed' });

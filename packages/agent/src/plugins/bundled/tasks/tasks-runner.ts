@@ -1,4 +1,4 @@
-import { AppError } from '@palaver/contract';
+import { AppError, type EndedRunStatus } from '@palaver/contract';
 import { scheduledMessagePrefix } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import { unreadableText } from '@palaver/store/internal';
@@ -8,7 +8,7 @@ import type { ClaimedTask, TaskStore } from './tasks-store.ts';
 
 export interface TaskRunnerParts {
   tasks: TaskStore;
-  send: PluginContext['send'];
+  open: PluginContext['open'];
   /** Of this process; whose tasks it has taken. */
   instance: string;
   pollMs: number;
@@ -16,7 +16,9 @@ export interface TaskRunnerParts {
 }
 
 const leaseMs = 60_000;
-const atOnce = 5;
+const atOnce = 20;
+/** The others are for other addresses, whatever one address has scheduled. */
+const atOncePerClient = 10;
 const retryMs = 60_000;
 const maxAttempts = 3;
 const maxFailures = 10;
@@ -26,10 +28,11 @@ export type TaskRunner = ReturnType<typeof createTaskRunner>;
 
 /**
  * Runs what is due. A task is taken by a lease that is renewed while it runs: of many instances one runs it, and when that
- * one dies another does. Runs missed while nothing was up are made up for by one run, which says that it is late.
+ * one dies another does, and finds the run that was begun by the task and the time it was due. Runs missed while nothing was
+ * up are made up for by one run, which says that it is late.
  */
-export function createTaskRunner({ tasks, send, instance, pollMs, logger }: TaskRunnerParts) {
-  const running = new Set<Promise<void>>();
+export function createTaskRunner({ tasks, open, instance, pollMs, logger }: TaskRunnerParts) {
+  const running = new Map<Promise<void>, ClaimedTask>();
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
@@ -41,14 +44,28 @@ export function createTaskRunner({ tasks, send, instance, pollMs, logger }: Task
         .catch((error) => logger.warn({ err: error, taskId: task.id }, 'the lease of a task was not renewed'));
     }, leaseMs / 3);
     try {
-      const { userDid, sessionId, timezone } = task;
-      const message = await send({ userDid, sessionId, timezone, text: toText(task), requestId: `task-${task.id}` });
-      await finish(task, message.status === 'failed');
+      const status = await send(task);
+      if (status === 'waiting') await tasks.postpone(task.id, instance, toLater(task.attempts));
+      else await finish(task, status === 'failed');
     } catch (error) {
       await giveBack(task, error);
     } finally {
       clearInterval(renewing);
     }
+  }
+
+  /** How the run of the task has ended; `waiting` where it waits for its user, which may take long. */
+  async function send(task: ClaimedTask): Promise<EndedRunStatus | 'waiting'> {
+    const { id, userDid, sessionId, timezone, client, dueAt } = task;
+    const run = await open({
+      ...{ userDid, sessionId, timezone, client, requestId: `task-${id}`, key: `${id} ${dueAt}` },
+      body: { message: toText(task), stream: false, returnAllMessages: false },
+    });
+    for await (const { name, data } of run.events()) {
+      if (name === 'done') return data.status;
+      if (name === 'approval_request' && (await run.approvals()).length > 0) return 'waiting';
+    }
+    throw new AppError('UNAVAILABLE', 'The run of the task could not be followed to its end.');
   }
 
   async function finish(task: ClaimedTask, failed: boolean): Promise<void> {
@@ -67,20 +84,22 @@ export function createTaskRunner({ tasks, send, instance, pollMs, logger }: Task
     if (code === 'SESSION_NOT_FOUND') await tasks.cancel(task.userDid, task.id);
     else if (code === 'UNAVAILABLE') await tasks.postpone(task.id, instance, { retryAt: 0, attempts: task.attempts });
     else if (task.attempts + 1 >= maxAttempts) await finish(task, true);
-    else await tasks.postpone(task.id, instance, { retryAt: Date.now() + retryMs, attempts: task.attempts + 1 });
+    else await tasks.postpone(task.id, instance, toLater(task.attempts + 1));
   }
 
   /** Takes what is due and begins to run it. */
   async function tick(): Promise<void> {
     const limit = atOnce - running.size;
     if (limit <= 0 || stopped) return;
-    for (const task of await tasks.claim({ instance, now: Date.now(), leaseMs, limit })) {
+    const clients = [...running.values()].map(({ clientHash }) => clientHash);
+    const options = { instance, now: Date.now(), leaseMs, limit, perClient: atOncePerClient, running: clients };
+    for (const task of await tasks.claim(options)) {
       const work = run(task)
         .catch((error) =>
           logger.error({ err: error, taskId: task.id }, 'a task was not booked; its lease will run out'),
         )
         .finally(() => running.delete(work));
-      running.add(work);
+      running.set(work, task);
     }
   }
 
@@ -99,10 +118,12 @@ export function createTaskRunner({ tasks, send, instance, pollMs, logger }: Task
     async stop(): Promise<void> {
       stopped = true;
       clearTimeout(timer);
-      await Promise.allSettled(running);
+      await Promise.allSettled(running.keys());
     },
   };
 }
+
+const toLater = (attempts: number) => ({ retryAt: Date.now() + retryMs, attempts });
 
 function toText({ prompt, dueAt }: ClaimedTask): string {
   const isLate = Date.now() - dueAt > lateMs;

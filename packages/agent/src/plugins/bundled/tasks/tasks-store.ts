@@ -24,6 +24,11 @@ interface TaskTable {
   /** Until then nobody else takes it. */
   lease_until: number;
   created_at: number;
+  /** The client address of who scheduled it, which limits per address count its runs by; null for a shared one. */
+  client: string | null;
+  /** A keyed hash of the address. */
+  client_hash: string | null;
+  ended_at: number | null;
 }
 
 export interface TaskDatabase {
@@ -58,7 +63,22 @@ export const taskMigrations: Migration[] = [
       await db.schema.createIndex('agent_task_by_session').on('agent_task').column('session_id').execute();
     },
   },
+  {
+    name: '002-client-and-end',
+    async up(db) {
+      for (const column of ['client', 'client_hash'])
+        await db.schema.alterTable('agent_task').addColumn(column, 'text').execute();
+      await db.schema.alterTable('agent_task').addColumn('ended_at', 'bigint').execute();
+      await sql`update agent_task set ended_at = coalesce(last_run_at, created_at) where status <> 'active'`.execute(
+        db,
+      );
+      await db.schema.createIndex('agent_task_by_end').on('agent_task').column('ended_at').execute();
+    },
+  },
 ];
+
+/** Nothing uses a task again once it is over. */
+export const taskRetention = [{ table: 'agent_task', time: 'ended_at', statuses: ['done', 'failed', 'cancelled'] }];
 
 /** A task this process has taken to run. */
 export interface ClaimedTask {
@@ -68,20 +88,40 @@ export interface ClaimedTask {
   prompt: string;
   schedule: Schedule;
   timezone: string;
+  client: string | undefined;
+  clientHash: string | undefined;
   dueAt: number;
   attempts: number;
   failures: number;
 }
 
-export const sealedTasks: SealedTable = { table: 'agent_task', key: ['id'], sealed: ['prompt'] };
+export const sealedTasks: SealedTable = { table: 'agent_task', key: ['id'], sealed: ['prompt', 'client'] };
+
+/** Who schedules a task, and where it runs. */
+export interface TaskOwner {
+  userDid: string;
+  sessionId: string;
+  client?: string | undefined;
+}
+
+interface ClaimOptions {
+  instance: string;
+  now: number;
+  leaseMs: number;
+  limit: number;
+  /** How many of one client address may run here at once. */
+  perClient?: number;
+  /** The client addresses of what runs here, by hash. */
+  running?: readonly (string | undefined)[];
+}
 
 export type TaskStore = ReturnType<typeof createTaskStore>;
 
 export const maxActiveTasks = 50;
 
-export function createTaskStore(store: Store<TaskDatabase>) {
+export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client: string) => string) {
   const { db, cipher } = store;
-  const open = (row: TaskTable) => cipher.openRow(sealedTasks, row, { prompt: unreadableText });
+  const open = (row: TaskTable) => cipher.openRow(sealedTasks, row, { prompt: unreadableText, client: null });
   const activeOf = (userDid: string) =>
     db.selectFrom('agent_task').where('user_did', '=', userDid).where('status', '=', 'active');
   const update = (id: string, instance: string) =>
@@ -89,7 +129,7 @@ export function createTaskStore(store: Store<TaskDatabase>) {
 
   return {
     /** Undefined if the user has as many as they may. */
-    add: (owner: { userDid: string; sessionId: string }, prompt: string, planned: Planned): Promise<Task | undefined> =>
+    add: (owner: TaskOwner, prompt: string, planned: Planned): Promise<Task | undefined> =>
       store.transaction(async (trx) => {
         const { total } = await trx
           .selectFrom('agent_task')
@@ -113,6 +153,9 @@ export function createTaskStore(store: Store<TaskDatabase>) {
           claimed_by: null,
           lease_until: 0,
           created_at: Date.now(),
+          client: owner.client ?? null,
+          client_hash: owner.client === undefined ? null : hashClient(owner.client),
+          ended_at: null,
         };
         await trx.insertInto('agent_task').values(cipher.sealRow(sealedTasks, row)).execute();
         return toTask(row);
@@ -130,7 +173,7 @@ export function createTaskStore(store: Store<TaskDatabase>) {
     async cancel(userDid: string, id: string): Promise<boolean> {
       const result = await db
         .updateTable('agent_task')
-        .set({ status: 'cancelled', next_run_at: null })
+        .set({ status: 'cancelled', next_run_at: null, ended_at: Date.now() })
         .where('id', '=', id)
         .where('user_did', '=', userDid)
         .where('status', '=', 'active')
@@ -139,28 +182,44 @@ export function createTaskStore(store: Store<TaskDatabase>) {
     },
 
     /**
-     * Takes tasks that are due, each for one process: the one whose update changes the row. One of a user at a time, so that
-     * those of others do not wait for all of theirs.
+     * Takes tasks that are due, each for one process: the one whose update changes the row. One of a user at a time, and
+     * one of each client address before a second of any: anyone can make as many users as they like.
      */
-    async claim({ instance, now, leaseMs, limit }: { instance: string; now: number; leaseMs: number; limit: number }) {
+    async claim({ instance, now, leaseMs, limit, perClient = limit, running = [] }: ClaimOptions) {
+      const left = (client: string | null) => perClient - running.filter((hash) => hash === client).length;
+      const full = [...new Set(running)].filter((hash) => hash !== undefined && left(hash) <= 0) as string[];
       const isFirstOfUser = sql<boolean>`not exists (
         select 1 from agent_task as other
         where other.user_did = agent_task.user_did and other.status = 'active' and other.id <> agent_task.id and (
           (other.claimed_by is not null and other.lease_until > ${now})
           or (other.lease_until <= ${now} and (other.next_run_at < agent_task.next_run_at
             or (other.next_run_at = agent_task.next_run_at and other.id < agent_task.id)))))`;
+      const place = sql<number>`row_number() over (
+        partition by coalesce(client_hash, user_did) order by next_run_at, id)`.as('place');
       const due = await db
-        .selectFrom('agent_task')
+        .selectFrom((query) =>
+          query
+            .selectFrom('agent_task')
+            .selectAll()
+            .select(place)
+            .where('status', '=', 'active')
+            .where('next_run_at', '<=', now)
+            .where('lease_until', '<=', now)
+            .where(isFirstOfUser)
+            .$if(full.length > 0, (open) =>
+              open.where((eb) => eb.or([eb('client_hash', 'is', null), eb('client_hash', 'not in', full)])),
+            )
+            .as('due'),
+        )
         .selectAll()
-        .where('status', '=', 'active')
-        .where('next_run_at', '<=', now)
-        .where('lease_until', '<=', now)
-        .where(isFirstOfUser)
+        .where('place', '<=', perClient)
+        .orderBy('place')
         .orderBy('next_run_at')
         .limit(limit)
         .execute();
       const claimed: ClaimedTask[] = [];
-      for (const row of due) {
+      for (const { place, ...row } of due) {
+        if (row.client_hash !== null && Number(place) > left(row.client_hash)) continue;
         const { numUpdatedRows } = await db
           .updateTable('agent_task')
           .set({ claimed_by: instance, lease_until: now + leaseMs })
@@ -193,6 +252,7 @@ export function createTaskStore(store: Store<TaskDatabase>) {
           status: end.status,
           next_run_at: end.nextRunAt ?? null,
           last_run_at: end.ranAt,
+          ended_at: end.status === 'active' ? null : end.ranAt,
           attempts: 0,
           failures: end.failures,
           claimed_by: null,
@@ -214,6 +274,8 @@ function toClaimed(row: TaskTable): ClaimedTask {
     prompt: row.prompt,
     schedule: readSchedule(row),
     timezone: row.timezone,
+    client: row.client ?? undefined,
+    clientHash: row.client_hash ?? undefined,
     dueAt: row.next_run_at ?? 0,
     attempts: row.attempts,
     failures: row.failures,

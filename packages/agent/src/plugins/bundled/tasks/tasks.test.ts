@@ -163,4 +163,23 @@ test('a task whose turn a shutdown cuts off runs again in the next process', asy
   isStuck = false;
   await restarting;
   await waitFor('the reminder', async () => (await contents()).includes('It is time: rest'));
+  await waitFor('the end of the task', async () => (await user.send('GET', '/tasks')).body.total === 0);
+  expect(await contents()).toHaveLength(4);
+});
+
+test('limits per client address count a task by the address of who scheduled it', async () => {
+  const clients: unknown[] = [];
+  const spy = createTestPlugin({
+    name: 'spy',
+    getMiddlewares: () => [{ beforeSend: ({ client }) => void clients.push(client) }],
+  });
+  await using agent = await startTestAgent({ engine: 'sqlite', plugins: [spy], env: { TASKS_POLL_MS: '50' } });
+  const user = await agent.createUser();
+  const sessionId = await user.createSession();
+  await user.say(sessionId, 'remind me to rest in 1 minute');
+  const store = await openStore<{ agent_task: { next_run_at: number } }>(agent.databaseUrl);
+  await store.db.updateTable('agent_task').set({ next_run_at: Date.now() }).execute();
+  await store.close();
+  await waitFor('the reminder', async () => (await user.messages(sessionId)).length === 4);
+  expect(clients).toEqual(['127.0.0.1', '127.0.0.1']);
 });

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { AppError, errorBodySchema } from '@palaver/contract';
 import {
   offsetPageQuerySchema,
@@ -13,6 +13,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
+import { removeSettled } from '../../remove-settled.ts';
 import { ToolError } from '../../runtime-context.ts';
 import { type Tools, tool } from '../../tool.ts';
 import { createTaskRunner, type TaskRunner } from './tasks-runner.ts';
@@ -24,12 +25,17 @@ import {
   type TaskDatabase,
   type TaskStore,
   taskMigrations,
+  taskRetention,
 } from './tasks-store.ts';
 
 const configSchema = z.object({
   TASKS_POLL_MS: envInteger({ min: 50, max: 3_600_000 }).prefault('5000').meta({
     description: 'How often the agent looks for tasks that are due.',
     example: '5000',
+  }),
+  RETENTION_TASKS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('30').meta({
+    description: 'Days that tasks are kept after they are over; 0 keeps them until erased.',
+    example: '30',
   }),
 });
 
@@ -48,6 +54,7 @@ const listed = 50;
 export function createTasksPlugin(): OraclePlugin {
   let tasks: TaskStore;
   let runner: TaskRunner;
+  let removing: ReturnType<typeof removeSettled>;
 
   return defineOraclePlugin({
     name: 'tasks',
@@ -69,13 +76,17 @@ export function createTasksPlugin(): OraclePlugin {
     personalData: personalTables([
       { table: 'agent_task', sealed: sealedTasks, where: ({ did }) => sql`user_did = ${did}` },
     ]),
-    async setup({ store, send, logger, config }) {
-      tasks = createTaskStore(store);
-      const { TASKS_POLL_MS: pollMs } = config;
-      runner = createTaskRunner({ tasks, send, instance: randomUUID(), pollMs, logger });
+    async setup({ store, open, logger, config, deriveKey }) {
+      const key = deriveKey('client addresses');
+      tasks = createTaskStore(store, (client) => createHmac('sha256', key).update(client).digest('base64url'));
+      const { TASKS_POLL_MS: pollMs, RETENTION_TASKS_DAYS: days } = config;
+      runner = createTaskRunner({ tasks, open, instance: randomUUID(), pollMs, logger });
       runner.start();
+      removing = removeSettled({ store, logger, days, rules: taskRetention });
     },
-    teardown: () => runner.stop(),
+    async teardown() {
+      await Promise.all([runner.stop(), removing.stop()]);
+    },
     getTools: () => createTools(tasks),
     getPromptSection: (rt) =>
       rt.message.message.startsWith(scheduledMessagePrefix)
@@ -99,7 +110,8 @@ function createTools(tasks: TaskStore): Tools {
           );
         const planned = planSchedule(wanted, Date.now(), rt.user.timezone);
         if ('error' in planned) throw new ToolError('TOOL_FAILED', planned.error);
-        const task = await tasks.add({ userDid: rt.user.did, sessionId: rt.session.id }, prompt, planned);
+        const owner = { userDid: rt.user.did, sessionId: rt.session.id, client: rt.client };
+        const task = await tasks.add(owner, prompt, planned);
         if (task) return task;
         throw new ToolError('TOOL_FAILED', `there are ${maxActiveTasks} tasks already; cancel one first`);
       },
