@@ -29,7 +29,7 @@ export async function findAddress(
 /** The accounts in the document of a DID; none where it has no document. */
 export async function listAddresses(gateway: GatewayClient, did: string): Promise<Read<{ addresses: string[] }>> {
   const result = await gateway.get(`/ixo/did/dids/${encodeURIComponent(did).replaceAll('%3A', ':')}`);
-  // A node refuses what is no DID of the protocol. Whatever else goes wrong says nothing about the DID.
+  // A node refuses what is not a DID of the protocol. Whatever else goes wrong says nothing about the DID.
   if (!result.ok && result.kind !== 'missing' && result.kind !== 'invalid') return result;
   const document = result.ok ? documentSchema.safeParse(result.value).data : undefined;
   const addresses = (document?.iidDocument.verificationMethod ?? []).flatMap(
