@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { dayOf } from '../stats/program-stats.ts';
+import { toDate } from '../stats/read-stats.ts';
 import type { Result } from './results.ts';
 import { summarize } from './summarize.ts';
 
@@ -58,3 +60,23 @@ test('reads no more results than asked for, and nothing of none', async () => {
   expect(await summarize(pieces(many, many), 40)).toMatchObject({ count: 40, questions: [{ answered: 40 }] });
   expect(await summarize(pieces([]), 40)).toEqual({ count: 0, days: [], questions: [] });
 });
+
+test.each(['Pacific/Kiritimati', 'America/Los_Angeles', 'Asia/Kathmandu'])(
+  'days are those of UTC where the clock of the machine is that of %s',
+  async (zone) => {
+    vi.stubEnv('TZ', zone);
+    try {
+      expect(new Date(0).getTimezoneOffset()).not.toBe(0);
+      const times = ['2026-11-17T23:59:59.999Z', '2026-11-18T00:00:00.000Z'];
+      const results = times.map((createdAt, i) => ({ id: `${i}`, phoneNumber: '+1', createdAt, values: {} }));
+      const { days } = await summarize(pieces(results), 10);
+      expect(days).toEqual([
+        { day: '2026-11-17', count: 1 },
+        { day: '2026-11-18', count: 1 },
+      ]);
+      expect(times.map((time) => toDate(dayOf(Date.parse(time))))).toEqual(['2026-11-17', '2026-11-18']);
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  },
+);
