@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { addOperator } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createTempDir, engines, searchDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
@@ -97,11 +99,15 @@ describe.each(engines)('what the gateway keeps on %s', (engine) => {
 });
 
 test('one damaged cell hides neither the other reports nor the rest of a person', async () => {
-  await using service = await startService('sqlite', { DATA_ENCRYPTION_KEY: key(), FOUR_EYES: 'true' });
+  await using dir = await createTempDir();
+  const file = join(dir.path, 'operators.json');
+  const operator = { authorization: `Bearer ${addOperator(file, { name: 'ann', role: 'admin' })}` };
+  const env = { DATA_ENCRYPTION_KEY: key(), FOUR_EYES: 'true', OPERATORS_FILE: file };
+  await using service = await startService('sqlite', env);
   await service.say('r', `2*1*${name}*4071*4071`, own);
   await service.say('p1', '3*1*5*4071', own);
   await service.say('p2', '3*1*7*4071', own);
-  const put = { method: 'PUT', headers: json, body: JSON.stringify({ address }) };
+  const put = { method: 'PUT', headers: { ...json, ...operator }, body: JSON.stringify({ address }) };
   expect((await fetch(`${service.url}${path}`, put)).status).toBe(202);
   using database = new DatabaseSync(service.databaseUrl.slice('file:'.length));
   const damage = (table: string, column: string) =>
@@ -112,16 +118,18 @@ test('one damaged cell hides neither the other reports nor the rest of a person'
   damage('ussd_account', 'name');
   damage('ussd_address_change', 'address');
 
-  const csv = await (await service.get('/api/ussd/reports?format=csv')).text();
+  const csv = await (await service.get('/api/ussd/reports?format=csv', operator)).text();
   expect(csv.split('\r\n').filter((line) => line.includes('[unreadable]'))).toHaveLength(1);
   expect(csv).toContain(phoneNumber);
-  const { reports } = (await (await service.get('/api/ussd/reports')).json()) as { reports: { amount: string }[] };
+  const { reports } = (await (await service.get('/api/ussd/reports', operator)).json()) as {
+    reports: { amount: string }[];
+  };
   expect(reports.map(({ amount }) => amount).sort()).toEqual(['7', '[unreadable]']);
-  const exported = await service.get(`/api/ussd/users/${encodeURIComponent(phoneNumber)}/export`);
+  const exported = await service.get(`/api/ussd/users/${encodeURIComponent(phoneNumber)}/export`, operator);
   expect([exported.status, await exported.text()]).toEqual([200, expect.stringContaining('"unreadable":["name"]')]);
   expect(await service.say('l', '2*2*4071', own)).toMatch(/^CON/);
-  const changes = (await (await service.get('/api/ussd/address-changes')).json()) as object;
+  const changes = (await (await service.get('/api/ussd/address-changes', operator)).json()) as object;
   expect(changes).toMatchObject({ changes: [{ phoneNumber, address: '[unreadable]' }] });
-  const metrics = await (await service.get('/metrics')).text();
+  const metrics = await (await service.get('/metrics', operator)).text();
   expect(metrics).toMatch(/database_unreadable_cells_total{table="ussd_report",column="amount",.*} [1-9]/);
 });
