@@ -8,7 +8,7 @@ import {
   createTransport,
   toChatStatus,
 } from '@palaver/oracles-client-sdk/core';
-import { type Capability, createDelegation, createInvocation, createSigner } from '@palaver/ucan';
+import { createDelegation, createInvocation, createSigner } from '@palaver/ucan';
 import { z } from 'zod';
 
 const agentUrl = new URLSearchParams(location.search).get('agent') ?? 'http://127.0.0.1:4000';
@@ -23,9 +23,9 @@ const credentials = createCredentialCache({
   userDid: user.did(),
   // With a capability: what the user has approved, and nothing else.
   createDelegation: (audience, approved) =>
-    createDelegation({ issuer: user, audience, capabilities: [(approved ?? signIn) as Capability] }),
+    createDelegation({ issuer: user, audience, capabilities: [approved ?? signIn] }),
   createInvocation: (audience, approved) =>
-    createInvocation({ issuer: user, audience, capability: (approved ?? signIn) as Capability }),
+    createInvocation({ issuer: user, audience, capability: approved ?? signIn }),
 });
 const transport = createTransport({ baseUrl: agentUrl, oracleDid, credentials });
 const { sessionId } = await createAgentApi(transport).createSession();

@@ -6,7 +6,7 @@ import {
   followRun,
   type StreamEvent,
 } from '@palaver/oracles-client-sdk/core';
-import { type Capability, createDelegation, createInvocation, type Signer } from '@palaver/ucan';
+import { createDelegation, createInvocation, type Signer } from '@palaver/ucan';
 
 /** What the terminal needs of the agent service: sessions, and runs that survive a dropped connection. */
 export type AgentClient = ReturnType<typeof createAgentClient>;
@@ -29,12 +29,12 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
       approved: boolean,
     ): Promise<void> {
       if (capability && approved) {
-        const capabilities = [capability as Capability];
+        const capabilities = [capability];
         await storeDelegation((await createDelegation({ issuer: signer, audience: did, capabilities })).serialized);
       }
       const signed =
         invocation && approved
-          ? await createInvocation({ issuer: signer, ...invocation, capability: invocation.capability as Capability })
+          ? await createInvocation({ issuer: signer, ...invocation, capability: invocation.capability })
           : undefined;
       await answerApproval(runId, approvalId, { approved, ...(signed && { invocation: signed.serialized }) });
     },

@@ -180,7 +180,7 @@ it('texts of two steps are apart, and stay before and after the call', async () 
   expect(roles.slice(1)).toEqual([
     ['user', 'note this'],
     ['assistant', 'Let me write it down.'],
-    ['tool', '"written"'],
+    ['tool', 'written'],
     ['assistant', 'Done.'],
     ['user', 'sure?'],
   ]);

@@ -4,10 +4,10 @@ import { createAuditLog } from '@palaver/store/internal';
 import { createTestDatabase, type Engine } from '@palaver/test-kit';
 import { createSeal } from '../src/auth/seal.ts';
 import { createNoBroadcast } from '../src/cluster/broadcast.ts';
-import { createBlobStore } from '../src/plugins/runtime-context.ts';
 import { createRunApprovals } from '../src/run/run-approvals.ts';
 import { createSessionClients } from '../src/run/session-clients.ts';
 import type { Turn } from '../src/run/turn.ts';
+import { createBlobStore } from '../src/run/turn-blobs.ts';
 import { createTurnHub, type TurnHubParts } from '../src/run/turn-hub.ts';
 import { createApprovalStore } from '../src/store/approvals.ts';
 import { createInterruptedRuns } from '../src/store/interrupted-runs.ts';
@@ -40,7 +40,7 @@ export async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {})
       runs,
       interrupted,
       audit,
-      delegations: { findUsable: async () => [] },
+      delegations: { findUsable: async () => ({ usable: [] }) },
       broadcast,
       logger,
       timeoutMs: 10_000,

@@ -159,7 +159,7 @@ it('copies a message, and sends other words in place of a question', async () =>
   await page.keyboard.press('Enter');
   const log = page.getByRole('log');
   await log.getByText(words(2)).waitFor();
-  await log.getByRole('button', { name: 'Copy' }).last().click();
+  await log.getByRole('button', { name: 'Copy' }).nth(1).click();
   await log.getByText('Copied').waitFor();
   expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(words(2));
   await log.getByRole('button', { name: 'Edit' }).click();

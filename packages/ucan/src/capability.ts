@@ -14,7 +14,7 @@ import { equalBytes } from './bytes.ts';
 export interface Capability {
   readonly can: string;
   readonly with: string;
-  readonly nb?: Readonly<Record<string, unknown>>;
+  readonly nb?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** `*` grants everything, `a/*` everything under `a/`, anything else itself. */

@@ -1,13 +1,5 @@
 import type { SignerWallet } from '@palaver/oracles-client-sdk/wallet';
-import {
-  type Capability,
-  createDelegation,
-  createInvocation,
-  createSigner,
-  parseSigner,
-  parseToken,
-  type Signer,
-} from '@palaver/ucan';
+import { createDelegation, createInvocation, createSigner, parseSigner, parseToken, type Signer } from '@palaver/ucan';
 import { t } from '../i18n/text.ts';
 import { loadCredential } from './kept-credential.ts';
 
@@ -47,7 +39,7 @@ export async function readIdentity(text: string): Promise<Identity | { problem: 
 function fromSigner(signer: Signer): Identity {
   // What the user has approved, and nothing beside it; without one, what signs the user in.
   const toCapability = (audience: string, approved: Parameters<Sign>[1]) =>
-    (approved ?? { can: 'oracle/*', with: audience }) as Capability;
+    approved ?? { can: 'oracle/*', with: audience };
   return {
     did: signer.did(),
     credential: signer.toSecret(),

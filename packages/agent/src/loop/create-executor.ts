@@ -30,7 +30,7 @@ export interface ExecutorParts {
   signer: Signer;
   browserCalls: BrowserCalls;
   clients: Pick<SessionClients, 'notify' | 'dropDelegation'>;
-  delegations: RuntimeContextParts['delegations'] & Pick<DelegationStore, 'findExpired'>;
+  delegations: RuntimeContextParts['delegations'] & Pick<DelegationStore, 'findUsable'>;
   logger: Logger;
 }
 
@@ -62,6 +62,7 @@ export function createExecutor(parts: ExecutorParts): Execute {
       askedAt.set(run.sessionId, Date.now());
       return true;
     };
+    const delegations = await parts.delegations.findUsable(turn.user.did);
     const rt = await createRuntimeContext({
       ...parts,
       turn,
@@ -71,8 +72,9 @@ export function createExecutor(parts: ExecutorParts): Execute {
       capabilities: [...capabilities, ...findLoadedCapabilities([run.draft('failed')])],
       mayAskAgain,
       resolveServiceDid,
+      stored: delegations.usable,
     });
-    const expired = rt.user.delegation === undefined ? await parts.delegations.findExpired(rt.user.did) : undefined;
+    const expired = rt.user.delegation === undefined ? delegations.expired : undefined;
     const outcome = await runTurn({
       oracleName: parts.oracle.name,
       plugins: parts.plugins.loaded,

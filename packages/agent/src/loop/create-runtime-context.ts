@@ -23,7 +23,9 @@ export interface RuntimeContextParts {
   signer: Signer;
   browserCalls: BrowserCalls;
   clients: Pick<SessionClients, 'notify' | 'dropDelegation'>;
-  delegations: Pick<DelegationStore, 'findUsable' | 'markSent' | 'findStanding'>;
+  delegations: Pick<DelegationStore, 'markSent' | 'findStanding'>;
+  /** The user's stored delegations, the one posted last first. */
+  stored: { token: string; view: UcanView }[];
   /** Whether the user may be asked to authorise again now; asking is rare on purpose. */
   mayAskAgain(): boolean;
   resolveServiceDid(url: string): Promise<string>;
@@ -34,10 +36,9 @@ type ClientCall = Pick<BrowserCall, 'toolCallId' | 'toolName' | 'args'>;
 
 /** What plugins see of one turn. */
 export async function createRuntimeContext(parts: RuntimeContextParts): Promise<RuntimeContext> {
-  const { turn, run } = parts;
+  const { turn, run, stored } = parts;
   const { sessionId, requestId } = run;
   const where = { sessionId, requestId };
-  const stored = await parts.delegations.findUsable(turn.user.did);
   const { delegation } = turn.user;
   const { ok: sent } = delegation === undefined ? {} : await parseToken(delegation);
   const views = [...(sent ? [sent] : []), ...stored.map(({ view }) => view)];

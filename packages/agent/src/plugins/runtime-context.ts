@@ -145,44 +145,6 @@ export interface BlobSource {
   release(): void;
 }
 
-/** The blobs of a turn, which are in memory only while it runs. */
-export interface TurnBlobs extends BlobStore {
-  /** Lets go of bytes that can be read again. */
-  release(): void;
-  /** Reads again what was released. */
-  load(signal: AbortSignal): Promise<void>;
-}
-
-const noBytes = new Uint8Array();
-
-export function createBlobStore(): TurnBlobs {
-  const blobs = new Map<string, { bytes: Uint8Array; mediaType: string }>();
-  let source: BlobSource | undefined;
-  let isReleased = false;
-  return {
-    put: (name, bytes, mediaType) => void blobs.set(name, { bytes, mediaType }),
-    get: (name) => blobs.get(name),
-    list: () => [...blobs.keys()],
-    readAgainFrom(given) {
-      source = given;
-    },
-    release() {
-      if (!source || isReleased) return;
-      isReleased = true;
-      for (const name of source.names()) {
-        const { mediaType = '' } = blobs.get(name) ?? {};
-        blobs.set(name, { bytes: noBytes, mediaType });
-      }
-      source.release();
-    },
-    async load(signal) {
-      if (!isReleased) return;
-      await source?.load(signal);
-      isReleased = false;
-    },
-  };
-}
-
 /**
  * Why a tool failed, as a message for the model.
  *

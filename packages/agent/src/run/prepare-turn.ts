@@ -3,13 +3,13 @@ import { AppError } from '@palaver/contract';
 import type { Models } from '../models/create-models.ts';
 import type { OpenMessage } from '../plugins/agent-run.ts';
 import type { PendingSend } from '../plugins/middleware.ts';
-import { createBlobStore } from '../plugins/runtime-context.ts';
 import type { InterruptedRun } from '../store/interrupted-runs.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { SessionStore } from '../store/sessions.ts';
 import { checkCallerInput, invalid, matchResults } from './caller-input.ts';
 import { parseStoredInput } from './run-input.ts';
 import type { Turn } from './turn.ts';
+import { createBlobStore } from './turn-blobs.ts';
 
 export interface PrepareParts {
   sessions: Pick<SessionStore, 'find'>;

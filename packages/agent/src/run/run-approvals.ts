@@ -79,8 +79,8 @@ export function createRunApprovals(parts: RunApprovalParts) {
       if (!(await approvals.ask(step, parts.timeoutMs))) return 'not-owned';
       // It may have been given since the step was looked at.
       if (step.calls.some(({ capability }) => capability)) {
-        const stored = await parts.delegations.findUsable(step.userDid);
-        await approvals.grant(step.userDid, (capability) => stored.some(({ view }) => hasCapability(view, capability)));
+        const { usable } = await parts.delegations.findUsable(step.userDid);
+        await approvals.grant(step.userDid, (capability) => usable.some(({ view }) => hasCapability(view, capability)));
       }
       return 'asked';
     },

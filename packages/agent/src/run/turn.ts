@@ -1,6 +1,7 @@
 import type { SendMessage, ToolCall } from '@palaver/contract';
 import type { CallerTool, DirectCall, EarlierMessage } from '../plugins/agent-run.ts';
-import type { RuntimeContext, TurnBlobs } from '../plugins/runtime-context.ts';
+import type { RuntimeContext } from '../plugins/runtime-context.ts';
+import type { TurnBlobs } from './turn-blobs.ts';
 
 export interface TurnUser {
   did: string;

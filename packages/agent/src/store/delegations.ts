@@ -19,6 +19,11 @@ export interface ListedDelegation extends Omit<StoredDelegation, 'token'> {
   view: UcanView | undefined;
 }
 
+interface OpenedDelegation extends ListedDelegation {
+  token: string | undefined;
+  isExpired: boolean;
+}
+
 /** Writes what is recorded of a change, in its transaction. */
 export type RecordChange = (trx: Transaction<AgentDatabase>, cid: string) => Promise<void>;
 
@@ -109,8 +114,11 @@ export function createDelegationStore(
       );
   }
 
-  /** The stored ones that have not expired and are not revoked: the one posted last, then those that expire last. */
-  async function open(userDid: string, limit: number): Promise<(ListedDelegation & { token: string | undefined })[]> {
+  /** The stored ones that are not revoked: the one posted last, even if it has expired, then those that expire last. */
+  async function open(userDid: string, limit: number): Promise<OpenedDelegation[]> {
+    const now = Date.now();
+    const isLatest = sql<boolean>`cid = (select latest.cid from agent_delegation as latest
+      where latest.user_did = ${userDid} and latest.agent_did = ${agentDid})`;
     const rows = await store.db
       .selectFrom('agent_known_delegation')
       .select(['cid', 'expires_at', 'sealed'])
@@ -118,11 +126,8 @@ export function createDelegationStore(
       .where('agent_did', '=', agentDid)
       .where('stored', '=', 1)
       .where('revoked', '=', 0)
-      .where('expires_at', '>', Date.now())
-      .orderBy(
-        sql`case when cid = (select latest.cid from agent_delegation as latest
-          where latest.user_did = ${userDid} and latest.agent_did = ${agentDid}) then 0 else 1 end`,
-      )
+      .where(({ or, eb }) => or([eb('expires_at', '>', now), isLatest]))
+      .orderBy(sql`case when ${isLatest} then 0 else 1 end`)
       .orderBy('expires_at', 'desc')
       .orderBy('cid')
       .limit(limit)
@@ -131,7 +136,7 @@ export function createDelegationStore(
       rows.map(async ({ cid, expires_at, sealed }) => {
         const token = sealed === null ? undefined : seal.open(sealed, owner(userDid));
         const view = token === undefined ? undefined : (parsed.get(cid) ?? (await parse(cid, token)));
-        return { cid, expiration: expires_at / 1000, token, view };
+        return { cid, expiration: expires_at / 1000, token, view, isExpired: expires_at <= now };
       }),
     );
   }
@@ -139,13 +144,17 @@ export function createDelegationStore(
   return {
     async list(userDid: string): Promise<ListedDelegation[]> {
       const opened = await open(userDid, agentLimits.delegations);
-      return opened.map(({ token: _, ...listed }) => listed);
+      return opened.flatMap(({ token: _, isExpired, ...listed }) => (isExpired ? [] : [listed]));
     },
 
-    /** The stored delegations that calls are made with, the one posted last first. */
-    async findUsable(userDid: string): Promise<{ token: string; view: UcanView }[]> {
+    /** The stored delegations that calls are made with, the one posted last first; `expired` is that one if it has expired. */
+    async findUsable(userDid: string): Promise<{ usable: { token: string; view: UcanView }[]; expired?: UcanView }> {
       const opened = await open(userDid, usedAtOnce);
-      return opened.flatMap(({ token, view }) => (token !== undefined && view ? [{ token, view }] : []));
+      const expired = opened.find(({ isExpired }) => isExpired)?.view;
+      const usable = opened.flatMap(({ token, view, isExpired }) =>
+        token !== undefined && view && !isExpired ? [{ token, view }] : [],
+      );
+      return { usable, ...(expired && { expired }) };
     },
 
     async put(userDid: string, { token, cid, expiration }: StoredDelegation, record: RecordChange): Promise<void> {
@@ -167,19 +176,6 @@ export function createDelegationStore(
       const [row] = (await findRow({ userDid, now: Date.now() })).rows;
       const token = row && seal.open(row.sealed, owner(userDid));
       return row && token ? { token, cid: row.cid, expiration: row.expires_at / 1000 } : undefined;
-    },
-
-    /** The one posted last, where it has expired. */
-    async findExpired(userDid: string): Promise<UcanView | undefined> {
-      const row = await store.db
-        .selectFrom('agent_delegation')
-        .select('sealed')
-        .where('user_did', '=', userDid)
-        .where('agent_did', '=', agentDid)
-        .where('expires_at', '<=', Date.now())
-        .executeTakeFirst();
-      const token = row && seal.open(row.sealed, owner(userDid));
-      return token === undefined ? undefined : (await parseToken(token)).ok;
     },
 
     /** Notes that a delegation leaves the service; false if that was known. */

@@ -73,7 +73,11 @@ export function parseFlow(source: string): Flow {
 }
 
 /** How flow files are written. */
-export const flowLayout = { blockQuote: 'literal', lineWidth: 0 } as const;
+export const flowLayout = {
+  blockQuote: 'literal',
+  lineWidth: 0,
+  doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER,
+} as const;
 
 export function formatFlow(flow: Flow): string {
   return stringify(flow, flowLayout);

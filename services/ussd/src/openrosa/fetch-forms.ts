@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import type { SourceFile } from '../menu/program-source.ts';
 import type { ListedForm, OpenRosaClient } from './openrosa-client.ts';
 
@@ -64,21 +65,17 @@ export async function startFetching({
     }
     return isChanged;
   };
-  const tryRefresh = () =>
-    refresh().catch((error: unknown) => {
-      logger.warn(
-        { err: error },
-        'the forms of the server cannot be fetched; those that were fetched before are in use',
-      );
-      return false;
-    });
-  await tryRefresh();
-  const timer = setInterval(() => {
-    tryRefresh().then((isChanged) => {
-      if (isChanged) onChange();
-    });
-  }, refreshMs).unref();
-  return { files: () => files, stop: () => clearInterval(timer) };
+  const warn = (error: unknown) =>
+    logger.warn({ err: error }, 'the forms of the server cannot be fetched; those that were fetched before are in use');
+  await refresh().catch(warn);
+  const refreshing = runEvery(
+    refreshMs,
+    async () => {
+      if (await refresh()) onChange();
+    },
+    warn,
+  );
+  return { files: () => files, stop: () => void refreshing.stop() };
 }
 
 /** `undefined` if nothing has changed since the hash. */

@@ -4,6 +4,7 @@ import { readClaim, readCollection, toClaimId } from '@palaver/protocol/internal
 import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
+import { z } from 'zod';
 import type { Trx } from './credits-books.ts';
 import type { Ledger } from './credits-ledger.ts';
 import { type CreditsDatabase, systemAccounts, type UsageClaimTable, unclaimedUsage } from './credits-schema.ts';
@@ -170,6 +171,7 @@ async function setStatus(
 }
 
 /** USAGE_COLLECTION may be another one by now. */
-const collectionOf = ({ content }: UsageClaimTable) => (JSON.parse(content) as { collection: string }).collection;
+const collectionOf = ({ content }: UsageClaimTable) => contentSchema.parse(JSON.parse(content)).collection;
+const contentSchema = z.looseObject({ collection: z.string() });
 
 const toTime = (ms: number) => new Date(ms).toISOString();

@@ -187,7 +187,7 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
      */
     async claim({ instance, now, leaseMs, limit, perClient = limit, running = [] }: ClaimOptions) {
       const left = (client: string | null) => perClient - running.filter((hash) => hash === client).length;
-      const full = [...new Set(running)].filter((hash) => hash !== undefined && left(hash) <= 0) as string[];
+      const full = [...new Set(running)].flatMap((hash) => (hash !== undefined && left(hash) <= 0 ? [hash] : []));
       const isFirstOfUser = sql<boolean>`not exists (
         select 1 from agent_task as other
         where other.user_did = agent_task.user_did and other.status = 'active' and other.id <> agent_task.id and (
