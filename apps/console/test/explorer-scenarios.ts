@@ -94,7 +94,9 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     await page.getByText(/cache (hit|miss)/).waitFor();
     expect(await page.getByText(/^\d+(\.\d)? ms$/).count()).toBe(1);
     const curl = await page.locator('code.snippet').textContent();
-    expect(curl).toMatch(/^curl 'http:\/\/127\.0\.0\.1:\d+\/ixo\/claims\/collections\?pagination\.limit=1'$/);
+    expect(curl).toMatch(
+      /^curl 'http:\/\/127\.0\.0\.1:\d+\/api\/gateway\/ixo\/claims\/collections\?pagination\.limit=1'$/,
+    );
     const [, address = ''] = /'(.*)'/.exec(curl ?? '') ?? [];
     const asked = (await (await fetch(address)).json()) as { collections: unknown[] };
     expect(asked.collections).toHaveLength(1);
