@@ -329,6 +329,11 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   await page.getByRole('button', { name: 'Undo' }).click();
   await expect.poll(() => title.inputValue()).toBe('Market');
   await page.getByLabel('Import a folder as ZIP').setInputFiles(toZip(texts.replace('Market', '"Market')));
+  // A change that comes before the file would be lost with it.
+  await page
+    .getByText(/en\.yaml:\d+/)
+    .first()
+    .waitFor({ state: 'attached' });
   await title.fill('Changed');
   await page.getByText(/^Line \d+ of locales\/en.yaml is not YAML\./).waitFor();
   await page.getByRole('button', { name: 'Undo' }).click();

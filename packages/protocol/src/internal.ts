@@ -6,5 +6,6 @@ export { findGranter } from './find-granter.ts';
 export { gatewayVariables, toAccessHeaders, toGatewayAccess } from './gateway-client.ts';
 export { toSendFor, toSendGrant } from './messages.ts';
 export { addOutboxRoutes } from './outbox-routes.ts';
+export type { Read } from './read-chain.ts';
 export { readClaim, readCollection } from './read-claims.ts';
 export { envSigningKey, loadSigningAccount, signingVariables } from './signing-account.ts';
