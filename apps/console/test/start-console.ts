@@ -20,7 +20,7 @@ export async function startTestConsole(env: Record<string, string> = {}): Promis
     cwd: dir.path,
     env: {
       LOG_LEVEL: 'warn',
-      RATE_LIMIT_PER_MINUTE: '1000',
+      RATE_LIMIT_PER_MINUTE: '1000000',
       METRICS_INTERVAL_SECONDS: '1',
       USSD_PORT: '0',
       AGENT_PORT: '0',
