@@ -330,14 +330,14 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   await expect.poll(() => title.inputValue()).toBe('Market');
   await page.getByLabel('Import a folder as ZIP').setInputFiles(toZip(texts.replace('Market', '"Market')));
   // A change that comes before the file would be lost with it.
-  await page
-    .getByText(/en\.yaml:\d+/)
-    .first()
-    .waitFor({ state: 'attached' });
+  const fault = page.getByText(/en\.yaml:\d+/).first();
+  await fault.waitFor({ state: 'attached' });
   await title.fill('Changed');
   await page.getByText(/^Line \d+ of locales\/en.yaml is not YAML\./).waitFor();
   await page.getByRole('button', { name: 'Undo' }).click();
   await expect.poll(() => title.inputValue()).toBe('Market');
+  // The draft that other tests open is saved by then.
+  await fault.waitFor({ state: 'detached' });
   const broken = { ...zip, buffer: Buffer.from('not a zip') };
   await page.getByLabel('Import a folder as ZIP').setInputFiles(broken);
   await page.getByText('This is not a ZIP file of a program.').waitFor();
