@@ -7,7 +7,7 @@ export interface AbortOptions {
   /** This run, even if it waits behind another. */
   runId?: string | undefined;
   /** How long ago the request arrived. */
-  elapsedMs?: number;
+  elapsedMs?(): number;
 }
 
 export interface RunAborterParts {
@@ -41,10 +41,10 @@ export function createRunAborter({ runs, live, broadcast, onElsewhere }: RunAbor
      * Stops the running turn, or the run that is named; those that wait behind it follow. Returns true for a run that ends as
      * aborted: the abort is stored in the database.
      */
-    async abort(sessionId: string, { runId, elapsedMs = 0 }: AbortOptions = {}): Promise<boolean> {
+    async abort(sessionId: string, { runId, elapsedMs = () => 0 }: AbortOptions = {}): Promise<boolean> {
       const waiting = await runs.live(sessionId);
       const stopped = runId === undefined ? waiting[0] : waiting.find((run) => run.runId === runId);
-      if (!stopped || !(await runs.requestAbort(stopped.runId, elapsedMs))) return false;
+      if (!stopped || !(await runs.requestAbort(stopped.runId, runId === undefined ? elapsedMs() : 0))) return false;
       stop(stopped.runId);
       return true;
     },

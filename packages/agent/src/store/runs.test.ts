@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { EndedRunStatus, Message } from '@palaver/contract';
 import { openStore, type Store } from '@palaver/store';
 import { createTestDatabase, engines } from '@palaver/test-kit';
+import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { storeEnd } from '../run/store-end.ts';
 import { createInstanceStore } from './instances.ts';
@@ -209,12 +210,15 @@ describe.each(engines)('runs on %s', (engine) => {
     await using fixture = await setUp(engine);
     const { runs, begin, toEnd } = fixture;
     const [one, two] = [await begin('1'), await begin('2')];
-    expect(await runs.requestAbort(one.runId, 60_000)).toBe(false); // it started while the request was on its way
+    expect(await runs.requestAbort(one.runId, 60_000)).toBe(false); // it was added while the request was on its way
     expect(await runs.requestAbort(one.runId, 0)).toBe(true);
     expect(await abortingOf(runs)).toEqual([one.runId]);
     expect(await runs.end(toEnd(one, 'complete', 'whole'))).toBe('aborted');
     expect(await runs.requestAbort(one.runId, 0)).toBe(false);
+    await sql`update agent_run set created_at = created_at - 120000`.execute(fixture.store.db);
+    expect(await runs.requestAbort(two.runId, 60_000)).toBe(false); // it was meant for the one that ended just now
     expect(await runs.start(two)).toBe(true);
+    expect(await runs.requestAbort(two.runId, 60_000)).toBe(false);
     expect(await runs.end(toEnd(two, 'complete', ''))).toBe('complete');
   });
 

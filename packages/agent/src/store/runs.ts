@@ -38,8 +38,8 @@ export function createRunStore(store: Store<AgentDatabase>) {
     },
 
     /**
-     * Confirms the abort of a run: from now on it can only end as aborted. Not of one that started within the last
-     * `elapsedMs`, while the request was on its way: that was meant for the run before it.
+     * Confirms the abort of a run: from now on it can only end as aborted. Not of one that was added, or whose turn came by
+     * the end of another, within the last `elapsedMs`, while the request was on its way: that was meant for the run before it.
      */
     async requestAbort(runId: string, elapsedMs: number): Promise<boolean> {
       const result = await db
@@ -47,7 +47,17 @@ export function createRunStore(store: Store<AgentDatabase>) {
         .set({ aborting: 1 })
         .where('id', '=', runId)
         .where('ended_at', 'is', null)
-        .where((eb) => eb(eb.fn.coalesce('started_at', 'created_at'), '<=', eb(now, '-', elapsedMs)))
+        .where((eb) => eb('created_at', '<=', eb(now, '-', elapsedMs)))
+        .where(({ not, exists, selectFrom, eb }) =>
+          not(
+            exists(
+              selectFrom('agent_run as before')
+                .select('before.id')
+                .whereRef('before.session_id', '=', 'agent_run.session_id')
+                .where('before.ended_at', '>', eb(now, '-', elapsedMs)),
+            ),
+          ),
+        )
         .executeTakeFirst();
       return result.numUpdatedRows > 0n;
     },

@@ -110,7 +110,7 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
     async (request, reply) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.body.sessionId);
       const { runId } = request.body;
-      const aborted = await hub.abort(sessionId, { runId, elapsedMs: Math.ceil(reply.elapsedTime) });
+      const aborted = await hub.abort(sessionId, { runId, elapsedMs: () => Math.ceil(reply.elapsedTime) });
       return { ok: true as const, aborted, success: aborted };
     },
   );
