@@ -6,7 +6,7 @@ import { createGate } from './gate-plugin.ts';
 import { startTestAgent } from './test-agent.ts';
 
 describe.each(engines)('an approval that is asked while another message waits, on %s', (engine) => {
-  it.fails('is refused by that message, which is answered after it', async () => {
+  it('is refused by that message, which is answered after it', async () => {
     await using dir = await createTempDir();
     const paidFile = `${dir.path}/paid`;
     const gate = createGate();

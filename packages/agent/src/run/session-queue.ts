@@ -9,12 +9,14 @@ export interface SessionQueueParts {
   runs: Pick<RunStore, 'start' | 'state'>;
   broadcast: Broadcast;
   live: LiveRuns;
+  /** Refuses what the session waits for. */
+  refuse(sessionId: string): Promise<void>;
 }
 
 export type SessionQueue = ReturnType<typeof createSessionQueue>;
 
 /** One run of a session at a time, across instances: the queue is in the database, broadcasts make the next one start at once. */
-export function createSessionQueue({ runs, broadcast, live }: SessionQueueParts) {
+export function createSessionQueue({ runs, broadcast, live, refuse }: SessionQueueParts) {
   const waiters = createWaiters({ pollMs: 1_000 });
   /** Sessions in which a run of another instance waits. */
   const awaited = new Set<string>();
@@ -25,13 +27,17 @@ export function createSessionQueue({ runs, broadcast, live }: SessionQueueParts)
   });
 
   return {
-    /** Resolves when the run is the first of its session; rejects when it is cancelled. */
+    /**
+     * Resolves when the run is the first of its session; rejects when it is cancelled. A message counts as a refusal of what
+     * the session waits for, also of what is asked only after it was sent, so the run refuses at every look.
+     */
     async waitForPlace(entry: LiveRun): Promise<void> {
       const { run, owned } = entry;
       broadcast.publish({ kind: 'waiting', sessionId: run.sessionId });
       await waiters.wait(run.sessionId, run.signal, async () => {
         if (await runs.start(owned)) return true;
         await checkOwner(entry, runs);
+        if (!run.signal.aborted) await refuse(run.sessionId);
         return undefined;
       });
     },

@@ -45,7 +45,7 @@ export function createTurnHub(parts: TurnHubParts) {
   const { runs, broadcast, logger, instance, now = Date.now } = parts;
   const live = createLiveRuns();
   const { reserve } = live;
-  const queue = createSessionQueue({ runs, broadcast, live });
+  const queue = createSessionQueue({ runs, broadcast, live, refuse: parts.approvals.refuse });
   let closeBy = Number.POSITIVE_INFINITY;
   const isClosing = () => Number.isFinite(closeBy);
   const { start, idle } = createRunStarter({ ...parts, live, queue, closeBy: () => closeBy });
@@ -65,7 +65,6 @@ export function createTurnHub(parts: TurnHubParts) {
         return begun;
       }
       const { aborted, ...own } = begun;
-      if (own.status === 'queued') await refuseApprovals(own.ids);
       const run = start(turn, { ...own, earlier: '', steps: [] });
       for (const runId of aborted) stop(runId);
       return run;
@@ -85,13 +84,6 @@ export function createTurnHub(parts: TurnHubParts) {
         'LIMIT_REACHED',
         `You have ${agentLimits.liveRunsPerUser} answers under way. Wait for one, or answer what they ask.`,
       );
-  }
-
-  /** Refuses what the session waits for. The new run is stored by now: a fault here must not leave it without an owner. */
-  async function refuseApprovals({ sessionId, runId }: RunIds): Promise<void> {
-    await parts.approvals
-      .refuse(sessionId)
-      .catch((error) => logger.warn({ err: error, runId }, 'the approvals of a session could not be refused'));
   }
 
   /** Continues a run whose owner died or handed it over, where `claim` gives it to this instance. */
