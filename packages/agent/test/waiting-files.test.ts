@@ -1,12 +1,12 @@
 import { appendFileSync, readFileSync } from 'node:fs';
-import { createTempDir, waitFor } from '@palaver/test-kit';
+import { createTempDir, engines, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createScriptedModel, type PendingSend, tool } from '../src/index.ts';
 import { createTestPlugin } from '../src/plugins/test-plugin.ts';
 import { answerOf, ask } from './ask-approval.ts';
 import { createGate } from './gate-plugin.ts';
-import { readUntil } from './read-frames.ts';
+import { collectFrames, readUntil } from './read-frames.ts';
 import { startTestAgent, type TestUser } from './test-agent.ts';
 
 const text = 'The harvest was 412 mangoes. '.repeat(1_000);
@@ -69,4 +69,40 @@ test('files are not in memory while their run waits for the user or for its plac
   gate.open();
   expect((await first).body.message.content).toBe('Through.');
   expect((await queued).body.message.content).toBe('Mangoes.');
+});
+
+test.fails.each(engines)('an approval of a message with files survives a restart on %s: they are read from the store', async (engine) => {
+  await using dir = await createTempDir();
+  const copied = `${dir.path}/copied`;
+  const { plugin } = createCopier(copied);
+  const model = createScriptedModel([{ toolCalls: [{ name: 'copy' }] }, { text: 'Copied.' }]);
+  await using agent = await startTestAgent({ engine, plugins: [plugin], model: () => model });
+  const ana = await agent.createUser();
+  const sessionId = await ana.createSession();
+  const attachments = [await upload(ana)];
+  const { asked } = await ask(ana, sessionId, 'copy it', { attachments });
+  await agent.restart();
+  expect(await ana.liveRun(sessionId)).toMatchObject({ status: 'waiting', approvals: [{ toolName: 'copy' }] });
+  await answerOf(ana, asked, true);
+  expect((await collectFrames(await ana.follow(asked.runId))).at(-1)?.data.status).toBe('complete');
+  expect(readFileSync(copied, 'utf8')).toBe(text);
+  const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
+  expect(prompt).toContain('412 mangoes');
+});
+
+test.fails('a file that was deleted while its run waited ends the run with a sentence that names it', async () => {
+  await using dir = await createTempDir();
+  const { plugin } = createCopier(`${dir.path}/copied`);
+  const model = createScriptedModel([{ toolCalls: [{ name: 'copy' }] }, { text: 'Copied.' }]);
+  await using agent = await startTestAgent({ plugins: [plugin], model: () => model });
+  const ana = await agent.createUser();
+  const sessionId = await ana.createSession();
+  const file = await upload(ana);
+  const { asked } = await ask(ana, sessionId, 'copy it', { attachments: [file] });
+  await agent.restart();
+  expect((await ana.send('DELETE', `/files/${file.fileId}`)).status).toBeLessThan(300);
+  await answerOf(ana, asked, true);
+  const frames = await collectFrames(await ana.follow(asked.runId));
+  expect(frames.find(({ event }) => event === 'error')?.data.error).toContain('harvest.txt');
+  expect(frames.at(-1)?.data.status).toBe('failed');
 });
