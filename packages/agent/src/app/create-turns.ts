@@ -120,7 +120,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
 
   const follower = createRunFollower({ runs, broadcast, logger });
   const reader = createRunReader({ hub, runs, messages, follower });
-  const preparation = createTurnPreparation({ ...stores, ...identity, models, beforeSend: plugins.beforeSend });
+  const preparation = createTurnPreparation({ ...stores, ...identity, ...plugins, models });
   const perMinute = config.SENDS_PER_MINUTE;
   const sendLimit = createRateLimit({ name: 'agent-sends', perMinute, redis: parts.redis });
   const access = createRunAccess({ hub, approvals, runs, reader, preparation, sendLimit });

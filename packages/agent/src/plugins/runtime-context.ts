@@ -143,6 +143,8 @@ export interface BlobSource {
   load(signal: AbortSignal): Promise<void>;
   /** The bytes have been let go of. */
   release(): void;
+  /** Whether another process can read them too: see `beforeResume` of a middleware. */
+  isStored?: boolean;
 }
 
 /**

@@ -16,6 +16,7 @@ export interface PluginHost {
   createShared(): Record<string, unknown>;
   /** Asks every plugin whether a message may be taken in; the first that says no throws. */
   beforeSend(send: PendingSend): Promise<void>;
+  beforeResume(send: PendingSend): Promise<void>;
   /** Notifies every plugin how it ended. */
   onTurnEnd(end: TurnEnd): Promise<void>;
   close(): Promise<void>;
@@ -85,6 +86,9 @@ export async function startPlugins(
         await reportEnd(toRefusal(send));
         throw error;
       }
+    },
+    async beforeResume(send) {
+      for (const { middlewares } of loaded) for (const middleware of middlewares) await middleware.beforeResume?.(send);
     },
     onTurnEnd: reportEnd,
     close,

@@ -17,6 +17,8 @@ export interface PrepareParts {
   models: Models;
   /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
   beforeSend(send: PendingSend): Promise<void>;
+  /** Has plugins say where the files of a message are read again. */
+  beforeResume(send: PendingSend): Promise<void>;
 }
 
 export type TurnPreparation = ReturnType<typeof createTurnPreparation>;
@@ -53,15 +55,11 @@ export function createTurnPreparation(parts: PrepareParts) {
       const [session, question] = await Promise.all([sessions.find(userDid, sessionId), messages.question(runId)]);
       const sent = input !== null && question && parseStoredInput(input, question);
       if (!session || !sent) return undefined;
-      return {
-        ...sent,
-        session,
-        user: { did: userDid, delegation: undefined },
-        requestId,
-        model,
-        secrets: {},
-        blobs: createBlobStore(),
-      };
+      const turn = { ...sent, requestId, model, secrets: {}, blobs: createBlobStore() };
+      await parts.beforeResume({ ...turn, userDid, sessionId, message: sent.body });
+      // They are read when the run continues.
+      turn.blobs.release();
+      return { ...turn, session, user: { did: userDid, delegation: undefined } };
     },
   };
 }

@@ -25,11 +25,12 @@ export interface RunInput
 }
 
 /**
- * Null for a message that came with files or credentials: they are kept in memory alone, so nobody else can continue with
- * them.
+ * Null for a message that came with credentials, or with files that are not stored here: they are kept in memory alone, so
+ * nobody else can continue with them.
  */
 export function toStoredInput({ body, blobs, ...turn }: Turn): string | null {
-  if (body.mcpInvocations || body.attachments?.length || blobs.list().length > 0) return null;
+  const hasFiles = body.attachments?.length || blobs.list().length > 0;
+  if (body.mcpInvocations || (hasFiles && !blobs.areStored())) return null;
   const { message: _, ...rest } = body;
   const { sendId, timezone, socketId, client, isKeyed, callerTools, call } = turn;
   return JSON.stringify({ sendId, timezone, socketId, client, isKeyed, callerTools, call, body: rest });

@@ -6,6 +6,8 @@ export interface TurnBlobs extends BlobStore {
   release(): void;
   /** Reads again what was released. */
   load(signal: AbortSignal): Promise<void>;
+  /** Whether another process can read all of them. */
+  areStored(): boolean;
 }
 
 const noBytes = new Uint8Array();
@@ -34,6 +36,10 @@ export function createBlobStore(): TurnBlobs {
       if (!isReleased) return;
       await source?.load(signal);
       isReleased = false;
+    },
+    areStored() {
+      const stored = new Set(source?.names());
+      return source?.isStored === true && [...blobs.keys()].every((name) => stored.has(name));
     },
   };
 }

@@ -111,13 +111,16 @@ export function createAttachmentsPlugin(): OraclePlugin {
       {
         async beforeSend(send) {
           try {
-            await loadAttachments(send, { config, vault, sessions });
+            await openAttachments(send, { config, vault, sessions })?.();
           } catch (error) {
             // The sentence names the user's file; what operators need is the cause.
             const cause = error instanceof AppError && error.cause;
             if (cause) logger.warn({ err: cause, requestId: send.requestId }, 'an attachment could not be fetched');
             throw error;
           }
+        },
+        beforeResume(send) {
+          openAttachments(send, { config, vault, sessions });
         },
       },
     ],
@@ -149,17 +152,22 @@ function openVault({ store, config, logger, referenceOf }: OpenVaultParts): File
   });
 }
 
-async function loadAttachments(send: PendingSend, parts: Omit<FetchParts, 'attachments' | 'share'>): Promise<void> {
+/** Says where the files of a message are read again, and gives what reads them now. */
+function openAttachments(
+  send: PendingSend,
+  parts: Omit<FetchParts, 'attachments' | 'share'>,
+): (() => Promise<void>) | undefined {
   const { message, blobs } = send;
   const { attachments = [] } = message;
-  if (attachments.length === 0) return;
+  if (attachments.length === 0) return undefined;
   requireDistinct(attachments);
   const share = memory.open(send.userDid);
   const before = new Set(blobs.list());
   const names = new Set<string>();
+  const isStored = attachments.every(isUploaded);
   const load = async () => {
     const fetchAll = () => fetchFiles(send, { attachments, share, ...parts });
-    const files = attachments.every(isUploaded) ? await fetchAll() : await downloads.run(send, fetchAll);
+    const files = isStored ? await fetchAll() : await downloads.run(send, fetchAll);
     if (!files)
       throw failed('The attachments were not fetched: too many are waiting. Send the message again in a moment.');
     let charactersLeft = parts.config.LLM_CONTEXT_TOKENS * charactersPerContextToken;
@@ -173,8 +181,9 @@ async function loadAttachments(send: PendingSend, parts: Omit<FetchParts, 'attac
       blobs.put(name, Buffer.isBuffer(content) ? content : Buffer.from(content), mediaType);
     }
   };
-  blobs.readAgainFrom({ names: () => names, load: (signal) => share.whenFree(load, signal), release: share.free });
-  await load();
+  const loadAgain = (signal: AbortSignal) => share.whenFree(load, signal);
+  blobs.readAgainFrom({ names: () => names, load: loadAgain, release: share.free, isStored });
+  return load;
 }
 
 const isUploaded = ({ fileId }: Attachment) => fileId !== undefined;
