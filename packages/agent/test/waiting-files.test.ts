@@ -84,8 +84,6 @@ test.each(engines)(
     const attachments = [await upload(ana)];
     const { asked } = await ask(ana, sessionId, 'copy it', { attachments });
     await agent.restart();
-    // Taken over, and released once more.
-    await agent.restart();
     expect(await ana.liveRun(sessionId)).toMatchObject({ status: 'waiting', approvals: [{ toolName: 'copy' }] });
     await answerOf(ana, asked, true);
     expect((await collectFrames(await ana.follow(asked.runId))).at(-1)?.data.status).toBe('complete');
