@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createScriptedModel } from '../src/index.ts';
 import type { AgentDatabase } from '../src/store/schema.ts';
 import { createGate } from './gate-plugin.ts';
 import { collectFrames, type Frame, readFrames, readUntil, textOf } from './read-frames.ts';
@@ -166,6 +167,32 @@ describe.each(engines)('streams on %s', (engine) => {
     expect(rest).toEqual([{ id: 5, event: 'done', data: frames.at(-1)?.data }]);
     const eve = await again.createUser();
     expect(await eve.send('GET', `/runs/${runId}`)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });
+  });
+
+  test.fails('a run whose frames are gone ends as its stored answer says: why it is not whole, why it failed', async () => {
+    const again = { toolCalls: [{ name: 'list_capabilities' }] };
+    const model = createScriptedModel([again, { text: 'Half an answer.' }, again, again]);
+    await using agent = await startTestAgent({ engine, model: () => model, maxSteps: 1 });
+    const ben = await agent.createUser();
+    const sessionId = await ben.createSession();
+    const read = async (response: Response) => {
+      const frames = await collectFrames(response);
+      return frames.filter(({ event }) => event === 'error' || event === 'done').map(({ data }) => data);
+    };
+    const [stopped, failed] = [await ben.stream(sessionId, 'stop'), await ben.stream(sessionId, 'fail')];
+    const whole = { stopped: await read(stopped), failed: await read(failed) };
+    expect(whole).toMatchObject({
+      stopped: [{ status: 'complete', finish: 'step_limit' }],
+      failed: [{ code: 'TURN_LIMIT_EXCEEDED', kind: 'limit', retryable: false }, { status: 'failed' }],
+    });
+    await agent.restart();
+    const store = await openStore<AgentDatabase>(agent.databaseUrl);
+    await store.db.deleteFrom('agent_frame').execute();
+    await store.close();
+    const follow = async ({ headers }: Response) => read(await ben.follow(headers.get('x-run-id') ?? ''));
+    const [error, done] = whole.failed;
+    expect(await follow(stopped)).toEqual(whole.stopped);
+    expect(await follow(failed)).toEqual([{ ...error, timestamp: expect.any(String) }, done]);
   });
 
   test('a live run is not there for anybody else', async () => {
