@@ -169,7 +169,7 @@ describe.each(engines)('streams on %s', (engine) => {
     expect(await eve.send('GET', `/runs/${runId}`)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });
   });
 
-  test.fails('a run whose frames are gone ends as its stored answer says: why it is not whole, why it failed', async () => {
+  test('a run whose frames are gone ends as its stored answer says: why it is not whole, why it failed', async () => {
     const again = { toolCalls: [{ name: 'list_capabilities' }] };
     const model = createScriptedModel([again, { text: 'Half an answer.' }, again, again]);
     await using agent = await startTestAgent({ engine, model: () => model, maxSteps: 1 });

@@ -48,7 +48,8 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
     leave();
     // It may have ended since it was looked up.
     const ended = (await runs.find(userDid, runId)) ?? stored;
-    return { ...pick(stored), frames: toFrames(ended, after), leave() {} };
+    const answer = await messages.find(ended.sessionId, ended.messageId);
+    return { ...pick(stored), frames: toFrames(ended, answer, after), leave() {} };
   }
 
   return {
@@ -116,12 +117,21 @@ function untilEnded(frames: FrameLog, signal: AbortSignal): Promise<void> {
   });
 }
 
+/** Of a run that never ended, or was stored before errors were. */
+const interrupted: NonNullable<Message['error']> = {
+  message: 'The turn was interrupted. Please send it again.',
+  code: 'UNAVAILABLE',
+  kind: 'internal',
+  retryable: true,
+};
+
 /**
  * A run whose frames have expired, recreated from the stored answer: from the start in a few frames; for somebody who has
  * part of it only how it ended, since the stored answer is there to be read.
  */
-function toFrames({ content, usage, ...run }: StoredRun, after: number): FrameLog {
-  const { runId, sessionId, requestId, messageId, status } = run;
+function toFrames({ usage, status, ...run }: StoredRun, answer: Message | undefined, after: number): FrameLog {
+  const { runId, sessionId, requestId, messageId } = run;
+  const { content = '', finish, error = interrupted } = answer ?? {};
   const frames = createFrameLog(after);
   const timestamp = new Date().toISOString();
   if (after === 0) {
@@ -130,15 +140,10 @@ function toFrames({ content, usage, ...run }: StoredRun, after: number): FrameLo
   }
   const ended = hasEnded(status) ? status : 'failed';
   if (ended === 'failed') {
-    frames.append('error', {
-      error: 'The turn was interrupted. Please send it again.',
-      code: 'UNAVAILABLE',
-      kind: 'internal',
-      retryable: true,
-      timestamp,
-    });
+    const { message, ...kind } = error;
+    frames.append('error', { error: message, ...kind, timestamp });
   }
-  frames.append('done', { runId, messageId, status: ended, ...toUsageField(usage) });
+  frames.append('done', { runId, messageId, status: ended, ...(finish && { finish }), ...toUsageField(usage) });
   frames.end();
   return frames;
 }

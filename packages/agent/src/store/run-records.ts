@@ -79,5 +79,4 @@ export interface StoredRun {
   messageId: string;
   status: RunStatus;
   usage: { inputTokens: number; outputTokens: number };
-  content: string;
 }

@@ -1,7 +1,6 @@
 import type { LiveRunStatus, RunStatus } from '@palaver/contract';
 import { uuidPattern } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
-import { unreadableText } from '@palaver/store/internal';
 import { databaseTime } from './database-time.ts';
 import type { Frames, OwnedRun, StoredRun } from './run-records.ts';
 import { createRunWrites } from './run-writes.ts';
@@ -83,12 +82,10 @@ export function createRunStore(store: Store<AgentDatabase>) {
     async find(userDid: string, runId: string): Promise<StoredRun | undefined> {
       if (!uuidPattern.test(runId)) return undefined;
       const row = await db
-        .selectFrom('agent_run as run')
-        .leftJoin('agent_message as message', 'message.id', 'run.message_id')
-        .select(['run.id', 'run.session_id', 'run.request_id', 'run.message_id', 'run.status', 'message.content'])
-        .select(['run.input_tokens', 'run.output_tokens'])
-        .where('run.id', '=', runId)
-        .where('run.user_did', '=', userDid)
+        .selectFrom('agent_run')
+        .select(['id', 'session_id', 'request_id', 'message_id', 'status', 'input_tokens', 'output_tokens'])
+        .where('id', '=', runId)
+        .where('user_did', '=', userDid)
         .executeTakeFirst();
       return (
         row && {
@@ -98,11 +95,6 @@ export function createRunStore(store: Store<AgentDatabase>) {
           messageId: row.message_id,
           status: row.status,
           usage: { inputTokens: row.input_tokens ?? 0, outputTokens: row.output_tokens ?? 0 },
-          content: cipher.openRow(
-            sealedTables.message,
-            { id: row.message_id, content: row.content ?? '' },
-            { content: unreadableText },
-          ).content,
         }
       );
     },
