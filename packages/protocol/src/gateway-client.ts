@@ -1,5 +1,6 @@
 import { heightHeader } from '@palaver/contract/internal';
-import { envUrl, traceHeaders, type VariableMeta } from '@palaver/service-kit';
+import { envUrl, type VariableMeta } from '@palaver/service-kit';
+import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { broadcastToNode } from './broadcast-to-node.ts';
 
@@ -162,22 +163,22 @@ export function createGatewayClient(access: GatewayAccess): GatewayClient {
     const { query = {}, signal, timeoutMs: waitMs = timeoutMs, maxBytes = 4_000_000, height } = options;
     const url = new URL(base + path.replace(/^\/ixo(?=\/)/, () => prefix));
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
-    const late = AbortSignal.timeout(waitMs);
     const pinned: Record<string, string> = height === undefined ? {} : { [heightHeader]: String(height) };
     try {
-      const response = await fetch(url, {
+      const response = await fetchBounded(url, {
         ...init,
-        headers: { accept: 'application/json', ...traceHeaders(), ...headers, ...pinned, ...init.headers },
-        signal: signal ? AbortSignal.any([signal, late]) : late,
-        redirect: 'error',
+        headers: { accept: 'application/json', ...headers, ...pinned, ...init.headers },
+        ...(signal && { signal }),
+        timeoutMs: waitMs,
+        maxBytes,
       });
-      const text = await readText(response, maxBytes);
-      if (text === undefined) return toFault('too-large', response.status, 'the answer is too large');
+      const text = await response.text();
       const body: unknown = text === '' ? undefined : JSON.parse(text);
       return response.ok ? { ok: true, value: body } : toRefusal(response.status, body);
     } catch (error) {
-      if (late.aborted) return toFault('timeout', undefined, 'no answer in time');
-      const { message, cause } = error as Error;
+      const { name, message, cause } = error as Error;
+      if (name === 'TimeoutError') return toFault('timeout', undefined, 'no answer in time');
+      if (error instanceof AnswerTooLargeError) return toFault('too-large', error.status, 'the answer is too large');
       return toFault('unavailable', undefined, cause instanceof Error ? cause.message : message);
     }
   }
@@ -215,15 +216,4 @@ function toRefusal(status: number, body: unknown): GatewayFault {
   if (status === 404 || (code === 2 && /not found\b/.test(text))) return toFault('missing', status, text);
   if (status === 400) return toFault('invalid', status, text);
   return toFault(status === 501 ? 'unsupported' : 'unavailable', status, text);
-}
-
-async function readText(response: Response, maxBytes: number): Promise<string | undefined> {
-  let size = 0;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > maxBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { StartError } from '@palaver/service-kit';
+import { fetchBounded } from '@palaver/service-kit/internal';
 import { runDial } from '@palaver/ussd/commands/dial';
 import { type Flow, formatDifference, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
 import { makePhoneNumber } from '@palaver/ussd/commands/flow-secrets';
@@ -62,9 +63,12 @@ function withPhone(command: Command): Command {
 
 function dial(url: string, { phone: number, code: serviceCode, secret, token }: PhoneOptions) {
   const phoneNumber = number ?? makePhoneNumber();
-  const phone = withPlainFaults(createPhone({ url, phoneNumber, serviceCode, secret, operatorToken: token }));
+  const phone = withPlainFaults(createPhone({ url, fetch, phoneNumber, serviceCode, secret, operatorToken: token }));
   return runDial({ phone, serviceCode, input: process.stdin, output: process.stdout });
 }
+
+/** Of any server: its screens are short. */
+const fetch = (url: string, init: RequestInit) => fetchBounded(url, { ...init, timeoutMs: 30_000 });
 
 interface ReplayOptions {
   url: string;
@@ -82,6 +86,7 @@ async function replay(files: string[], options: ReplayOptions): Promise<void> {
     const serviceCode = first && 'dial' in first ? first.dial : defaultServiceCode;
     const phone = createPhone({
       url: options.url,
+      fetch,
       phoneNumber: options.phone ?? flow.phoneNumber ?? makePhoneNumber(),
       serviceCode,
       secret: options.secret,

@@ -1,7 +1,7 @@
 // Each gives undefined if the other side answers, otherwise what was found in a sentence. No secret is in it.
 import { checkNode } from '@palaver/gateway/check-node';
 import { createLogger } from '@palaver/service-kit';
-import { maskText, openRedis } from '@palaver/service-kit/internal';
+import { limitResponses, maskText, openRedis } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { checkCipher } from '@palaver/store/internal';
 
@@ -25,7 +25,7 @@ export async function reachRedis(url: string): Promise<string | undefined> {
 /** Any answer counts, even a refusal: the server is running. */
 export async function reachHttp(url: string): Promise<string | undefined> {
   return failureOf(async () => {
-    await (await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })).body?.cancel();
+    await (await limitResponses()(url, { signal: AbortSignal.timeout(timeoutMs) })).body?.cancel();
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from '@palaver/service-kit';
+import { fetchBounded } from '@palaver/service-kit/internal';
 import type { Targets } from '../forwarding.ts';
 import { type RouteLoad, type Snapshot, toDeltas, toSnapshot } from '../metrics/load.ts';
 import { parsePrometheus } from '../metrics/prometheus.ts';
@@ -139,11 +140,13 @@ interface MetricsAnswer {
 /** The Prometheus text of a service that answers with it. */
 async function readMetrics(url: string, token: string | undefined, closing: AbortSignal): Promise<MetricsAnswer> {
   try {
-    const signal = AbortSignal.any([closing, AbortSignal.timeout(answerMs)]);
-    const headers = token ? { authorization: `Bearer ${token}` } : undefined;
-    const reply = await fetch(`${url.replace(/\/$/, '')}/metrics`, { signal, ...(headers && { headers }) });
-    const text = await reply.text();
-    if (reply.ok && text.length < maxMetricsBytes) return { text, isRefused: false };
+    const reply = await fetchBounded(`${url.replace(/\/$/, '')}/metrics`, {
+      ...(token && { headers: { authorization: `Bearer ${token}` } }),
+      signal: closing,
+      timeoutMs: answerMs,
+      maxBytes: maxMetricsBytes,
+    });
+    if (reply.ok) return { text: await reply.text(), isRefused: false };
     return { isRefused: [401, 403, 429].includes(reply.status) };
   } catch {
     return { isRefused: false };

@@ -1,10 +1,10 @@
+import { limitResponses } from '@palaver/service-kit/internal';
 import { describe, expect, it } from 'vitest';
 import { type Answer, openStream, say, startOpenAiServer, toFrame } from '../../test/openai-server.ts';
 import { agentConfigSchema } from '../config.ts';
 import { streamModelStep } from '../loop/model-step.ts';
 import { toStreamError } from '../run/stream-error.ts';
 import { createModels } from './create-models.ts';
-import { limitResponses } from './limit-responses.ts';
 
 const prompt = [
   { role: 'system' as const, content: 'You are brief.' },

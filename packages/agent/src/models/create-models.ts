@@ -4,8 +4,8 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { AppError } from '@palaver/contract';
 import type { ModelList } from '@palaver/contract/internal';
+import { limitResponses } from '@palaver/service-kit/internal';
 import type { AgentConfig } from '../config.ts';
-import { limitResponses } from './limit-responses.ts';
 import { createOfflineModel } from './offline-model.ts';
 
 /**
@@ -69,10 +69,7 @@ export interface ModelsOptions {
   model?: LanguageModelV4 | undefined;
 }
 
-export function createModels(
-  config: ModelConfig,
-  { fetch = globalThis.fetch, model: own }: ModelsOptions = {},
-): Models {
+export function createModels(config: ModelConfig, { fetch, model: own }: ModelsOptions = {}): Models {
   const create = createFactory(config, limitResponses(fetch));
   const fallback = config.LLM_BASE_URL === undefined ? 'offline' : 'default';
   const main =

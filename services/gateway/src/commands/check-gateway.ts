@@ -1,5 +1,6 @@
 // Compares this gateway with another REST endpoint of the same protocol, route by route.
 import { heightHeader } from '@palaver/contract/internal';
+import { fetchBounded } from '@palaver/service-kit/internal';
 
 export interface CheckOptions {
   /** The gateway to check, `http://127.0.0.1:1317`. */
@@ -21,6 +22,7 @@ export interface CheckRow {
 
 const unlikely = 'palaver-check';
 const timeoutMs = 15_000;
+const maxBytes = 16 * 1024 * 1024;
 
 /** One row per template. Answers are compared byte by byte, errors by their status: their bodies differ by design. */
 export async function checkGateway({ own, other, templates, values = {} }: CheckOptions): Promise<CheckRow[]> {
@@ -56,7 +58,7 @@ interface Reply {
 async function ask(url: string, height?: string): Promise<Reply | undefined> {
   try {
     const headers = height === undefined ? {} : { [heightHeader]: height };
-    const response = await fetch(url, { headers, signal: AbortSignal.timeout(timeoutMs) });
+    const response = await fetchBounded(url, { headers, timeoutMs, maxBytes, redirect: 'follow' });
     return {
       status: response.status,
       body: await response.text(),

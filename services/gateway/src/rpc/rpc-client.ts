@@ -1,4 +1,5 @@
 // Calls to the CometBFT RPC of a node. Equal calls at the same time share one, answers about a given height are kept.
+import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal';
 import type { Cache } from '../cache.ts';
 import { isFinal, isWrite } from './rpc-methods.ts';
 
@@ -40,18 +41,13 @@ export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs }: RpcClien
   const ask = async (call: RpcCall, signal: AbortSignal): Promise<RpcReply> => {
     try {
       const { address, ...init } = toHttp(url, call);
-      const response = await fetch(address, {
-        ...init,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-        redirect: 'error',
-      });
-      const text = await readText(response);
-      if (text === undefined) return refuse('the answer of the node is larger than 16 MiB');
-      const { result, error } = JSON.parse(text) as { result?: unknown; error?: RpcError };
+      const response = await fetchBounded(address, { ...init, signal, timeoutMs, maxBytes });
+      const { result, error } = (await response.json()) as { result?: unknown; error?: RpcError };
       if (error) return { ok: false, error };
       const { method, params } = call;
       return { ok: true, result: JSON.stringify(result ?? null), isFinal: isFinal(method, params, result) };
     } catch (error) {
+      if (error instanceof AnswerTooLargeError) return refuse('the answer of the node is larger than 16 MiB');
       const isLate = (error as Error).name === 'TimeoutError';
       return { ...refuse(isLate ? 'the node did not answer in time' : 'the node cannot be reached'), isOutage: true };
     }
@@ -98,15 +94,4 @@ export function weighReply(reply: RpcReply): number {
 
 function refuse(message: string): RpcReply & { ok: false } {
   return { ok: false, error: { code: internalError, message } };
-}
-
-async function readText(response: Response): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > maxBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,12 +1,15 @@
 import { didDocumentSchema } from '@palaver/contract/internal';
 import { createCredentialCache, createTransport, OracleError, type Transport } from '@palaver/oracles-client-sdk/core';
+import { fetchBounded } from '@palaver/service-kit/internal';
 import { createInvocation, deriveSigner } from '@palaver/ucan';
-import { fetchBounded, fetchJson } from '../protocol/fetch-json.ts';
+import { fetchJson } from '../protocol/fetch-json.ts';
 
 /** Requests to the agent in the name of a phone number: each has its own key, so users stay apart. */
 export type TransportFor = (phone: string, maxBytes?: number) => Promise<Transport>;
 
 const timeoutMs = 5_000;
+/** Requests have shorter deadlines of their own; a language model may take its time. */
+const longestMs = 120_000;
 const didLifetimeMs = 10 * 60_000;
 const lifetimeSeconds = 300;
 
@@ -32,7 +35,7 @@ export function createTransportFor(baseUrl: string, secret: Uint8Array): Transpo
     return createTransport({
       baseUrl,
       oracleDid: await loadDid(),
-      fetch: (url, init) => fetchBounded(url, init, maxBytes),
+      fetch: (url, init) => fetchBounded(url, { ...init, timeoutMs: longestMs, maxBytes }),
       credentials: {
         ...cache,
         refuse(did, refused) {

@@ -35,8 +35,10 @@ const timeoutMs = 30_000;
 export function createPhone(options: PhoneOptions): Phone {
   const { serviceCode: ownCode = defaultServiceCode, phoneNumber, secret, operatorToken: token } = options;
   let session = { sessionId: '', serviceCode: ownCode, text: '' };
+  // biome-ignore lint/style/noRestrictedGlobals: fetchBounded does not run in browsers.
+  const send = options.fetch ?? fetch;
   const request = (path: string, init: RequestInit) =>
-    (options.fetch ?? fetch)(`${options.url}${path}`, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    send(`${options.url}${path}`, { ...init, signal: AbortSignal.timeout(timeoutMs) });
 
   async function ask(): Promise<Reply> {
     const response = await request('/api/ussd', {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Env, StartError } from '@palaver/service-kit';
+import { fetchBounded } from '@palaver/service-kit/internal';
 import type { ProgramServers } from '../actions/http-actions.ts';
 import { programSecretPrefix } from '../config.ts';
 import { createForms } from '../forms/forms.ts';
@@ -95,7 +96,7 @@ const pollMs = 100;
 
 async function readMessages(url: string, folder: string): Promise<Sms[]> {
   const count = async (status: string) => {
-    const response = await fetch(`${url}/api/ussd/sms?status=${status}&limit=1`);
+    const response = await fetchBounded(`${url}/api/ussd/sms?status=${status}&limit=1`, { timeoutMs: 5_000 });
     return ((await response.json()) as { messages: unknown[] }).messages.length;
   };
   while ((await count('queued')) > 0 || (await count('sending')) > 0) await sleep(pollMs);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
+import { readBounded } from '@palaver/service-kit/internal';
 import { createHostLookup } from '@palaver/ucan/host-lookup';
 import { guardLookup, isPublicAddress } from '@palaver/ucan/public-address';
 
@@ -48,14 +49,7 @@ export async function guardedRequest(options: GuardedRequest): Promise<GuardedAn
     request.end(body);
     const [response]: IncomingMessage[] = await once(request, 'response', { signal });
     if (!response) return { fault: 'no answer' };
-    const chunks: Buffer[] = [];
-    let size = 0;
-    for await (const chunk of response) {
-      size += chunk.length;
-      if (size > maxBytes) return { fault: 'the answer is too large' };
-      chunks.push(chunk);
-    }
-    return { status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') };
+    return { status: response.statusCode ?? 0, body: (await readBounded(response, maxBytes)).toString() };
   } catch (error) {
     return { fault: signal.aborted ? 'no answer in time' : (error as Error).message };
   }

@@ -1,3 +1,4 @@
+import { fetchBounded } from '@palaver/service-kit/internal';
 import { authorize, type Credentials } from './authorization.ts';
 
 export interface ListedForm {
@@ -54,7 +55,7 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
       const authorization =
         challenge && credentials && authorize(credentials, { method, path: `${pathname}${search}`, challenge });
       const own = authorization ? { ...headers, authorization } : headers;
-      return fetch(url, { ...sent, headers: own, signal, redirect: 'manual' });
+      return fetchBounded(url, { ...sent, headers: own, signal, timeoutMs, maxBytes, redirect: 'manual' });
     };
     /** ODK Central takes Basic and does not say so. Unasked, a password is sent only where nobody can read it. */
     const challengeOf = (response: Response) =>
@@ -65,7 +66,6 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
     // A body is sent when it is known how: otherwise it would be sent, refused and sent again. A nonce is good once.
     if (init.body && credentials && !isBasic(known)) {
       const probe = await sendBy(undefined, { method: 'HEAD' });
-      await probe.body?.cancel();
       known = challengeOf(probe) ?? known;
     }
     const first = await sendBy(init.body && known, init);
@@ -75,24 +75,13 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
     const isRefused = init.body && isBasic(known) && isBasic(challenge);
     known = isRefused ? undefined : challenge;
     if (isRefused || !authorize(credentials, { method: init.method, path: pathname, challenge })) return first;
-    await first.body?.cancel();
     return sendBy(challenge, init);
   }
 
   async function read(url: string): Promise<string> {
     const response = await request(url, { method: 'GET' });
-    if (!response.ok) {
-      await response.body?.cancel();
-      throw new Error(`status ${response.status}`);
-    }
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length;
-      if (size > maxBytes) throw new Error('the answer is too large');
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString('utf8');
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    return response.text();
   }
 
   return {
@@ -123,7 +112,6 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
       const url = `${server}/submission`;
       try {
         const response = await request(url, { method: 'POST', body });
-        await response.body?.cancel();
         if (response.status === 201 || response.status === 202) return { ok: true };
         // 401 and 403 end when the credentials are put right, 404 when the form is published.
         const refused = [400, 405, 406, 409, 413, 415, 422].includes(response.status);

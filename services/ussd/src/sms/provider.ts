@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 
 export interface Sms {
@@ -104,7 +105,7 @@ export function createAfricasTalkingProvider({ url, user, token = '', from }: Ht
 }
 
 const timeoutMs = 20_000;
-const maxAnswer = 64_000;
+const maxBytes = 64_000;
 /** The request has not left this machine. */
 const notConnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$|CERT|TLS/;
 
@@ -114,22 +115,28 @@ async function post(
   read: (body: string) => SmsResult = () => ({ ok: true }),
 ): Promise<SmsResult> {
   try {
-    const response = await fetch(url, {
+    const { status, text } = await fetchBounded(url, {
       method: 'POST',
       headers: { accept: 'application/json', ...headers },
       body,
       redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    const answer = (await response.text()).slice(0, maxAnswer);
-    if (response.ok) return read(answer);
-    return { ok: false, kind: toKind(response.status), fault: `status ${response.status}` };
+      timeoutMs,
+      maxBytes,
+    }).then(async (response) => ({ status: response.status, text: await response.text() }), toEmptyAnswer);
+    if (status >= 200 && status < 300) return read(text);
+    return { ok: false, kind: toKind(status), fault: `status ${status}` };
   } catch (error) {
     const { name, message, cause } = error as Error & { cause?: { code?: string; message: string } };
     if (name === 'TimeoutError') return { ok: false, kind: 'unknown', fault: 'no answer in time' };
     const isSent = !notConnected.test(cause?.code ?? '');
     return { ok: false, kind: isSent ? 'unknown' : 'again', fault: cause?.message ?? message };
   }
+}
+
+/** Of an answer that is too large its status is known, which says enough where nothing is read from the body. */
+function toEmptyAnswer(error: unknown): { status: number; text: string } {
+  if (error instanceof AnswerTooLargeError && error.status !== undefined) return { status: error.status, text: '' };
+  throw error;
 }
 
 /** Any other fault of a server may come after it has passed the message on. */

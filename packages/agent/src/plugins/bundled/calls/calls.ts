@@ -1,5 +1,6 @@
 import { AppError, errorBodySchema } from '@palaver/contract';
 import { envUrl, type Server } from '@palaver/service-kit';
+import { fetchBounded } from '@palaver/service-kit/internal';
 import { type Migration, personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
@@ -194,12 +195,11 @@ async function closeRoom(
   room: string,
 ): Promise<void> {
   const token = createLiveKitToken({ apiKey, apiSecret }, { video: { roomCreate: true } }, adminSeconds);
-  const response = await fetch(`${url.replace(/^ws/, 'http')}/twirp/livekit.RoomService/DeleteRoom`, {
+  const response = await fetchBounded(`${url.replace(/^ws/, 'http')}/twirp/livekit.RoomService/DeleteRoom`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ room }),
-    signal: AbortSignal.timeout(timeoutMs),
+    timeoutMs,
   });
-  await response.body?.cancel();
   if (!response.ok && response.status !== 404) throw new Error(`LiveKit answered ${response.status}`);
 }

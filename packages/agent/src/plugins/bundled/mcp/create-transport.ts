@@ -3,7 +3,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { type Logger, traceHeaders } from '@palaver/service-kit';
-import { limitResponses } from '../../../models/limit-responses.ts';
+import { limitResponses } from '@palaver/service-kit/internal';
 import type { McpServerConfig } from './mcp-config.ts';
 
 /**
@@ -19,7 +19,7 @@ export function createTransport(config: McpServerConfig, logger: Logger, invocat
       invocation === undefined ? {} : { authorization: `Bearer ${invocation}`, 'x-auth-type': 'ucan' };
     return new StreamableHTTPClientTransport(new URL(config.url), {
       requestInit: { headers: { ...config.headers, ...user } },
-      fetch: reportFailures(limitResponses(continueTrace)),
+      fetch: reportFailures(continueTrace),
     });
   }
   const { command = '', args, env } = config;
@@ -28,10 +28,12 @@ export function createTransport(config: McpServerConfig, logger: Logger, invocat
   return transport;
 }
 
+const limitedFetch = limitResponses();
+
 const continueTrace: typeof globalThis.fetch = (input, init) => {
   const headers = new Headers(init?.headers);
   for (const [name, value] of Object.entries(traceHeaders())) headers.set(name, value);
-  return fetch(input, { ...init, headers });
+  return limitedFetch(input, { ...init, headers });
 };
 
 function reportFailures(fetch: typeof globalThis.fetch): typeof globalThis.fetch {

@@ -8,7 +8,7 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Logger } from '@palaver/service-kit';
-import { ResponseTooLargeError } from '../../../models/limit-responses.ts';
+import { AnswerTooLargeError } from '@palaver/service-kit/internal';
 import { ToolError, type ToolProgress } from '../../runtime-context.ts';
 import type { JsonSchema } from '../../tool.ts';
 import { createTransport, responseFailure } from './create-transport.ts';
@@ -125,7 +125,7 @@ export function connectMcpServer(config: McpServerConfig, logger: Logger): McpSe
     // A server that numbers its events can be asked for the rest of a stream; the SDK does so.
     let isResumable = false;
     const onBroken = (error: unknown) => {
-      if (!isResumable || error instanceof ResponseTooLargeError) broken.reject(error);
+      if (!isResumable || error instanceof AnswerTooLargeError) broken.reject(error);
     };
     const work = responseFailure.run(onBroken, () =>
       used.request(request, CallToolResultSchema, {
@@ -180,7 +180,7 @@ export function connectMcpServer(config: McpServerConfig, logger: Logger): McpSe
 
   function toToolError(error: unknown, { signal }: McpCall): unknown {
     if (signal.aborted || error instanceof ToolError) return error;
-    if (error instanceof ResponseTooLargeError) return tooLarge();
+    if (error instanceof AnswerTooLargeError) return tooLarge();
     if (isAnswer(error)) return new ToolError('TOOL_FAILED', error.message);
     if (error instanceof StreamableHTTPError && (error.code === 401 || error.code === 403))
       return new ToolError('AUTHORIZATION_REQUIRED', `${name} did not accept the invocation`);

@@ -3,14 +3,14 @@ import { expect, it } from 'vitest';
 import { resolveServiceDid } from '../../../loop/service-did.ts';
 import { createSlackClient } from './slack-client.ts';
 
-it.fails('an endless answer of Slack is not read to its end', async () => {
+it('an endless answer of Slack is not read to its end', async () => {
   await using server = await startEndlessServer();
   const client = createSlackClient({ apiUrl: server.url, token: 'xoxb-test' });
   await expect(client.post({ channel: 'c', thread: undefined, text: 'Hello' })).rejects.toThrow();
   expect(server.sentBytes()).toBeLessThan(16_000_000);
 });
 
-it.fails('an endless DID document of a service is not read to its end', async () => {
+it('an endless DID document of a service is not read to its end', async () => {
   await using server = await startEndlessServer();
   await expect(resolveServiceDid(server.url)).rejects.toThrow();
   expect(server.sentBytes()).toBeLessThan(16_000_000);

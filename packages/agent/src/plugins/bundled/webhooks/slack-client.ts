@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fetchBounded } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { escapeText } from './slack-event.ts';
 
@@ -19,11 +20,11 @@ const replySchema = z.object({ ok: z.boolean(), error: z.string().optional() }).
 export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: string }) {
   async function post(body: object): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
-      const response = await fetch(`${apiUrl}/chat.postMessage`, {
+      const response = await fetchBounded(`${apiUrl}/chat.postMessage`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json; charset=utf-8' },
         body: JSON.stringify(body),
-        signal: AbortSignal.timeout(timeoutMs),
+        timeoutMs,
       });
       const isBusy = response.status === 429 || response.status >= 500;
       if (!isBusy || attempt === attempts) {
@@ -31,7 +32,6 @@ export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: st
         if (ok) return;
         throw new Error(`Slack did not take the answer: ${error ?? `status ${response.status}`}`);
       }
-      await response.body?.cancel();
       const asked = Number(response.headers.get('retry-after') ?? 0) * 1000;
       await sleep(Math.min(Math.max(asked, 250 * 2 ** attempt), longestWaitMs));
     }

@@ -1,0 +1,70 @@
+import { traceHeaders } from './tracing.ts';
+
+export interface BoundedInit extends RequestInit {
+  /** For the whole answer. */
+  timeoutMs: number;
+  /** Of the answer. */
+  maxBytes?: number | undefined;
+}
+
+export class AnswerTooLargeError extends RangeError {
+  override readonly name = 'AnswerTooLargeError';
+  /** The status of the answer, where it is known. */
+  readonly status: number | undefined;
+  constructor(maxBytes: number, status?: number) {
+    super(`the answer is larger than ${maxBytes} bytes`);
+    this.status = status;
+  }
+}
+
+/** Asks another server and reads its whole answer, within a time and a size. Redirects are refused unless `redirect` says otherwise. */
+export async function fetchBounded(
+  url: string | URL | Request,
+  { timeoutMs, maxBytes = 1_000_000, signal, headers, ...init }: BoundedInit,
+): Promise<Response> {
+  const late = AbortSignal.timeout(timeoutMs);
+  const response = await fetch(url, {
+    redirect: 'error',
+    ...init,
+    headers: { ...traceHeaders(), ...Object.fromEntries(new Headers(headers)) },
+    signal: signal ? AbortSignal.any([signal, late]) : late,
+  });
+  const body = await readBounded(response.body ?? [], maxBytes, response.status);
+  return new Response(response.body && body, response);
+}
+
+/** All chunks of a body. Leaving the loop early closes the connection. */
+export async function readBounded(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  maxBytes: number,
+  status?: number,
+): Promise<Buffer<ArrayBuffer>> {
+  const read: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw new AnswerTooLargeError(maxBytes, status);
+    read.push(chunk);
+  }
+  return Buffer.concat(read);
+}
+
+/**
+ * A fetch for answers that are read while they come, by a library with deadlines of its own: they end in an error once they are
+ * absurdly large. A line without end is otherwise kept in memory until it ends.
+ */
+export function limitResponses(fetch = globalThis.fetch, maxBytes = 32 * 1024 * 1024): typeof globalThis.fetch {
+  return async (...args) => {
+    const response = await fetch(...args);
+    if (!response.body) return response;
+    let bytes = 0;
+    const counter = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.byteLength;
+        if (bytes > maxBytes) throw new AnswerTooLargeError(maxBytes, response.status);
+        controller.enqueue(chunk);
+      },
+    });
+    return new Response(response.body.pipeThrough(counter), response);
+  };
+}
