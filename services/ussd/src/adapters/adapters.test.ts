@@ -91,6 +91,50 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
   });
 });
 
+/** Adapters with a path of their own; that of `/api/ussd` has its refusals in the contract. */
+const ownPaths = examples.filter(({ example }) => example.path !== '/api/ussd');
+
+describe.each(ownPaths)('a call that is refused before it is read: $file', ({ example }) => {
+  const [{ body }] = example.exchanges as [Example['exchanges'][number]];
+  /** The reply of the example's first exchange with another text, and no further question. */
+  const readReply = async (response: Response) => ({
+    status: response.status,
+    contentType: response.headers.get('content-type'),
+    body: (await response.json()) as Record<string, unknown>,
+  });
+
+  test.fails('another content type, and a body that is too large, get the validation reply in the dialect', async () => {
+    await using service = await startService();
+    const ordinary = await readReply(await send(service, example, body));
+    const odd = await readReply(await send(service, { ...example, contentType: 'application/xml' }, body));
+    const invalid = { message: 'Invalid input. Please try again.', continueSession: false };
+    // What the reply repeats of the request is there, so that the gateway can show it to the right caller.
+    expect(odd).toEqual({ ...ordinary, body: { ...ordinary.body, ...invalid } });
+    const large = await readReply(await send(service, example, `${body.slice(0, -1)},"more":"${'x'.repeat(20_000)}"}`));
+    expect(large).toEqual({ ...ordinary, body: invalid });
+  });
+
+  test.fails('beyond the rate limit callers read that many are calling', async () => {
+    await using service = await startService('sqlite', { RATE_LIMIT_PER_MINUTE: '1' });
+    const ordinary = await readReply(await send(service, example, body));
+    const response = await send(service, example, body);
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(response.headers.get('ratelimit-remaining')).toBe('0');
+    const busy = { message: expect.stringContaining('Many people are calling'), continueSession: false };
+    expect(await readReply(response)).toEqual({ ...ordinary, body: { ...ordinary.body, ...busy } });
+    // The error bodies of the shared contract stay where they belong.
+    expect((await service.post({})).status).toBe(429);
+    const metrics = await service.get('/metrics');
+    expect(await metrics.text()).toContain('ussd_requests_total{outcome="limited",service="ussd"} 1');
+  });
+
+  test('a caller who is not the telecom gateway is refused as on every path', async () => {
+    await using service = await startService('sqlite', { USSD_SHARED_SECRET: 'hush' });
+    const response = await send(service, example, body);
+    expect([response.status, await response.json()]).toEqual([403, expect.objectContaining({ code: 'FORBIDDEN' })]);
+  });
+});
+
 /** A telecom gateway that sends only the newest input, for one session. */
 function createArkeselPhone(service: TestService) {
   return async (fields: object) => {
