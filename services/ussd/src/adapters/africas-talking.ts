@@ -7,6 +7,7 @@ import { isForm, readBody } from './read-body.ts';
  */
 export const africasTalking: Dialect = {
   path: '/api/ussd',
+  hasErrorBodies: true,
   read(contentType, body) {
     const fields = readBody(contentType, body);
     if (!fields) return undefined;

@@ -13,6 +13,8 @@ export interface DialectRequest {
 /** The request and reply format of one kind of telecom gateway. See docs/ussd-adapters.md for adding one. */
 export interface Dialect {
   path: string;
+  /** Refusals before a body is read are HTTP errors with the shared body, which the contract asks for on its own path. */
+  hasErrorBodies?: true;
   /** `undefined` when the body cannot be read at all. */
   read(contentType: string, body: string): DialectRequest | undefined;
   /** The reply `CON …` or `END …` as this gateway expects it. */

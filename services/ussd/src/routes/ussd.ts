@@ -1,8 +1,9 @@
-import { AppError } from '@palaver/contract';
+import type { IncomingMessage } from 'node:http';
+import { AppError, ussdLimits } from '@palaver/contract';
 import { ussdReplies, ussdRequestSchema } from '@palaver/contract/internal';
 import { clientAddress, type Logger, type Server } from '@palaver/service-kit';
-import { equalSecrets } from '@palaver/service-kit/internal';
-import type { FastifyRequest } from 'fastify';
+import { equalSecrets, readBounded } from '@palaver/service-kit/internal';
+import type { FastifyError, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { africasTalking } from '../adapters/africas-talking.ts';
 import { arkesel } from '../adapters/arkesel.ts';
 import type { Dialect, DialectRequest } from '../adapters/dialect.ts';
@@ -38,7 +39,7 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
       scope.addHook('onRequest', async (request) => checkCaller(request, parts.config));
     }
     for (const dialect of dialects) {
-      scope.post(dialect.path, async (request, reply) => {
+      scope.post(dialect.path, dialect.hasErrorBodies ? {} : toRefusals(dialect, parts), async (request, reply) => {
         const contentType = request.headers['content-type'] ?? '';
         const input = dialect.read(contentType, typeof request.body === 'string' ? request.body : '');
         const text = await answer(input, request.log as Logger);
@@ -48,6 +49,32 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
       });
     }
   });
+}
+
+/** Calls that are refused before their body is read get a reply that the telecom gateway can show, so with 200. */
+function toRefusals(dialect: Dialect, { config, metrics }: UssdRouteParts): RouteShorthandOptions {
+  const busy = `END ${toShowable(config.USSD_BUSY_TEXT)}`;
+  return {
+    async errorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
+      const isLimited = error.statusCode === 429;
+      // Strangers, whom the shared error body is for, are no telecom gateway.
+      if (!isLimited && ![400, 413, 415].includes(error.statusCode ?? 500)) throw error;
+      metrics.countRequest(isLimited ? 'limited' : 'invalid');
+      request.log.info({ reason: error.message }, 'invalid request');
+      const body = isLimited || error.statusCode === 415 ? await readUnread(request.raw) : '';
+      const { contentType, body: text } = dialect.write(
+        dialect.read(request.headers['content-type'] ?? '', body),
+        isLimited ? busy : ussdReplies.invalidInput,
+      );
+      return reply.status(200).header('content-type', contentType).send(text);
+    },
+  };
+}
+
+/** For what the reply repeats of the request. Leaving the loop early must not close the connection. */
+async function readUnread(request: IncomingMessage): Promise<string> {
+  const chunks = request.iterator({ destroyOnReturn: false });
+  return readBounded(chunks, ussdLimits.bodyBytes).then(String, () => '');
 }
 
 /** Only the telecom gateway may call, where that is set up. */
