@@ -25,8 +25,8 @@ export interface Answer {
 
 const jsonType = 'application/json';
 
-export function toJsonAnswer(json: string, metadata: Metadata): Answer {
-  const body = Buffer.from(json);
+export function toJsonAnswer(json: string | Buffer, metadata: Metadata): Answer {
+  const body = typeof json === 'string' ? Buffer.from(json) : json;
   return {
     status: 200,
     body,

@@ -1,13 +1,15 @@
 // One query, from the request's bytes to the finished answer: upstream.ts, then encode-response.ts.
-import { type DescMessage, fromBinary, toJson } from '@bufbuild/protobuf';
-import { toGrpcCode } from '@palaver/contract/internal';
+import type { DescMessage } from '@bufbuild/protobuf';
+import { AnySchema } from '@bufbuild/protobuf/wkt';
+import { type GatewayErrorBody, toGrpcCode } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import { type Answer, toFailureAnswer, toJsonAnswer, type WriteError } from './answer.ts';
 import type { Loading } from './cache.ts';
-import type { Encoded } from './encode-response.ts';
-import { parseDetails, printDetail } from './gateway-error.ts';
+import type { Encoded, Encoder } from './encode-response.ts';
+import { parseDetails, toRawDetail } from './gateway-error.ts';
 import type { Snapshot } from './live-table.ts';
 import type { RequestMetadata } from './metadata.ts';
+import { pieceBytes } from './printer/pieces.ts';
 import type { Route } from './route-table.ts';
 import type { GrpcAnswer, GrpcFailure } from './upstream/call.ts';
 import type { QueryRequest, Send } from './upstream/send.ts';
@@ -36,8 +38,8 @@ export interface AskParts {
 
 /** How deep missing types may be nested. */
 const maxRounds = 8;
-/** Types of an error's details that are asked for. */
-const maxDetailTypes = 8;
+/** Details of an error whose types are asked for. */
+const maxLearned = 8;
 
 export function createAskNode({ send, ...reading }: AskParts): AskNode {
   return (query) => {
@@ -68,75 +70,69 @@ type Reading = Omit<AskParts, 'send'>;
 
 function toAnswer(query: Query, answer: GrpcAnswer, reading: Reading): Answer | Promise<Answer> {
   if (!answer.ok) return toFailure(query, answer, reading);
-  const encoded = encode(query, answer.message);
-  return encoded.ok ? toJsonAnswer(encoded.json, answer.metadata) : learnAndEncode(query, answer, reading);
+  const { route, snapshot, proto3 } = query;
+  const { message, metadata } = answer;
+  const encoder = proto3 ? snapshot.standardEncoder : snapshot.encoder;
+  if (message.length > pieceBytes) return printAnswer(query, answer, reading);
+  const encoded = encoder.encode(route.method.output, message, route.responseBody);
+  return encoded.ok ? toJsonAnswer(encoded.json, metadata) : printAnswer(query, answer, reading);
 }
 
-async function toFailure(
-  { route, snapshot }: Query,
-  answer: GrpcFailure,
-  { logger, writeError }: Reading,
-): Promise<Answer> {
+async function toFailure({ route, snapshot }: Query, answer: GrpcFailure, reading: Reading): Promise<Answer> {
+  const { logger, writeError } = reading;
   if (answer.fault === 'malformed' || answer.fault === 'too large')
     logger.warn({ method: route.grpcPath, fault: answer.message }, 'an answer of the node could not be taken');
-  const details = parseDetails(answer.details);
-  await snapshot.learner?.learn(details.slice(0, maxDetailTypes).map(({ typeName }) => typeName));
-  return toFailureAnswer(
-    answer,
-    details.map((detail) => printDetail(detail, snapshot)),
-    writeError,
-  );
+  const details: GatewayErrorBody['details'] = [];
+  for (const [index, any] of parseDetails(answer.details).entries()) {
+    const learning = index < maxLearned ? snapshot : { ...snapshot, learner: undefined };
+    const printed = await printLearning(learning, snapshot.encoder, { type: AnySchema, bytes: any });
+    const detail = printed.ok ? JSON.parse(printed.json.toString()) : toRawDetail(any);
+    if (detail) details.push(detail);
+  }
+  return toFailureAnswer(answer, details, writeError);
 }
 
-/** Prints an answer with types that are not known yet. */
-async function learnAndEncode(
-  query: Query,
-  answer: GrpcAnswer & { ok: true },
+/** Prints an answer that is large, or has types that are not known yet. */
+async function printAnswer(
+  { route, snapshot, proto3 }: Query,
+  { message: bytes, metadata }: GrpcAnswer & { ok: true },
   { logger, writeError }: Reading,
 ): Promise<Answer> {
-  const { route, snapshot } = query;
+  const encoder = proto3 ? snapshot.standardEncoder : snapshot.encoder;
+  const printed = await printLearning(snapshot, encoder, {
+    type: route.method.output,
+    bytes,
+    only: route.responseBody,
+  });
+  if (printed.ok) return toJsonAnswer(printed.json, metadata);
+  logger.warn({ method: route.grpcPath, fault: printed.message }, 'an answer of the node could not be read');
+  return toFailureAnswer(unreadable(printed), [], writeError);
+}
+
+interface Printable {
+  type: DescMessage;
+  bytes: Uint8Array;
+  only?: string;
+}
+
+/** Prints a message, asking the node for the types that it misses. */
+async function printLearning(
+  { learner, schema }: Snapshot,
+  encoder: Encoder,
+  { type, bytes, only }: Printable,
+): Promise<Encoded<Buffer>> {
   for (let round = 0; ; round += 1) {
-    const encoded = encode(query, answer.message);
-    if (encoded.ok) return toJsonAnswer(encoded.json, answer.metadata);
-    const { missingTypes = [] } = encoded;
-    await snapshot.learner?.learn(missingTypes);
+    const encoded = await encoder.encodeInPieces(type, bytes, only);
+    const missing = encoded.ok ? [] : (encoded.missingTypes ?? []);
+    if (missing.length === 0 || round === maxRounds) return encoded;
+    await learner?.learn(missing);
     // A type that was learned may hold others; one that nobody knows is the end.
-    const isStuck = missingTypes.some((name) => !snapshot.schema.registry.getMessage(name));
-    if (round < maxRounds && missingTypes.length > 0 && !isStuck) continue;
-    logger.warn({ method: route.grpcPath, fault: encoded.message }, 'an answer of the node could not be read');
-    return toFailureAnswer(unreadable(encoded), [], writeError);
+    if (missing.some((name) => !schema.registry.getMessage(name))) return encoded;
   }
-}
-
-function encode({ proto3, snapshot, route }: Query, bytes: Uint8Array): Encoded {
-  return proto3 ? encodeProto3(snapshot, route, bytes) : encodeAnswer(snapshot, route, bytes);
-}
-
-function encodeAnswer({ encoder }: Snapshot, { method, responseBody }: Route, bytes: Uint8Array): Encoded {
-  return encoder.encode(method.output, bytes, responseBody);
-}
-
-function encodeProto3(snapshot: Snapshot, route: Route, bytes: Uint8Array): Encoded {
-  const type = route.method.output;
-  try {
-    const json = toJson(type, fromBinary(type, bytes), { registry: snapshot.schema.registry });
-    const shown =
-      route.responseBody && json && typeof json === 'object' ? bodyOf(type, json, route.responseBody) : json;
-    return { ok: true, json: JSON.stringify(shown) };
-  } catch {
-    // The library stops at the first type it misses; the gateway's own printer names all of them.
-    const listed = encodeAnswer(snapshot, route, bytes);
-    return listed.ok ? { ok: false, message: 'not a message of its type' } : listed;
-  }
-}
-
-function bodyOf(type: DescMessage, json: object, name: string): unknown {
-  const field = type.fields.find((candidate) => candidate.name === name);
-  return (json as Record<string, unknown>)[field?.jsonName ?? name] ?? null;
 }
 
 /** The node's answer cannot be printed. What is wrong with its bytes is for the log, the missing type for the client. */
-function unreadable(encoded: Extract<Encoded, { ok: false }>): GrpcFailure {
+function unreadable(encoded: Encoded & { ok: false }): GrpcFailure {
   const message = encoded.missingTypes ? encoded.message : 'the answer of the node could not be read';
   return { ok: false, code: toGrpcCode(encoded.missingTypes ? 'UNKNOWN' : 'INTERNAL'), message, metadata: {} };
 }

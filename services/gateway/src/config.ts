@@ -2,7 +2,7 @@ import { defaultPorts } from '@palaver/contract';
 import { baseVariables, envBoolean, envInteger, envList, envUrl, type VariableMeta } from '@palaver/service-kit';
 import { envOrigins, isTrue } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import type { Prefixes } from './route-table.ts';
+import type { RouteOptions } from './route-table.ts';
 import { defaultRpcMethods } from './rpc/rpc-methods.ts';
 
 const address = /^(?:tls:\/\/)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
@@ -57,6 +57,11 @@ export const gatewayConfigSchema = z
         description: 'Prefixes that also answer, marked as deprecated.',
         example: '/old,/older/v1',
       }),
+    GATEWAY_ROUTE_PRECEDENCE: z.enum(['first', 'last'], { error: 'expected first or last' }).prefault('first').meta({
+      description:
+        'Which of several routes that match a path answers: the first registered, as on Cosmos SDK nodes, or the last, as in grpc-gateway 2.',
+      example: 'last',
+    }),
     GATEWAY_TIMEOUT_MS: envInteger({ min: 1, max: 600_000 }).prefault('10000').meta({
       description: 'Longest wait for an answer of a node.',
       example: '5000',
@@ -165,10 +170,10 @@ export const gatewayConfigSchema = z
 
 export type GatewayConfig = Readonly<z.infer<typeof gatewayConfigSchema>>;
 
-/** The prefixes of the route table. */
-export function toPrefixes(config: GatewayConfig): Prefixes {
+export function toRouteOptions(config: GatewayConfig): RouteOptions {
   const { GATEWAY_SOURCE_PREFIX: source, GATEWAY_PREFIX: served = source, GATEWAY_LEGACY_PREFIXES: legacy } = config;
-  return { source, served, legacy };
+  const { GATEWAY_ROUTE_PRECEDENCE: precedence, GATEWAY_TX: hasWrites } = config;
+  return { source, served, legacy, precedence, hasWrites };
 }
 
 function envDids() {

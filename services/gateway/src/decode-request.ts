@@ -2,7 +2,7 @@
 // v1.16 (runtime.PopulateQueryParameters); see docs/gateway.md for where the contract is stricter or kinder.
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
+import { hasPresence, isDelimited } from './descriptors/options.ts';
 import { parseQuery } from './request/parse-query.ts';
 import { type Parsed, parseEnum, parseScalar, type WireValue } from './request/parse-scalar.ts';
 import { parseWellKnown } from './request/parse-well-known.ts';
@@ -79,14 +79,13 @@ function populate(
     if (group !== undefined && draft.oneofs.has(group)) return `field already set for ${group} oneof`;
     if (group !== undefined) draft.oneofs.add(group);
     const isLast = index === path.length - 1;
-    if (field.fieldKind !== 'message') {
+    if (isLast || field.fieldKind !== 'message') {
       if (!isLast) return `${name} has no fields`;
       const isJoined = separator !== undefined && field.fieldKind === 'list';
       return populateValues(draft, field, isJoined ? values.flatMap((text) => text.split(separator)) : values);
     }
     const known = draft.values.get(field);
     const child = known && !Array.isArray(known) ? known : createDraft();
-    if (isLast) return populateMessage(draft, field, values[0] ?? '');
     draft.values.set(field, child);
     draft = child;
     message = field.message;
@@ -94,29 +93,19 @@ function populate(
   return undefined;
 }
 
-function populateMessage(draft: Draft, field: DescField & { fieldKind: 'message' }, text: string): string | undefined {
-  const parsed = parseWellKnown(field.message, text);
-  if (!parsed) return `a ${field.message.typeName} cannot be given as one value`;
-  return store(draft, field, [parsed]);
-}
-
 function populateValues(draft: Draft, field: DescField, values: string[]): string | undefined {
   if (field.fieldKind === 'map') return populateMap(draft, field, values);
-  if (field.fieldKind === 'list') {
-    if (field.listKind === 'message') return `lists of ${field.message.typeName} are not supported`;
-    return store(
-      draft,
-      field,
-      values.map((text) => parseValue(field, text)),
-    );
-  }
-  return store(draft, field, [parseValue(field, values[0] ?? '')]);
+  const texts = field.fieldKind === 'list' ? values : [values[0] ?? ''];
+  return store(
+    draft,
+    field,
+    texts.map((text) => parseValue(field, text)),
+  );
 }
 
 function populateMap(draft: Draft, field: DescField & { fieldKind: 'map' }, values: string[]): string | undefined {
   const [keyText = '', valueText = ''] = values;
   if (values.length !== 2) return `expected one value as ${field.name}[key]=value`;
-  if (field.mapKind === 'message') return `maps of ${field.message.typeName} are not supported`;
   const key = parseScalar(field.mapKey, keyText);
   const value = parseValue(field, valueText);
   if ('fault' in key) return key.fault;
@@ -132,6 +121,8 @@ function populateMap(draft: Draft, field: DescField & { fieldKind: 'map' }, valu
 }
 
 function parseValue(field: DescField, text: string): Parsed<WireValue> {
+  if (field.message)
+    return parseWellKnown(field.message, text) ?? { fault: `a ${field.message.typeName} cannot be given as one value` };
   if (field.enum) return parseEnum(field.enum, text);
   return field.scalar === undefined ? { fault: 'not a scalar' } : parseScalar(field.scalar, text);
 }
@@ -161,20 +152,21 @@ function toBytes(draft: Draft): Uint8Array {
 
 function writeDraft({ values }: Draft): void {
   for (const [field, value] of [...values].sort(([a], [b]) => a.number - b.number)) {
+    const isGroup = isDelimited(field);
     if (!Array.isArray(value)) {
-      writer.tag(field.number, WireType.LengthDelimited).fork();
+      writer.tag(field.number, isGroup ? WireType.StartGroup : WireType.LengthDelimited);
+      if (!isGroup) writer.fork();
       writeDraft(value);
-      writer.join();
+      if (isGroup) writer.tag(field.number, WireType.EndGroup);
+      else writer.join();
       continue;
     }
-    const keepsZero = field.fieldKind !== 'scalar' && field.fieldKind !== 'enum' ? true : isPresent(field);
+    const keepsZero = field.fieldKind !== 'scalar' && field.fieldKind !== 'enum' ? true : hasPresence(field);
     for (const item of value) {
-      if (!item.isZero || keepsZero) item.write(writer.tag(field.number, item.wireType));
+      if (item.isZero && !keepsZero) continue;
+      if (isGroup && item.body)
+        writer.tag(field.number, WireType.StartGroup).raw(item.body).tag(field.number, WireType.EndGroup);
+      else item.write(writer.tag(field.number, item.wireType));
     }
   }
-}
-
-/** Fields that distinguish an unset value from a zero one. */
-function isPresent(field: DescField): boolean {
-  return field.presence !== FeatureSet_FieldPresence.IMPLICIT;
 }

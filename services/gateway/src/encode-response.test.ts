@@ -7,6 +7,7 @@ import { interpretMessage } from '../test/interpret-message.ts';
 import { parseProtoFiles } from './descriptors/parse-proto-files.ts';
 import { createSchema } from './descriptors/schema.ts';
 import { createEncoder } from './encode-response.ts';
+import { pieceBytes } from './printer/pieces.ts';
 
 const schema = loadFixtureSchema();
 const encoder = createEncoder(schema.registry);
@@ -141,4 +142,46 @@ test('a non-nullable Any is printed where it is set and refused where it is not'
     json: '{"any":{"@type":"/google.protobuf.Empty","value":{}},"all":{"k":{"@type":"/google.protobuf.Empty","value":{}}},"s":""}',
   });
   expect(strict.encode(type, bytes([0x1a, 'text'])).ok).toBe(false);
+});
+
+test('a large message is printed in as many turns of the event loop as it has pieces, with the same JSON', async () => {
+  const leaf = Buffer.from([0x42, 0x06, 0x0a, 0x02, 0x3c, 0x61, 0x10, 0x05]);
+  const numbers = Buffer.alloc(400_000, 7);
+  const packed = Buffer.concat([Buffer.from([0x22, 0x80, 0xb5, 0x18]), numbers]);
+  const bytes = Buffer.concat([...Array.from({ length: 100_000 }, () => leaf), packed, leaf, packed]);
+  const type = fixtureType(schema, 'Lists');
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    timer = setImmediate(count);
+  };
+  let timer = setImmediate(count);
+  const [first, second] = await Promise.all([encoder.encodeInPieces(type, bytes), encoder.encodeInPieces(type, bytes)]);
+  clearImmediate(timer);
+  const json = printJson('Lists', bytes);
+  expect([first, second].map((encoded) => encoded.ok && encoded.json.toString() === json)).toEqual([true, true]);
+  expect(turns).toBeGreaterThanOrEqual((2 * bytes.length) / pieceBytes);
+});
+
+// The library refuses field masks of any text, which `Loose` has.
+describe.each(shapes.filter((name) => name !== 'Loose'))('random messages of %s in standard JSON', (name) => {
+  const type = fixtureType(schema, name);
+  const standard = createEncoder(schema.registry, true);
+  // 32-bit floats have their own digits here, and the library writes -0 as 0.
+  const tidy = (json: string) =>
+    JSON.parse(json, (_key, value) => (typeof value === 'number' ? Math.fround(value) + 0 : value));
+
+  test('print as @bufbuild/protobuf prints them, in pieces too', async () => {
+    await fc.assert(
+      fc.asyncProperty(arbitraryWire(type, schema.registry), async (bytes) => {
+        const expected = JSON.stringify(toJson(type, fromBinary(type, bytes), { registry: schema.registry }));
+        const encoded = standard.encode(type, bytes);
+        expect(encoded).toMatchObject({ ok: true });
+        if (encoded.ok) expect(tidy(encoded.json)).toEqual(tidy(expected));
+        const inPieces = await standard.encodeInPieces(type, bytes);
+        expect(inPieces.ok && inPieces.json.toString()).toBe(encoded.ok && encoded.json);
+      }),
+      { numRuns: 200 },
+    );
+  });
 });

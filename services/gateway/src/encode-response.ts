@@ -2,18 +2,21 @@ import type { DescMessage, Registry } from '@bufbuild/protobuf';
 import { compileBare, compileMessage } from './printer/compile-message.ts';
 import { compileGoJson, printsItself } from './printer/go-json.ts';
 import { quoteText } from './printer/json-text.ts';
-import type { FindPrinter, MessagePrinter } from './printer/message-printer.ts';
-import { durationPrinter, timestampPrinter } from './printer/time-printers.ts';
+import type { MessagePrinter, Printing } from './printer/message-printer.ts';
+import { printInPieces } from './printer/pieces.ts';
+import { durationPrinter, standardTimestampPrinter, timestampPrinter } from './printer/time-printers.ts';
 import { WireError, WireReader, wire } from './printer/wire-reader.ts';
 
-export type Encoded =
-  | { ok: true; json: string }
+export type Encoded<T = string> =
+  | { ok: true; json: T }
   /** `missingTypes` are all `Any` types of the message that no known file declares; the node may still know them. */
   | { ok: false; message: string; missingTypes?: string[] };
 
 export interface Encoder {
-  /** Wire bytes of `type` as the reference's JSON; with `only`, the JSON of that field alone. */
+  /** Wire bytes of `type` as JSON; with `only`, the JSON of that field alone. */
   encode(type: DescMessage, bytes: Uint8Array, only?: string): Encoded;
+  /** The same for large messages, with time for others in between. */
+  encodeInPieces(type: DescMessage, bytes: Uint8Array, only?: string): Promise<Encoded<Buffer>>;
 }
 
 const bareTypes = new Set([
@@ -21,45 +24,36 @@ const bareTypes = new Set([
   ...['Struct', 'ListValue', 'Value'],
 ]);
 
-/** Printers for the types of a registry, compiled when first used. */
-export function createEncoder(registry: Registry): Encoder {
+/** Printers for the types of a registry, compiled when first used: the reference's JSON, or standard proto3 JSON. */
+export function createEncoder(registry: Registry, proto3 = false): Encoder {
   const printers = new Map<string, MessagePrinter>();
-  const find: FindPrinter = (type, place) => {
-    const isOwn = place === 'field' && printsItself(type);
+  const find: Printing['find'] = (type, place) => {
+    const isOwn = !proto3 && place === 'field' && printsItself(type);
     const name = isOwn ? `${type.typeName} in a field` : type.typeName;
     const known = printers.get(name);
     if (known) return known;
     // Types may contain themselves: while one is being compiled, others already hold its place.
     const printer: MessagePrinter = { print: () => '', wellKnown: false };
     printers.set(name, printer);
-    return Object.assign(printer, isOwn ? compileGoJson(type, find) : compile(type));
+    return Object.assign(printer, isOwn ? compileGoJson(type, printing) : compile(type));
   };
+  const printing: Printing = { proto3, find };
   const compile = (type: DescMessage): MessagePrinter => {
-    if (type.typeName === 'google.protobuf.Timestamp') return timestampPrinter;
+    if (type.typeName === 'google.protobuf.Timestamp') return proto3 ? standardTimestampPrinter : timestampPrinter;
     if (type.typeName === 'google.protobuf.Duration') return durationPrinter;
     if (type.typeName === 'google.protobuf.Any') return { print: printAny, wellKnown: true };
-    if (type.file.proto.package === 'google.protobuf' && bareTypes.has(type.name)) return compileBare(type, find);
-    return compileMessage(type, find);
+    if (proto3 && type.typeName === 'google.protobuf.FieldMask') return compileMask(type, printing);
+    if (type.file.proto.package === 'google.protobuf' && bareTypes.has(type.name)) return compileBare(type, printing);
+    return compileMessage(type, printing);
   };
 
   /** Type URLs of the message being printed that could not be resolved, by type name. */
   let missing = new Map<string, string>();
   const printAny = (reader: WireReader): string => {
-    let typeUrl = '';
-    let start = reader.end;
-    let end = reader.end;
-    while (reader.pos < reader.end) {
-      const tag = reader.tag();
-      if (tag === ((1 << 3) | wire.bytes)) typeUrl = reader.bytes.toString('utf8', reader.span(), reader.pos);
-      else if (tag === ((2 << 3) | wire.bytes)) {
-        start = reader.span();
-        end = reader.pos;
-      } else if (tag >>> 3 <= 2) throw new WireError('wrong wire type in an Any');
-      else reader.skip(tag);
-    }
-    const typeName = typeUrl.slice(typeUrl.lastIndexOf('/') + 1);
+    const { typeUrl, typeName, start, end } = readAny(reader);
     const type = registry.getMessage(typeName);
     if (!type) {
+      if (proto3 && typeUrl === '' && start === end) return '{}';
       if (typeName === '') throw new WireError('an Any without a type');
       missing.set(typeName, typeUrl);
       return 'null'; // not shown: the message is printed to its end only to find the other missing types
@@ -74,9 +68,19 @@ export function createEncoder(registry: Registry): Encoder {
   const bodies = new Map<string, MessagePrinter>();
   const findBody = (type: DescMessage, only: string): MessagePrinter => {
     const name = `${type.typeName}.${only}`;
-    const printer = bodies.get(name) ?? compileBare(type, find, only);
+    const printer = bodies.get(name) ?? compileBare(type, printing, only);
     bodies.set(name, printer);
     return printer;
+  };
+
+  const toResult = <T>(json: T): Encoded<T> => {
+    if (missing.size === 0) return { ok: true, json };
+    const [typeUrl] = missing.values();
+    return { ok: false, message: `unable to resolve type URL ${typeUrl}`, missingTypes: [...missing.keys()] };
+  };
+  const toFault = (error: unknown): { ok: false; message: string } => {
+    if (error instanceof WireError) return { ok: false, message: error.message };
+    throw error;
   };
 
   return {
@@ -84,14 +88,56 @@ export function createEncoder(registry: Registry): Encoder {
       try {
         const printer = only ? findBody(type, only) : find(type);
         missing = new Map();
-        const json = printer.print(new WireReader(bytes), '{');
-        if (missing.size === 0) return { ok: true, json };
-        const [typeUrl] = missing.values();
-        return { ok: false, message: `unable to resolve type URL ${typeUrl}`, missingTypes: [...missing.keys()] };
+        return toResult(printer.print(new WireReader(bytes), '{'));
       } catch (error) {
-        if (error instanceof WireError) return { ok: false, message: error.message };
-        throw error;
+        return toFault(error);
+      }
+    },
+    async encodeInPieces(type, bytes, only) {
+      const own = new Map<string, string>();
+      try {
+        const printer = only ? findBody(type, only) : find(type);
+        const reader = new WireReader(bytes);
+        const json = await printInPieces(
+          (pieces) => printer.print(Object.assign(reader, { pieces }), '{'),
+          (run) => {
+            missing = own;
+            run();
+          },
+        );
+        missing = own;
+        return toResult(json);
+      } catch (error) {
+        return toFault(error);
       }
     },
   };
+}
+
+/** Reads the `Any` in `pos..end`; its value is in `start..end`. */
+export function readAny(reader: WireReader): { typeUrl: string; typeName: string; start: number; end: number } {
+  let typeUrl = '';
+  let { end: start, end } = reader;
+  while (reader.pos < reader.end) {
+    const tag = reader.tag();
+    if (tag === ((1 << 3) | wire.bytes)) typeUrl = reader.bytes.toString('utf8', reader.span(), reader.pos);
+    else if (tag === ((2 << 3) | wire.bytes)) {
+      start = reader.span();
+      end = reader.pos;
+    } else if (tag >>> 3 <= 2) throw new WireError('wrong wire type in an Any');
+    else reader.skip(tag);
+  }
+  return { typeUrl, typeName: typeUrl.slice(typeUrl.lastIndexOf('/') + 1), start, end };
+}
+
+/** A field mask is one text in standard JSON, its paths in the names of JSON. */
+function compileMask(type: DescMessage, printing: Printing): MessagePrinter {
+  const paths = compileBare(type, printing);
+  const print = (reader: WireReader) =>
+    quoteText(
+      (JSON.parse(paths.print(reader, '{')) as string[])
+        .map((path) => path.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase()))
+        .join(),
+    );
+  return { print, wellKnown: true };
 }

@@ -1,7 +1,6 @@
 import { AppError } from '@palaver/contract';
 import { type GatewayErrorBody, toGrpcStatus, toReasonPhrase, toRefusalGrpcCode } from '@palaver/contract/internal';
-import type { Schema } from './descriptors/schema.ts';
-import type { Encoder } from './encode-response.ts';
+import { readAny } from './encode-response.ts';
 import { WireReader, wire } from './printer/wire-reader.ts';
 import type { GrpcFailure } from './upstream/call.ts';
 
@@ -35,23 +34,16 @@ function firstLine(text: string): string {
 
 const maxDetailsLength = 64 * 1024;
 
-/** What a node adds to a failure: an `Any`. */
-export interface Detail {
-  typeUrl: string;
-  typeName: string;
-  value: Uint8Array;
-}
-
-/** `grpc-status-details-bin`: a `google.rpc.Status` in base64. */
-export function parseDetails(text: string | undefined): Detail[] {
+/** The `Any`s of `grpc-status-details-bin`, a `google.rpc.Status` in base64. */
+export function parseDetails(text: string | undefined): Buffer[] {
   if (text === undefined || text.length > maxDetailsLength) return [];
   try {
     const reader = new WireReader(Buffer.from(text, 'base64'));
-    const details: Detail[] = [];
+    const details: Buffer[] = [];
     while (reader.pos < reader.end) {
       const tag = reader.tag();
       if (tag !== ((3 << 3) | wire.bytes)) reader.skip(tag);
-      else details.push(parseDetail(reader.bytes.subarray(reader.span(), reader.pos)));
+      else details.push(reader.bytes.subarray(reader.span(), reader.pos));
     }
     return details;
   } catch {
@@ -59,28 +51,12 @@ export function parseDetails(text: string | undefined): Detail[] {
   }
 }
 
-function parseDetail(any: Uint8Array): Detail {
-  const reader = new WireReader(any);
-  let typeUrl = '';
-  let value: Uint8Array = new Uint8Array();
-  while (reader.pos < reader.end) {
-    const tag = reader.tag();
-    if (tag === ((1 << 3) | wire.bytes)) typeUrl = reader.bytes.toString('utf8', reader.span(), reader.pos);
-    else if (tag === ((2 << 3) | wire.bytes)) value = reader.bytes.subarray(reader.span(), reader.pos);
-    else reader.skip(tag);
+/** A detail that could not be printed keeps its bytes; undefined if it is no `Any`. */
+export function toRawDetail(any: Buffer): { '@type': string; value: string } | undefined {
+  try {
+    const { typeUrl, start, end } = readAny(new WireReader(any));
+    return { '@type': typeUrl, value: any.toString('base64', start, end) };
+  } catch {
+    return undefined;
   }
-  return { typeUrl, typeName: typeUrl.slice(typeUrl.lastIndexOf('/') + 1), value };
-}
-
-/** A detail as JSON. One whose type is not known keeps its bytes. */
-export function printDetail(
-  { typeUrl, typeName, value }: Detail,
-  { encoder, schema }: { encoder: Encoder; schema: Schema },
-): { '@type': string } {
-  const known = schema.registry.getMessage(typeName);
-  const encoded = known && encoder.encode(known, value);
-  if (!encoded?.ok) return { '@type': typeUrl, value: Buffer.from(value).toString('base64') } as { '@type': string };
-  const json: unknown = JSON.parse(encoded.json);
-  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
-  return { '@type': typeUrl, ...(isObject ? json : { value: json }) };
 }

@@ -10,7 +10,7 @@ import { loadReflection } from './descriptors/load-reflection.ts';
 import { createSchema, type DescriptorSource, parseDescriptorSet, type Schema } from './descriptors/schema.ts';
 import { createTypeLearner, type TypeLearner } from './descriptors/type-learner.ts';
 import { createEncoder, type Encoder } from './encode-response.ts';
-import { createRouteTable, type Prefixes, type RouteTable } from './route-table.ts';
+import { createRouteTable, type RouteOptions, type RouteTable } from './route-table.ts';
 import type { Upstream } from './upstream/upstream.ts';
 
 export interface Snapshot {
@@ -19,6 +19,8 @@ export interface Snapshot {
   schema: Schema;
   table: RouteTable;
   encoder: Encoder;
+  /** For `?json=proto3`. */
+  standardEncoder: Encoder;
   /** Asks the nodes for `Any` types that no service file declares; undefined when the descriptors come from disk. */
   learner: TypeLearner | undefined;
 }
@@ -33,15 +35,13 @@ export interface LiveTableOptions {
   /** A `FileDescriptorSet` file or a folder of `.proto` files; without it the node is asked. */
   descriptors: string | undefined;
   upstream: Upstream;
-  prefixes: Prefixes;
-  /** Whether the POST routes of the transaction service are served. */
-  hasWrites?: boolean;
+  routes: RouteOptions;
   logger: Logger;
   onChange(snapshot: Snapshot): void;
 }
 
 export function createLiveTable(options: LiveTableOptions): LiveTable {
-  const { descriptors, upstream, prefixes, hasWrites, logger, onChange } = options;
+  const { descriptors, upstream, routes, logger, onChange } = options;
   let snapshot: Snapshot | undefined;
   let version = 0;
   let fingerprint = '';
@@ -54,11 +54,12 @@ export function createLiveTable(options: LiveTableOptions): LiveTable {
     const print = toFingerprint(source);
     if (print === fingerprint) return;
     const schema = createSchema(source);
-    const table = createRouteTable(schema, prefixes, hasWrites);
+    const table = createRouteTable(schema, routes);
     version += 1;
     fingerprint = print;
     const learner = descriptors ? undefined : createTypeLearner({ schema, upstream, logger });
-    snapshot = { version, schema, table, encoder: createEncoder(schema.registry), learner };
+    const [encoder, standardEncoder] = [createEncoder(schema.registry), createEncoder(schema.registry, true)];
+    snapshot = { version, schema, table, encoder, standardEncoder, learner };
     onChange(snapshot);
     logger.info({ routes: table.routes.length, services: source.services.length }, 'routes loaded');
     for (const fault of table.faults) logger.warn({ fault }, 'a route is not served');

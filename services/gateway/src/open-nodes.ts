@@ -1,7 +1,7 @@
 import type { CloseStack, Logger } from '@palaver/service-kit';
 import { type Answer, weighAnswer } from './answer.ts';
 import { type Cache, createCache } from './cache.ts';
-import { type GatewayConfig, toPrefixes } from './config.ts';
+import { type GatewayConfig, toRouteOptions } from './config.ts';
 import { createLiveTable, type LiveTable } from './live-table.ts';
 import { readHealth } from './read-health.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
@@ -46,8 +46,7 @@ export function openNodes({ config, logger, ca }: NodesOptions, started: CloseSt
     descriptors: config.GATEWAY_DESCRIPTORS,
     upstream,
     logger,
-    prefixes: toPrefixes(config),
-    hasWrites: config.GATEWAY_TX,
+    routes: toRouteOptions(config),
     onChange() {
       cache.clear();
       firstLoad.resolve();

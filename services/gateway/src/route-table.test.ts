@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { parseProtoFiles } from './descriptors/parse-proto-files.ts';
 import { createSchema, listServices } from './descriptors/schema.ts';
-import { createRouteTable, type Prefixes, type RouteTable } from './route-table.ts';
+import { createRouteTable, type RouteOptions, type RouteTable } from './route-table.ts';
 
-const prefixes: Prefixes = { source: '/ixo', served: '/ixo', legacy: [] };
+const prefixes: RouteOptions = { source: '/ixo', served: '/ixo', legacy: [] };
 
 /** A table of methods `M0`, `M1`, … with the given paths, in this order. */
-function tableOf(paths: string[], given: Partial<Prefixes> = {}): RouteTable {
+function tableOf(paths: string[], given: Partial<RouteOptions> = {}): RouteTable {
   const methods = paths.map(
     (path, index) => `rpc M${index}(R) returns (R) { option (google.api.http).get = "${path}"; }`,
   );

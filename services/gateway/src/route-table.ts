@@ -1,6 +1,6 @@
 // Which method answers a path. Matching follows grpc-gateway v1.16: on the decoded path, first registered wins, colons in
-// the last segment are data unless a registered verb says otherwise. A tree over the segments replaces the
-// reference's walk over all patterns; the registration number decides between several matches.
+// the last segment are data unless a registered verb says otherwise. In grpc-gateway v2 the last registered wins. A tree over
+// the segments replaces the reference's walk over all patterns; the order decides between several matches.
 import type { DescMethod } from '@bufbuild/protobuf';
 import { type HttpRule, readHttpRules } from './descriptors/options.ts';
 import { type Schema, toMethodPath } from './descriptors/schema.ts';
@@ -27,20 +27,25 @@ export interface Match {
   params: [field: string, value: string][];
 }
 
-export interface Prefixes {
+export interface RouteOptions {
+  /** Routes annotated under the source prefix are served under another, and under legacy ones. */
   source: string;
   served: string;
   legacy: string[];
+  /** Which of several routes that match a path answers: the first registered (unless given) or the last. */
+  precedence?: 'first' | 'last';
+  /** Whether the POST routes of the transaction service are served. */
+  hasWrites?: boolean;
 }
 
 export interface RouteTable {
-  /** In order of registration; legacy ones last. */
+  /** Each before those that it answers in place of; legacy ones last. */
   routes: Route[];
   /** The first segments of the routes, for telling clients where to look. */
   prefixes: string[];
   /** Rules that could not be registered, each in a sentence. */
   faults: string[];
-  /** The first registered route that matches a decoded path. */
+  /** The first of the routes that match a decoded path. */
   match(path: string): Match | undefined;
   /** The POST routes of the transaction service by their paths, which have no variables; empty unless they are opened. */
   writes: Map<string, Route>;
@@ -57,7 +62,7 @@ interface Node {
   deep: Route[];
 }
 
-export function createRouteTable(schema: Schema, prefixes: Prefixes, hasWrites = false): RouteTable {
+export function createRouteTable(schema: Schema, options: RouteOptions): RouteTable {
   const faults: string[] = [];
   const all: Route[] = [];
   const add = (route: Omit<Route, 'order' | 'pattern'>) => {
@@ -70,13 +75,14 @@ export function createRouteTable(schema: Schema, prefixes: Prefixes, hasWrites =
     if (method.methodKind !== 'unary') continue;
     for (const { method: verb, path, responseBody } of readHttpRules(method)) {
       const route = { verb, method, grpcPath: toMethodPath(method), responseBody };
-      const below = pathBelow(path, prefixes.source);
-      add({ ...route, template: below === undefined ? path : prefixes.served + below });
+      const below = pathBelow(path, options.source);
+      add({ ...route, template: below === undefined ? path : options.served + below });
       if (below === undefined) continue;
-      for (const prefix of prefixes.legacy)
-        add({ ...route, template: prefix + below, legacy: { prefix, successor: prefixes.served } });
+      for (const prefix of options.legacy)
+        add({ ...route, template: prefix + below, legacy: { prefix, successor: options.served } });
     }
   }
+  if (options.precedence === 'last') all.reverse();
   const isServed = ({ verb }: Route) => verb === 'GET';
   const toOrdered = (routes: Route[]) =>
     [...routes.filter(({ legacy }) => !legacy), ...routes.filter(({ legacy }) => legacy)].map((route, order) => ({
@@ -84,10 +90,10 @@ export function createRouteTable(schema: Schema, prefixes: Prefixes, hasWrites =
       order,
     }));
   const routes = toOrdered(all.filter(isServed));
-  const writes = hasWrites ? all.filter(isWrite) : [];
+  const writes = options.hasWrites ? all.filter(isWrite) : [];
   const root = createTree(routes);
   const others = createTree(toOrdered(all.filter((route) => !isServed(route))));
-  const served = [...new Set(routes.map(({ template }) => toPrefix(template, prefixes)))];
+  const served = [...new Set(routes.map(({ template }) => toPrefix(template, options)))];
   return {
     routes,
     faults,
@@ -108,7 +114,7 @@ function createTree(routes: Route[]): Node {
   return root;
 }
 
-function toPrefix(template: string, { served, legacy }: Prefixes): string {
+function toPrefix(template: string, { served, legacy }: RouteOptions): string {
   const known = [served, ...legacy].find((prefix) => pathBelow(template, prefix) !== undefined);
   return known ?? `/${template.split('/')[1] ?? ''}`;
 }

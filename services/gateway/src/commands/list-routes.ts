@@ -1,5 +1,5 @@
 import { createLogger, type Env, loadConfig, StartError } from '@palaver/service-kit';
-import { gatewayConfigSchema, toPrefixes } from '../config.ts';
+import { gatewayConfigSchema, toRouteOptions } from '../config.ts';
 import { createLiveTable } from '../live-table.ts';
 import { loadCertificates } from '../load-certificates.ts';
 import { toOpenApi } from '../openapi/openapi.ts';
@@ -26,7 +26,7 @@ async function loadTable(env: Env): Promise<RouteTable | undefined> {
   const live = createLiveTable({
     descriptors: config.GATEWAY_DESCRIPTORS,
     upstream,
-    prefixes: toPrefixes(config),
+    routes: toRouteOptions(config),
     logger: createLogger({ name: 'gateway', level: 'silent' }),
     onChange: () => undefined,
   });

@@ -2,6 +2,7 @@
 // works whether or not the source carries the files that declare the extensions, and needs no generated code.
 import type { DescField, DescMethod } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { FeatureSet_FieldPresence as Presence } from '@bufbuild/protobuf/wkt';
 
 interface WithUnknown {
   $unknown?: { no: number; wireType: WireType; data: Uint8Array }[] | undefined;
@@ -62,6 +63,16 @@ export function readFieldRules(field: DescField): FieldRules {
     stdDuration: lastVarint(options, gogo.stdDuration) === 1,
     jsonTag: lastText(options, gogo.jsonTag) || undefined,
   };
+}
+
+/** Whether a field distinguishes an unset value from a zero one. */
+export function hasPresence({ presence }: DescField): boolean {
+  return presence !== Presence.IMPLICIT;
+}
+
+/** Whether messages of a field stand between tags: groups of proto2, DELIMITED fields of editions. */
+export function isDelimited(field: DescField): boolean {
+  return 'delimitedEncoding' in field && field.delimitedEncoding;
 }
 
 /** An HTTP rule as a `.proto` file spells it, for sources that are text. */

@@ -1,9 +1,12 @@
 // `.proto` text to descriptors. The grammar is protobufjs's; its own descriptor export loses custom options and file
 // boundaries, so the conversion is ours. Options other than google.api.http and gogoproto do not change what is served.
-import { create, fromBinary, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, fromBinary, fromJson, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
 import {
   type DescriptorProtoSchema,
+  Edition,
   type EnumDescriptorProtoSchema,
+  type FeatureSet,
+  FeatureSetSchema,
   type FieldDescriptorProtoSchema,
   type FieldOptions,
   FieldOptionsSchema,
@@ -59,10 +62,17 @@ export function parseProtoFiles(sources: ProtoText[]): FileDescriptorProto[] {
         keepCase: true,
         alternateCommentMode: true,
       });
-      const syntax = /^\s*syntax\s*=\s*["']proto3["']/m.test(text) ? 'proto3' : 'proto2';
+      const [, kind = 'syntax', version = 'proto2'] = /^\s*(syntax|edition)\s*=\s*["'](\w+)["']/m.exec(text) ?? [];
       const namespace = packageName ? root.lookup(packageName) : root;
       const declared = namespace instanceof protobuf.Namespace ? namespace.nestedArray : [];
-      return { name, packageName, imports, syntax, declared };
+      return {
+        name,
+        packageName,
+        imports,
+        edition: kind === 'syntax' ? undefined : version,
+        syntax: version,
+        declared,
+      };
     } catch (error) {
       throw new Error(`${name}: ${(error as Error).message}`, { cause: error });
     }
@@ -85,11 +95,12 @@ export function parseProtoFiles(sources: ProtoText[]): FileDescriptorProto[] {
   };
 
   const names = new Set(sources.map(({ name }) => name));
-  return parsed.map(({ name, packageName, imports, syntax, declared }) =>
+  return parsed.map(({ name, packageName, imports, syntax, edition, declared }) =>
     create(FileDescriptorProtoSchema, {
       name,
       package: packageName,
-      syntax,
+      syntax: edition ? 'editions' : syntax,
+      ...(edition && { edition: Edition[`EDITION_${edition}` as keyof typeof Edition] }),
       dependency: imports.filter((path) => names.has(path) || wellKnownFiles.has(path)),
       messageType: ofKind(declared, protobuf.Type).map((type) => toMessage(type, packageName, resolve)),
       enumType: ofKind(declared, protobuf.Enum).map(toEnum),
@@ -145,7 +156,7 @@ function collectTypes(objects: protobuf.ReflectionObject[], scope: string, into:
     const full = scope ? `${scope}.${object.name}` : object.name;
     if (object instanceof protobuf.Enum) into.set(full, FieldType.ENUM);
     if (object instanceof protobuf.Type) {
-      into.set(full, FieldType.MESSAGE);
+      into.set(full, 'group' in object && object.group ? FieldType.GROUP : FieldType.MESSAGE);
       collectTypes(object.nestedArray, full, into);
     }
   }
@@ -165,6 +176,7 @@ function toMessage(type: protobuf.Type, scope: string, resolve: Resolve): Messag
       ...fields.flatMap((field) => (field instanceof protobuf.MapField ? toMapEntry(field, full, resolve) : [])),
     ],
     enumType: ofKind(type.nestedArray, protobuf.Enum).map(toEnum),
+    options: toFeatures(type.options),
   };
 }
 
@@ -211,7 +223,7 @@ function toEnum(type: protobuf.Enum): EnumInit {
   return {
     name: type.name,
     value: Object.entries(type.values).map(([name, number]) => ({ name, number })),
-    ...(type.options?.allow_alias === true && { options: { allowAlias: true } }),
+    options: { allowAlias: type.options?.allow_alias === true, ...toFeatures(type.options) },
   };
 }
 
@@ -238,9 +250,15 @@ function readRuleText(option: unknown): HttpRuleText[] {
 }
 
 function toFieldOptions(options: Record<string, unknown>): FieldOptions {
-  const message = fromBinary(FieldOptionsSchema, writeFieldRules(options));
+  const message = Object.assign(fromBinary(FieldOptionsSchema, writeFieldRules(options)), toFeatures(options));
   if (options.packed !== undefined) message.packed = options.packed === true;
   return message;
+}
+
+/** What editions set for a declaration; the parser passes on what a file sets for all of its own. */
+function toFeatures(options: Record<string, unknown> | undefined): { features?: FeatureSet } {
+  const features = options?.features as JsonObject | undefined;
+  return features ? { features: fromJson(FeatureSetSchema, features, { ignoreUnknownFields: true }) } : {};
 }
 
 function toEntryName(field: string): string {

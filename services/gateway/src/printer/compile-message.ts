@@ -1,71 +1,103 @@
 // A printer per message type: one pass over the wire bytes fills a slot of JSON text per field, then the slots are put
 // together in declaration order. Compiled once from the descriptor into closures; nothing is looked up by name later.
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { hasPresence, isDelimited } from '../descriptors/options.ts';
 import { compileValue } from './compile-value.ts';
 import { compileListField, compileMergedField, compileSingleField } from './field-readers.ts';
 import { compileMapField } from './map-field.ts';
-import type { CompiledField, FindPrinter, MessagePrinter, ReadField, Slots } from './message-printer.ts';
-import { WireError, type WireReader } from './wire-reader.ts';
+import type { CompiledField, MessagePrinter, Printing, ReadField, Slots } from './message-printer.ts';
+import { pieceBytes } from './pieces.ts';
+import { type Step, WireError, type WireReader } from './wire-reader.ts';
 
 interface Layout {
   names: string[];
+  /** Where each field's slot is, by its name. */
+  indexes: Map<string, number>;
   finish: CompiledField['finish'][];
   initial: CompiledField['initial'][];
-  readSlots(reader: WireReader): Slots;
+  createSlots(): Slots;
+  /** Reads fields into the slots until the reader is at `until` or beyond. `start` is where the message began. */
+  read(reader: WireReader, slots: Slots, start: number, until: number): void;
 }
 
 /** Printer of a message as an object of its fields. */
-export function compileMessage(type: DescMessage, find: FindPrinter): MessagePrinter {
-  const { names, finish, initial, readSlots } = compileLayout(
-    type,
-    find,
-    (field, text) => `${quoteName(field)}${text}`,
-  );
+export function compileMessage(type: DescMessage, printing: Printing): MessagePrinter {
+  const layout = compileLayout(type, printing, {
+    isBare: false,
+    printMember: (field, text) => `${quoteName(field, printing)}${text}`,
+  });
+  const { names, finish, initial } = layout;
   const later = names.map((name) => `,${name}`);
-  const print = (reader: WireReader, head: string) => {
-    const slots = readSlots(reader);
+  const print = printLayout(layout, (slots, head) => {
     let json = head;
     for (let at = 0; at < names.length; at += 1) {
       const finishSlot = finish[at];
       // The initial slot is requested again if there was none: it throws with the reason.
       const slot = slots[at];
       const text = finishSlot ? finishSlot(slot) : typeof slot === 'string' ? slot : initial[at]?.();
-      // Only an unset oneof is empty text.
+      // What is left out is empty text.
       if (text) json += (json.length === 1 ? names[at] : later[at]) + text;
     }
     return `${json}}`;
-  };
+  });
   return { print, wellKnown: type.typeName === 'google.protobuf.Empty' };
 }
 
 /** Printer of a message whose JSON is that of one field or oneof: wrappers, `Struct`, `Value`, a rule's `response_body`. */
-export function compileBare(type: DescMessage, find: FindPrinter, name?: string): MessagePrinter {
-  const { names, finish, readSlots } = compileLayout(type, find, (_field, text) => text);
-  const only = name === undefined ? 0 : names.indexOf(quoteName({ name }));
+export function compileBare(type: DescMessage, printing: Printing, name?: string): MessagePrinter {
+  const layout = compileLayout(type, printing, { isBare: true, printMember: (_field, text) => text });
+  const { indexes, finish } = layout;
+  const only = name === undefined ? 0 : (indexes.get(name) ?? -1);
   const finishSlot = finish[only];
-  const print = (reader: WireReader) => {
-    const slot = readSlots(reader)[only];
+  const print = printLayout(layout, (slots) => {
+    const slot = slots[only];
     const text = finishSlot ? finishSlot(slot) : slot;
-    if (typeof text !== 'string' || text === '') throw new WireError(`${type.typeName} without a value`);
-    return text;
-  };
+    if (typeof text === 'string' && text !== '') return text;
+    if (name === undefined) throw new WireError(`${type.typeName} without a value`);
+    return 'null';
+  });
   return { print, wellKnown: true };
+}
+
+/** Reads a message and prints its slots, in pieces where it is long. */
+function printLayout(layout: Layout, printSlots: (slots: Slots, head: string) => string): MessagePrinter['print'] {
+  const begin = (head: string, start: number): Step => {
+    const slots = layout.createSlots();
+    return (reader) => {
+      layout.read(reader, slots, start, Math.min(reader.end, reader.pos + pieceBytes));
+      if (reader.pos >= reader.end) return printSlots(slots, head);
+      for (const [at, slot] of slots.entries())
+        if (typeof slot === 'string' && slot.length > pieceBytes) slots[at] = reader.pieces?.keep(slot);
+      return undefined;
+    };
+  };
+  return (reader, head) => {
+    const { pos, end, pieces } = reader;
+    if (pieces && end - pos > pieceBytes) return pieces.defer(reader, begin(head, pos));
+    const slots = layout.createSlots();
+    layout.read(reader, slots, pos, end);
+    return printSlots(slots, head);
+  };
 }
 
 /** Field numbers up to here are found by index, the rare larger ones by a map. */
 const dense = 128;
 
-function compileLayout(
-  type: DescMessage,
-  find: FindPrinter,
-  printMember: (field: DescField, text: string) => string,
-): Layout {
+interface LayoutOptions {
+  /** Whether unset fields have text even where the JSON leaves them out. */
+  isBare: boolean;
+  printMember(field: DescField, text: string): string;
+}
+
+function compileLayout(type: DescMessage, printing: Printing, { isBare, printMember }: LayoutOptions): Layout {
   const names: string[] = [];
+  const indexes = new Map<string, number>();
   const compiled: CompiledField[] = [];
   const near: (ReadField | undefined)[] = new Array(dense).fill(undefined);
   const far = new Map<number, ReadField>();
   const oneofs = new Map<string, number>();
-  const register = (field: DescField, read: ReadField) => {
+  const register = (field: DescField, at: number, read: ReadField) => {
+    indexes.set(field.name, at);
     if (field.number < dense) near[field.number] = read;
     else far.set(field.number, read);
   };
@@ -73,14 +105,14 @@ function compileLayout(
     // `optional` is a oneof of one member to the reference's generator: left out when unset.
     const group = field.oneof?.name ?? (field.proto.proto3Optional ? field.name : undefined);
     if (group === undefined) {
-      const result = compileField(field, compiled.length, find);
-      names.push(quoteName(field));
+      const result = compileField(field, compiled.length, { printing, omits: printing.proto3 && !isBare });
+      names.push(quoteName(field, printing));
+      register(field, compiled.length, result.read);
       compiled.push(result);
-      register(field, result.read);
       continue;
     }
     const at = oneofs.get(group) ?? compiled.length;
-    const value = compileValue(field, find);
+    const value = compileValue(field, printing);
     const member = { ...value, print: (reader: WireReader) => printMember(field, value.print(reader)) };
     const result = { ...compileSingleField(member, at), initial: () => '' };
     if (at === compiled.length) {
@@ -88,25 +120,30 @@ function compileLayout(
       names.push('');
       compiled.push(result);
     }
-    register(field, result.read);
+    register(field, at, result.read);
   }
 
   const initial = compiled.map((field) => field.initial);
   let template: Slots | undefined;
-  const readSlots = (reader: WireReader) => {
-    template ??= [...initial.map(valueOrUndefined), undefined];
-    const slots = template.slice();
-    const start = reader.pos;
-    while (reader.pos < reader.end) {
-      const tag = reader.tag();
-      const no = tag >>> 3;
-      const read = no < dense ? near[no] : far.get(no);
-      if (read) read(reader, slots, tag & 7, start);
-      else reader.skip(tag);
-    }
-    return slots;
+  return {
+    names,
+    indexes,
+    finish: compiled.map((field) => field.finish),
+    initial,
+    createSlots() {
+      template ??= [...initial.map(valueOrUndefined), undefined];
+      return template.slice();
+    },
+    read(reader, slots, start, until) {
+      while (reader.pos < until) {
+        const tag = reader.tag();
+        const no = tag >>> 3;
+        const read = no < dense ? near[no] : far.get(no);
+        if (read) read(reader, slots, tag & 7, start);
+        else reader.skip(tag);
+      }
+    },
   };
-  return { names, finish: compiled.map((field) => field.finish), initial, readSlots };
 }
 
 /** A field that cannot be printed unset is a fault only of messages that leave it unset. */
@@ -118,13 +155,38 @@ function valueOrUndefined(initial: CompiledField['initial']): string | undefined
   }
 }
 
-function compileField(field: DescField, at: number, find: FindPrinter): CompiledField {
-  if (field.fieldKind === 'map') return compileMapField(field, at, find);
-  const value = compileValue(field, find);
-  if (field.fieldKind === 'list') return compileListField(value, at);
-  return value.merges ? compileMergedField(value, at, field.number) : compileSingleField(value, at);
+/** `omits`: unset fields are empty text, and so are zeros of fields without presence. */
+function compileField(
+  field: DescField,
+  at: number,
+  { printing, omits }: { printing: Printing; omits: boolean },
+): CompiledField {
+  if (field.fieldKind === 'map') return omitEmpty(compileMapField(field, at, printing), omits);
+  const value = compileValue(field, printing);
+  if (field.fieldKind === 'list') return omitEmpty(compileListField(value, at), omits);
+  if (omits) {
+    const { print, zero } = value;
+    value.initial = () => '';
+    if (!hasPresence(field)) value.print = (reader) => omitText(print(reader), zero);
+  }
+  return value.printBody ? compileMergedField(value, at, field.number) : compileSingleField(value, at);
 }
 
-function quoteName({ name }: { name: string }): string {
-  return `${JSON.stringify(name)}:`;
+function omitEmpty({ finish, ...field }: CompiledField, omits: boolean): CompiledField {
+  const empty = finish?.(field.initial());
+  return finish && empty && omits
+    ? { ...field, finish: (slot) => omitText(finish(slot), empty) }
+    : { ...field, finish };
+}
+
+function omitText(text: string, omitted: string): string {
+  return text === omitted ? '' : text;
+}
+
+function quoteName(field: DescField, { proto3 }: Printing): string {
+  const { name, jsonName, message, parent } = field;
+  if (proto3) return `${JSON.stringify(jsonName)}:`;
+  // A group of proto2 is declared with its type, by the type's name.
+  const isGroup = message && isDelimited(field) && message.parent === parent && message.name.toLowerCase() === name;
+  return `${JSON.stringify(isGroup ? message.name : name)}:`;
 }

@@ -1,8 +1,7 @@
-import type { DescField, DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { FeatureSet_FieldPresence as Presence } from '@bufbuild/protobuf/wkt';
-import { type FieldRules, readFieldRules } from '../descriptors/options.ts';
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { type FieldRules, hasPresence, isDelimited, readFieldRules } from '../descriptors/options.ts';
 import { findCustomType } from './custom-types.ts';
-import type { FindPrinter } from './message-printer.ts';
+import type { Printing } from './message-printer.ts';
 import { enumPrinter, scalarPrinter, type ValuePrinter } from './scalar-printers.ts';
 import { stdDurationPrinter, stdTimestampPrinter } from './time-printers.ts';
 import { WireReader, wire } from './wire-reader.ts';
@@ -10,41 +9,58 @@ import { WireReader, wire } from './wire-reader.ts';
 /** A value of a field together with what the field prints when it is unset. */
 export interface FieldValue extends ValuePrinter {
   initial(): string;
-  /** Whether a second occurrence adds to the first instead of replacing it. */
-  merges: boolean;
+  /** Prints the fields of a message in `pos..end`; set where a second occurrence adds to the first instead of replacing it. */
+  printBody?: (reader: WireReader) => string;
 }
 
-/** The value of a field, or of one element of a list. */
-export function compileValue(field: DescField, find: FindPrinter): FieldValue {
-  const rules = readFieldRules(field);
+/** What standard JSON knows of gogoproto's options. */
+const noRules: FieldRules = {
+  nullable: true,
+  customType: '',
+  castType: '',
+  stdTime: false,
+  stdDuration: false,
+  jsonTag: undefined,
+};
+
+/** The value of a field, of one element of a list, or of a map's entry. */
+export function compileValue(field: DescField, printing: Printing): FieldValue {
   const { message } = field;
-  if (message) return compileMessageValue(message, rules, find);
-  const value = compileScalar(field, rules);
+  // Of maps, gogoproto's options concern the messages only.
+  const isPlain = printing.proto3 || (field.fieldKind === 'map' && !message);
+  const rules = isPlain ? noRules : readFieldRules(field);
+  if (message) return compileMessageValue(field, message, { rules, printing });
+  const value = compileScalar(field, rules, printing);
   // Without presence zero is written; with it (proto2) the reference has a nil pointer.
-  const explicit = field.presence === Presence.EXPLICIT || field.presence === Presence.LEGACY_REQUIRED;
-  return { ...value, initial: () => (explicit ? 'null' : value.zero), merges: false };
+  return { ...value, initial: () => (hasPresence(field) ? 'null' : value.zero) };
 }
 
 /** A message inside another: nullable ones are null when unset, the others are printed whole. */
-export function compileMessageValue(message: DescMessage, rules: FieldRules, find: FindPrinter): FieldValue {
+function compileMessageValue(
+  field: DescField,
+  message: DescMessage,
+  { rules, printing }: { rules: FieldRules; printing: Printing },
+): FieldValue {
   const std =
     rules.stdTime && message.typeName === 'google.protobuf.Timestamp'
       ? stdTimestampPrinter
       : rules.stdDuration && message.typeName === 'google.protobuf.Duration'
         ? stdDurationPrinter
         : undefined;
-  if (std) return { ...std, initial: () => (rules.nullable ? 'null' : std.zero), merges: false };
-  const printer = find(message, 'field');
+  if (std) return { ...std, initial: () => (rules.nullable ? 'null' : std.zero) };
+  const printer = printing.find(message, 'field');
+  const printBody = (reader: WireReader) => printer.print(reader, '{');
+  const wireType = isDelimited(field) ? wire.startGroup : wire.bytes;
   return {
-    wireType: wire.bytes,
+    wireType,
     zero: 'null',
-    print: (reader) => reader.within(() => printer.print(reader, '{')),
-    initial: () => (rules.nullable ? 'null' : printer.print(new WireReader(new Uint8Array()), '{')),
-    merges: true,
+    print: (reader) => reader.within(printBody, wireType),
+    printBody,
+    initial: () => (rules.nullable ? 'null' : printBody(new WireReader(new Uint8Array()))),
   };
 }
 
-function compileScalar(field: DescField, rules: FieldRules): ValuePrinter {
+function compileScalar(field: DescField, rules: FieldRules, { proto3 }: Printing): ValuePrinter {
   const custom = findCustomType(rules);
   if (custom) {
     return {
@@ -56,5 +72,8 @@ function compileScalar(field: DescField, rules: FieldRules): ValuePrinter {
       },
     };
   }
-  return field.enum ? enumPrinter(field.enum) : scalarPrinter(field.scalar as ScalarType);
+  if (field.enum) return enumPrinter(field.enum, proto3);
+  const value = scalarPrinter(field.scalar as ScalarType);
+  // The reference prints bytes that are not there as null, but an entry of a map always has a value.
+  return field.scalar === ScalarType.BYTES && (proto3 || field.fieldKind === 'map') ? { ...value, zero: '""' } : value;
 }

@@ -1,6 +1,7 @@
 import type { FieldValue } from './compile-value.ts';
 import type { CompiledField, Slots } from './message-printer.ts';
-import { WireError, type WireReader, wire } from './wire-reader.ts';
+import { pieceBytes } from './pieces.ts';
+import { type Step, WireError, type WireReader, wire } from './wire-reader.ts';
 
 /** A field of which the last occurrence counts. */
 export function compileSingleField({ print, wireType, initial }: FieldValue, at: number): CompiledField {
@@ -14,35 +15,48 @@ export function compileSingleField({ print, wireType, initial }: FieldValue, at:
 }
 
 /** A message field: when it occurs again, the occurrences are one message with all their fields. */
-export function compileMergedField({ print, wireType, initial }: FieldValue, at: number, no: number): CompiledField {
+export function compileMergedField(value: FieldValue, at: number, no: number): CompiledField {
+  const { print, printBody = print, wireType, initial } = value;
   let unset: string | undefined;
   return {
     initial: () => (unset = initial()),
     read(reader, slots, given, start) {
       if (given !== wireType) refuseWireType(given, wireType);
-      if (isMerged(slots, no)) reader.span();
+      if (isMerged(slots, no)) reader.message(wireType);
       else if (slots[at] === unset) slots[at] = print(reader);
-      else slots[at] = print(joinOccurrences(reader, slots, start, no));
+      else slots[at] = printBody(joinOccurrences(reader, slots, { start, no, wireType }));
     },
   };
 }
 
 /** Repeated fields; numbers may come packed or one by one, whatever the descriptor says. */
 export function compileListField({ print, wireType }: FieldValue, at: number): CompiledField {
+  const begin = (): Step => {
+    let items = '';
+    return (reader) => {
+      const until = reader.pieces ? Math.min(reader.end, reader.pos + pieceBytes) : reader.end;
+      while (reader.pos < until) items = items === '' ? print(reader) : `${items},${print(reader)}`;
+      if (reader.pos >= reader.end) return items;
+      items = reader.pieces?.keep(items) ?? items;
+      return undefined;
+    };
+  };
+  const printPacked = (reader: WireReader) => {
+    const { pieces, pos, end } = reader;
+    return pieces && end - pos > pieceBytes ? pieces.defer(reader, begin()) : (begin()(reader) ?? '');
+  };
   return {
     initial: () => '',
     finish: (items) => `[${items}]`,
     read(reader, slots, given) {
       const held = slots[at];
-      let items = typeof held === 'string' ? held : '';
+      const items = typeof held === 'string' ? held : '';
       if (given === wireType) {
         const item = print(reader);
         slots[at] = items === '' ? item : `${items},${item}`;
-      } else if (given === wire.bytes) {
-        reader.within(() => {
-          while (reader.pos < reader.end) items = items === '' ? print(reader) : `${items},${print(reader)}`;
-        });
-        slots[at] = items;
+      } else if (given === wire.bytes && wireType !== wire.startGroup) {
+        const packed = reader.within(() => printPacked(reader));
+        slots[at] = items === '' || packed === '' ? items + packed : `${items},${packed}`;
       } else refuseWireType(given, wireType);
     },
   };
@@ -58,23 +72,23 @@ function isMerged(slots: Slots, no: number): boolean {
   return merged instanceof Set && merged.has(no);
 }
 
-/** A reader over the concatenation of every occurrence of field `no`, as one length-delimited value; moves past this one. */
-function joinOccurrences(reader: WireReader, slots: Slots, start: number, no: number): WireReader {
+/** A reader over the concatenation of every occurrence of field `no`; moves past this one. */
+function joinOccurrences(
+  reader: WireReader,
+  slots: Slots,
+  { start, no, wireType }: { start: number; no: number; wireType: number },
+): WireReader {
   const last = slots.length - 1;
   const merged = slots[last];
   slots[last] = (merged instanceof Set ? merged : new Set<number>()).add(no);
-  reader.span();
+  reader.message(wireType);
   const after = reader.pos;
   reader.pos = start;
   const parts: Buffer[] = [];
   while (reader.pos < reader.end) {
     const tag = reader.tag();
-    const from = reader.pos;
-    reader.skip(tag);
-    if (tag >>> 3 !== no) continue;
-    const { pos } = reader;
-    reader.pos = from;
-    parts.push(reader.bytes.subarray(reader.span(), pos));
+    if (tag >>> 3 === no) parts.push(reader.bytes.subarray(reader.message(tag & 7), reader.stop));
+    else reader.skip(tag);
   }
   reader.pos = after;
   return reader.over(Buffer.concat(parts));

@@ -4,7 +4,7 @@ import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf
 import { readFieldRules } from '../descriptors/options.ts';
 import { compileValue } from './compile-value.ts';
 import { refuseWireType } from './field-readers.ts';
-import type { FindPrinter, MessagePrinter } from './message-printer.ts';
+import type { MessagePrinter, Printing } from './message-printer.ts';
 import { WireReader, wire } from './wire-reader.ts';
 
 /**
@@ -29,15 +29,20 @@ interface GoField {
   print(reader: WireReader): string;
 }
 
-export function compileGoJson(type: DescMessage, find: FindPrinter): MessagePrinter {
-  const fields = new Map(type.fields.map((field) => [field.number, compileGoField(field, find)]));
+export function compileGoJson(type: DescMessage, printing: Printing): MessagePrinter {
+  const fields = new Map(type.fields.map((field) => [field.number, compileGoField(field, printing)]));
   const print = (reader: WireReader, head: string) => {
     const values = new Map<GoField, string[]>();
     while (reader.pos < reader.end) {
       const tag = reader.tag();
       const field = fields.get(tag >>> 3);
-      if (field) values.set(field, [...(values.get(field) ?? []), ...readValues(reader, field, tag & 7)]);
-      else reader.skip(tag);
+      if (!field) {
+        reader.skip(tag);
+        continue;
+      }
+      const known = values.get(field) ?? [];
+      values.set(field, known);
+      readValues(reader, field, { given: tag & 7, into: known });
     }
     let json = head;
     for (const field of fields.values()) {
@@ -49,15 +54,16 @@ export function compileGoJson(type: DescMessage, find: FindPrinter): MessagePrin
   return { print, wellKnown: false };
 }
 
-function compileGoField(field: DescField, find: FindPrinter): GoField {
+function compileGoField(field: DescField, printing: Printing): GoField {
   const { message } = field;
   const { nullable, customType, jsonTag } = readFieldRules(field);
   const isList = field.fieldKind === 'list';
   // gogoproto's generator writes `omitempty` but for what cannot be nil.
   const tag = jsonTag ?? (nullable || (isList && !message && !customType) ? `${field.name},omitempty` : field.name);
   const [name = '', ...options] = tag.split(',');
-  const value = compileValue(field, find);
-  const nested = message && message.file.proto.package !== 'google.protobuf' ? compileGoJson(message, find) : undefined;
+  const value = compileValue(field, printing);
+  const nested =
+    message && message.file.proto.package !== 'google.protobuf' ? compileGoJson(message, printing) : undefined;
   return {
     name: `${JSON.stringify(name || field.name)}:`,
     omitEmpty: options.includes('omitempty'),
@@ -69,14 +75,19 @@ function compileGoField(field: DescField, find: FindPrinter): GoField {
   };
 }
 
-function readValues(reader: WireReader, { isList, wireType, print }: GoField, given: number): string[] {
-  if (given === wireType) return [print(reader)];
+function readValues(
+  reader: WireReader,
+  { isList, wireType, print }: GoField,
+  { given, into }: { given: number; into: string[] },
+): void {
+  if (given === wireType) {
+    into.push(print(reader));
+    return;
+  }
   if (!isList || given !== wire.bytes) refuseWireType(given, wireType);
-  const items: string[] = [];
   reader.within(() => {
-    while (reader.pos < reader.end) items.push(print(reader));
+    while (reader.pos < reader.end) into.push(print(reader));
   });
-  return items;
 }
 
 const emptyTexts = new Set(['0', '""', 'false', 'null']);

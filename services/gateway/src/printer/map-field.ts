@@ -1,10 +1,9 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
-import { readFieldRules } from '../descriptors/options.ts';
-import { compileMessageValue } from './compile-value.ts';
+import { compileValue } from './compile-value.ts';
 import { refuseWireType } from './field-readers.ts';
 import { quoteSpan } from './json-text.ts';
-import type { CompiledField, FindPrinter, MapEntries, Slots } from './message-printer.ts';
-import { enumPrinter, scalarPrinter, type ValuePrinter } from './scalar-printers.ts';
+import type { CompiledField, MapEntries, Printing, Slots } from './message-printer.ts';
+import { scalarPrinter } from './scalar-printers.ts';
 import { type WireReader, wire } from './wire-reader.ts';
 
 type MapField = DescField & { fieldKind: 'map' };
@@ -16,9 +15,9 @@ interface Key {
 }
 
 /** Maps print with their keys sorted: texts by byte, numbers by value. The last entry of a key counts. */
-export function compileMapField(field: MapField, at: number, find: FindPrinter): CompiledField {
+export function compileMapField(field: MapField, at: number, printing: Printing): CompiledField {
   const key = compileKey(field.mapKey);
-  const value = compileMapValue(field, find);
+  const value = compileValue(field, printing);
   const keyTag = (1 << 3) | key.wireType;
   const valueTag = (2 << 3) | value.wireType;
   return {
@@ -73,11 +72,4 @@ function compileKey(type: ScalarType): { wireType: number; zero: Key; read(reade
       : { order: Number(text), json: `"${text}"` };
   };
   return { wireType, zero: toKey(zero), read: (reader) => toKey(print(reader)) };
-}
-
-function compileMapValue(field: MapField, find: FindPrinter): ValuePrinter & { initial(): string } {
-  if (field.message) return compileMessageValue(field.message, readFieldRules(field), find);
-  const value = field.enum ? enumPrinter(field.enum) : scalarPrinter(field.scalar as ScalarType);
-  // An entry always has a value; bytes are then empty, not absent.
-  return { ...value, initial: () => (field.scalar === ScalarType.BYTES ? '""' : value.zero) };
 }

@@ -9,8 +9,13 @@ export interface MessagePrinter {
   wellKnown: boolean;
 }
 
-/** Some types print otherwise where they are the value of a field. */
-export type FindPrinter = (type: DescMessage, place?: 'field') => MessagePrinter;
+/** Which JSON is printed, and the printers of other types for it. */
+export interface Printing {
+  /** Standard proto3 JSON instead of the reference's. */
+  proto3: boolean;
+  /** Some types print otherwise where they are the value of a field. */
+  find(type: DescMessage, place?: 'field'): MessagePrinter;
+}
 
 /** The entries of a map by their comparable keys. */
 export type MapEntries = Map<string | number | bigint, { json: string; value: string }>;

@@ -78,8 +78,8 @@ const ownNames: Record<string, { names: Record<number, string>; other: string }>
   },
 };
 
-export function enumPrinter(type: DescEnum): ValuePrinter {
-  const own = ownNames[type.typeName];
+export function enumPrinter(type: DescEnum, proto3: boolean): ValuePrinter {
+  const own = proto3 ? undefined : ownNames[type.typeName];
   if (own) return varint(own.other, (reader) => own.names[reader.lo | 0] ?? own.other);
   if (type.typeName === 'google.protobuf.NullValue') return varint('null', () => 'null');
   const names = new Map<number, string>();

@@ -4,6 +4,11 @@ import type { ValuePrinter } from './scalar-printers.ts';
 import { WireError, type WireReader, wire } from './wire-reader.ts';
 
 export const timestampPrinter: MessagePrinter = { print: (reader) => printTimestamp(reader, false), wellKnown: true };
+/** Standard JSON has years 1 to 9999 only. */
+export const standardTimestampPrinter: MessagePrinter = {
+  print: (reader) => printTimestamp(reader, true),
+  wellKnown: true,
+};
 export const durationPrinter: MessagePrinter = { print: (reader) => printDuration(reader, false), wellKnown: true };
 
 /** `gogoproto.stdtime`: Go's `time.Time`, whose zero is the year 1. */

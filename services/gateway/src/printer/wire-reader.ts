@@ -7,6 +7,16 @@ export const wire = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 
 
 const maxDepth = 100;
 
+/** Prints a part of what is in `pos..end`; undefined until all is printed. */
+export type Step = (reader: WireReader) => string | undefined;
+
+export interface Pieces {
+  /** Prints what is in `pos..end` of the reader later, and gives the mark for it. */
+  defer(reader: WireReader, step: Step): string;
+  /** Puts long text away and gives the mark for it. */
+  keep(text: string): string;
+}
+
 /**
  * Walks over protobuf's wire format inside `pos..end`. The whole message is also kept as a one-byte string: cutting plain
  * text out of it costs a fraction of a decoder call per field.
@@ -16,15 +26,25 @@ export class WireReader {
   readonly text: string;
   pos = 0;
   end: number;
+  /** Where the message ends that `message` moved over. */
+  stop = 0;
+  /** Set while a large message is printed in pieces. */
+  pieces: Pieces | undefined;
   /** The halves of the last varint or 64-bit value, as unsigned 32-bit numbers. */
   lo = 0;
   hi = 0;
   private depth = 0;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, text?: string) {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.text = this.bytes.toString('latin1');
+    this.text = text ?? this.bytes.toString('latin1');
     this.end = bytes.length;
+  }
+
+  /** A reader of its own over what is in `pos..end`. */
+  fork(): WireReader {
+    const reader = new WireReader(this.bytes, this.text);
+    return Object.assign(reader, { pos: this.pos, end: this.end, depth: this.depth, pieces: this.pieces });
   }
 
   tag(): number {
@@ -90,10 +110,17 @@ export class WireReader {
     return this.advance(this.lo);
   }
 
-  /** Runs `read` on the length-delimited value at hand, with `pos..end` narrowed to it. */
-  within<T>(read: (reader: WireReader) => T): T {
-    const start = this.span();
-    return this.between(start, this.pos, read);
+  /** Moves over a message, length-delimited or a group: its fields are in `start..stop`. */
+  message(wireType: number): number {
+    const start = wireType === wire.startGroup ? this.pos : this.span();
+    this.stop = wireType === wire.startGroup ? this.skipGroup() : this.pos;
+    return start;
+  }
+
+  /** Runs `read` on the value at hand, with `pos..end` narrowed to it. */
+  within<T>(read: (reader: WireReader) => T, wireType: number = wire.bytes): T {
+    const start = this.message(wireType);
+    return this.between(start, this.stop, read);
   }
 
   /** Runs `read` with `pos..end` narrowed to `start..stop`; afterwards the position is where it was. */
@@ -109,14 +136,9 @@ export class WireReader {
     return result;
   }
 
-  /** A reader over other bytes, for one length-delimited value of this message. */
+  /** A reader over other bytes, for a value inside this message. */
   over(value: Uint8Array): WireReader {
-    const length = [];
-    let rest = value.length;
-    for (; rest >= 0x80; rest >>>= 7) length.push((rest & 0x7f) | 0x80);
-    const reader = new WireReader(Buffer.concat([Uint8Array.from([...length, rest]), value]));
-    reader.depth = this.depth;
-    return reader;
+    return Object.assign(new WireReader(value), { depth: this.depth + 1, pieces: this.pieces });
   }
 
   skip(tag: number): void {
@@ -129,12 +151,15 @@ export class WireReader {
     else throw new WireError('illegal wire type');
   }
 
-  private skipGroup(): void {
-    for (let open = 1; open > 0; ) {
+  /** Gives where the end tag begins. */
+  private skipGroup(): number {
+    for (let open = 1; ; ) {
+      const { pos } = this;
       const type = this.tag() & 7;
       if (type === wire.endGroup) open -= 1;
       else if (type === wire.startGroup) open += 1;
       else this.skip(type);
+      if (open === 0) return pos;
     }
   }
 }

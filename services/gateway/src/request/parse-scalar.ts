@@ -8,6 +8,8 @@ export interface WireValue {
   /** Fields without presence leave these out. */
   isZero: boolean;
   write(writer: BinaryWriter): void;
+  /** What is inside a length-delimited value. */
+  body?: Uint8Array;
 }
 
 /** A value, or why the text is not one. */
@@ -116,7 +118,7 @@ export function parseBase64(text: string, alphabet: 'standard' | 'either'): Buff
 
 export function delimited(bytes: Uint8Array): { value: WireValue } {
   const write = (writer: BinaryWriter) => writer.bytes(bytes);
-  return { value: { wireType: WireType.LengthDelimited, isZero: bytes.length === 0, write } };
+  return { value: { wireType: WireType.LengthDelimited, isZero: bytes.length === 0, write, body: bytes } };
 }
 
 function varint(number: number): { value: WireValue } {

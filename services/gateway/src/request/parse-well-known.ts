@@ -1,6 +1,7 @@
-// Well-known types that a single text sets: `?at=2024-01-02T03:04:05Z`, `?wait=1m30s`, wrappers and field masks.
-import { type DescMessage, ScalarType } from '@bufbuild/protobuf';
+// Well-known types that a single text sets: `?at=2024-01-02T03:04:05Z`, `?wait=1m30s`, wrappers, field masks and JSON.
+import { type DescMessage, fromJson, ScalarType, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { isJsonTooDeep } from '@palaver/service-kit/internal';
 import { delimited, type Parsed, parseBase64, parseInteger, parseScalar, type WireValue } from './parse-scalar.ts';
 
 const wrappers: Record<string, ScalarType> = {
@@ -36,8 +37,18 @@ export function parseWellKnown(type: DescMessage, text: string): Parsed<WireValu
     for (const path of text.split(',')) if (path !== '') writer.tag(1, WireType.LengthDelimited).string(path);
     return delimited(writer.finish());
   }
+  if (type.name === 'Struct' || type.name === 'Value') return parseJson(type, text);
   const scalar = Object.hasOwn(wrappers, type.name) ? wrappers[type.name] : undefined;
   return scalar === undefined ? undefined : parseWrapper(scalar, text);
+}
+
+function parseJson(type: DescMessage, text: string): Parsed<WireValue> {
+  try {
+    if (!isJsonTooDeep(text)) return delimited(toBinary(type, fromJson(type, JSON.parse(text))));
+  } catch {
+    // refused below
+  }
+  return { fault: `bad ${type.name}: ${text.slice(0, 100)}` };
 }
 
 function parseWrapper(scalar: ScalarType, text: string): Parsed<WireValue> {
