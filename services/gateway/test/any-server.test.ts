@@ -1,4 +1,4 @@
-// gRPC servers that are no Cosmos chain: proto2, editions, and the rules of grpc-gateway 2 where they differ.
+// gRPC servers that are no Cosmos chain: proto2, editions, and what grpc-gateway 2 does in another way than 1.16.
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { FileDescriptorProto } from '@bufbuild/protobuf/wkt';
 import { expect, onTestFinished, test } from 'vitest';

@@ -70,7 +70,7 @@ export function hasPresence({ presence }: DescField): boolean {
   return presence !== Presence.IMPLICIT;
 }
 
-/** Whether messages of a field stand between tags: groups of proto2, DELIMITED fields of editions. */
+/** Whether messages of a field begin and end with a tag: groups of proto2, DELIMITED fields of editions. */
 export function isDelimited(field: DescField): boolean {
   return 'delimitedEncoding' in field && field.delimitedEncoding;
 }
