@@ -25,6 +25,24 @@ test('a client has a limit for each minute', () => {
   expect(begin()).toBe(true);
 });
 
+test.fails('in no 60 seconds a client begins more than its limit', () => {
+  let now = 59_000;
+  const limits = createLookupLimits(100, { perMinute: 3, now: () => now });
+  const begin = () => {
+    const leave = limits.enter('a');
+    leave?.();
+    return leave !== null;
+  };
+  expect([begin(), begin(), begin()]).toEqual([true, true, true]);
+  // Another minute of the clock, one second later.
+  now = 60_000;
+  expect(begin()).toBe(false);
+  now = 118_999;
+  expect(begin()).toBe(false);
+  now = 119_000;
+  expect(begin()).toBe(true);
+});
+
 test('all together have a bound, known by address or not', () => {
   const limits = createLookupLimits(2);
   const leave = limits.enter(undefined);
