@@ -52,6 +52,7 @@ export {
   memorySchema,
 } from './memory.ts';
 export { type MessageComponent, type MessagePage, messageListSchema, messagePageSchema } from './messages.ts';
+export { createMinuteWindows, type MinuteCount, mergedMs, minuteMs } from './minute-windows.ts';
 export { type ModelList, modelListSchema } from './models.ts';
 export {
   type CursorPageQuery,

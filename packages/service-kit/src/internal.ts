@@ -11,7 +11,7 @@ export {
   type Variable,
 } from './config.ts';
 export { type CorsOptions, envOrigins, toOriginRules } from './cors.ts';
-export { type CountInMinute, countInMemory, countInRedis, type MinuteCount } from './count-in-minute.ts';
+export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
 export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
 export { Durations } from './durations.ts';
 export { type Edge, toEdge, toOperatorsFile } from './edge.ts';

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { AppError } from '@palaver/contract';
+import { createMinuteWindows } from '@palaver/contract/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddress, isLoopbackAddress, toAddressKey } from './client-address.ts';
-import { createMinuteWindows } from './count-in-minute.ts';
 import { isTrustedLocal } from './local-trust.ts';
 import { hashOperatorToken, mayAct, type Operator, type OperatorRole, watchOperators } from './operators.ts';
 

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '@palaver/contract';
+import type { MinuteCount } from '@palaver/contract/internal';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
 import { clientAddress, toAddressKey } from './client-address.ts';
-import { countInMemory, countInRedis, type MinuteCount } from './count-in-minute.ts';
+import { countInMemory, countInRedis } from './count-in-minute.ts';
 
 export interface RateLimitOptions {
   /** Sets this limit's counters apart from others in the same Redis. */

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { AppError } from '@palaver/contract';
-import { type ApiKey, apiKeyFileSchema } from '@palaver/contract/internal';
+import { type ApiKey, apiKeyFileSchema, type MinuteCount } from '@palaver/contract/internal';
 import { StartError } from '@palaver/service-kit';
-import { type CountInMinute, countInMemory, type MinuteCount, nameCaller } from '@palaver/service-kit/internal';
+import { type CountInMinute, countInMemory, nameCaller } from '@palaver/service-kit/internal';
 import type { GatewayMetrics } from '../metrics.ts';
 import { type Authorize, type Authorized, refuse } from './authorize.ts';
 
