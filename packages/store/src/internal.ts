@@ -19,7 +19,7 @@ export { claimSqliteFile } from './claim-sqlite-file.ts';
 export { createPrivateFile } from './open-sqlite.ts';
 export { engineOf } from './open-store.ts';
 export { parsePostgresUrl } from './postgres-hosts.ts';
-export { readPieces } from './read-pieces.ts';
+export { changePieces, readPieces } from './read-pieces.ts';
 export { timeReaderOf } from './read-time.ts';
 export { runForEach } from './run-for-each.ts';
 export { faultKind, toUnavailable } from './store-error.ts';

@@ -23,3 +23,11 @@ export async function* readPieces<Row>(
     await letOthersRun();
   }
 }
+
+/** The same for what changes rows: `change` is called again as long as it changes a whole piece, and gives how many it changed. */
+export async function changePieces(
+  change: (limit: number) => Promise<number>,
+  { size = defaultSize }: PieceOptions = {},
+) {
+  while ((await change(size)) >= size) await letOthersRun();
+}

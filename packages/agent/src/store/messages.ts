@@ -1,7 +1,7 @@
 import { AppError, type Message } from '@palaver/contract';
 import type { CursorPageQuery, MessagePage } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
-import { unreadableText } from '@palaver/store/internal';
+import { readPieces, unreadableText } from '@palaver/store/internal';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { EarlierMessage } from '../plugins/agent-run.ts';
 import { type PartPlace, toParts } from './message-parts.ts';
@@ -100,12 +100,13 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
   /** Oldest first, a few rows at a time: a session may be larger than the memory. */
   async function* each(sessionId: string): AsyncGenerator<Message> {
     const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId).where(isActive);
-    for (let last = 0; ; ) {
-      const rows = await own.where('number', '>', last).orderBy('number').limit(rowsAtOnce).execute();
-      for (const row of rows) yield toMessage(row);
-      if (rows.length < rowsAtOnce) return;
-      last = rows.at(-1)?.number ?? last;
-    }
+    const ordered = own.orderBy('number');
+    const load = (last: MessageRow | undefined, limit: number) =>
+      ordered
+        .where('number', '>', last?.number ?? 0)
+        .limit(limit)
+        .execute();
+    for await (const rows of readPieces(load, { size: rowsAtOnce })) yield* rows.map(toMessage);
   }
 
   return {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Kysely, sql, type Transaction } from 'kysely';
+import { changePieces } from '../read-pieces.ts';
 import type { Store } from '../store.ts';
 import type { AuditTables } from './audit-tables.ts';
 
@@ -11,7 +12,7 @@ export interface AuditHead {
   hash: string;
 }
 
-const batchSize = 500;
+const size = 500;
 
 /** The hash of a line: over everything it says and the hash of the line before. */
 export function hashLine(row: Omit<ChainedRow, 'hash'>): string {
@@ -31,8 +32,8 @@ export async function chainPending(
   store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
 ): Promise<AuditHead | undefined> {
   let head: AuditHead | undefined;
-  while (await hasPending(store.db)) {
-    const moved = await store.transaction(
+  const chainSome = (limit: number) =>
+    store.transaction(
       async (trx) => {
         const state = await lockState(trx, store.engine);
         const pending = await trx
@@ -40,9 +41,9 @@ export async function chainPending(
           .selectAll()
           .orderBy('at')
           .orderBy('id')
-          .limit(batchSize)
+          .limit(limit)
           .execute();
-        if (pending.length === 0) return undefined;
+        if (pending.length === 0) return 0;
         let [seq, previous] = [state.head_seq, state.head_hash];
         const rows = pending.map(({ id: _, ...said }) => {
           seq++;
@@ -54,13 +55,14 @@ export async function chainPending(
         const ids = pending.map(({ id }) => id);
         await trx.deleteFrom('palaver_audit_pending').where('id', 'in', ids).execute();
         await trx.updateTable('palaver_audit_state').set({ head_seq: seq, head_hash: previous }).execute();
-        return { seq, hash: previous };
+        head = { seq, hash: previous };
+        return pending.length;
       },
       // Each statement must see what the instance before has committed, once its lock is free.
       { isolation: 'read committed' },
     );
-    head = moved ?? head;
-  }
+  // Without a lock, which every line that is read would otherwise wait for.
+  if (await hasPending(store.db)) await changePieces(chainSome, { size });
   return head;
 }
 

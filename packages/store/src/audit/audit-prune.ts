@@ -1,8 +1,9 @@
+import { changePieces } from '../read-pieces.ts';
 import type { Store } from '../store.ts';
 import { lockState } from './audit-chain.ts';
 import type { AuditTables } from './audit-tables.ts';
 
-const batchSize = 1_000;
+const size = 1_000;
 
 /**
  * Removes the oldest lines as far as they are older than `before`. The new beginning is written into the chain itself by
@@ -14,7 +15,7 @@ export async function pruneAudit(
   toRow: (details: { seq: number; hash: string }) => AuditTables['palaver_audit_pending'],
 ): Promise<number> {
   let removed = 0;
-  while (true) {
+  const removeSome = async (limit: number) => {
     const count = await store.transaction(
       async (trx) => {
         const { floor_seq } = await lockState(trx, store.engine);
@@ -23,7 +24,7 @@ export async function pruneAudit(
           .select(['seq', 'hash', 'at'])
           .where('seq', '>', floor_seq)
           .orderBy('seq')
-          .limit(batchSize)
+          .limit(limit)
           .execute();
         const kept = rows.findIndex(({ at }) => at >= before);
         const old = kept === -1 ? rows : rows.slice(0, kept);
@@ -40,6 +41,8 @@ export async function pruneAudit(
       { isolation: 'read committed' },
     );
     removed += count;
-    if (count < batchSize) return removed;
-  }
+    return count;
+  };
+  await changePieces(removeSome, { size });
+  return removed;
 }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { readPieces } from '../read-pieces.ts';
 import type { Store } from '../store.ts';
 import { type AuditHead, type ChainedRow, chainPending, hashLine } from './audit-chain.ts';
 import type { AuditTables } from './audit-tables.ts';
@@ -15,7 +16,6 @@ export interface AuditVerdict {
   faults: AuditFault[];
 }
 
-const pageSize = 1_000;
 const maxFaults = 20;
 
 /**
@@ -51,14 +51,16 @@ export async function verifyAudit(
     last = { seq: row.seq, hash: row.hash };
   };
 
-  while (true) {
-    const page = await loadPage(db, last.seq);
-    for (const row of page) check(row);
-    if (page.length > 0) continue;
-    state = await loadState(db);
-    // Lines are added together with the new head: what is missing now was removed.
-    if (state.head_seq <= last.seq || (await loadPage(db, last.seq)).length === 0) break;
-  }
+  const checkRest = async () => {
+    const before = lines;
+    const rest = readPieces<ChainedRow>((_, limit) => loadLines(db, last.seq, limit));
+    for await (const rows of rest) for (const row of rows) check(row);
+    return lines > before;
+  };
+  await checkRest();
+  // Lines are added together with the new head: what is missing after it was read was removed.
+  do state = await loadState(db);
+  while (state.head_seq > last.seq && (await checkRest()));
   if (state.floor_seq !== floor.floor_seq) return verifyAudit(store, anchors); // pruned meanwhile
   if (state.head_seq !== last.seq || state.head_hash !== last.hash) {
     report(last.seq, `the chain ends here, but its head is recorded at ${state.head_seq}`);
@@ -80,6 +82,6 @@ function loadState(db: Kysely<AuditTables>) {
   return db.selectFrom('palaver_audit_state').selectAll().executeTakeFirstOrThrow();
 }
 
-function loadPage(db: Kysely<AuditTables>, after: number): Promise<ChainedRow[]> {
-  return db.selectFrom('palaver_audit').selectAll().where('seq', '>', after).orderBy('seq').limit(pageSize).execute();
+function loadLines(db: Kysely<AuditTables>, after: number, limit: number): Promise<ChainedRow[]> {
+  return db.selectFrom('palaver_audit').selectAll().where('seq', '>', after).orderBy('seq').limit(limit).execute();
 }

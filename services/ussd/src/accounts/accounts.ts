@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
 import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
-import { keyIdOf, unreadableText } from '@palaver/store/internal';
+import { keyIdOf, readPieces, unreadableText } from '@palaver/store/internal';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
@@ -205,18 +205,13 @@ async function rotatePins(
   currentKeyId: string,
 ): Promise<number> {
   let changed = 0;
-  let after = '';
-  while (true) {
-    const page = await store.db
-      .selectFrom('ussd_account')
-      .select(['id', 'pin'])
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(200)
+  const accounts = store.db.selectFrom('ussd_account').select(['id', 'pin']).orderBy('id');
+  const load = (last: { id: string; pin: string } | undefined, limit: number) =>
+    accounts
+      .where('id', '>', last?.id ?? '')
+      .limit(limit)
       .execute();
-    const last = page.at(-1);
-    if (!last) return changed;
-    after = last.id;
+  for await (const page of readPieces(load)) {
     for (const { id, pin } of page.filter((row) => keyIdOf(row.pin) !== currentKeyId)) {
       // Only over the record that was read: a PIN changed meanwhile is sealed with the new key already.
       const update = store.db.updateTable('ussd_account').set({ pin: vault.reseal(pin, id) });
@@ -224,4 +219,5 @@ async function rotatePins(
       changed += Number(numUpdatedRows);
     }
   }
+  return changed;
 }

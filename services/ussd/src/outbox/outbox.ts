@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
+import { changePieces } from '@palaver/store/internal';
 import type { UssdTables } from '../store/tables.ts';
 
 /** What every table of things to send has. */
@@ -79,18 +80,19 @@ async function sendDue<Table extends 'ussd_submission' | 'ussd_sms'>(
   parts: Parts<Table>,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!signal.aborted) {
+  const sendSome = async (limit: number) => {
     const due = await parts.store.db
       .selectFrom(parts.table as 'ussd_sms')
       .selectAll()
       .where('status', 'in', ['queued', parts.claimedStatus])
       .where('next_at', '<=', parts.clock.now())
       .orderBy('next_at')
-      .limit(batch)
+      .limit(limit)
       .execute();
     await Promise.all(due.map((row) => sendOne(parts, row as UssdTables[Table], signal)));
-    if (due.length < batch) return;
-  }
+    return signal.aborted ? 0 : due.length;
+  };
+  if (!signal.aborted) await changePieces(sendSome, { size: batch });
 }
 
 async function sendOne<Table extends 'ussd_submission' | 'ussd_sms'>(

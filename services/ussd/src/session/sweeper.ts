@@ -1,5 +1,6 @@
 import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
+import { changePieces } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import type { DailyTables } from '../store/daily-tables.ts';
 import type { SessionTable, UssdTables } from '../store/tables.ts';
@@ -35,8 +36,12 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
   await daily?.rotate(now);
   const limits = { ...periods, engine: store.engine, now, batchSize, isDaily: daily !== undefined };
   for (const statement of toSweepStatements(limits)) {
-    while (true) {
-      if (signal?.aborted || performance.now() > endsAt) return 'late';
+    let ended: SweepResult = 'done';
+    const changeSome = async () => {
+      if (signal?.aborted || performance.now() > endsAt) {
+        ended = 'late';
+        return 0;
+      }
       const result = await store.transaction(
         async (trx) => {
           if (store.engine === 'postgres') {
@@ -48,14 +53,17 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
         },
         { isolation: 'read committed' },
       );
-      if (result === undefined) return 'busy';
+      if (result === undefined) {
+        ended = 'busy';
+        return 0;
+      }
       const { rows, numAffectedRows } = result;
       // Only the statements that mark sessions return rows.
       if (rows.length > 0) onExpired?.(rows as ExpiredSession[]);
-      if (Number(numAffectedRows ?? rows.length) < batchSize) break;
-      // SQLite works on this thread: let requests in between.
-      await new Promise(setImmediate);
-    }
+      return Number(numAffectedRows ?? rows.length);
+    };
+    await changePieces(changeSome, { size: batchSize });
+    if (ended !== 'done') return ended;
   }
   return 'done';
 }

@@ -115,8 +115,6 @@ export interface FileStoreOptions {
 export type StoredFile = UploadedFile & { secret: string };
 
 const dayMs = 24 * 3_600_000;
-/** How many `orphans` gives at most. */
-export const orphansAtOnce = 100;
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
@@ -225,13 +223,13 @@ export function createFileStore(
     },
 
     /** Files whose bytes nobody can read any more. */
-    async orphans(): Promise<string[]> {
+    async orphans(limit: number): Promise<string[]> {
       const rows = await db
         .selectFrom('agent_file_object as object')
         .leftJoin('agent_file as file', 'file.id', 'object.id')
         .where('file.id', 'is', null)
         .select('object.id')
-        .limit(orphansAtOnce)
+        .limit(limit)
         .execute();
       return rows.map(({ id }) => id);
     },

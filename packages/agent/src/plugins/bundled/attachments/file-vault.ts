@@ -4,9 +4,10 @@ import { buffer } from 'node:stream/consumers';
 import { AppError } from '@palaver/contract';
 import type { UploadedFile } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
+import { changePieces } from '@palaver/store/internal';
 import { v7 as uuidv7 } from 'uuid';
 import type { FileStorage, Staging } from './file-storage.ts';
-import { type FileRules, type FileStore, orphansAtOnce, type StoredFile, type Uploader } from './file-store.ts';
+import type { FileRules, FileStore, StoredFile, Uploader } from './file-store.ts';
 import { decryptFile, receiveFile } from './receive-file.ts';
 
 export interface VaultParts {
@@ -133,14 +134,15 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
   async function sweep(): Promise<void> {
     await staging.removeAbandoned();
     await files.removeExpired(rules);
-    let orphans: string[];
-    do {
-      orphans = await files.orphans();
+    const removeSome = async (limit: number) => {
+      const orphans = await files.orphans(limit);
       for (const id of orphans) {
         await storage.remove(id);
         await files.forget(id);
       }
-    } while (orphans.length === orphansAtOnce && !stopped);
+      return stopped ? 0 : orphans.length;
+    };
+    await changePieces(removeSome);
   }
 
   function sweepRegularly(): void {
