@@ -130,7 +130,7 @@ export async function createDomain(parts: DomainParts) {
   };
   const own = await loadOwnActions(config.USSD_ACTIONS);
   const actions: Actions = { ...declare(runs), ...own.actions };
-  const forms = createForms();
+  const forms = createForms({ onLoad: metrics.countFormLoad });
   started.defer(() => forms.close());
   const server = toFormsServer(config);
   const fetched =

@@ -8,6 +8,8 @@ export interface UssdMetrics {
   countActionFailure(action: string): void;
   countSimSwapCheck(result: string): void;
   countSms(result: string): void;
+  /** `ahead`: nobody waited for it; `call`: a caller did. */
+  countFormLoad(by: 'ahead' | 'call'): void;
 }
 
 /** What is read when the metrics are asked for; nothing of it may cost more with more sessions. */
@@ -55,6 +57,12 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     labelNames: ['result'],
     registers,
   });
+  const formLoads = new Counter({
+    name: 'ussd_form_loads_total',
+    help: 'Forms that a thread has loaded: ahead of callers, or while one waited',
+    labelNames: ['by'],
+    registers,
+  });
   new Gauge({
     name: 'ussd_sms_waiting',
     help: 'SMS messages that wait to be sent, 10,000 at most',
@@ -94,5 +102,6 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     countActionFailure: (action) => failures.inc({ action }),
     countSimSwapCheck: (result) => simSwapChecks.inc({ result }),
     countSms: (result) => sms.inc({ result }),
+    countFormLoad: (by) => formLoads.inc({ by }),
   };
 }

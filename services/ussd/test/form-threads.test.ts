@@ -1,9 +1,11 @@
 // One form, or one caller of it, takes nothing from the callers of other forms.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { createForms, type Forms } from '../src/forms/forms.ts';
 import type { FormReply, FormSource } from '../src/forms/protocol.ts';
+import { createOperator } from './program-operator.ts';
 import { startService } from './service-fixture.ts';
 import { writeProgram } from './write-program.ts';
 
@@ -122,4 +124,31 @@ states:
   const attack = [1, 2, 3].map((phone) => say(phone, '2*200*200'));
   for (const text of ['', '1', '1*Ana']) expect(await say(4, text)).toMatch(/^CON /);
   for (const reply of await Promise.all(attack)) expect(reply).toMatch(/^CON .*How many each\?/s);
+});
+
+test('a form is loaded when its program is published, and its first caller finds it loaded', async () => {
+  await using service = await startService();
+  await using other = await service.startAnother();
+  const ask = createOperator(service);
+  const files = {
+    'program.yaml': `name: survey\ncodes: ["*384*9#"]\nextends: palaver\nlanguages: [en]\nstart: home
+states:
+  home: { kind: menu, text: home, options: [{ text: a, to: short }] }
+  short: { kind: form, form: forms/short.xml, to: home }
+`,
+    'locales/en.yaml': 'home: Home\na: Short\n',
+    'forms/short.xml': short,
+  };
+  await ask('PUT', '/survey/draft', { files, revision: 0 });
+  expect(await ask('POST', '/survey/publish', { revision: 1 })).toMatchObject({ status: 200 });
+  for (const each of [service, other]) {
+    const loads = async (by: string) =>
+      new RegExp(`^ussd_form_loads_total\\{.*by="${by}".*\\} (\\d+)`, 'm').exec(
+        await (await each.get('/metrics')).text(),
+      )?.[1];
+    await waitFor('the form', async () => (await loads('ahead')) === '1', 60_000);
+    const phone = { serviceCode: '*384*9#', phoneNumber: each === service ? '+254700000001' : '+254700000002' };
+    expect(await each.say(`first-${phone.phoneNumber}`, '1', phone)).toContain('Your name');
+    expect(await loads('call')).toBeUndefined();
+  }
 });

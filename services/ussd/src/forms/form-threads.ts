@@ -48,7 +48,11 @@ const patienceMs = 300;
 
 export const startFormThread = () => startAnyThread<WorkerCall, WorkerReply>(workerFile, threadOptions);
 
-export function createFormThreads(maxThreads: number, startThread: typeof startFormThread): FormThreads {
+export function createFormThreads(
+  maxThreads: number,
+  startThread: typeof startFormThread,
+  onLoad?: (by: 'ahead' | 'call') => void,
+): FormThreads {
   const threads = new Set<FormThread>();
   const queue: Waiting[] = [];
   /** Forms that have ended their thread, until they answer: all of them together have one. */
@@ -105,6 +109,7 @@ export function createFormThreads(maxThreads: number, startThread: typeof startF
         queue.unshift(job);
       } else {
         guilty.delete(key);
+        if (!isKnown) onLoad?.(call.kind === 'load' ? 'ahead' : 'call');
         job.resolve(reply);
         if ('loads' in reply && reply.loads >= maxLoads) replace(own);
       }

@@ -28,6 +28,8 @@ export interface FormsOptions {
   waitMs?: number;
   /** How long an inspection may take. */
   inspectMs?: number;
+  /** A thread has loaded a form: ahead of callers, or for one. */
+  onLoad?(by: 'ahead' | 'call'): void;
 }
 
 const idleMs = 10_000;
@@ -36,7 +38,7 @@ const warmWaitMs = 600_000;
 const maxWarm = 40;
 
 export function createForms(options: FormsOptions = {}): Forms {
-  const { threads = 3, timeoutMs = 8_000, loadMs = 30_000, waitMs = 10_000, inspectMs = 60_000 } = options;
+  const { threads = 3, timeoutMs = 8_000, loadMs = 30_000, waitMs = 10_000, inspectMs = 60_000, onLoad } = options;
   const keys = new WeakMap<FormSource, string>();
   const keyOf = (source: FormSource) => {
     const key = keys.get(source) ?? createHash('sha256').update(JSON.stringify(source)).digest('base64');
@@ -53,13 +55,17 @@ export function createForms(options: FormsOptions = {}): Forms {
     await inspecting?.stop();
     inspecting = undefined;
   };
-  const pool = createFormThreads(threads, () => {
-    // The engine takes seconds to start: a thread that has it already is used further.
-    if (isInspecting || !inspecting?.isUsable()) return startFormThread();
-    const thread = inspecting;
-    inspecting = undefined;
-    return thread;
-  });
+  const pool = createFormThreads(
+    threads,
+    () => {
+      // The engine takes seconds to start: a thread that has it already is used further.
+      if (isInspecting || !inspecting?.isUsable()) return startFormThread();
+      const thread = inspecting;
+      inspecting = undefined;
+      return thread;
+    },
+    onLoad,
+  );
   const close = async () => {
     await Promise.all([pool.stop(), stopInspecting()]);
   };
