@@ -52,7 +52,6 @@ const rounds = 5;
 const dialoguesPerSlice = 200;
 const reportsPerSlice = 16;
 const pin = '4071';
-const day = Math.floor(Date.now() / 86_400_000);
 let serial = 0;
 
 const dir = mkdtempSync(join(tmpdir(), 'palaver-scale-'));
@@ -130,7 +129,6 @@ async function start(databaseUrl: string): Promise<Instance> {
     LOG_LEVEL: 'silent',
     RATE_LIMIT_PER_MINUTE: '1000000000',
     PIN_ENCRYPTION_KEY: 'a'.repeat(64),
-    USSD_DAILY_FROM: '2020-01-01',
   };
   const child = fork(fileURLToPath(new URL('service.ts', import.meta.url)), { env });
   children.push(child);
@@ -138,27 +136,22 @@ async function start(databaseUrl: string): Promise<Instance> {
   return { url, child };
 }
 
-/** Rows like those that the service writes; half of the sessions were opened yesterday. */
+/** Rows like those that the service writes. */
 async function fill(client: pg.Client, { accounts, sessions }: (typeof sizes)[0]): Promise<void> {
   const started = performance.now();
-  const yesterday = new Date((day - 1) * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '');
-  for (const table of ['ussd_session_day', 'ussd_effect_day'])
-    await client.query(
-      `create table if not exists ${table}_${yesterday} partition of ${table} for values in (${day - 1})`,
-    );
   await client.query(`insert into ussd_account (id, phone, name, pin, failed, locks, created_at)
     select '00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'), '+25471' || lpad(n::text, 8, '0'), 'Name ' || n,
       repeat('p', 150), 0, 0, 1
     from generate_series(1, ${accounts}) as n`);
   await client.query(`insert into ussd_profile (phone, language)
     select '+25471' || lpad(n::text, 8, '0'), 'en' from generate_series(1, ${accounts}) as n`);
-  await client.query(`insert into ussd_session_day (day, id, phone, service_code, version, status, text_hash, text_length, opening,
+  await client.query(`insert into ussd_session (id, phone, service_code, version, status, text_hash, text_length, opening,
       dialogue, reply, opened_at, seen_at)
-    select ${day} - n % 2, 'full-' || n, '+25471' || lpad(n::text, 8, '0'), '*1234#', 3, n % 2, md5(n::text), 3, 'en',
+    select 'full-' || n, '+25471' || lpad(n::text, 8, '0'), '*1234#', 3, n % 2, md5(n::text), 3, 'en',
       '{"f":1,"s":"about","l":"en","b":["preMenu"]}', rpad('CON ', 120, 'x'), ${Date.now()}, ${Date.now()}
     from generate_series(1, ${sessions}) as n`);
-  await client.query(`insert into ussd_effect_day (day, key, phone, result, created_at)
-    select ${day} - n % 2, md5(n::text) || md5('e' || n), '+25471' || lpad(n::text, 8, '0'), '{"outcome":"filed"}', ${Date.now()}
+  await client.query(`insert into ussd_effect (key, phone, result, created_at)
+    select md5(n::text) || md5('e' || n), '+25471' || lpad(n::text, 8, '0'), '{"outcome":"filed"}', ${Date.now()}
     from generate_series(1, ${sessions}) as n`);
   await client.query('vacuum analyze');
   await client.query('checkpoint');
@@ -257,24 +250,15 @@ async function readPages({ client }: Level): Promise<number> {
 
 async function measureRows({ client }: Level): Promise<string[]> {
   const { rows } = await client.query<{ name: string; bytes: string; rows: string }>(`
-    select regexp_replace(relname, '_[0-9]{8}$', '') as name, sum(pg_total_relation_size(oid)) as bytes, sum(reltuples) as rows
-    from pg_class where relkind = 'r' and relname like 'ussd%' and reltuples > 1000 group by 1 order by 1`);
+    select relname as name, pg_total_relation_size(oid) as bytes, reltuples as rows
+    from pg_class where relkind = 'r' and relname like 'ussd%' and reltuples > 1000 order by 1`);
   return rows.map(
     ({ name, bytes, rows: count }) => `${name}: ${Math.round(Number(bytes) / Number(count))} bytes a row`,
   );
 }
 
-/** The same rows removed by a delete and by dropping their partition. */
 async function measureRemoval({ client, sessions }: Level): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>(
-    `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'ussd_session_day'::regclass order by 1`,
-  );
-  const time = async (statement: string) => {
-    const at = performance.now();
-    await client.query(statement);
-    return `${Math.round(performance.now() - at)} ms`;
-  };
-  const [yesterday, today] = rows.map(({ name }) => name);
-  const deleted = await time(`delete from ${today} where id like 'full-%'`);
-  return [`${sessions / 2} sessions: deleted in ${deleted}, dropped in ${await time(`drop table ${yesterday}`)}`];
+  const at = performance.now();
+  await client.query(`delete from ussd_session where id like 'full-%'`);
+  return [`${sessions} sessions: deleted in ${Math.round(performance.now() - at)} ms`];
 }

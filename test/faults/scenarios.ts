@@ -49,13 +49,6 @@ export const scenarios: readonly Scenario[] = [
   { name: 'kill -9', services: all, engines: both, inject: (world) => restart(anyOf(world), 'SIGKILL') },
   { name: 'SIGTERM under load', services: all, engines: both, inject: (world) => restart(anyOf(world), 'SIGTERM') },
   {
-    name: 'kill -9 with daily partitions',
-    services: ['ussd'],
-    engines: joined,
-    prepare: async () => ({ env: { USSD_DAILY_FROM: '2020-01-01' } }),
-    inject: (world) => restart(anyOf(world), 'SIGKILL'),
-  },
-  {
     name: 'all instances killed at once',
     services: stateful,
     engines: joined,

@@ -236,7 +236,7 @@ async function collateColumns(db: Kysely<unknown>, which: RawBuilder<unknown>): 
       'alter column %I type %s collate "C"', attname, format_type(atttypid, atttypmod)), ', ') as statement
     from pg_attribute join pg_class on pg_class.oid = attrelid
     where attcollation = '"default"'::regcollation and attnum > 0 and not attisdropped
-      and relkind in ('r', 'p') and not relispartition and relnamespace = current_schema()::regnamespace and ${which}
+      and relkind = 'r' and relnamespace = current_schema()::regnamespace and ${which}
       -- PostgreSQL changes no column that a generated one is computed from.
       and not exists (select 1 from pg_attrdef join pg_attribute as made on made.attrelid = adrelid and made.attnum = adnum
         join pg_depend on classid = 'pg_attrdef'::regclass and objid = pg_attrdef.oid and refobjid = adrelid

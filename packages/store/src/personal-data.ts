@@ -49,8 +49,6 @@ export interface PersonalTable<Person> {
   sealed?: SealedTable;
   /** Columns that are not handed out: secrets and hashes. */
   omit?: readonly string[];
-  /** A table that not every database has; without it there is nothing to do. */
-  needs?: string;
   /** Which rows are the person's. */
   where(person: Person): RawBuilder<SqlBool>;
 }
@@ -67,17 +65,12 @@ export interface PersonalTable<Person> {
  * ```
  */
 export function personalTables<Person>(entries: readonly PersonalTable<Person>[]): PersonalData<Person> {
-  async function present(db: Db): Promise<readonly PersonalTable<Person>[]> {
-    if (entries.every(({ needs }) => needs === undefined)) return entries;
-    const names = new Set((await db.introspection.getTables()).map(({ name }) => name));
-    return entries.filter(({ needs }) => needs === undefined || names.has(needs));
-  }
   return {
     tables: [...new Set(entries.map(({ table }) => table))],
     sealed: entries.flatMap(({ sealed }) => sealed ?? []),
     async collect(db, person, cipher) {
       const found: Record<string, unknown[]> = {};
-      for (const { table, sealed, omit = [], where } of await present(db)) {
+      for (const { table, sealed, omit = [], where } of entries) {
         const { rows } = await sql<
           Record<string, unknown>
         >`select * from ${sql.table(table)} where ${where(person)}`.execute(db);
@@ -90,7 +83,7 @@ export function personalTables<Person>(entries: readonly PersonalTable<Person>[]
       return found;
     },
     async erase(trx, person) {
-      for (const { table, where } of await present(trx)) {
+      for (const { table, where } of entries) {
         await sql`delete from ${sql.table(table)} where ${where(person)}`.execute(trx);
       }
     },

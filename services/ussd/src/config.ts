@@ -17,7 +17,6 @@ import { fitsOneScreen } from './screen.ts';
 const keyExpected = 'expected 32 bytes as 64 hex digits or base64, or a text of 32 characters';
 const keyExample = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
 const minute = 60;
-const dayMs = 24 * 3_600_000;
 
 /** Variables that begin with it are secrets of programs, which name them. */
 export const programSecretPrefix = 'USSD_SECRET_';
@@ -107,15 +106,6 @@ export const ussdConfigSchema = z.object({
     .meta({
       description: 'What callers read when more than USSD_MAX_IN_FLIGHT requests are under way.',
       example: 'Beaucoup de personnes appellent en ce moment. Merci de rappeler dans une minute.',
-    }),
-  USSD_DAILY_FROM: z.iso
-    .date()
-    .transform((date) => Date.parse(date) / dayMs)
-    .optional()
-    .meta({
-      description:
-        'PostgreSQL only. From this day on (UTC), sessions and results of actions are kept in one partition for each day, which is dropped when it is past its time. Set it on every instance before that day, and do not change it afterwards.',
-      example: '2026-12-01',
     }),
   USSD_REPEAT_MINUTES: envInteger({ min: 0, max: 24 * 60 })
     .prefault('5')

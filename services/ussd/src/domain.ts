@@ -56,7 +56,6 @@ import { createMessages, startMessageSender } from './sms/messages.ts';
 import { toSmsProvider } from './sms/to-provider.ts';
 import { startProgramStats } from './stats/program-stats.ts';
 import { toTimedOut } from './stats/timed-out.ts';
-import { hasDailyTables, openDailyTables } from './store/daily-tables.ts';
 import type { UssdTables } from './store/tables.ts';
 import { createSubmissions } from './submissions/submissions.ts';
 import { createLinking } from './wallet/create-linking.ts';
@@ -164,7 +163,6 @@ export async function createDomain(parts: DomainParts) {
   const publishing = createPublishing({ store, programs, published, versions, audit, clock, readOnly });
   if (!programs.current().some(({ locales }) => locales.has(config.USSD_LANGUAGE)))
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
-  const daily = await openDaily(store, config, clock.now());
   const records = createRecordStore(store);
   const submissions = createSubmissions(store, { isSent: server !== undefined });
   const sender = server && startSender({ store, cipher: store.cipher, client: server, clock, logger });
@@ -188,9 +186,9 @@ export async function createDomain(parts: DomainParts) {
     secrets: programSecrets,
     servers,
   });
-  const sessions = createSessionStore(store, { timeoutMs, daily });
+  const sessions = createSessionStore(store, { timeoutMs });
   const cache = createSessionCache(cachedSessions);
-  const results = createActionResults(store, clock, daily);
+  const results = createActionResults(store, clock);
   const runAction = createRunAction({ actions, runBuiltIn, submissions, results, metrics });
   const programResults = createResults(store);
   const textHash = createTextHash(secret);
@@ -198,7 +196,6 @@ export async function createDomain(parts: DomainParts) {
   started.defer(() => stats.stop());
   const sweeper = startSweeper({
     store,
-    daily,
     cache,
     clock,
     timeoutMs,
@@ -224,7 +221,7 @@ export async function createDomain(parts: DomainParts) {
     agentPerson,
     reports,
     results: programResults,
-    callers: createCallers({ store, accounts, results: programResults, clock, hasDays: daily !== undefined }),
+    callers: createCallers({ store, accounts, results: programResults, clock }),
     callerReferences: createCallerReferences(keys),
     records,
     submissions,
@@ -263,20 +260,6 @@ export async function createDomain(parts: DomainParts) {
 const toMs = (days: number) => (days === 0 ? undefined : days * 24 * 3_600_000);
 
 const toRetentionMs = (config: UssdConfig) => config.RETENTION_USSD_HOURS * 3_600_000;
-
-async function openDaily(store: Store<UssdTables>, config: UssdConfig, now: number) {
-  const { USSD_DAILY_FROM: from } = config;
-  if (from === undefined) {
-    if (store.engine === 'postgres' && (await hasDailyTables(store.db)))
-      throw new StartError(
-        'USSD_DAILY_FROM is not set, but this database keeps sessions by the day. Set it as before.',
-      );
-    return undefined;
-  }
-  if (store.engine !== 'postgres')
-    throw new StartError('USSD_DAILY_FROM needs PostgreSQL: set DATABASE_URL, or leave it out.');
-  return openDailyTables(store, { from, retentionMs: toRetentionMs(config) }, now);
-}
 
 function toFormsServer(config: UssdConfig) {
   const { FORMS_SERVER: server, FORMS_SERVER_USER: user, FORMS_SERVER_PASSWORD: password = '' } = config;

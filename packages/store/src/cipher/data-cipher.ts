@@ -14,8 +14,6 @@ import { createKeyRing, keyIdOf } from './key-ring.ts';
  */
 export interface SealedTable {
   table: string;
-  /** The table that its cells are bound to, where rows of two tables are read as one. */
-  boundAs?: string;
   /** The columns that name a row. They are bound to its cells, so that none can be moved to another row. */
   key: readonly string[];
   /** Encrypted differently each time: only for what no query compares. */
@@ -181,8 +179,8 @@ function encryptedOf(columns: readonly string[] = [], row: object): string[] {
 }
 
 /** What a cell is bound to: its table, its column and its row. */
-function cellOf({ table, boundAs = table, key }: SealedTable, column: string, row: object): string {
-  return [`${boundAs}.${column}`, ...key.map((name) => String((row as Cells)[name]))].join('\n');
+function cellOf({ table, key }: SealedTable, column: string, row: object): string {
+  return [`${table}.${column}`, ...key.map((name) => String((row as Cells)[name]))].join('\n');
 }
 
 function isEncrypted(text: unknown): text is string {

@@ -26,32 +26,26 @@ export interface CallerParts {
   accounts: Pick<Accounts, 'find'>;
   results: Pick<Results, 'ofCaller'>;
   clock: Pick<DatabaseClock, 'now'>;
-  /** Sessions are kept by the day too. */
-  hasDays: boolean;
 }
 
 const shownSessions = 20;
 const shownResults = 20;
 const statuses = Object.entries(sessionStatus) as [keyof typeof sessionStatus, number][];
 
-export function createCallers({ store, accounts, results, clock, hasDays }: CallerParts): Callers {
+export function createCallers({ store, accounts, results, clock }: CallerParts): Callers {
   const { readDb, cipher } = store;
-  const tables = hasDays ? (['ussd_session', 'ussd_session_day'] as const) : (['ussd_session'] as const);
   const open = (row: SessionTable) => cipher.openRow(sealedTables.session, row);
-  const byTime = (one: SessionTable, other: SessionTable) => other.seen_at - one.seen_at;
   return {
     async recent(limit) {
       // Each number may have called several times; one status at a time, as the index has them.
-      const queries = tables.flatMap((table) =>
-        statuses.map(([, status]) =>
-          readDb
-            .selectFrom(table)
-            .select(['id', 'phone', 'service_code', 'seen_at'])
-            .where('status', '=', status)
-            .orderBy('opened_at', 'desc')
-            .limit(limit * 3)
-            .execute(),
-        ),
+      const queries = statuses.map(([, status]) =>
+        readDb
+          .selectFrom('ussd_session')
+          .select(['id', 'phone', 'service_code', 'seen_at'])
+          .where('status', '=', status)
+          .orderBy('opened_at', 'desc')
+          .limit(limit * 3)
+          .execute(),
       );
       const rows = (await Promise.all(queries)).flat().sort((one, other) => other.seen_at - one.seen_at);
       const newest = new Map<string, (typeof rows)[number]>();
@@ -64,18 +58,13 @@ export function createCallers({ store, accounts, results, clock, hasDays }: Call
     },
     async load(phoneNumber) {
       const phone = cipher.token(phoneNumber);
-      const lists = await Promise.all(
-        tables.map((table) =>
-          readDb
-            .selectFrom(table)
-            .selectAll()
-            .where('phone', '=', phone)
-            .orderBy('seen_at', 'desc')
-            .limit(shownSessions)
-            .execute(),
-        ),
-      );
-      const sessions = lists.flat().sort(byTime).slice(0, shownSessions);
+      const sessions = await readDb
+        .selectFrom('ussd_session')
+        .selectAll()
+        .where('phone', '=', phone)
+        .orderBy('seen_at', 'desc')
+        .limit(shownSessions)
+        .execute();
       const profile = await readDb
         .selectFrom('ussd_profile')
         .select('language')

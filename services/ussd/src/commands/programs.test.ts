@@ -24,7 +24,6 @@ const production = {
   REDIS_URL: 'redis://127.0.0.1:1',
   SERVICE_CODES: '*9#',
   USSD_ALLOWED_IPS: '192.0.2.1',
-  USSD_DAILY_FROM: '2026-01-01',
   USSD_MAX_IN_FLIGHT: 'none',
   SMS_PROVIDER: 'twilio',
   CLAIMS_COLLECTION: '1',

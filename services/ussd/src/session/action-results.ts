@@ -1,9 +1,8 @@
 import type { DatabaseClock, Store } from '@palaver/store';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { ActionResult } from '../menu/engine.ts';
-import type { DailyTables } from '../store/daily-tables.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
-import type { EffectTable, UssdTables } from '../store/tables.ts';
+import type { UssdTables } from '../store/tables.ts';
 
 /**
  * Results of actions. A result is recorded in the transaction of the side effect itself, under a key of session and step: a
@@ -28,12 +27,10 @@ class AlreadyDone extends Error {}
 export function createActionResults(
   store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
   clock: Pick<DatabaseClock, 'now'>,
-  daily?: Pick<DailyTables, 'dayOf'>,
 ): ActionResults {
   const find = async (key: string) => {
-    const early = store.db.selectFrom('ussd_effect').select(['key', 'result']).where('key', '=', key);
-    const byDay = store.db.selectFrom('ussd_effect_day').select(['key', 'result']).where('key', '=', key);
-    const row = await (daily ? early.unionAll(byDay) : early).executeTakeFirst();
+    const query = store.db.selectFrom('ussd_effect').select(['key', 'result']).where('key', '=', key);
+    const row = await query.executeTakeFirst();
     return row && (JSON.parse(store.cipher.openRow(sealedTables.result, row).result) as ActionResult);
   };
   const findAgain = async (key: string) => {
@@ -44,7 +41,6 @@ export function createActionResults(
   const insert = async (db: Kysely<UssdTables>, own: ResultKey, result: ActionResult) => {
     const plain = { ...own, result: JSON.stringify(result), created_at: clock.now() };
     const row = store.cipher.sealRow(sealedTables.result, plain);
-    if (daily) return insertByDay(db, row, daily);
     const inserted = await db
       .insertInto('ussd_effect')
       .values(row)
@@ -69,23 +65,4 @@ export function createActionResults(
       }
     },
   };
-}
-
-/** No index spans partitions: two that act at midnight both find nothing, and their serializable transactions collide. */
-async function insertByDay(
-  db: Kysely<UssdTables>,
-  { key, phone, result, created_at }: EffectTable,
-  daily: Pick<DailyTables, 'dayOf'>,
-): Promise<boolean> {
-  const day = daily.dayOf(created_at);
-  const isNowhere = (table: string) =>
-    sql`not exists (select 1 from ${sql.table(table)} as known where known.key = ${key})`;
-  const into =
-    day === 0
-      ? sql`ussd_effect (key, phone, result, created_at) select`
-      : sql`ussd_effect_day (day, key, phone, result, created_at) select ${sql.lit(day)},`;
-  const { rows } = await sql`insert into ${into} ${key}, ${phone}, ${result}, ${created_at}::bigint
-    where ${isNowhere('ussd_effect')} and ${isNowhere('ussd_effect_day')}
-    on conflict do nothing returning key`.execute(db);
-  return rows.length > 0;
 }

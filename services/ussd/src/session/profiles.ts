@@ -24,7 +24,7 @@ export interface ProfileOptions {
 
 export function createProfiles(store: Store<UssdTables>, options: ProfileOptions): Profiles {
   const { cipher } = store;
-  const load = createBatchLoader<UssdTables['ussd_profile']>(store, { table: 'ussd_profile', key: 'phone' });
+  const load = createBatchLoader<UssdTables['ussd_profile']>(store, 'ussd_profile', 'phone');
   return {
     async loadOpening(phone, now, menu) {
       const row = await load(cipher.token(phone));

@@ -7,7 +7,6 @@ import type { TakenInput } from '../stats/input-outcome.ts';
 import { measureCallRoom } from './call-room.ts';
 import type { RequestKind, RequestResult, SessionRequest } from './request.ts';
 import { packDialogue, packOpening, type Session, sessionStatus, unpackDialogue } from './session.ts';
-import type { SessionStore } from './session-store.ts';
 import type { SessionWrite } from './session-writes.ts';
 import type { TextHashFor } from './text-hash.ts';
 
@@ -32,7 +31,6 @@ export interface Saving {
 }
 
 interface SavingParts {
-  sessions: Pick<SessionStore, 'dayOf'>;
   textHash: TextHashFor;
 }
 
@@ -62,7 +60,6 @@ export function toSaving(
     reply,
     openedAt: request.text === '' || !known ? request.now : known.openedAt,
     seenAt: request.now,
-    day: known ? known.day : parts.sessions.dayOf(request.now),
   };
   // A text that is shorter than the one consumed may be a key press that comes late, after others have finished the form.
   const isLate = known !== undefined && request.text !== '' && request.text.length < known.textLength;

@@ -15,7 +15,6 @@ function toSession(id: string, seenAt: number, reply = 'CON x'): Session {
     dialogue: '{}',
     reply,
     openedAt: seenAt,
-    day: 0,
     seenAt,
   };
 }

@@ -36,7 +36,6 @@ function toSession(id: string, changes: Partial<Session> = {}): Session {
     reply: 'CON x',
     openedAt: 1_000,
     seenAt: 1_000,
-    day: 0,
     ...changes,
   };
 }

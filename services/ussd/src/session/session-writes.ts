@@ -53,7 +53,7 @@ export function toRow(session: Session): SessionTable {
   };
 }
 
-export function fromRow(row: SessionTable & { day?: number }): Session {
+export function fromRow(row: SessionTable): Session {
   const { id, phone, version, status, opening, dialogue, reply } = row;
   return {
     id,
@@ -68,6 +68,5 @@ export function fromRow(row: SessionTable & { day?: number }): Session {
     reply,
     openedAt: row.opened_at,
     seenAt: row.seen_at,
-    day: row.day ?? 0,
   };
 }

@@ -19,8 +19,6 @@ export interface Session {
   reply: string;
   openedAt: number;
   seenAt: number;
-  /** The day in whose partition it is kept; 0 where sessions are not kept by the day. */
-  day: number;
 }
 
 /** Exact at every look: a session that was swept and one that is about to be are the same. */

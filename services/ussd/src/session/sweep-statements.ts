@@ -28,8 +28,6 @@ export interface SweepLimits extends SweepPeriods {
   now: number;
   /** Rows that one statement changes at most. */
   batchSize: number;
-  /** Sessions are kept by the day as well. */
-  isDaily?: boolean;
 }
 
 /** How long a number that has chosen nothing is known as one that has dialled before. */
@@ -40,7 +38,7 @@ const emptyProfileMs = 90 * 24 * 3_600_000;
  * order of that index, so that a batch costs the same however large the table is.
  */
 export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
-  const { engine, now, submissionsMs, smsMs, recordsMs, claimsMs, statsMs, batchSize, isDaily = false } = limits;
+  const { engine, now, submissionsMs, smsMs, recordsMs, claimsMs, statsMs, batchSize } = limits;
   const old = now - limits.retentionMs;
   const idle = now - limits.timeoutMs;
   /**
@@ -57,10 +55,10 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   /** Those past their time, where they have one. */
   const removeBefore = (ms: number | undefined, toRows: (before: number) => Sweep) =>
     ms === undefined ? [] : [remove(toRows(now - ms))];
-  const expire = (table: string) => {
-    const where = sql`status = ${sql.lit(sessionStatus.active)} and opened_at <= ${idle} and seen_at <= ${idle}`;
-    const rows = batch({ table, where, by: sql`opened_at` });
-    return sql`update ${sql.table(table)} set status = ${sql.lit(sessionStatus.expired)} where ${rows} returning id, opening, dialogue`;
+  const active: Sweep = {
+    table: 'ussd_session',
+    where: sql`status = ${sql.lit(sessionStatus.active)} and opened_at <= ${idle} and seen_at <= ${idle}`,
+    by: sql`opened_at`,
   };
   const over = (status: number): Sweep => ({
     table: 'ussd_session',
@@ -76,9 +74,8 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     where: sql`language is null and resume is null and notice is null and coalesce(resume_at, 0) <= ${now - emptyProfileMs}`,
   };
   return [
-    expire('ussd_session'),
-    // Removed with its partition.
-    ...(isDaily ? [expire('ussd_session_day')] : []),
+    sql`update ussd_session set status = ${sql.lit(sessionStatus.expired)} where ${batch(active)}
+      returning id, opening, dialogue`,
     // An active session is never old: the statement above has marked it as expired.
     remove(over(sessionStatus.ended)),
     remove(over(sessionStatus.expired)),

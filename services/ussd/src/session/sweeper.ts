@@ -2,7 +2,6 @@ import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { changePieces } from '@palaver/store/internal';
 import { sql } from 'kysely';
-import type { DailyTables } from '../store/daily-tables.ts';
 import type { SessionTable, UssdTables } from '../store/tables.ts';
 import type { SessionCache } from './session-cache.ts';
 import { type SweepPeriods, toSweepStatements } from './sweep-statements.ts';
@@ -12,7 +11,6 @@ export type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
 
 export interface SweepParts extends SweepPeriods {
   store: Pick<Store<UssdTables>, 'transaction' | 'engine'>;
-  daily?: Pick<DailyTables, 'rotate'> | undefined;
   cache: SessionCache;
   /** Sessions that were marked as expired. */
   onExpired?(sessions: readonly ExpiredSession[]): void;
@@ -30,11 +28,10 @@ const advisoryLock = 7_252_838;
 
 /** Marks expired sessions and removes what has been kept long enough. Every look-up is exact without it. */
 export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal): Promise<SweepResult> {
-  const { store, daily, cache, onExpired, batchSize = 1_000, budgetMs = 4_000, ...periods } = parts;
+  const { store, cache, onExpired, batchSize = 1_000, budgetMs = 4_000, ...periods } = parts;
   cache.sweep(now - periods.timeoutMs);
   const endsAt = performance.now() + budgetMs;
-  await daily?.rotate(now);
-  const limits = { ...periods, engine: store.engine, now, batchSize, isDaily: daily !== undefined };
+  const limits = { ...periods, engine: store.engine, now, batchSize };
   for (const statement of toSweepStatements(limits)) {
     let ended: SweepResult = 'done';
     const changeSome = async () => {
@@ -58,7 +55,7 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
         return 0;
       }
       const { rows, numAffectedRows } = result;
-      // Only the statements that mark sessions return rows.
+      // Only the statement that marks sessions returns rows.
       if (rows.length > 0) onExpired?.(rows as ExpiredSession[]);
       return Number(numAffectedRows ?? rows.length);
     };

@@ -7,17 +7,11 @@ interface Waiting<Row> {
   reject(error: unknown): void;
 }
 
-export interface BatchSource {
-  table: keyof UssdTables;
-  key: string;
-  /** Where newer rows are, with the column `day`, which is 0 for rows of the table itself. */
-  daily?: { table: keyof UssdTables; columns: readonly string[] } | undefined;
-}
-
 /** Loads rows by key; what is asked for in one tick of the event loop is one query. */
 export function createBatchLoader<Row>(
   store: Pick<Store<UssdTables>, 'prepare' | 'engine'>,
-  { table, key, daily }: BatchSource,
+  table: keyof UssdTables,
+  key: string,
 ): (value: string) => Promise<Row | undefined> {
   const select = store.prepare((db, { keys }: { keys: string }) => {
     // One JSON parameter for any number of keys: the statement's text, and with it its plan, stays the same.
@@ -27,12 +21,7 @@ export function createBatchLoader<Row>(
       store.engine === 'postgres'
         ? sql`= any(array(select json_array_elements_text(${keys}::json)))`
         : sql`in (select value from json_each(${keys}))`;
-    const where = sql`where ${sql.ref(key)} ${wanted}`;
-    const columns = sql.raw(daily?.columns.join(', ') ?? '*');
-    const byDay = daily && sql`union all select day, ${columns} from ${sql.table(daily.table)} ${where}`;
-    const statement = sql<
-      Record<string, unknown>
-    >`select ${daily ? sql`0 as day,` : sql``} ${columns} from ${sql.table(table)} ${where} ${byDay ?? sql``}`;
+    const statement = sql<Record<string, unknown>>`select * from ${sql.table(table)} where ${sql.ref(key)} ${wanted}`;
     return { compile: () => statement.compile(db) };
   });
   let waiting = new Map<string, Waiting<Row>[]>();

@@ -3,15 +3,9 @@ import type { SealedTable } from '@palaver/store';
 /** What is encrypted where DATA_ENCRYPTION_KEY is set. Phone numbers are tokens: rows are found by them. */
 const tokens = ['phone'];
 
-const session: SealedTable = { table: 'ussd_session', key: ['id'], sealed: ['opening', 'dialogue', 'reply'], tokens };
-const result: SealedTable = { table: 'ussd_effect', key: ['key'], sealed: ['result'], tokens };
-
 export const sealedTables = {
-  session,
-  result,
-  // Where rows are kept by day, on PostgreSQL.
-  sessionOfDay: { ...session, table: 'ussd_session_day', boundAs: 'ussd_session' },
-  resultOfDay: { ...result, table: 'ussd_effect_day', boundAs: 'ussd_effect' },
+  session: { table: 'ussd_session', key: ['id'], sealed: ['opening', 'dialogue', 'reply'], tokens },
+  result: { table: 'ussd_effect', key: ['key'], sealed: ['result'], tokens },
   profile: { table: 'ussd_profile', key: ['phone'], sealed: ['resume', 'notice'], tokens },
   account: { table: 'ussd_account', key: ['id'], sealed: ['name', 'address', 'did'], tokens },
   addressChange: { table: 'ussd_address_change', key: ['id'], sealed: ['address'] },

@@ -4,9 +4,6 @@ import type { OutboxRow } from '@palaver/protocol';
 export interface UssdTables {
   ussd_session: SessionTable;
   ussd_effect: EffectTable;
-  /** The same by the day, on PostgreSQL where `USSD_DAILY_FROM` is set. */
-  ussd_session_day: SessionTable & { day: number };
-  ussd_effect_day: EffectTable & { day: number };
   ussd_profile: ProfileTable;
   ussd_account: AccountTable;
   ussd_address_change: {
