@@ -7,7 +7,7 @@ import type { Transaction } from 'kysely';
 import { formatCoin } from '../protocol/query-client.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { ClaimTable, UssdTables } from '../store/tables.ts';
-import { bookReward, bookUnclaimed, settlePayouts } from '../wallet/payouts.ts';
+import { bookReward, bookUnclaimed } from '../wallet/payouts.ts';
 
 type Trx = Transaction<UssdTables>;
 
@@ -217,7 +217,6 @@ export function createClaims(parts: ClaimsParts): Claims {
     async process() {
       await submit();
       await outbox.step();
-      await settlePayouts(store);
       await readEvaluations();
       await readUnclaimed();
       const counts = await db

@@ -20,7 +20,7 @@ import { type Outcome, type Saving, toSaving } from './saving.ts';
 import { isExpired, type Session, sessionStatus, unpackDialogue, unpackOpening, withProgram } from './session.ts';
 import type { SessionCache } from './session-cache.ts';
 import type { SessionStore } from './session-store.ts';
-import type { TextHashFor } from './text-hash.ts';
+import type { TextHash } from './text-hash.ts';
 import { type Part, toNewParts, toParts } from './text-parts.ts';
 
 export type HandleRequest = (request: SessionRequest, log: Logger) => Promise<RequestResult>;
@@ -33,7 +33,7 @@ export interface RequestParts {
   /** Whether an unfinished form is still as it was at `at`; the first answer for a key stays. */
   isResumable(call: { key: string; phone: string; at: number }): Promise<boolean>;
   forms: Pick<Forms, 'press'>;
-  textHash: TextHashFor;
+  textHash: TextHash;
   programs: Pick<Programs, 'forCode' | 'find'>;
   stats: Pick<ProgramStats, 'count'>;
   /** The reply to a code that no program answers. */
@@ -103,7 +103,7 @@ async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Ou
   if (text === '') return await openSession(parts, request, known);
   if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, known);
 
-  const textHash = parts.textHash(known?.textHash);
+  const { textHash } = parts;
   const kept = known && unpackOpening(known.opening);
   const found = findMenu(parts, known?.serviceCode ?? request.serviceCode, kept?.program);
   // A version that is in memory needs no wait, which every key press would pay for.
@@ -169,7 +169,7 @@ async function continueDialogue(
   request: OwnRequest,
   { menu, known, all, inputs, opening, from }: Course,
 ): Promise<Outcome> {
-  const textHash = parts.textHash(known?.textHash);
+  const { textHash } = parts;
   const values = all.map(({ value }) => value);
   const caller = toCaller(request);
   let step: Step = from ? { dialogue: { ...from, caller }, ended: false } : openDialogue(menu, opening, caller);

@@ -8,7 +8,7 @@ import { measureCallRoom } from './call-room.ts';
 import type { RequestKind, RequestResult, SessionRequest } from './request.ts';
 import { packDialogue, packOpening, type Session, sessionStatus, unpackDialogue } from './session.ts';
 import type { SessionWrite } from './session-writes.ts';
-import type { TextHashFor } from './text-hash.ts';
+import type { TextHash } from './text-hash.ts';
 
 /** Where a request has led. */
 export interface Outcome {
@@ -31,7 +31,7 @@ export interface Saving {
 }
 
 interface SavingParts {
-  textHash: TextHashFor;
+  textHash: TextHash;
 }
 
 /** What to write before the reply is sent, or the reply to a key press that comes too late to be written. */
@@ -53,7 +53,7 @@ export function toSaving(
     serviceCode: request.serviceCode,
     version: (known?.version ?? 0) + 1,
     status: ended ? sessionStatus.ended : sessionStatus.active,
-    textHash: parts.textHash(known?.textHash).ofText(request.sessionId, request.text),
+    textHash: parts.textHash.ofText(request.sessionId, request.text),
     textLength: request.text.length,
     opening: packOpening(opening),
     dialogue: packDialogue(dialogue),

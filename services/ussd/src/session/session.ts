@@ -29,13 +29,13 @@ export function isExpired(session: Session, now: number, timeoutMs: number): boo
   );
 }
 
-/** Grows with every change that an earlier version would misread; a dialogue has the lowest that says all of it. */
-const format = { plain: 1, frames: 2, forms: 3 };
+/** Grows with every change that the version before would misread. */
+const format = 1;
 
 // One letter for each field and none for empty ones: most sessions are `{"f":1,"s":"preMenu","l":"en"}`.
 interface PackedDialogue {
-  /** The format; absent in the first. */
-  f?: number;
+  /** The format. */
+  f: number;
   s: string;
   l: string;
   b?: readonly string[];
@@ -55,7 +55,7 @@ interface PackedDialogue {
 }
 
 export function packDialogue(dialogue: Dialogue): string {
-  const packed: PackedDialogue = { f: format.plain, s: dialogue.state, l: dialogue.language };
+  const packed: PackedDialogue = { f: format, s: dialogue.state, l: dialogue.language };
   if (dialogue.stack.length > 0) packed.b = dialogue.stack;
   if (dialogue.page > 0) packed.p = dialogue.page;
   if (dialogue.hint !== undefined) packed.h = dialogue.hint;
@@ -68,39 +68,15 @@ export function packDialogue(dialogue: Dialogue): string {
   if (dialogue.search !== undefined) packed.q = dialogue.search;
   if (dialogue.isNewcomer) packed.w = true;
   if (dialogue.left !== undefined) packed.k = dialogue.left;
-  if (dialogue.frames?.length) {
-    packed.f = format.frames;
-    packed.c = dialogue.frames;
-  }
-  if (dialogue.form !== undefined) {
-    packed.f = format.forms;
-    packed.o = dialogue.form;
-  }
+  if (dialogue.frames?.length) packed.c = dialogue.frames;
+  if (dialogue.form !== undefined) packed.o = dialogue.form;
   return JSON.stringify(packed);
 }
 
 /** `undefined` for a dialogue that a newer version has kept: it is rebuilt from the accumulated text. */
 export function unpackDialogue(text: string): Dialogue | undefined {
-  const {
-    f = 1,
-    s,
-    l,
-    b = [],
-    p = 0,
-    h,
-    g,
-    v = {},
-    x = {},
-    a,
-    r,
-    n,
-    c,
-    q,
-    o,
-    w,
-    k,
-  } = JSON.parse(text) as PackedDialogue;
-  if (f > format.forms) return undefined;
+  const { f, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n, c, q, o, w, k } = JSON.parse(text) as PackedDialogue;
+  if (f > format) return undefined;
   const dialogue: Dialogue = { state: s, stack: b, page: p, values: v, secrets: x, language: l };
   if (h !== undefined) dialogue.hint = h;
   if (g !== undefined) dialogue.hintPage = g;
@@ -123,9 +99,8 @@ export function packOpening(opening: Opening): string {
   return JSON.stringify(opening);
 }
 
-/** Earlier versions kept a language and nothing else as that. */
 export function unpackOpening(text: string): Opening {
-  return text.startsWith('{') ? (JSON.parse(text) as Opening) : { language: text };
+  return JSON.parse(text) as Opening;
 }
 
 function isEmpty(record: object): boolean {

@@ -41,8 +41,6 @@ export function toParts(text: string): Part[] {
 
 /** The accumulated text of a gateway that sends inputs one by one, with one more. */
 export function appendInput(text: string, input: string): string {
-  // A session that was opened by an earlier version ends the way it began.
-  if (text !== '' && !isListed(text)) return `${text}*${input}`;
   return `${text}${inputMark}${input}`;
 }
 

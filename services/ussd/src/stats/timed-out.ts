@@ -4,9 +4,9 @@ import type { ExpiredSession } from '../session/sweeper.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { TimedOut } from './program-stats.ts';
 
-const unreadable = { opening: '', dialogue: '{"f":1e9}' };
+const unreadable = { opening: '{}', dialogue: '{"f":1e9}' };
 
-/** Where calls have expired; those of earlier versions of the service name no program and are left out. */
+/** Where calls have expired. */
 export function toTimedOut(cipher: DataCipher, expired: readonly ExpiredSession[]): TimedOut[] {
   return expired.flatMap((row) => {
     const { opening, dialogue: packed } = cipher.openRow(sealedTables.session, row, unreadable);

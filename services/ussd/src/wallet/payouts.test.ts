@@ -5,7 +5,7 @@ import { createTestDatabase, engines } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
-import { bookReward, createPayouts, onPayoutSettled, settlePayouts } from './payouts.ts';
+import { bookReward, createPayouts, onPayoutSettled } from './payouts.ts';
 
 test.each(engines)('on %s a payment that the chain refuses for good is given back once', async (engine) => {
   await using database = await createTestDatabase(engine);
@@ -33,13 +33,10 @@ test.each(engines)('on %s a payment that the chain refuses for good is given bac
   expect(await payouts.balanceOf('a', now)).toEqual({ balance: 90n, sendable: 90 });
   expect(await payouts.list('a', 5)).toMatchObject([{ status: 'failed', amount: 60 }]);
 
-  // An instance of an older version has settled the transaction and not the payment.
   await store.transaction((trx) => payouts.send(trx, { ...order, amount: 40, now: now + 1 }));
   const [next] = (await outbox.list('waiting', 10)).filter(({ id }) => id !== row.id) as [OutboxRow];
-  await settlePayouts(store);
   expect(await payouts.list('a', 5)).toMatchObject([{ status: 'sending' }, { status: 'failed' }]);
-  await store.db.updateTable('ussd_tx').set({ status: 'included' }).where('id', '=', next.id).execute();
-  for (let round = 0; round < 2; round += 1) await settlePayouts(store);
+  for (let round = 0; round < 2; round += 1) await store.transaction((trx) => onPayoutSettled(trx, next, 'included'));
   expect(await payouts.list('a', 5)).toMatchObject([{ status: 'sent', amount: 40 }, { status: 'failed' }]);
   expect(await payouts.balanceOf('a', now + 1)).toEqual({ balance: 50n, sendable: 50 });
   await store.close();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Coin, type OutboxRow, type TxOutbox, toSend } from '@palaver/protocol';
 import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import { sql, type Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { PayoutTable, UssdTables } from '../store/tables.ts';
 import { holderAccount, lockBalance, post, systemAccounts } from './books.ts';
@@ -40,7 +40,6 @@ export interface PayoutParts {
 
 const dayMs = 24 * 3_600_000;
 const entryPrefix = 'payout:';
-const settledAtOnce = 20;
 
 export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
   const { db, cipher } = store;
@@ -129,20 +128,6 @@ export async function bookUnclaimed(
     const moved = { [unclaimed]: -amount, [holderAccount(accountId, denom)]: amount };
     await post(trx, { id: `claimed:${claimId}:${denom}`, entries: moved, now });
   }
-}
-
-/** Settles payments whose transaction ended under an instance of an older version, which does not know payments. */
-export async function settlePayouts(store: Pick<Store<UssdTables>, 'db' | 'transaction'>): Promise<void> {
-  const ended = await store.db
-    .selectFrom('ussd_payout as payout')
-    .innerJoin('ussd_tx as tx', (join) => join.on(sql<boolean>`tx.id = ${entryPrefix} || payout.id`))
-    .selectAll('tx')
-    .where('payout.status', '=', 'sending')
-    .where('tx.status', 'in', ['included', 'dead'])
-    .limit(settledAtOnce)
-    .execute();
-  for (const row of ended)
-    await store.transaction((trx) => onPayoutSettled(trx, row, row.status === 'included' ? 'included' : 'dead'));
 }
 
 /** For the outbox: the outcome of a payment. One that the chain finally refused is given back. */
