@@ -150,7 +150,7 @@ async function fill(client: pg.Client, { accounts, sessions }: (typeof sizes)[0]
     select 'full-' || n, '+25471' || lpad(n::text, 8, '0'), '*1234#', 3, n % 2, md5(n::text), 3, 'en',
       '{"f":1,"s":"about","l":"en","b":["preMenu"]}', rpad('CON ', 120, 'x'), ${Date.now()}, ${Date.now()}
     from generate_series(1, ${sessions}) as n`);
-  await client.query(`insert into ussd_effect (key, phone, result, created_at)
+  await client.query(`insert into ussd_action_result (key, phone, result, created_at)
     select md5(n::text) || md5('e' || n), '+25471' || lpad(n::text, 8, '0'), '{"outcome":"filed"}', ${Date.now()}
     from generate_series(1, ${sessions}) as n`);
   await client.query('vacuum analyze');

@@ -6,19 +6,13 @@ import { createTempDir } from '@palaver/test-kit/servers';
 import type { WorldOptions } from './world.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-/** Where the services list their migration steps. */
-const migrations = ['packages/agent/src/store/migrations.ts', 'services/ussd/src/store/migrations.ts'];
 
-/**
- * The latest release by its tag, or without tags the newest commit that knows neither service's newest migration step, in a
- * folder of its own with the packages of this checkout.
- */
+/** The latest release by its tag, in a folder of its own with the packages of this checkout. */
 export async function checkOutPrevious(
   opened: AsyncDisposableStack,
 ): Promise<Partial<WorldOptions> | { reason: string }> {
   const commit = findPrevious();
-  if (!commit)
-    return { reason: 'the previous version needs a checkout with its history (this one is shallow, or has none)' };
+  if (!commit) return { reason: 'no release is tagged in this checkout: there is no previous version' };
   const dir = opened.use(await createTempDir());
   const packed = spawnSync('sh', ['-c', `git -C '${root}' archive ${commit} | tar -x -C '${dir.path}'`]);
   if (packed.status !== 0) return { reason: 'the previous version could not be unpacked with git and tar' };
@@ -31,10 +25,7 @@ function findPrevious(): string | undefined {
     spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout?.trim() || undefined;
   // Not the tag of this very commit, where it is a release.
   const tag = git('describe', '--tags', '--abbrev=0', 'HEAD~1');
-  if (tag) return git('rev-parse', '--verify', '-q', `${tag}^{commit}`);
-  const changes = migrations.map((path) => git('log', '-1', '--format=%ct %H', '--', path) ?? '').sort();
-  const [, earliest] = changes[0]?.split(' ') ?? [];
-  return earliest && git('rev-parse', '--verify', '-q', `${earliest}~1`);
+  return tag && git('rev-parse', '--verify', '-q', `${tag}^{commit}`);
 }
 
 /** Links to the packages of others; links to our own workspaces lead into the other checkout, as npm makes them relative. */

@@ -10,4 +10,4 @@ export { broadcastTx, readAccount, readLatestBlock, readTx } from './read-chain.
 export { readTransfers, type Transfer } from './read-transfers.ts';
 export { createSigningAccount, type SigningAccount } from './signing-account.ts';
 export { createTxOutbox, type TxOutbox } from './tx-outbox.ts';
-export { type OutboxRow, outboxMigration, outboxResendMigration, outboxSignerMigration } from './tx-outbox-schema.ts';
+export { createOutboxTables, type OutboxRow } from './tx-outbox-schema.ts';

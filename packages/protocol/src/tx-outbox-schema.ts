@@ -1,5 +1,4 @@
-import type { Migration } from '@palaver/store';
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 
 export const outboxStatuses = ['waiting', 'signed', 'unclear', 'included', 'dead'] as const;
 
@@ -29,7 +28,7 @@ export interface OutboxRow {
   hash: string | null;
   sequence: number | null;
   timeout_height: number | null;
-  /** The address of the account that signed it; null where an earlier version did. */
+  /** The address of the account that signed it. */
   signer: string | null;
   /** 1 from the moment before the bytes are sent a second time. */
   resent: number;
@@ -41,73 +40,24 @@ export interface OutboxRow {
 }
 
 /**
- * The tables of an outbox: `<service>_tx` and `<service>_tx_lease`. `outboxResendMigration` and `outboxSignerMigration` have to
- * follow it.
+ * The tables of an outbox, for a migration: `<service>_tx` and `<service>_tx_lease`.
  *
  * @example
  * ```ts
- * import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '@palaver/protocol';
+ * import { createOutboxTables } from '@palaver/protocol';
+ * import type { Migration } from '@palaver/store';
  *
- * export const migrations = [
- *   outboxMigration('herd', '001-outbox'),
- *   outboxResendMigration('herd', '002-outbox-resend'),
- *   outboxSignerMigration('herd', '003-outbox-signer'),
- * ];
+ * export const migrations: Migration[] = [{ name: '0001', up: (db) => createOutboxTables(db, 'herd') }];
  * ```
  */
-export function outboxMigration(service: string, name: string): Migration {
-  return {
-    name,
-    async up(db) {
-      const table = sql.table(`${service}_tx`);
-      await sql`create table ${table} (
-        id text primary key, message text not null, memo text not null, status text not null, alone integer not null,
-        attempts integer not null, next_at bigint not null, bytes text, hash text, sequence bigint, timeout_height bigint,
-        height bigint, fault text, created_at bigint not null)`.execute(db);
-      await sql`create index ${sql.ref(`${service}_tx_status`)} on ${table} (status, created_at)`.execute(db);
-      await sql`create table ${sql.table(`${service}_tx_lease`)} (
-        address text primary key, holder text not null, until bigint not null)`.execute(db);
-    },
-  };
-}
-
-/**
- * The columns of `<service>_tx` that distinguish a first sending from a repeated one.
- *
- * @example
- * ```ts
- * import { outboxResendMigration } from '@palaver/protocol';
- *
- * export const later = [outboxResendMigration('herd', '007-outbox-resend')];
- * ```
- */
-export function outboxResendMigration(service: string, name: string): Migration {
-  return {
-    name,
-    async up(db) {
-      const table = sql.table(`${service}_tx`);
-      // Instances of an older version write rows without them.
-      await sql`alter table ${table} add column resent integer not null default 0`.execute(db);
-      await sql`alter table ${table} add column refusal text`.execute(db);
-    },
-  };
-}
-
-/**
- * The column of `<service>_tx` that says whose sequence a transaction used: the signing key may change.
- *
- * @example
- * ```ts
- * import { outboxSignerMigration } from '@palaver/protocol';
- *
- * export const later = [outboxSignerMigration('herd', '008-outbox-signer')];
- * ```
- */
-export function outboxSignerMigration(service: string, name: string): Migration {
-  return {
-    name,
-    async up(db) {
-      await sql`alter table ${sql.table(`${service}_tx`)} add column signer text`.execute(db);
-    },
-  };
+export async function createOutboxTables(db: Kysely<unknown>, service: string): Promise<void> {
+  const table = sql.table(`${service}_tx`);
+  await sql`create table ${table} (
+    id text primary key, message text not null, memo text not null, status text not null, alone integer not null,
+    attempts integer not null, next_at bigint not null, bytes text, hash text, sequence bigint, timeout_height bigint,
+    signer text, resent integer not null default 0, refusal text, height bigint, fault text,
+    created_at bigint not null)`.execute(db);
+  await sql`create index ${sql.ref(`${service}_tx_status`)} on ${table} (status, created_at)`.execute(db);
+  await sql`create table ${sql.table(`${service}_tx_lease`)} (
+    address text primary key, holder text not null, until bigint not null)`.execute(db);
 }

@@ -79,17 +79,12 @@ const claimExists = 'claims/1105';
  *
  * @example
  * ```ts
- * import { createGatewayClient, createSigningAccount, createTxOutbox } from '@palaver/protocol';
- * import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '@palaver/protocol';
+ * import { createGatewayClient, createOutboxTables, createSigningAccount, createTxOutbox } from '@palaver/protocol';
  * import { createLogger } from '@palaver/service-kit';
  * import { openStore } from '@palaver/store';
  *
  * const store = await openStore('file:./data/herd.sqlite');
- * await store.migrate('herd', [
- *   outboxMigration('herd', '001-outbox'),
- *   outboxResendMigration('herd', '002-resend'),
- *   outboxSignerMigration('herd', '003-signer'),
- * ]);
+ * await store.migrate('herd', [{ name: '0001', up: (db) => createOutboxTables(db, 'herd') }]);
  * const outbox = createTxOutbox({
  *   store,
  *   service: 'herd',

@@ -5,18 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { startDevnode } from '@palaver/devnode';
 import { startGateway } from '@palaver/gateway';
+import type { Migration } from '@palaver/store';
 import { createTempDir, waitFor } from '@palaver/test-kit';
 import { createGatewayClient } from '../src/gateway-client.ts';
 import { createSigningAccount, type SigningAccount } from '../src/signing-account.ts';
-import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '../src/tx-outbox-schema.ts';
+import { createOutboxTables } from '../src/tx-outbox-schema.ts';
 
 const seed = join(import.meta.dirname, '../../../services/devnode/seed');
 
-export const migrations = [
-  outboxMigration('test', '001-tx'),
-  outboxResendMigration('test', '002-resend'),
-  outboxSignerMigration('test', '003-signer'),
-];
+export const migrations: Migration[] = [{ name: '0001', up: (db) => createOutboxTables(db, 'test') }];
 
 export const createAccount = () =>
   createSigningAccount(randomBytes(32).toString('hex'), { fee: '10uixo', gas: 200_000 });

@@ -3,7 +3,7 @@ export type { DataCipher, SealedTable } from './cipher/data-cipher.ts';
 export { type DatabaseClock, startDatabaseClock } from './database-clock.ts';
 export type { Engine } from './engine.ts';
 export type { GroupWriter } from './group-writer.ts';
-export { compareByBytes, createIndex, type Migration } from './migrate.ts';
+export { createIndex, type Migration } from './migrate.ts';
 export { openStore } from './open-store.ts';
 export { type PersonalData, type PersonalTable, personalTables } from './personal-data.ts';
 export type { PreparedQuery } from './prepare-query.ts';

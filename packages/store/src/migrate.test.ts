@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { createTempDir, createTestDatabase, engines, startProcess } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { compareByBytes, createIndex, type Migration, openStore } from './index.ts';
+import { createIndex, type Migration, openStore } from './index.ts';
 
 const create = (name: string, table: string): Migration => ({
   name,
@@ -146,26 +146,6 @@ describe.each(engines)('migrations on %s', (engine) => {
     }
     const { rows } = await sql`select id from one where id >= 'a:' and id < 'a;'`.execute(db);
     expect(rows).toEqual([{ id: 'a:b' }]);
-  });
-
-  test('texts of tables that were there before are compared by the byte once a step says so', async () => {
-    await using fixture = await setUp();
-    const { db } = fixture.store;
-    await sql`create table goat_child (id text primary key, parent text references goat_child (id))`.execute(db);
-    await sql`create table others_goat (id text)`.execute(db);
-    await sql`insert into goat_child values ('B', null), ('a', 'B')`.execute(db);
-    const step: Migration = { name: '001-bytes', up: (trx, on) => compareByBytes(trx, on, 'goat_') };
-    await fixture.store.migrate('ussd', [step]);
-    const { rows } = await sql`select id from goat_child order by id`.execute(db);
-    expect(rows).toEqual([{ id: 'B' }, { id: 'a' }]);
-    await expect(sql`insert into goat_child values ('c', 'nobody')`.execute(db)).rejects.toThrow();
-    if (engine === 'sqlite') return;
-    const { rows: columns } = await sql`select table_name as table, collation_name as collation
-      from information_schema.columns where data_type = 'text' and column_name = 'id' order by 1`.execute(db);
-    expect(columns).toEqual([
-      { table: 'goat_child', collation: 'C' },
-      { table: 'others_goat', collation: null },
-    ]);
   });
 
   test('a list out of order, or one with a step slipped in before an applied one, is refused', async () => {

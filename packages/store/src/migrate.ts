@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Engine } from './engine.ts';
 import type { RunTransaction } from './run-transaction.ts';
 import { messageOf, StoreError } from './store-error.ts';
@@ -15,7 +15,7 @@ import { messageOf, StoreError } from './store-error.ts';
  *
  * export const migrations: Migration[] = [
  *   {
- *     name: '001-goats',
+ *     name: '0001-goats',
  *     async up(db) {
  *       await db.schema.createTable('agent_goat').addColumn('id', 'text').execute();
  *     },
@@ -24,7 +24,7 @@ import { messageOf, StoreError } from './store-error.ts';
  * ```
  */
 export interface Migration {
-  /** Such as `001-create-accounts`. */
+  /** Such as `0001-create-accounts`. */
   name: string;
   /**
    * On PostgreSQL it runs outside of a transaction, as `create index concurrently` must; see `createIndex`. It may run again
@@ -93,7 +93,7 @@ function applyNext<DB>({ transaction, db, engine, component, migrations }: Migra
         const lock = sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${sql.lit(advisoryLock)}) as taken`;
         if (!(await lock.execute(trx)).rows[0]?.taken) return 'busy';
       }
-      await createMigrationTable(trx, engine);
+      await createMigrationTable(trx);
       const pending = pendingOf(component, migrations, await loadApplied(trx, component));
       const isConcurrent = ({ concurrent }: Migration) => concurrent === true && engine === 'postgres';
       const [first] = pending;
@@ -114,7 +114,7 @@ function applyNext<DB>({ transaction, db, engine, component, migrations }: Migra
         const row = { component, name, applied_at: Date.now(), breaking: breaking ? 1 : 0 };
         await trx.insertInto('palaver_migration').values(row).execute();
       }
-      if (engine === 'postgres') await collateColumns(trx as unknown as Kysely<unknown>, addedNow);
+      if (engine === 'postgres') await collateColumns(trx);
       return steps.length < pending.length ? 'more' : 'done';
     },
     { isolation: 'read committed' },
@@ -129,7 +129,7 @@ function applyNext<DB>({ transaction, db, engine, component, migrations }: Migra
  * import { createIndex, type Migration } from '@palaver/store';
  *
  * export const indexGoats: Migration = {
- *   name: '002-goats-by-owner',
+ *   name: '0002-goats-by-owner',
  *   concurrent: true,
  *   up: (db, engine) => createIndex(db, engine, { name: 'goat_owner', on: 'goat (owner)' }),
  * };
@@ -189,58 +189,30 @@ function pendingOf(
   return pending;
 }
 
-async function createMigrationTable(trx: Transaction<MigrationTable>, engine: Engine): Promise<void> {
+async function createMigrationTable(trx: Transaction<MigrationTable>): Promise<void> {
   await trx.schema
     .createTable('palaver_migration')
     .ifNotExists()
     .addColumn('component', 'text', (column) => column.notNull())
     .addColumn('name', 'text', (column) => column.notNull())
     .addColumn('applied_at', 'bigint', (column) => column.notNull())
+    .addColumn('breaking', 'integer', (column) => column.notNull())
     .addPrimaryKeyConstraint('palaver_migration_pk', ['component', 'name'])
     .execute();
-  const columns =
-    engine === 'postgres'
-      ? sql<{
-          name: string;
-        }>`select attname as name from pg_attribute where attrelid = to_regclass('palaver_migration') and attnum > 0`
-      : sql<{ name: string }>`select name from pragma_table_info('palaver_migration')`;
-  const { rows } = await columns.execute(trx);
-  if (!rows.some(({ name }) => name === 'breaking')) {
-    await sql`alter table palaver_migration add column breaking integer not null default 0`.execute(trx);
-  }
-}
-
-/**
- * Makes PostgreSQL compare the texts of tables by the byte, as SQLite does. Columns that a migration adds have this already;
- * it is for tables of earlier versions.
- *
- * @param tables - The beginning of their names.
- * @example
- * ```ts
- * import { compareByBytes, type Migration } from '@palaver/store';
- *
- * export const goatsByBytes: Migration = {
- *   name: '003-goats-by-bytes',
- *   up: (db, engine) => compareByBytes(db, engine, 'goat_'),
- * };
- * ```
- */
-export async function compareByBytes(db: Kysely<unknown>, engine: Engine, tables: string): Promise<void> {
-  if (engine === 'postgres') await collateColumns(db, sql`starts_with(relname, ${tables})`);
 }
 
 /** The default collation of a database orders texts by a language: `a:` may come after `a;`, and servers differ. */
-async function collateColumns(db: Kysely<unknown>, which: RawBuilder<unknown>): Promise<void> {
+async function collateColumns(trx: Transaction<MigrationTable>): Promise<void> {
   const { rows } = await sql<{ statement: string }>`
     select format('alter table %s ', pg_class.oid::regclass) || string_agg(format(
       'alter column %I type %s collate "C"', attname, format_type(atttypid, atttypmod)), ', ') as statement
     from pg_attribute join pg_class on pg_class.oid = attrelid
     where attcollation = '"default"'::regcollation and attnum > 0 and not attisdropped
-      and relkind = 'r' and relnamespace = current_schema()::regnamespace and ${which}
+      and relkind = 'r' and relnamespace = current_schema()::regnamespace and ${addedNow}
       -- PostgreSQL changes no column that a generated one is computed from.
       and not exists (select 1 from pg_attrdef join pg_attribute as made on made.attrelid = adrelid and made.attnum = adnum
         join pg_depend on classid = 'pg_attrdef'::regclass and objid = pg_attrdef.oid and refobjid = adrelid
         where adrelid = pg_attribute.attrelid and made.attgenerated <> '' and refobjsubid = pg_attribute.attnum)
-    group by pg_class.oid`.execute(db);
-  for (const { statement } of rows) await sql.raw(statement).execute(db);
+    group by pg_class.oid`.execute(trx);
+  for (const { statement } of rows) await sql.raw(statement).execute(trx);
 }

@@ -21,7 +21,7 @@ describe.each(engines)("a person's data on %s", (engine) => {
     await leaveTraces(service, ana, 'Anazebra');
     await leaveTraces(service, ben, 'Benzebra');
     const before = await searchDatabase(service.databaseUrl, [ana, 'Anazebra']);
-    for (const table of ['ussd_account', 'ussd_report', 'ussd_session', 'ussd_effect']) {
+    for (const table of ['ussd_account', 'ussd_report', 'ussd_session', 'ussd_action_result']) {
       expect(before.filter((place) => place.startsWith(`${table}.`))).not.toEqual([]);
     }
     const path = `/api/ussd/users/${encodeURIComponent(ana)}`;

@@ -62,7 +62,10 @@ describe.concurrent.each(engines)('on %s', (engine) => {
       expect(await service.say(id, '1', { phoneNumber: `+25470000${1_000 + hours}` })).toMatch(/^CON/);
       await store.db.updateTable('ussd_session').set({ opened_at: at, seen_at: at }).where('id', '=', id).execute();
       await store.db.insertInto('ussd_input').values({ session_id: id, version: 1, sealed: '', seen_at: at }).execute();
-      await store.db.insertInto('ussd_effect').values({ key: id, phone: null, result: '{}', created_at: at }).execute();
+      await store.db
+        .insertInto('ussd_action_result')
+        .values({ key: id, phone: '+1', result: '{}', created_at: at })
+        .execute();
       const question = {
         phone: id,
         question: 'why',
@@ -115,7 +118,7 @@ describe.concurrent.each(engines)('on %s', (engine) => {
         .orderBy('opened_at', 'desc')
         .execute();
       const effects = await store.db
-        .selectFrom('ussd_effect')
+        .selectFrom('ussd_action_result')
         .select('key as id')
         .where('key', 'like', 'hours-%')
         .orderBy('created_at', 'desc')

@@ -195,7 +195,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     await service.say('s', '2*1*Ana*730915*730915');
     const rows = await withTables(service, async (db) => [
       await db.selectFrom('ussd_session').selectAll().execute(),
-      await db.selectFrom('ussd_effect').selectAll().execute(),
+      await db.selectFrom('ussd_action_result').selectAll().execute(),
       await db.selectFrom('ussd_account').selectAll().execute(),
       await db.selectFrom('ussd_profile').selectAll().execute(),
     ]);
@@ -270,7 +270,7 @@ test('what was kept for a day is removed, and only that', async () => {
     const day = 24 * 3_600_000;
     await db.updateTable('ussd_session').set({ opened_at: 1, seen_at: 1 }).where('id', '=', 'old').execute();
     await db
-      .updateTable('ussd_effect')
+      .updateTable('ussd_action_result')
       .set({ created_at: Date.now() - day - 1 })
       .execute();
     const parts = { cache: createSessionCache(10), timeoutMs: 180_000, resumeMs: 1e9, retentionMs: 24 * 3_600_000 };
@@ -278,7 +278,7 @@ test('what was kept for a day is removed, and only that', async () => {
     await sweep({ ...parts, store }, Date.now()).finally(() => store.close());
     const sessions = await db.selectFrom('ussd_session').select('id').execute();
     expect(sessions).toEqual([{ id: 'new' }]);
-    expect(await db.selectFrom('ussd_effect').selectAll().execute()).toEqual([]);
+    expect(await db.selectFrom('ussd_action_result').selectAll().execute()).toEqual([]);
     expect(await db.selectFrom('ussd_account').select('phone').execute()).toEqual([{ phone: phoneNumber }]);
   });
 });

@@ -108,7 +108,7 @@ async function end(
   frames: string,
   { runs, logger }: SweepParts,
 ): Promise<EndedRunStatus | undefined> {
-  const { runId, sessionId, requestId, messageId, epoch, deaths, isAborting, partial } = interrupted;
+  const { runId, sessionId, requestId, messageId, epoch, deaths, isAborting } = interrupted;
   const run = createRun(interrupted, { onEvent() {}, earlier: frames });
   const stored = run.frames.length;
   if (stored === 0) run.emit('run', { runId, sessionId, requestId, messageId });
@@ -120,7 +120,7 @@ async function end(
     sessionId,
     epoch,
     status,
-    answer: stored === 0 && partial ? { ...partial, status } : run.draft(status),
+    answer: run.draft(status),
     usage: { inputTokens: 0, outputTokens: 0 },
     title: undefined,
     bySweep: true,

@@ -1,4 +1,4 @@
-import type { LiveRunStatus, Message } from '@palaver/contract';
+import type { LiveRunStatus } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
 import { databaseTime } from './database-time.ts';
@@ -24,8 +24,6 @@ export interface InterruptedRun {
   createdAt: number;
   /** What a new owner needs; null if none can continue it. */
   input: string | null;
-  /** The answer so far, as the previous version kept it. */
-  partial: Message | undefined;
 }
 
 export interface StoredStep {
@@ -36,9 +34,6 @@ export interface StoredStep {
 }
 
 export type InterruptedRuns = ReturnType<typeof createInterruptedRuns>;
-
-/** The previous version writes no heartbeat: its runs are left alone for this long. */
-const unknownInstanceMs = 60_000;
 
 export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabase>) {
   const now = databaseTime(engine);
@@ -61,7 +56,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
             eb.or([
               eb('run.instance', '=', ''),
               eb('owner.seen_at', '<=', eb(now, '-', deadAfterMs)),
-              eb.and([eb('owner.id', 'is', null), eb('run.created_at', '<=', eb(now, '-', unknownInstanceMs))]),
+              eb('owner.id', 'is', null),
             ]),
           ),
         )
@@ -70,7 +65,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
         .limit(own.limit)
         .execute();
       return rows
-        .map((stored) => cipher.openRow(sealedTables.run, stored, { input: null, partial: null }))
+        .map((stored) => cipher.openRow(sealedTables.run, stored, { input: null }))
         .map((row) => ({
           runId: row.id,
           sessionId: row.session_id,
@@ -85,7 +80,6 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
           isAborting: row.aborting === 1,
           createdAt: row.created_at,
           input: row.input,
-          partial: row.partial === null ? undefined : (JSON.parse(row.partial) as Message),
         }));
     },
 

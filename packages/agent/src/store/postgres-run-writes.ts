@@ -89,7 +89,7 @@ export function preparePostgresWrites({ prepare, engine }: Store<AgentDatabase>)
           update agent_run set
             status = case aborting when 1 then 'aborted' else ${text(run.status)} end,
             input_tokens = ${integer(run.inputTokens)}, output_tokens = ${integer(run.outputTokens)},
-            partial = null, input = null, active = null, ended_at = ${now},
+            input = null, active = null, ended_at = ${now},
             swept = case ${integer(run.bySweep)} when 1 then 1 else 2 * swept end
           where id = ${text(run.runId)} and epoch = ${integer(run.epoch)}
             and (ended_at is null or (swept = 1 and ${integer(run.bySweep)} = 0))

@@ -224,7 +224,7 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         sql`update agent_run set
           status = case aborting when 1 then 'aborted' else cast(${run.status} as text) end,
           input_tokens = cast(${run.inputTokens} as integer), output_tokens = cast(${run.outputTokens} as integer),
-          partial = null, input = null, active = null, ended_at = ${now},
+          input = null, active = null, ended_at = ${now},
           swept = case cast(${run.bySweep} as integer) when 1 then 1 else 2 * swept end
         where id = cast(${run.runId} as text) and epoch = cast(${run.epoch} as integer)
           and (ended_at is null or (swept = 1 and cast(${run.bySweep} as integer) = 0))

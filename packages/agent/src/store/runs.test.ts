@@ -222,27 +222,6 @@ describe.each(engines)('runs on %s', (engine) => {
     expect(await runs.end(toEnd(two, 'complete', ''))).toBe('complete');
   });
 
-  test('what the previous version writes is numbered too', async () => {
-    await using fixture = await setUp(engine);
-    const { store, sessionId, messages, runs, begin, toEnd } = fixture;
-    const first = await begin('1');
-    await runs.end(toEnd(first, 'complete', 'one'));
-    const row = { session_id: sessionId, request_id: 'r', created_at: 1 };
-    await store.db
-      .insertInto('agent_run')
-      .values({ ...row, id: '00', user_did: userDid, message_id: 'm2', instance: 'old', status: 'running', model: 'm' })
-      .execute();
-    for (const [type, id] of [
-      ['human', 'm1'],
-      ['ai', 'm2'],
-    ] as const)
-      await store.db
-        .insertInto('agent_message')
-        .values({ ...row, id, run_id: '00', position: `00:${id}`, type, content: id, status: 'complete' })
-        .execute();
-    expect((await messages.list(sessionId)).map(({ content }) => content)).toEqual(['1', 'one', 'm1', 'm2']);
-  });
-
   test('one instance at a time holds a lease', async () => {
     await using fixture = await setUp(engine);
     const { instances } = fixture;

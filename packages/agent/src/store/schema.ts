@@ -30,13 +30,11 @@ interface RunTable {
   model: string;
   input_tokens: number | null;
   output_tokens: number | null;
-  /** JSON of the answer so far, as the previous version kept it. */
-  partial: string | null;
   created_at: number;
   started_at: number | null;
   ended_at: number | null;
   /** Its place in the session, given by the database. */
-  number: Generated<number>;
+  number: number;
   /** 1 while it runs; unique within a session. */
   active: number | null;
   /** The fencing number: raised with every new owner, and only the newest owner writes. */

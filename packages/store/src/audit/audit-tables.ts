@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { compareByBytes, type Migration } from '../migrate.ts';
+import type { Migration } from '../migrate.ts';
 
 // A type, not an interface: only those fit the parameters of a prepared query.
 type AuditColumns = {
@@ -30,7 +30,7 @@ const columns = sql`at bigint not null, service text not null, actor text not nu
 /** The tables of the audit log, as the component `audit`. */
 export const auditMigrations: readonly Migration[] = [
   {
-    name: '001-audit',
+    name: '0001',
     async up(trx, engine) {
       const statements = [
         sql`create table palaver_audit_pending (id text primary key, ${columns})`,
@@ -49,7 +49,6 @@ export const auditMigrations: readonly Migration[] = [
       for (const statement of statements) await statement.execute(trx);
     },
   },
-  { name: '002-texts-by-bytes', up: (trx, engine) => compareByBytes(trx, engine, 'palaver_') },
 ];
 
 // The triggers stop mistakes and injected statements. The owner of the tables can drop them; the chain then shows changes.

@@ -17,7 +17,7 @@ interface CipherTables {
 
 const migrations: readonly Migration[] = [
   {
-    name: '001-cipher',
+    name: '0001',
     async up(trx) {
       await sql`create table palaver_cipher (name text primary key, value text not null)`.execute(trx);
     },

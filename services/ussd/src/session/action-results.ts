@@ -29,7 +29,7 @@ export function createActionResults(
   clock: Pick<DatabaseClock, 'now'>,
 ): ActionResults {
   const find = async (key: string) => {
-    const query = store.db.selectFrom('ussd_effect').select(['key', 'result']).where('key', '=', key);
+    const query = store.db.selectFrom('ussd_action_result').select(['key', 'result']).where('key', '=', key);
     const row = await query.executeTakeFirst();
     return row && (JSON.parse(store.cipher.openRow(sealedTables.result, row).result) as ActionResult);
   };
@@ -42,7 +42,7 @@ export function createActionResults(
     const plain = { ...own, result: JSON.stringify(result), created_at: clock.now() };
     const row = store.cipher.sealRow(sealedTables.result, plain);
     const inserted = await db
-      .insertInto('ussd_effect')
+      .insertInto('ussd_action_result')
       .values(row)
       .onConflict((conflict) => conflict.column('key').doNothing())
       .executeTakeFirst();

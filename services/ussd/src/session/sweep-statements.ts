@@ -79,7 +79,7 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     // An active session is never old: the statement above has marked it as expired.
     remove(over(sessionStatus.ended)),
     remove(over(sessionStatus.expired)),
-    remove({ table: 'ussd_effect', key: 'key', where: sql`created_at <= ${old}`, by: sql`created_at` }),
+    remove({ table: 'ussd_action_result', key: 'key', where: sql`created_at <= ${old}`, by: sql`created_at` }),
     remove({ table: 'ussd_question', where: sql`asked_at <= ${old}`, by: sql`asked_at` }),
     ...removeBefore(submissionsMs, (before) => ({
       ...{ table: 'ussd_submission', by: sql`created_at` },

@@ -35,7 +35,7 @@ async function fill(db: Kysely<UssdTables>, engine: string, count: number, at: n
   const time = sql`case when n % 2 = 0 then cast(${at} as bigint) else cast(${Date.now()} as bigint) end`;
   for (const statement of [
     sql`insert into ussd_session select 's' || n, '+' || n, '*1#', 1, n % 3, 'h', 1, 'en', '{"s":"preMenu","l":"en"}', ${'CON '.padEnd(160, 'x')}, ${time}, ${time} from (${numbers}) as numbers`,
-    sql`insert into ussd_effect (key, result, created_at) select 'e' || n, '{"outcome":"yes"}', ${time} from (${numbers}) as numbers`,
+    sql`insert into ussd_action_result (key, phone, result, created_at) select 'e' || n, '+1', '{"outcome":"yes"}', ${time} from (${numbers}) as numbers`,
     sql`insert into ussd_question select 'q' || n, '+' || n, 'why', 'answered', 'so', ${time}, 0 from (${numbers}) as numbers`,
     sql`insert into ussd_link select 'l' || n, 'o' || n, 'did:x:a', 'ixo1a', ${time} + 3600000 from (${numbers}) as numbers`,
     sql`insert into ussd_input select 'i' || n, 1, 'sealed', ${time} from (${numbers}) as numbers`,
@@ -47,7 +47,14 @@ async function fill(db: Kysely<UssdTables>, engine: string, count: number, at: n
 }
 
 async function countRows(db: Kysely<UssdTables>): Promise<number[]> {
-  const tables = ['ussd_session', 'ussd_effect', 'ussd_question', 'ussd_input', 'ussd_link', 'ussd_profile'] as const;
+  const tables = [
+    'ussd_session',
+    'ussd_action_result',
+    'ussd_question',
+    'ussd_input',
+    'ussd_link',
+    'ussd_profile',
+  ] as const;
   const counts = tables.map((table) =>
     db
       .selectFrom(table)

@@ -11,7 +11,7 @@ export const ussdPersonalData: PersonalData<string> = personalTables<string>([
     omit: ['sealed'],
     where: (phone) => sql`session_id in (select id from ussd_session where phone = ${phone})`,
   },
-  { table: 'ussd_effect', sealed: sealedTables.result, omit: ['key'], where: ofPhone },
+  { table: 'ussd_action_result', sealed: sealedTables.result, omit: ['key'], where: ofPhone },
   { table: 'ussd_session', sealed: sealedTables.session, omit: ['text_hash'], where: ofPhone },
   { table: 'ussd_report', sealed: sealedTables.report, where: ofPhone },
   { table: 'ussd_record', sealed: sealedTables.record, where: ofPhone },

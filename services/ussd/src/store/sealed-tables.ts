@@ -5,7 +5,7 @@ const tokens = ['phone'];
 
 export const sealedTables = {
   session: { table: 'ussd_session', key: ['id'], sealed: ['opening', 'dialogue', 'reply'], tokens },
-  result: { table: 'ussd_effect', key: ['key'], sealed: ['result'], tokens },
+  result: { table: 'ussd_action_result', key: ['key'], sealed: ['result'], tokens },
   profile: { table: 'ussd_profile', key: ['phone'], sealed: ['resume', 'notice'], tokens },
   account: { table: 'ussd_account', key: ['id'], sealed: ['name', 'address', 'did'], tokens },
   addressChange: { table: 'ussd_address_change', key: ['id'], sealed: ['address'] },

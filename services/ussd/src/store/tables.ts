@@ -3,7 +3,7 @@ import type { OutboxRow } from '@palaver/protocol';
 /** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
 export interface UssdTables {
   ussd_session: SessionTable;
-  ussd_effect: EffectTable;
+  ussd_action_result: ActionResultTable;
   ussd_profile: ProfileTable;
   ussd_account: AccountTable;
   ussd_address_change: {
@@ -94,9 +94,9 @@ export interface CallStatTable {
   returning_calls: number;
 }
 
-export interface EffectTable {
+export interface ActionResultTable {
   key: string;
-  phone: string | null;
+  phone: string;
   result: string;
   created_at: number;
 }

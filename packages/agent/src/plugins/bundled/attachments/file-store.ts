@@ -31,42 +31,24 @@ export interface FileDatabase {
 
 export const fileMigrations: Migration[] = [
   {
-    name: '001-files',
+    name: '0001',
     async up(db) {
-      await db.schema
-        .createTable('agent_file')
-        .addColumn('id', 'text', (column) => column.primaryKey())
-        .addColumn('user_did', 'text', (column) => column.notNull())
-        .addColumn('session_id', 'text', (column) => column.references('agent_session.id').onDelete('cascade'))
-        .addColumn('filename', 'text', (column) => column.notNull())
-        .addColumn('mimetype', 'text', (column) => column.notNull())
-        .addColumn('size', 'bigint', (column) => column.notNull())
-        .addColumn('secret', 'text', (column) => column.notNull())
-        .addColumn('created_at', 'bigint', (column) => column.notNull())
-        .execute();
-      await db.schema.createIndex('agent_file_by_user').on('agent_file').columns(['user_did', 'created_at']).execute();
-      await db.schema.createIndex('agent_file_by_session').on('agent_file').column('session_id').execute();
-      await db.schema.createIndex('agent_file_by_time').on('agent_file').column('created_at').execute();
-      await db.schema
-        .createTable('agent_file_object')
-        .addColumn('id', 'text', (column) => column.primaryKey())
-        .execute();
-    },
-  },
-  {
-    name: '002-uploads',
-    async up(db) {
-      await db.schema
-        .createTable('agent_file_upload')
-        .addColumn('file_id', 'text', (column) => column.notNull())
-        .addColumn('owner', 'text', (column) => column.notNull())
-        .addColumn('size', 'bigint', (column) => column.notNull())
-        .addColumn('created_at', 'bigint', (column) => column.notNull())
-        .addPrimaryKeyConstraint('agent_file_upload_key', ['file_id', 'owner'])
-        .execute();
-      const index = (name: string) => db.schema.createIndex(`agent_file_upload_by_${name}`).on('agent_file_upload');
-      await index('owner').columns(['owner', 'created_at']).execute();
-      await index('time').column('created_at').execute();
+      const statements = [
+        sql`create table agent_file (
+          id text primary key, user_did text not null, session_id text references agent_session (id) on delete cascade,
+          filename text not null, mimetype text not null, size bigint not null, secret text not null,
+          created_at bigint not null)`,
+        sql`create index agent_file_by_user on agent_file (user_did, created_at)`,
+        sql`create index agent_file_by_session on agent_file (session_id)`,
+        sql`create index agent_file_by_time on agent_file (created_at)`,
+        sql`create table agent_file_object (id text primary key)`,
+        sql`create table agent_file_upload (
+          file_id text not null, owner text not null, size bigint not null, created_at bigint not null,
+          primary key (file_id, owner))`,
+        sql`create index agent_file_upload_by_owner on agent_file_upload (owner, created_at)`,
+        sql`create index agent_file_upload_by_time on agent_file_upload (created_at)`,
+      ];
+      for (const statement of statements) await statement.execute(db);
     },
   },
 ];

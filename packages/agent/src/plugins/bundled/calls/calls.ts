@@ -31,18 +31,12 @@ interface CallDatabase {
 
 const migrations: Migration[] = [
   {
-    name: '001-calls',
+    name: '0001',
     async up(db) {
-      await db.schema
-        .createTable('agent_call')
-        .addColumn('id', 'text', (column) => column.primaryKey())
-        .addColumn('user_did', 'text', (column) => column.notNull())
-        .addColumn('session_id', 'text', (column) =>
-          column.notNull().references('agent_session.id').onDelete('cascade'),
-        )
-        .addColumn('room_name', 'text', (column) => column.notNull())
-        .addColumn('created_at', 'bigint', (column) => column.notNull())
-        .execute();
+      await sql`create table agent_call (
+        id text primary key, user_did text not null,
+        session_id text not null references agent_session (id) on delete cascade, room_name text not null,
+        created_at bigint not null)`.execute(db);
     },
   },
 ];

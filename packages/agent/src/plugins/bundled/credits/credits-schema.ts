@@ -1,5 +1,5 @@
 import type { CreditClaim } from '@palaver/contract/internal';
-import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '@palaver/protocol';
+import { createOutboxTables } from '@palaver/protocol';
 import type { Migration } from '@palaver/store';
 import { type Generated, sql } from 'kysely';
 
@@ -99,109 +99,50 @@ export const systemAccounts = {
   expired: 'system:expired',
 } as const;
 
+const firstSchema = [
+  sql`create table agent_credit_account (
+    id text primary key, balance bigint not null check (balance >= 0 or id like 'system:%'))`,
+  ...Object.values(systemAccounts).map((id) => sql`insert into agent_credit_account (id, balance) values (${id}, 0)`),
+  sql`create table agent_credit_transaction (
+    id text primary key, kind text not null, user_did text not null, created_at bigint not null, usage_claim text)`,
+  sql`create index agent_credit_unclaimed on agent_credit_transaction (user_did, created_at) where ${unclaimedUsage}`,
+  sql`create index agent_credit_claimed on agent_credit_transaction (usage_claim) where usage_claim is not null`,
+  sql`create table agent_credit_entry (
+    transaction_id text not null references agent_credit_transaction (id),
+    account_id text not null references agent_credit_account (id), amount bigint not null,
+    primary key (transaction_id, account_id))`,
+  sql`create index agent_credit_entry_by_account on agent_credit_entry (account_id, transaction_id)`,
+  sql`create table agent_credit_hold (
+    send_id text primary key, user_did text not null, amount bigint not null, expires_at bigint not null)`,
+  sql`create index agent_credit_hold_by_user on agent_credit_hold (user_did, expires_at)`,
+  sql`create table agent_credit_claim (
+    id text primary key, user_did text not null, amount bigint not null, debt bigint not null, status text not null,
+    created_at bigint not null)`,
+  sql`create index agent_credit_claim_by_user on agent_credit_claim (user_did, status, id)`,
+  sql`create table agent_credit_newcomer (
+    client text not null, day integer not null, users integer not null, primary key (client, day))`,
+  sql`create table agent_credit_payment (
+    hash text not null, transfer_index integer not null, height bigint not null, sender text not null,
+    memo text not null, amount text not null, credits bigint not null, rest text not null, user_did text,
+    status text not null, created_at bigint not null, primary key (hash, transfer_index))`,
+  sql`create index agent_credit_payment_status on agent_credit_payment (status, created_at)`,
+  sql`create table agent_credit_cursor (address text primary key, height bigint not null)`,
+  sql`create table agent_credit_subscription (
+    user_did text primary key, opened_at bigint not null, ends_at bigint not null, allowance bigint not null,
+    spent bigint not null)`,
+  sql`create table agent_usage_claim (
+    id text primary key, claim_id text not null, user_did text not null, content text not null, credits bigint not null,
+    status text not null, fault text, checked_at bigint not null, created_at bigint not null)`,
+  sql`create index agent_usage_claim_status on agent_usage_claim (status, checked_at)`,
+  sql`create index agent_usage_claim_user on agent_usage_claim (user_did)`,
+];
+
 export const creditsMigrations: Migration[] = [
   {
-    name: '001-ledger',
+    name: '0001',
     async up(db) {
-      await db.schema
-        .createTable('agent_credit_account')
-        .addColumn('id', 'text', (column) => column.primaryKey())
-        .addColumn('balance', 'bigint', (column) => column.notNull())
-        .addCheckConstraint('agent_credit_not_negative', sql`balance >= 0 or id like 'system:%'`)
-        .execute();
-      await db.schema
-        .createTable('agent_credit_transaction')
-        .addColumn('id', 'text', (column) => column.primaryKey())
-        .addColumn('kind', 'text', (column) => column.notNull())
-        .addColumn('user_did', 'text', (column) => column.notNull())
-        .addColumn('created_at', 'bigint', (column) => column.notNull())
-        .execute();
-      await db.schema
-        .createTable('agent_credit_entry')
-        .addColumn('transaction_id', 'text', (column) => column.notNull().references('agent_credit_transaction.id'))
-        .addColumn('account_id', 'text', (column) => column.notNull().references('agent_credit_account.id'))
-        .addColumn('amount', 'bigint', (column) => column.notNull())
-        .addPrimaryKeyConstraint('agent_credit_entry_pk', ['transaction_id', 'account_id'])
-        .execute();
-      await db.schema
-        .createIndex('agent_credit_entry_by_account')
-        .on('agent_credit_entry')
-        .columns(['account_id', 'transaction_id'])
-        .execute();
-      await db.schema
-        .createTable('agent_credit_hold')
-        .addColumn('send_id', 'text', (column) => column.primaryKey())
-        .addColumn('user_did', 'text', (column) => column.notNull())
-        .addColumn('amount', 'bigint', (column) => column.notNull())
-        .addColumn('expires_at', 'bigint', (column) => column.notNull())
-        .execute();
-      await db.schema
-        .createIndex('agent_credit_hold_by_user')
-        .on('agent_credit_hold')
-        .columns(['user_did', 'expires_at'])
-        .execute();
-      await db.schema
-        .createTable('agent_credit_claim')
-        .addColumn('id', 'text', (column) => column.primaryKey())
-        .addColumn('user_did', 'text', (column) => column.notNull())
-        .addColumn('amount', 'bigint', (column) => column.notNull())
-        .addColumn('debt', 'bigint', (column) => column.notNull())
-        .addColumn('status', 'text', (column) => column.notNull())
-        .addColumn('created_at', 'bigint', (column) => column.notNull())
-        .execute();
-      await db.schema
-        .createIndex('agent_credit_claim_by_user')
-        .on('agent_credit_claim')
-        .columns(['user_did', 'status', 'id'])
-        .execute();
-      for (const id of ['system:grants', 'system:payments', 'system:revenue'])
-        await sql`insert into agent_credit_account (id, balance) values (${id}, 0)`.execute(db);
+      for (const statement of firstSchema) await statement.execute(db);
+      await createOutboxTables(db, 'agent_usage');
     },
   },
-  {
-    name: '002-newcomers',
-    async up(db) {
-      await db.schema
-        .createTable('agent_credit_newcomer')
-        .addColumn('client', 'text', (column) => column.notNull())
-        .addColumn('day', 'integer', (column) => column.notNull())
-        .addColumn('users', 'integer', (column) => column.notNull())
-        .addPrimaryKeyConstraint('agent_credit_newcomer_pk', ['client', 'day'])
-        .execute();
-    },
-  },
-  {
-    name: '003-payments-and-subscriptions',
-    async up(db) {
-      await sql`create table agent_credit_payment (
-        hash text not null, transfer_index integer not null, height bigint not null, sender text not null,
-        memo text not null, amount text not null, credits bigint not null, rest text not null, user_did text,
-        status text not null, created_at bigint not null, primary key (hash, transfer_index))`.execute(db);
-      await sql`create index agent_credit_payment_status on agent_credit_payment (status, created_at)`.execute(db);
-      await sql`create table agent_credit_cursor (address text primary key, height bigint not null)`.execute(db);
-      await sql`create table agent_credit_subscription (
-        user_did text primary key, opened_at bigint not null, ends_at bigint not null, allowance bigint not null,
-        spent bigint not null)`.execute(db);
-      await sql`insert into agent_credit_account (id, balance) values (${systemAccounts.expired}, 0)`.execute(db);
-    },
-  },
-  {
-    name: '004-usage-claims',
-    async up(db) {
-      await sql`alter table agent_credit_transaction add column usage_claim text`.execute(db);
-      await sql`create index agent_credit_unclaimed on agent_credit_transaction (user_did, created_at)
-        where ${unclaimedUsage}`.execute(db);
-      await sql`create index agent_credit_claimed on agent_credit_transaction (usage_claim)
-        where usage_claim is not null`.execute(db);
-      await sql`create table agent_usage_claim (
-        id text primary key, claim_id text not null, user_did text not null, content text not null,
-        credits bigint not null, status text not null, fault text, checked_at bigint not null,
-        created_at bigint not null)`.execute(db);
-      await sql`create index agent_usage_claim_status on agent_usage_claim (status, checked_at)`.execute(db);
-      await sql`create index agent_usage_claim_user on agent_usage_claim (user_did)`.execute(db);
-    },
-  },
-  outboxMigration('agent_usage', '005-usage-outbox'),
-  outboxResendMigration('agent_usage', '006-usage-outbox-resend'),
-  outboxSignerMigration('agent_usage', '007-usage-outbox-signer'),
 ];

@@ -30,48 +30,38 @@ export interface MemoryDatabase {
 
 export const memoryMigrations: Migration[] = [
   {
-    name: '001-memory',
+    name: '0001',
     async up(db, engine) {
       // SQLite's search refers to rows by number, and only a key column keeps its numbers through a VACUUM.
-      const table = db.schema.createTable('agent_memory');
-      const keyed =
-        engine === 'postgres'
-          ? table.addColumn('id', 'text', (column) => column.primaryKey())
-          : table
-              .addColumn('row_key', 'integer', (column) => column.primaryKey())
-              .addColumn('id', 'text', (column) => column.notNull().unique());
-      await keyed
-        .addColumn('room_id', 'text', (column) => column.notNull())
-        .addColumn('kind', 'text', (column) => column.notNull())
-        .addColumn('text', 'text', (column) => column.notNull())
-        .addColumn('digest', 'text', (column) => column.notNull())
-        .addColumn('words', 'text', (column) => column.notNull())
-        .addColumn('created_at', 'bigint', (column) => column.notNull())
-        .addUniqueConstraint('agent_memory_once', ['room_id', 'digest'])
-        .execute();
-      await db.schema.createIndex('agent_memory_by_room').on('agent_memory').columns(['room_id', 'id']).execute();
+      const key =
+        engine === 'postgres' ? sql`id text primary key` : sql`row_key integer primary key, id text not null unique`;
       // The words are made by us and only looked up by the engines, so neither splits nor stems them its own way.
-      const statements =
+      const search =
         engine === 'postgres'
           ? [
-              `alter table agent_memory add column lexemes tsvector generated always as (array_to_tsvector(string_to_array(words, ' '))) stored`,
-              'create index agent_memory_search on agent_memory using gin (lexemes)',
+              sql`alter table agent_memory add column lexemes tsvector
+                generated always as (array_to_tsvector(string_to_array(words, ' '))) stored`,
+              sql`create index agent_memory_search on agent_memory using gin (lexemes)`,
             ]
           : [
-              `create virtual table agent_memory_search using fts5(words, content='agent_memory', content_rowid='row_key', tokenize='ascii', prefix='3 4')`,
-              'create trigger agent_memory_added after insert on agent_memory begin insert into agent_memory_search(rowid, words) values (new.row_key, new.words); end',
-              `create trigger agent_memory_removed after delete on agent_memory begin insert into agent_memory_search(agent_memory_search, rowid, words) values ('delete', old.row_key, old.words); end`,
+              sql`create virtual table agent_memory_search using fts5(
+                words, content='agent_memory', content_rowid='row_key', tokenize='ascii', prefix='3 4')`,
+              sql`create trigger agent_memory_added after insert on agent_memory begin
+                insert into agent_memory_search(rowid, words) values (new.row_key, new.words); end`,
+              sql`create trigger agent_memory_removed after delete on agent_memory begin
+                insert into agent_memory_search(agent_memory_search, rowid, words) values ('delete', old.row_key, old.words);
+                end`,
+              // Otherwise SQLite's search keeps the words of what was removed, until it happens to merge its lists.
+              sql`insert into agent_memory_search(agent_memory_search, rank) values ('secure-delete', 1)`,
             ];
-      for (const statement of statements) await sql.raw(statement).execute(db);
-    },
-  },
-  {
-    name: '002-forget-words',
-    async up(db, engine) {
-      if (engine === 'postgres') return;
-      // Otherwise SQLite's search keeps the words of what was removed, until it happens to merge its lists.
-      await sql`insert into agent_memory_search(agent_memory_search, rank) values ('secure-delete', 1)`.execute(db);
-      await sql`insert into agent_memory_search(agent_memory_search) values ('optimize')`.execute(db);
+      const statements = [
+        sql`create table agent_memory (
+          ${key}, room_id text not null, kind text not null, text text not null, digest text not null,
+          words text not null, created_at bigint not null, unique (room_id, digest))`,
+        sql`create index agent_memory_by_room on agent_memory (room_id, id)`,
+        ...search,
+      ];
+      for (const statement of statements) await statement.execute(db);
     },
   },
 ];

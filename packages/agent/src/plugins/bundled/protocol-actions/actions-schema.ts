@@ -1,4 +1,4 @@
-import { outboxMigration, outboxResendMigration, outboxSignerMigration } from '@palaver/protocol';
+import { createOutboxTables } from '@palaver/protocol';
 import { type Migration, type PersonalData, personalTables, type SealedTable } from '@palaver/store';
 import { sql } from 'kysely';
 import type { AgentPerson } from '../../../store/personal-data.ts';
@@ -36,32 +36,22 @@ export const sealedActions: SealedTable = { table: 'agent_action', key: ['id'], 
 
 export const actionsMigrations: Migration[] = [
   {
-    name: '001-actions',
+    name: '0001',
     async up(db) {
-      await sql`create table agent_action (
-        id text primary key, user_did text not null, kind text not null, details text not null, amount text,
-        invocation text not null, status text not null, hash text, fault text, created_at bigint not null)`.execute(db);
-      await sql`create index agent_action_by_user on agent_action (user_did, created_at)`.execute(db);
-      await sql`create index agent_action_sending on agent_action (created_at) where status = 'sending'`.execute(db);
-      await sql`create table agent_action_sender (user_did text primary key)`.execute(db);
+      const statements = [
+        sql`create table agent_action (
+          id text primary key, user_did text not null, kind text not null, details text not null, amount text,
+          invocation text not null, status text not null, hash text, fault text, created_at bigint not null, client text)`,
+        sql`create index agent_action_by_user on agent_action (user_did, created_at)`,
+        sql`create index agent_action_sending on agent_action (created_at) where status = 'sending'`,
+        sql`create index agent_action_by_status on agent_action (status, created_at)`,
+        sql`create index agent_action_by_time on agent_action (created_at, client)`,
+        sql`create table agent_action_sender (user_did text primary key)`,
+      ];
+      for (const statement of statements) await statement.execute(db);
+      await createOutboxTables(db, 'agent');
     },
   },
-  outboxMigration('agent', '002-outbox'),
-  outboxResendMigration('agent', '003-outbox-resend'),
-  {
-    name: '004-retention',
-    async up(db) {
-      await sql`create index agent_action_by_status on agent_action (status, created_at)`.execute(db);
-    },
-  },
-  {
-    name: '005-client',
-    async up(db) {
-      await sql`alter table agent_action add column client text`.execute(db);
-      await sql`create index agent_action_by_time on agent_action (created_at, client)`.execute(db);
-    },
-  },
-  outboxSignerMigration('agent', '006-outbox-signer'),
 ];
 
 /** Nothing uses an order again once it is settled: the run that it belongs to has ended. */

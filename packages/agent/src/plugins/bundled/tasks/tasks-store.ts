@@ -37,42 +37,21 @@ export interface TaskDatabase {
 
 export const taskMigrations: Migration[] = [
   {
-    name: '001-tasks',
+    name: '0001',
     async up(db) {
-      await db.schema
-        .createTable('agent_task')
-        .addColumn('id', 'text', (column) => column.primaryKey())
-        .addColumn('user_did', 'text', (column) => column.notNull())
-        .addColumn('session_id', 'text', (column) =>
-          column.notNull().references('agent_session.id').onDelete('cascade'),
-        )
-        .addColumn('prompt', 'text', (column) => column.notNull())
-        .addColumn('schedule', 'text', (column) => column.notNull())
-        .addColumn('timezone', 'text', (column) => column.notNull())
-        .addColumn('status', 'text', (column) => column.notNull())
-        .addColumn('next_run_at', 'bigint')
-        .addColumn('last_run_at', 'bigint')
-        .addColumn('attempts', 'integer', (column) => column.notNull())
-        .addColumn('failures', 'integer', (column) => column.notNull())
-        .addColumn('claimed_by', 'text')
-        .addColumn('lease_until', 'bigint', (column) => column.notNull())
-        .addColumn('created_at', 'bigint', (column) => column.notNull())
-        .execute();
-      await db.schema.createIndex('agent_task_due').on('agent_task').columns(['status', 'next_run_at']).execute();
-      await db.schema.createIndex('agent_task_by_user').on('agent_task').columns(['user_did', 'status']).execute();
-      await db.schema.createIndex('agent_task_by_session').on('agent_task').column('session_id').execute();
-    },
-  },
-  {
-    name: '002-client-and-end',
-    async up(db) {
-      for (const column of ['client', 'client_hash'])
-        await db.schema.alterTable('agent_task').addColumn(column, 'text').execute();
-      await db.schema.alterTable('agent_task').addColumn('ended_at', 'bigint').execute();
-      await sql`update agent_task set ended_at = coalesce(last_run_at, created_at) where status <> 'active'`.execute(
-        db,
-      );
-      await db.schema.createIndex('agent_task_by_end').on('agent_task').column('ended_at').execute();
+      const statements = [
+        sql`create table agent_task (
+          id text primary key, user_did text not null,
+          session_id text not null references agent_session (id) on delete cascade, prompt text not null,
+          schedule text not null, timezone text not null, status text not null, next_run_at bigint, last_run_at bigint,
+          attempts integer not null, failures integer not null, claimed_by text, lease_until bigint not null,
+          created_at bigint not null, client text, client_hash text, ended_at bigint)`,
+        sql`create index agent_task_due on agent_task (status, next_run_at)`,
+        sql`create index agent_task_by_user on agent_task (user_did, status)`,
+        sql`create index agent_task_by_session on agent_task (session_id)`,
+        sql`create index agent_task_by_end on agent_task (ended_at)`,
+      ];
+      for (const statement of statements) await statement.execute(db);
     },
   },
 ];

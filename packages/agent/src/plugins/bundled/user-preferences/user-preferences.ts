@@ -23,14 +23,10 @@ const sealedPreferences: SealedTable = { table: 'agent_preferences', key: ['room
 
 const migrations: Migration[] = [
   {
-    name: '001-preferences',
+    name: '0001',
     async up(db) {
-      await db.schema
-        .createTable('agent_preferences')
-        .addColumn('room_id', 'text', (column) => column.primaryKey())
-        .addColumn('record', 'text', (column) => column.notNull())
-        .addColumn('updated_at', 'bigint', (column) => column.notNull())
-        .execute();
+      await sql`create table agent_preferences (
+        room_id text primary key, record text not null, updated_at bigint not null)`.execute(db);
     },
   },
 ];

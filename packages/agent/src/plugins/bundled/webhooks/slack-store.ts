@@ -1,4 +1,5 @@
 import type { Migration, Store } from '@palaver/store';
+import { sql } from 'kysely';
 
 export interface SlackDatabase {
   agent_slack_thread: { conversation: string; user_did: string; session_id: string; created_at: number };
@@ -7,21 +8,12 @@ export interface SlackDatabase {
 
 export const slackMigrations: Migration[] = [
   {
-    name: '001-slack',
+    name: '0001',
     async up(db) {
-      await db.schema
-        .createTable('agent_slack_thread')
-        .addColumn('conversation', 'text', (column) => column.notNull())
-        .addColumn('user_did', 'text', (column) => column.notNull())
-        .addColumn('session_id', 'text', (column) => column.notNull())
-        .addColumn('created_at', 'bigint', (column) => column.notNull())
-        .addPrimaryKeyConstraint('agent_slack_thread_pk', ['conversation', 'user_did'])
-        .execute();
-      await db.schema
-        .createTable('agent_slack_event')
-        .addColumn('event_id', 'text', (column) => column.primaryKey())
-        .addColumn('received_at', 'bigint', (column) => column.notNull())
-        .execute();
+      await sql`create table agent_slack_thread (
+        conversation text not null, user_did text not null, session_id text not null, created_at bigint not null,
+        primary key (conversation, user_did))`.execute(db);
+      await sql`create table agent_slack_event (event_id text primary key, received_at bigint not null)`.execute(db);
     },
   },
 ];
