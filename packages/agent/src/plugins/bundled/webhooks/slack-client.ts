@@ -16,6 +16,8 @@ const maxCharacters = 3_500;
 const longestWaitMs = 30_000;
 const replySchema = z.object({ ok: z.boolean(), error: z.string().optional() }).catch({ ok: false });
 
+export type SlackClient = ReturnType<typeof createSlackClient>;
+
 /** The one call of Slack's web API that is needed. */
 export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: string }) {
   async function post(body: object): Promise<void> {

@@ -35,6 +35,8 @@ export interface SlackMessage {
   thread: string;
   /** Where the answer goes; a direct message is answered beside it, not under it. */
   replyTo: string | undefined;
+  /** Whether the agent reads everything that is said there; in a channel, only what mentions it. */
+  isDirect: boolean;
 }
 
 /** The message of an event; undefined if it is not for the agent. */
@@ -48,7 +50,7 @@ export function readMessage(event: unknown): SlackMessage | undefined {
   const text = toPlainText(parsed.data.text);
   if (text === '') return undefined;
   const root = thread_ts ?? (isDirect ? undefined : ts);
-  return { channel, user, text, thread: root ?? 'direct', replyTo: root };
+  return { channel, user, text, thread: root ?? 'direct', replyTo: root, isDirect };
 }
 
 const entities: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>' };

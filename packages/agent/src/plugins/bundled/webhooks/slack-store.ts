@@ -21,9 +21,11 @@ export const slackMigrations: Migration[] = [
 /** Slack repeats an event for about an hour. */
 const keepEventsMs = 24 * 3_600_000;
 
+export type SlackStore = ReturnType<typeof createSlackStore>;
+
 export function createSlackStore({ db }: Store<SlackDatabase>) {
   return {
-    /** False if the event was taken in before, here or on another instance. */
+    /** Of Slack, or a post to it. False if it was taken before, here or on another instance. */
     async takeEvent(eventId: string): Promise<boolean> {
       const now = Date.now();
       await db

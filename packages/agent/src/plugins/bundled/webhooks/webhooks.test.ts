@@ -2,12 +2,14 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { waitFor } from '@palaver/test-kit';
+import { createTempDir, waitFor } from '@palaver/test-kit';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createBank, readPaid } from '../../../../test/bank-plugin.ts';
 import { type OpenAiServer, refuse, say, startOpenAiServer } from '../../../../test/openai-server.ts';
 import { startTestAgent, type TestAgent } from '../../../../test/test-agent.ts';
 import { splitText } from './slack-client.ts';
+import { readAnswer } from './slack-conversations.ts';
 import { readMessage } from './slack-event.ts';
 
 const secret = 'a-signing-secret';
@@ -200,6 +202,83 @@ it('what goes wrong is reported in the thread, without details', async () => {
   }
 });
 
+describe('a tool that needs approval', () => {
+  let own: TestAgent;
+  let dir: Awaited<ReturnType<typeof createTempDir>>;
+  const paid = () => readPaid(`${dir.path}/paid`);
+  const order = (amount: number) => `/tool pay {"to":"ben","amount":${amount},"pin":"pin-4711"}`;
+  const codeOf = ({ body }: Posted) => /approve ([0-9a-f]{6})/.exec(body.text)?.[1] ?? '';
+
+  beforeAll(async () => {
+    own = agent;
+    dir = await createTempDir();
+    agent = await startTestAgent({
+      plugins: [createBank(`${dir.path}/paid`)],
+      env: { SLACK_SIGNING_SECRET: secret, SLACK_BOT_TOKEN: 'xoxb-test', SLACK_API_URL: slack.url },
+    });
+  });
+  afterAll(async () => {
+    await agent[Symbol.asyncDispose]();
+    await dir[Symbol.asyncDispose]();
+    agent = own;
+  });
+
+  it('asks in the thread, and runs once it is approved there by who asked', async () => {
+    const asked = await converse(mention(order(50), { ts: '700.1' }));
+    expect(asked.body).toMatchObject({ channel: 'C1', thread_ts: '700.1' });
+    expect(asked.body.text).toContain('May I run pay with this?\n{"to":"ben","amount":50}');
+    expect(asked.body.text).not.toContain('pin-4711');
+    expect(paid()).toEqual([]);
+    const approve = (text: string, more = {}) => mention(text, { ts: '700.2', thread_ts: '700.1', ...more });
+    // Somebody else in the thread has a session of their own.
+    await converse(approve(`approve ${codeOf(asked)}`, { user: 'U2' }));
+    expect(paid()).toEqual([]);
+    // Which one is meant must be plain.
+    expect((await converse(approve('yes'))).body.text).toBe(asked.body.text);
+    expect((await converse(approve('approve abcdef'))).body.text).toBe(asked.body.text);
+    expect(paid()).toEqual([]);
+    const answer = await converse(approve(`Approve ${codeOf(asked)}.`));
+    expect(answer.body.text).toContain('50');
+    expect(paid()).toEqual(['ben 50']);
+    const before = slack.posted.length;
+    await converse(mention('hello', { ts: '700.9', thread_ts: '700.1' }));
+    expect(slack.posted).toHaveLength(before + 1);
+  });
+
+  it('is refused by a word with its reason, or by any other message', async () => {
+    const before = paid();
+    const thread = { ts: '710.2', thread_ts: '710.1' };
+    const asked = await converse(mention(order(60), { ts: '710.1' }));
+    const refused = await converse(mention(`refuse ${codeOf(asked)}: too much`, thread));
+    expect(refused.body.text).toContain('Reason: too much');
+    await converse(mention(order(70), thread));
+    const posted = slack.posted.length;
+    await deliver(mention('hello', thread));
+    await waitFor('both answers', () => slack.posted.length === posted + 2);
+    const texts = slack.posted.slice(posted).map(({ body }) => body.text);
+    expect(texts.filter((text) => text.includes('APPROVAL_REFUSED'))).toHaveLength(1);
+    expect(paid()).toEqual(before);
+  });
+
+  it('waits through a restart, and the answer after it is followed', async () => {
+    const before = paid();
+    const asked = await converse(mention(order(80), { ts: '720.1' }));
+    const posted = slack.posted.length;
+    await agent.restart();
+    expect(slack.posted).toHaveLength(posted);
+    const approve = mention(`approve ${codeOf(asked)}`, { ts: '720.2', thread_ts: '720.1' });
+    expect((await converse(approve)).body.text).toContain('80');
+    expect(paid()).toEqual([...before, 'ben 80']);
+  });
+
+  it('and a signature of the user is refused with the reason: nobody can sign in Slack', async () => {
+    const before = paid();
+    const answer = await converse(mention('/tool withdraw {"amount":5}', { ts: '730.1' }));
+    expect(answer.body.text).toContain('authorisation');
+    expect(paid()).toEqual(before);
+  });
+});
+
 describe('is not for the agent:', () => {
   it.each<[string, object]>([
     ['its own answer', { type: 'message', channel_type: 'im', bot_id: 'B1' }],
@@ -213,6 +292,18 @@ describe('is not for the agent:', () => {
     expect(readMessage(event)).toMatchObject({ text: 'hi', thread: '1.1' });
     expect(readMessage({ ...event, ...change })).toBeUndefined();
   });
+});
+
+it.each<[string, ReturnType<typeof readAnswer>]>([
+  ['approve 01ab9f', { approved: true, code: '01ab9f' }],
+  ['YES!', { approved: true, code: undefined }],
+  ['approve 01ab9f but only 20', undefined],
+  ['yes, but only 20', undefined],
+  ['no', { approved: false, code: undefined }],
+  ['Refuse 01AB9F, it is\ntoo much', { approved: false, code: '01ab9f', reason: 'it is\ntoo much' }],
+  ['nothing else', undefined],
+])('%j answers a question for approval as %j', (text, answer) => {
+  expect(readAnswer(text)).toEqual(answer);
 });
 
 it('a long text is split without losing a word', () => {

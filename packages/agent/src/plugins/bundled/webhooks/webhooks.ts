@@ -1,12 +1,12 @@
-import { AppError, agentLimits } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
 import { envUrl, type Server } from '@palaver/service-kit';
 import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
-import type { PluginContext } from '../../plugin-context.ts';
 import { createSlackClient } from './slack-client.ts';
-import { readMessage, type SlackMessage, slackRequestSchema } from './slack-event.ts';
+import { createSlackConversations } from './slack-conversations.ts';
+import { readMessage, slackRequestSchema } from './slack-event.ts';
 import { isFromSlack } from './slack-signature.ts';
 import { createSlackStore, type SlackDatabase, slackMigrations } from './slack-store.ts';
 
@@ -28,7 +28,6 @@ const configSchema = z.object({
 });
 
 const path = '/webhooks/slack';
-const apology = 'Sorry, that did not work. Please try again in a moment.';
 
 /** People talk to the agent in Slack: by a mention in a channel, or in a direct message. */
 export function createWebhooksPlugin(): OraclePlugin {
@@ -51,13 +50,14 @@ export function createWebhooksPlugin(): OraclePlugin {
     migrations: slackMigrations,
     personalData: personalTables([{ table: 'agent_slack_thread', where: ({ did }) => sql`user_did = ${did}` }]),
     getRoutes(ctx) {
-      const { SLACK_SIGNING_SECRET } = ctx.config;
-      const events = createSlackStore(ctx.store);
-      const answer = createAnswerer(ctx);
+      const { SLACK_SIGNING_SECRET, SLACK_API_URL, SLACK_BOT_TOKEN } = ctx.config;
+      const store = createSlackStore(ctx.store);
+      const client = createSlackClient({ apiUrl: SLACK_API_URL, token: SLACK_BOT_TOKEN });
+      const answer = createSlackConversations({ ctx, store, client });
       return (server) =>
         addSlackRoute(server, SLACK_SIGNING_SECRET, async ({ team_id: team, event_id: eventId, event }) => {
           const message = readMessage(event);
-          if (!message || !(await events.takeEvent(eventId))) return;
+          if (!message || !(await store.takeEvent(eventId))) return;
           // Slack waits three seconds for the reply to its request; the agent may take longer.
           const work = answer(team, eventId, message).finally(() => active.delete(work));
           active.add(work);
@@ -96,50 +96,6 @@ function addSlackRoute(server: Server, signingSecret: string, onEvent: (event: E
     await onEvent(event.data);
     return { ok: true };
   });
-}
-
-/** Takes a message to its session and the answer back to its thread. Never throws: no caller is left to receive the error. */
-function createAnswerer({
-  config,
-  store,
-  sessions,
-  deriveDid,
-  send,
-  logger,
-}: PluginContext<z.infer<typeof configSchema>, SlackDatabase>) {
-  const { SLACK_API_URL, SLACK_BOT_TOKEN } = config;
-  const client = createSlackClient({ apiUrl: SLACK_API_URL, token: SLACK_BOT_TOKEN });
-  const threads = createSlackStore(store);
-
-  async function findSession(team: string, { channel, thread }: SlackMessage, userDid: string): Promise<string> {
-    const conversation = `${team}/${channel}/${thread}`;
-    const known = await threads.findSession(conversation, userDid);
-    if (known !== undefined && (await sessions.find(userDid, known))) return known;
-    const { sessionId } = await sessions.create(userDid, { metadata: { slack: { team, channel, thread } } });
-    await threads.keepSession(conversation, userDid, sessionId);
-    return sessionId;
-  }
-
-  async function ask(team: string, requestId: string, message: SlackMessage): Promise<string> {
-    if ([...message.text].length > agentLimits.messageCharacters) return 'That message is too long for me.';
-    const userDid = await deriveDid(`slack ${team} ${message.user}`);
-    const sessionId = await findSession(team, message, userDid);
-    const { content } = await send({ userDid, sessionId, text: message.text, requestId });
-    return content === '' ? apology : content;
-  }
-
-  return async (team: string, requestId: string, message: SlackMessage): Promise<void> => {
-    try {
-      const text = await ask(team, requestId, message).catch((error) => {
-        if (error instanceof AppError) return error.message;
-        logger.error({ err: error, requestId }, 'a message from Slack could not be answered');
-        return apology;
-      });
-      await client.post({ channel: message.channel, thread: message.replyTo, text });
-    } catch (error) {
-      logger.error({ err: error, requestId }, 'an answer did not reach Slack');
-    }
-  };
 }
 
 function parseJson(text: string): unknown {
