@@ -1,8 +1,11 @@
 import { creditAccountSchema, paymentRequiredBodySchema } from '@palaver/contract/internal';
-import { engines } from '@palaver/test-kit';
+import { createTempDir, engines } from '@palaver/test-kit';
 import { createDelegation } from '@palaver/ucan';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { answerOf, ask } from '../../../../test/ask-approval.ts';
+import { createBank } from '../../../../test/bank-plugin.ts';
+import { collectFrames } from '../../../../test/read-frames.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from '../../../../test/test-agent.ts';
 import { createTestRuntime } from '../../../app/create-test-runtime.ts';
 import { createScriptedModel } from '../../../models/scripted-model.ts';
@@ -55,6 +58,47 @@ describe.each(engines)('in the service on %s', (engine) => {
       expect([body.claims, body.outstandingClaims]).toEqual([body.claimIds, body.claimIds]);
     }
     expect((await user.send('GET', `/messages/${sessionId}`)).body.messages).toHaveLength(before);
+  });
+
+  test.fails('a turn that another process continues costs what both have used', async () => {
+    await using dir = await createTempDir();
+    const model = createScriptedModel([
+      { toolCalls: [{ name: 'pay', args: { to: 'ben', amount: 50 } }], usage: { inputTokens: 1000, outputTokens: 7 } },
+      { text: 'Paid.', usage: { inputTokens: 500, outputTokens: 3 } },
+    ]);
+    const prices = { CREDITS_FREE: '1000', CREDITS_PRICES: '{"*":{"input":10,"output":0}}' };
+    const plugins = [createBank(`${dir.path}/paid`)];
+    await using shop = await startTestAgent({ engine, plugins, model: () => model, env: { ...env, ...prices } });
+    const user = await shop.createUser();
+    const { asked } = await ask(user, await user.createSession(), 'pay ben');
+    await shop.restart();
+    await answerOf(user, asked, true);
+    const frames = await collectFrames(await user.follow(asked.runId));
+    expect(frames.at(-1)?.data).toMatchObject({ status: 'complete', usage: { inputTokens: 1500, outputTokens: 10 } });
+    expect(await creditOf(user)).toMatchObject({ balance: 985, held: 0 });
+  });
+
+  test.fails('a sub-agent is priced as its own model', async () => {
+    const model = createScriptedModel([
+      { toolCalls: [{ name: 'librarian', args: { task: 'Find Walden' } }] },
+      { text: 'It is on shelf 6.' },
+    ]);
+    const librarian = { name: 'librarian', description: 'Finds books.', instructions: 'You are a librarian.' };
+    const library = createTestPlugin({ name: 'library', getSubAgents: () => [librarian] });
+    const prices = {
+      CREDITS_FREE: '1000000',
+      LLM_SUBAGENT_MODEL: 'small',
+      CREDITS_PRICES: '{"small":{"input":1000,"output":0},"*":{"input":0,"output":0}}',
+    };
+    await using shop = await startTestAgent({
+      engine,
+      plugins: [library],
+      model: () => model,
+      env: { ...env, ...prices },
+    });
+    const user = await shop.createUser();
+    await user.say(await user.createSession(), 'where is Walden?');
+    expect((await creditOf(user)).balance).toBeLessThan(999_999);
   });
 
   test('messages at once do not count on the same credit: long prompts of many leave no debt of many', async () => {
