@@ -92,6 +92,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
     shared: parts.plugins.createShared(),
     toolCallId: undefined,
     reportProgress: () => undefined,
+    usage: run.usageByModel,
     traceHeaders,
   };
 }

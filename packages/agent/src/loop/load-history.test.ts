@@ -80,7 +80,8 @@ describe.each(engines)('a long conversation on %s', (engine) => {
     const { chores } = await start([{ text: 'Short.', usage }]);
     await talk(8);
     expect(chores.calls).toHaveLength(1);
-    expect(ends.filter((end) => end.usage.inputTokens === 7_010)).toHaveLength(1);
+    const [end] = ends.filter((end) => end.usage.inputTokens === 7_010);
+    expect(end?.usageByModel).toMatchObject({ chores: usage, scripted: { inputTokens: 10 } });
   });
 
   test('where it cannot be summarised the turn continues with what fits, and the next one tries again', async () => {

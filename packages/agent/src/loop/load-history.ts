@@ -5,6 +5,7 @@ import { type Summarised, summarise } from '../models/summarise.ts';
 import { findLoadedCapabilities } from '../plugins/capabilities.ts';
 import type { Run } from '../run/run.ts';
 import { isAbortedByUser } from '../run/stream-error.ts';
+import type { Usage } from '../run/turn.ts';
 import type { MessageStore, StoredMessage } from '../store/messages.ts';
 import type { HistorySummary, SummaryStore } from '../store/summaries.ts';
 import { limitFiles, maxHistoryMessages, splitHistory, toTranscript } from './history.ts';
@@ -62,6 +63,7 @@ async function summariseAll(
   { model, contextTokens, timeoutMs }: HistoryParts,
   { old, earlier, run }: { old: StoredMessage[]; earlier: string | undefined; run: Run },
 ): Promise<string> {
+  const addUsage = (usage: Usage) => run.addUsage({ [model.modelId]: usage });
   let summary = earlier;
   for (const transcript of toTranscript(old, contextTokens)) {
     const limit = AbortSignal.any([run.signal, AbortSignal.timeout(timeoutMs)]);
@@ -69,11 +71,11 @@ async function summariseAll(
     run.signal.throwIfAborted();
     const { text, usage }: Summarised = await summarise({ model, earlier: summary, transcript, signal: limit }).catch(
       (error) => {
-        if (isAbortedByUser(run.signal)) run.addUsage({ inputTokens: sent, outputTokens: 0 });
+        if (isAbortedByUser(run.signal)) addUsage({ inputTokens: sent, outputTokens: 0 });
         throw error;
       },
     );
-    run.addUsage({
+    addUsage({
       inputTokens: usage.inputTokens ?? sent,
       outputTokens: usage.outputTokens ?? estimateTokens(text),
     });

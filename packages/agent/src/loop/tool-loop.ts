@@ -146,12 +146,14 @@ async function callModel(
         output,
         signal: rt.abortSignal,
       });
-      run.addUsage(result.usage);
+      run.addUsage({ [request.modelId]: result.usage });
       return result;
     } catch (error) {
       // Providers report usage at the end; an interrupted answer used tokens too, also one that its user aborted before the first.
       if (received !== '' || (!wasAborted && isAbortedByUser(rt.abortSignal)))
-        run.addUsage({ inputTokens: estimateTokens(request.prompt), outputTokens: estimateTokens(received) });
+        run.addUsage({
+          [request.modelId]: { inputTokens: estimateTokens(request.prompt), outputTokens: estimateTokens(received) },
+        });
       throw error;
     }
   });

@@ -55,6 +55,8 @@ export interface RuntimeContext {
     resolveServiceDid(url: string): Promise<string>;
   };
   llm: { get(role: ModelRole): LanguageModelV4 };
+  /** What models have used in this turn so far, by model. */
+  usage(): Record<string, { inputTokens: number; outputTokens: number }>;
   emit: {
     toolCall(data: Without<SseEventData['tool_call']>): void;
     /** With `isRunning` it is also sent to one of the user's pages, once for each `toolCallId`. */

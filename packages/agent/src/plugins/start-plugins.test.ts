@@ -152,6 +152,7 @@ test('every plugin is notified once of a refused send; a failing listener is log
   ]);
   const send = { sendId: 's', userDid: 'did:key:a', sessionId: 'x', model: 'm' };
   await expect(host.beforeSend(send as never)).rejects.toThrow('no');
-  expect(ends).toEqual([{ ...send, runId: undefined, status: 'refused', usage: { inputTokens: 0, outputTokens: 0 } }]);
+  const none = { usage: { inputTokens: 0, outputTokens: 0 }, usageByModel: {} };
+  expect(ends).toEqual([{ ...send, runId: undefined, status: 'refused', ...none }]);
   expect(lines.join('')).toContain('deaf');
 });

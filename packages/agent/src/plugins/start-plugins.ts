@@ -121,7 +121,7 @@ export async function migratePlugin(
 /** The end of a message that never became a turn. */
 function toRefusal({ sendId, userDid, sessionId, model }: PendingSend): TurnEnd {
   const usage = { inputTokens: 0, outputTokens: 0 };
-  return { sendId, userDid, sessionId, runId: undefined, model, status: 'refused', usage };
+  return { sendId, userDid, sessionId, runId: undefined, model, status: 'refused', usage, usageByModel: {} };
 }
 
 function toMessage(faults: string[]): string {

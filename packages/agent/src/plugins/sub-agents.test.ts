@@ -66,7 +66,11 @@ test('a sub-agent works on its task alone, with its own model, instructions and 
     { name: 'find_book', output: { shelf: 6 } },
   ]);
   expect(new Set(message.toolCalls?.map(({ id }) => id)).size).toBe(2);
-  expect(ends[0]?.usage).toEqual({ inputTokens: 40, outputTokens: 20 });
+  const half = { inputTokens: 20, outputTokens: 10 };
+  expect(ends[0]).toMatchObject({
+    usage: { inputTokens: 40, outputTokens: 20 },
+    usageByModel: { scripted: half, small: half },
+  });
 });
 
 test('one that calls the same tools without end is stopped and reported, and the turn continues', async () => {

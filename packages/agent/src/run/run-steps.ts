@@ -8,6 +8,7 @@ import type { RunStore } from '../store/runs.ts';
 import type { Run } from './run.ts';
 import { findStop } from './session-queue.ts';
 import { RunCancelled } from './stream-error.ts';
+import type { UsageByModel } from './turn.ts';
 
 export interface ToolOutcome {
   output?: unknown;
@@ -59,12 +60,20 @@ export interface AskedCalls {
 
 interface StepBody {
   result: RecordedStep['result'];
+  /** Of the run until its tools began. */
+  usage?: UsageByModel;
   isRepeatable: boolean;
   /** The calls that run only with an approval. */
   gated?: string[];
   fingerprints?: AskedCalls['fingerprints'];
   /** Beside `gated`: the tools may run again where their owner died. */
   isGatedRepeatable?: boolean;
+}
+
+interface StepOutcomes {
+  outcomes: ToolOutcome[];
+  /** Of the run until its tools ended: sub-agents have used models too. */
+  usage: UsageByModel;
 }
 
 /** What is stored of a run: its steps and the approvals that were asked. */
@@ -104,11 +113,11 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
   return {
     earlier: stored.map(({ outcomes }, index) => ({
       result: (bodies[index] as StepBody).result,
-      outcomes: outcomes === null ? undefined : (JSON.parse(outcomes) as ToolOutcome[]),
+      outcomes: outcomes === null ? undefined : parseOutcomes(outcomes).outcomes,
     })),
     said: { text: sent.slice(stored.at(-1)?.said ?? 0), reasoning: stored.length === 0 ? reasoning : '' },
     async begin(result, isRepeatable) {
-      const body: StepBody = { result: toResult(result), isRepeatable };
+      const body: StepBody = { result: toResult(result), usage: run.usageByModel(), isRepeatable };
       const said = run.draft('failed').content.length;
       const isOwn = await runs.beginStep({ ...owned, number, said, body: JSON.stringify(body) });
       if (!isOwn) throw await toStop();
@@ -121,6 +130,7 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
     async pause(result, { calls, fingerprints }, isGatedRepeatable) {
       const body: StepBody = {
         result: toResult(result),
+        usage: run.usageByModel(),
         // An older version without approvals ends the run instead of running its tools.
         isRepeatable: false,
         gated: calls.map(({ toolCallId }) => toolCallId),
@@ -149,10 +159,8 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
       ),
     signedFor: (toolCallId) => recorded.signed?.get(toolCallId),
     async end(outcomes) {
-      const [isOwn] = await Promise.all([
-        runs.endStep({ ...owned, number, outcomes: JSON.stringify(outcomes) }),
-        flush(),
-      ]);
+      const ended: StepOutcomes = { outcomes, usage: run.usageByModel() };
+      const [isOwn] = await Promise.all([runs.endStep({ ...owned, number, outcomes: JSON.stringify(ended) }), flush()]);
       if (!isOwn) throw new RunCancelled('new-owner');
       number += 1;
     },
@@ -165,6 +173,20 @@ export function canContinueAfter(stored: StoredStep[]): boolean {
   if (open === undefined) return true;
   const { isRepeatable, isGatedRepeatable = false } = JSON.parse(open.body) as StepBody;
   return isRepeatable || isGatedRepeatable;
+}
+
+/** What models had used when the last of these steps was stored. */
+export function usageOf(stored: StoredStep[]): UsageByModel {
+  const last = stored.at(-1);
+  if (!last) return {};
+  const { usage } = last.outcomes === null ? (JSON.parse(last.body) as StepBody) : parseOutcomes(last.outcomes);
+  return usage ?? {};
+}
+
+/** The version before stored a list. */
+function parseOutcomes(text: string): Pick<StepOutcomes, 'outcomes'> & Partial<StepOutcomes> {
+  const stored = JSON.parse(text) as StepOutcomes | ToolOutcome[];
+  return Array.isArray(stored) ? { outcomes: stored } : stored;
 }
 
 const toolReplaced = 'APPROVAL_REFUSED: another tool has this name since the user was asked. It was not run.';

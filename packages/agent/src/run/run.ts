@@ -11,7 +11,7 @@ import type {
 import { createFrameLog, type FrameLog, parseFrame, splitFrames, toFrame } from './frame-log.ts';
 import { createMessageBuilder, stoppedMessage } from './message-builder.ts';
 import { hasEnded, nextRunStatus, type RunStep } from './run-state.ts';
-import { toUsageField, type Usage } from './turn.ts';
+import { toUsageField, type Usage, type UsageByModel } from './turn.ts';
 
 /** Sends one event of a run to everyone who follows it. */
 export type Emit = <Name extends SseEventName>(name: Name, data: SseEventData[Name]) => void;
@@ -31,7 +31,8 @@ export interface Run {
   /** The answer once the run has ended. */
   readonly answer: Promise<Message>;
   emit: Emit;
-  addUsage(usage: Usage): void;
+  usageByModel(): UsageByModel;
+  addUsage(usage: UsageByModel): void;
   /** Makes a step if the state allows it. */
   step(step: RunStep): boolean;
   /** Cancels the work; what ends the run says with which status. */
@@ -77,6 +78,7 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
     requestId: ids.requestId,
   });
   const usage: Usage = { inputTokens: 0, outputTokens: 0 };
+  const used = new Map<string, Usage>();
   let status: RunStatus = 'queued';
   for (const frame of splitFrames(earlier)) {
     frames.appendText(frame);
@@ -115,9 +117,17 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
       frames.append(name, sent);
       onEvent({ name, data: sent } as SseEvent);
     },
-    addUsage({ inputTokens, outputTokens }) {
-      usage.inputTokens += inputTokens;
-      usage.outputTokens += outputTokens;
+    usageByModel: () => Object.fromEntries(used),
+    addUsage(more) {
+      for (const [model, { inputTokens, outputTokens }] of Object.entries(more)) {
+        const before = used.get(model) ?? { inputTokens: 0, outputTokens: 0 };
+        used.set(model, {
+          inputTokens: before.inputTokens + inputTokens,
+          outputTokens: before.outputTokens + outputTokens,
+        });
+        usage.inputTokens += inputTokens;
+        usage.outputTokens += outputTokens;
+      }
     },
     step(step) {
       const next = nextRunStatus(status, step);

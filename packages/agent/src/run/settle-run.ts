@@ -46,7 +46,8 @@ export async function settleRun(entry: LiveRun, parts: SettleParts): Promise<'se
     void storeLater(end, parts).finally(parts.reserve(runId));
   }
   const final: Message = { ...end.answer, status: toFinalStatus(stored, end.status) };
-  await parts.onTurnEnd?.(toTurnEnd(turn, { runId: run.runId, status: final.status, usage: { ...run.usage } }));
+  const used = { usage: { ...run.usage }, usageByModel: run.usageByModel() };
+  await parts.onTurnEnd?.(toTurnEnd(turn, { runId: run.runId, status: final.status, ...used }));
   if (stored.kind === 'not-stored') run.finish(final, toStreamError(notStored));
   else {
     frames.announceEnd(final.status);

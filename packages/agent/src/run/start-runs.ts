@@ -7,6 +7,7 @@ import { keepFrames } from './keep-frames.ts';
 import type { LiveRun, LiveRuns } from './live-runs.ts';
 import { createRun, type Run, type RunIds } from './run.ts';
 import { toStoredInput } from './run-input.ts';
+import { usageOf } from './run-steps.ts';
 import type { SessionClients } from './session-clients.ts';
 import { type SettleParts, settleRun } from './settle-run.ts';
 import { RunCancelled } from './stream-error.ts';
@@ -49,6 +50,7 @@ export function createRunStarter(parts: RunStarterParts) {
     start(turn: Turn, { ids, owned, earlier, userMessageId, ...begun }: Start): Run {
       const { runId, sessionId, requestId, messageId } = ids;
       const run = createRun(ids, { onEvent: (event) => notifyClients(clients, sessionId, event), earlier, now: now() });
+      run.addUsage(usageOf(begun.steps));
       const stored = run.frames.length;
       if (stored === 0) run.emit('run', { runId, sessionId, requestId, messageId, userMessageId });
       const onNewOwner = () => run.cancel(new RunCancelled('new-owner'));

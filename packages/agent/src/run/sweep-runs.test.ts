@@ -2,18 +2,25 @@ import { engines, waitFor } from '@palaver/test-kit';
 import { describe, expect, it } from 'vitest';
 import { openHub } from '../../test/open-hub.ts';
 import { createCluster } from '../cluster/create-cluster.ts';
+import type { TurnEnd } from '../plugins/middleware.ts';
 import { createInstanceStore } from '../store/instances.ts';
 import type { RetentionRules } from '../store/retention.ts';
 import { beginRun } from './begin-run.ts';
 import { createRunUpkeep } from './run-upkeep.ts';
 import { sweepRuns } from './sweep-runs.ts';
 
+const used = { inputTokens: 70, outputTokens: 5 };
 const body = (isRepeatable: boolean) =>
-  JSON.stringify({ result: { text: '', toolCalls: [{ id: 'c', name: 'pay', args: {} }] }, isRepeatable });
+  JSON.stringify({
+    result: { text: '', toolCalls: [{ id: 'c', name: 'pay', args: {} }] },
+    usage: { m: used },
+    isRepeatable,
+  });
 
 describe.each(engines)('the sweep on %s', (engine) => {
   async function setUp() {
     const executed: unknown[] = [];
+    const ends: TurnEnd[] = [];
     const own = await openHub(engine, {
       async execute({ steps }) {
         executed.push(steps.earlier.map(({ outcomes }) => outcomes));
@@ -29,6 +36,7 @@ describe.each(engines)('the sweep on %s', (engine) => {
     return {
       ...own,
       executed,
+      ends,
       frozen: begun.owned,
       /** `onRead`: what the frozen owner does once the sweep has read the run. */
       sweep: (onRead: () => Promise<unknown>) =>
@@ -38,13 +46,14 @@ describe.each(engines)('the sweep on %s', (engine) => {
             await onRead();
             return turn;
           },
+          onTurnEnd: async (end) => void ends.push(end),
         }),
     };
   }
 
   it('does not begin again the tool that its owner began after all, between the reading and the claim', async () => {
     await using own = await setUp();
-    const { frozen, runs, executed, hub } = own;
+    const { frozen, runs, executed, hub, ends } = own;
     let hasBegun = false;
     await own.sweep(async () => {
       hasBegun = await runs.beginStep({ ...frozen, number: 0, said: 0, body: body(false) });
@@ -52,6 +61,8 @@ describe.each(engines)('the sweep on %s', (engine) => {
     await hub.close(1_000);
     expect({ hasBegun, executed }).toEqual({ hasBegun: true, executed: [] });
     expect(await runs.state(frozen.runId)).toMatchObject({ status: 'failed' });
+    // What the step has used is paid for.
+    expect(ends).toMatchObject([{ status: 'failed', usage: used, usageByModel: { m: used } }]);
   });
 
   it('continues with what its owner had stored until the claim', async () => {

@@ -1,4 +1,3 @@
-import type { EndedRunStatus } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { faultKind } from '@palaver/store/internal';
 import type { TurnEnd } from '../plugins/middleware.ts';
@@ -8,9 +7,9 @@ import type { Frames } from '../store/run-records.ts';
 import type { RunStore } from '../store/runs.ts';
 import { createRun } from './run.ts';
 import { sendIdOf } from './run-input.ts';
-import { canContinueAfter } from './run-steps.ts';
+import { canContinueAfter, usageOf } from './run-steps.ts';
 import { RunCancelled, TurnError, toStreamError } from './stream-error.ts';
-import type { Turn } from './turn.ts';
+import type { Turn, UsageByModel } from './turn.ts';
 import type { ClaimedRun, TurnHub } from './turn-hub.ts';
 
 export interface SweepParts {
@@ -57,7 +56,7 @@ export async function sweepRuns(parts: SweepParts): Promise<void> {
 async function endUnreadable(run: InterruptedRun, error: unknown, parts: SweepParts): Promise<void> {
   if (faultKind(error)) throw error;
   parts.logger.error({ err: error, runId: run.runId }, 'an interrupted run cannot be read and ends as failed');
-  await end(run, '', parts);
+  await end(run, { frames: '', used: {} }, parts);
 }
 
 async function sweepRun(found: InterruptedRun, parts: SweepParts): Promise<void> {
@@ -96,20 +95,26 @@ async function claim(found: InterruptedRun, parts: SweepParts): Promise<ClaimedR
 const toText = (frames: Frames[] | undefined) => frames?.map(({ body }) => body).join('') ?? '';
 
 async function endAndReport(interrupted: InterruptedRun, parts: SweepParts): Promise<void> {
-  const status = await end(interrupted, toText(await parts.runs.frames(interrupted.runId, 0)), parts);
-  if (!status) return;
+  const { runId } = interrupted;
+  const frames = toText(await parts.runs.frames(runId, 0));
+  const used = usageOf((await parts.interrupted.steps(runId)) ?? []);
+  const ended = await end(interrupted, { frames, used }, parts);
+  if (!ended) return;
   parts.onSwept?.('failed');
-  await reportEnd(interrupted, status, parts);
+  await reportEnd(interrupted, ended, parts);
 }
 
-/** With the text so far. */
+type End = Pick<TurnEnd, 'status' | 'usage' | 'usageByModel'>;
+
+/** With the text so far, and what models had used when the last step was stored. */
 async function end(
   interrupted: InterruptedRun,
-  frames: string,
+  { frames, used }: { frames: string; used: UsageByModel },
   { runs, logger }: SweepParts,
-): Promise<EndedRunStatus | undefined> {
+): Promise<End | undefined> {
   const { runId, sessionId, requestId, messageId, epoch, deaths, isAborting } = interrupted;
   const run = createRun(interrupted, { onEvent() {}, earlier: frames });
+  run.addUsage(used);
   const stored = run.frames.length;
   if (stored === 0) run.emit('run', { runId, sessionId, requestId, messageId });
   run.stopCalls();
@@ -121,7 +126,7 @@ async function end(
     epoch,
     status,
     answer: run.draft(status),
-    usage: { inputTokens: 0, outputTokens: 0 },
+    usage: run.usage,
     title: undefined,
     bySweep: true,
     toFrames(final) {
@@ -129,17 +134,17 @@ async function end(
       return { first: stored + 1, last: last + 1, body: text + run.toDone(final) };
     },
   });
-  if (ended) logger.warn({ runId, status: ended }, 'a run of an instance that died was ended');
-  return ended;
+  if (!ended) return undefined;
+  logger.warn({ runId, status: ended }, 'a run of an instance that died was ended');
+  return { status: ended, usage: run.usage, usageByModel: used };
 }
 
-/** What the model had used is not known. */
 async function reportEnd(
   { runId, userDid, sessionId, model, input }: InterruptedRun,
-  status: EndedRunStatus,
+  ended: End,
   { onTurnEnd }: SweepParts,
 ): Promise<void> {
   const sendId = sendIdOf(input);
   if (sendId === undefined) return;
-  await onTurnEnd?.({ sendId, userDid, sessionId, runId, model, status, usage: { inputTokens: 0, outputTokens: 0 } });
+  await onTurnEnd?.({ sendId, userDid, sessionId, runId, model, ...ended });
 }

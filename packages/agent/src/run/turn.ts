@@ -40,6 +40,9 @@ export interface Usage {
   outputTokens: number;
 }
 
+/** By the id of the model. */
+export type UsageByModel = Record<string, Usage>;
+
 /** The field of `done`; none where no model was asked. */
 export function toUsageField(usage: Usage): { usage?: Usage } {
   return usage.inputTokens + usage.outputTokens > 0 ? { usage: { ...usage } } : {};

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TurnEnd } from '../../middleware.ts';
 
 const priceSchema = z.object({ input: z.number().min(0).max(1e9), output: z.number().min(0).max(1e9) });
 const pricesSchema = z.record(z.string(), priceSchema);
@@ -21,9 +22,13 @@ export const envPrices = () =>
     return z.NEVER;
   });
 
-/** What an answer costs in whole credits: at least one where a model was used at all. */
-export function toCost(prices: Prices, model: string, usage: { inputTokens: number; outputTokens: number }): number {
-  if (usage.inputTokens === 0 && usage.outputTokens === 0) return 0;
-  const { input, output } = prices[model] ?? prices['*'] ?? { input: 0, output: 0 };
-  return Math.max(1, Math.ceil((usage.inputTokens * input + usage.outputTokens * output) / 1000));
+/** What an answer costs in whole credits, each model at its price: at least one where a model was used at all. */
+export function toCost(prices: Prices, usage: TurnEnd['usageByModel']): number {
+  const used = Object.entries(usage).filter(([, { inputTokens, outputTokens }]) => inputTokens + outputTokens > 0);
+  if (used.length === 0) return 0;
+  const costs = used.map(([model, { inputTokens, outputTokens }]) => {
+    const { input, output } = prices[model] ?? prices['*'] ?? { input: 0, output: 0 };
+    return inputTokens * input + outputTokens * output;
+  });
+  return Math.max(1, Math.ceil(costs.reduce((sum, cost) => sum + cost, 0) / 1000));
 }

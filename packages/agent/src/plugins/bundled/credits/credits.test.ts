@@ -60,7 +60,7 @@ describe.each(engines)('in the service on %s', (engine) => {
     expect((await user.send('GET', `/messages/${sessionId}`)).body.messages).toHaveLength(before);
   });
 
-  test.fails('a turn that another process continues costs what both have used', async () => {
+  test('a turn that another process continues costs what both have used', async () => {
     await using dir = await createTempDir();
     const model = createScriptedModel([
       { toolCalls: [{ name: 'pay', args: { to: 'ben', amount: 50 } }], usage: { inputTokens: 1000, outputTokens: 7 } },
@@ -78,7 +78,7 @@ describe.each(engines)('in the service on %s', (engine) => {
     expect(await creditOf(user)).toMatchObject({ balance: 985, held: 0 });
   });
 
-  test.fails('a sub-agent is priced as its own model', async () => {
+  test('a sub-agent is priced as its own model', async () => {
     const model = createScriptedModel([
       { toolCalls: [{ name: 'librarian', args: { task: 'Find Walden' } }] },
       { text: 'It is on shelf 6.' },

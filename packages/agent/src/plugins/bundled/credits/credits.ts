@@ -103,8 +103,8 @@ export function createCreditsPlugin(): OraclePlugin {
           const refused = await ledger.reserve(userDid, sendId, client);
           if (refused) throw paymentRequired(refused.claimIds);
         },
-        onTurnEnd: ({ userDid, sendId, model, usage }) =>
-          ledger.charge(userDid, sendId, toCost(config.CREDITS_PRICES, model, usage)),
+        onTurnEnd: ({ userDid, sendId, usageByModel }) =>
+          ledger.charge(userDid, sendId, toCost(config.CREDITS_PRICES, usageByModel)),
       },
     ],
     getRoutes: (ctx) => (server) => {
