@@ -5,8 +5,10 @@ import {
   CallToolRequestSchema,
   type CallToolResult,
   CancelledNotificationSchema,
+  ErrorCode,
   isInitializeRequest,
   ListToolsRequestSchema,
+  McpError,
 } from '@modelcontextprotocol/sdk/types.js';
 import { AppError } from '@palaver/contract';
 import type { Server as HttpServer } from '@palaver/service-kit';
@@ -136,6 +138,7 @@ function createMcpServer(ctx: PluginContext, { sender, session, running }: Calle
       onOpen(run);
       return await toResult(refuseApprovals(ctx, sender.userDid, run), onText);
     } catch (error) {
+      if (error instanceof McpError) throw error;
       if (error instanceof AppError) return toFault(error.code, error.message);
       ctx.logger.error({ err: error }, 'a tool call of an MCP client failed');
       return toFault('INTERNAL_ERROR', 'Something went wrong on our side.');
@@ -166,7 +169,7 @@ async function callTool(
 ): Promise<CallToolResult> {
   const { name, arguments: args = {} } = params;
   if (!ctx.publicTools().some((tool) => tool.name === name))
-    throw new AppError('NOT_FOUND', `There is no tool ${name.slice(0, 60)}.`);
+    throw new McpError(ErrorCode.InvalidParams, `There is no tool ${name.slice(0, 60)}.`);
   const run = await openInNewSession(ctx, { ...sender, body: toBody(''), call: { name, args } });
   onOpen(run);
   try {
