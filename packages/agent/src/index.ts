@@ -42,6 +42,8 @@ export type {
   EarlierMessage,
   OpenMessage,
   RunEvent,
+  RunQuery,
+  RunSummary,
   Sender,
 } from './plugins/agent-run.ts';
 export type { Awaitable } from './plugins/awaitable.ts';

@@ -23,13 +23,14 @@ afterAll(async () => {
 });
 
 interface Sent {
+  url?: string;
   user?: TestUser;
   path?: string;
   headers?: Record<string, string>;
 }
 
-const post = (body: string, { user = ana, path = '/a2a', headers = {} }: Sent = {}) =>
-  request(`${agent.url}${path}`, {
+const post = (body: string, { user = ana, url = agent.url, path = '/a2a', headers = {} }: Sent = {}) =>
+  request(`${url}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${user.invocation}`, 'content-type': 'application/json', ...headers },
     body,
@@ -66,7 +67,7 @@ describe('a message to a task', () => {
     return { taskId: id, approve: [{ text: `approve ${approvalId}` }] };
   };
 
-  test.fails('is refused with the context of another task', async () => {
+  test('is refused with the context of another task', async () => {
     const [first] = [await pay('orders'), await pay('other orders')];
     for (const contextId of ['other orders', 'unknown'])
       expect(await call('SendMessage', toMessage(first.approve, { taskId: first.taskId, contextId }))).toMatchObject({
@@ -83,7 +84,7 @@ describe('a message to a task', () => {
 });
 
 describe('the version', () => {
-  test.fails.each(['0.3', '0.5', '2.0', '99.0', 'one', ''])('%j is refused', async (version) => {
+  test.each(['0.3', '0.5', '2.0', '99.0', 'one', ''])('%j is refused', async (version) => {
     for (const method of ['SendMessage', 'GetTask', 'Unknown'])
       expect(reasonOf(await call(method, { id: 'x' }, { headers: { 'a2a-version': version } }))).toEqual([
         -32009,
@@ -100,19 +101,19 @@ describe('the version', () => {
     expect(result.task.status.state).toBe('TASK_STATE_COMPLETED');
   });
 
-  test.fails('of a call without one is that of its method', async () => {
+  test('of a call without one is that of its method', async () => {
     expect(reasonOf(await call('message/send', {}))).toEqual([-32009, 'VERSION_NOT_SUPPORTED']);
     expect((await call('SendMessage', toMessage([{ text: 'hello' }]))).result.task.id).toBeTypeOf('string');
   });
 });
 
 describe('a subscription', () => {
-  test.fails('to a task that has ended is refused', async () => {
+  test('to a task that has ended is refused', async () => {
     const { id } = await send('hello');
     expect(reasonOf(await call('SubscribeToTask', { id }))).toEqual([-32004, 'UNSUPPORTED_OPERATION']);
   });
 
-  test.fails('begins with the task as it is now and continues from there', async () => {
+  test('begins with the task as it is now and continues from there', async () => {
     const { id } = await send('/tool pay {"to":"ben","amount":50}', { contextId: 'watched' });
     const events = subscribe(id);
     expect((await events.next()).value.task).toMatchObject({
@@ -141,7 +142,7 @@ describe('a subscription', () => {
   });
 });
 
-test.fails('push notifications are not supported, whichever way they are asked for', async () => {
+test('push notifications are not supported, whichever way they are asked for', async () => {
   const { id } = await send('hello');
   const push = { url: 'https://example.org/hook' };
   for (const method of ['Create', 'Get', 'Delete'])
@@ -155,13 +156,13 @@ test.fails('push notifications are not supported, whichever way they are asked f
     expect(reasonOf(await call(method, { ...toMessage([{ text: 'hello' }]), configuration }))[0]).toBe(-32003);
 });
 
-test.fails('there is no extended card', async () => {
+test('there is no extended card', async () => {
   expect(reasonOf(await call('GetExtendedAgentCard'))).toEqual([-32004, 'UNSUPPORTED_OPERATION']);
 });
 
 describe('parts that are not text', () => {
   const file = { raw: 'dGNr', mediaType: 'application/pdf', filename: 'a.pdf' };
-  test.fails.each([
+  test.each([
     ['a file', [file]],
     ['a file beside a text', [{ text: 'read this' }, file]],
     ['an address', [{ text: 'read this' }, { url: 'https://example.org/a.png' }]],
@@ -174,7 +175,7 @@ describe('parts that are not text', () => {
     expect((await ana.send('GET', '/sessions')).body.total).toBe(before);
   });
 
-  test.fails('a file beside an answer: refused', async () => {
+  test('a file beside an answer: refused', async () => {
     const { id } = await send('/tool pay {"to":"ben","amount":50}');
     const answer = await call('SendMessage', toMessage([{ text: 'approve x' }, file], { taskId: id }));
     expect(reasonOf(answer)).toEqual([-32005, 'CONTENT_TYPE_NOT_SUPPORTED']);
@@ -182,7 +183,7 @@ describe('parts that are not text', () => {
 });
 
 describe('a fault', () => {
-  test.fails('of an unknown task says so', async () => {
+  test('of an unknown task says so', async () => {
     const ben = await agent.createUser();
     const { id } = await send('hello');
     const unknown = '019a0000-0000-7000-8000-000000000000';
@@ -199,17 +200,17 @@ describe('a fault', () => {
     ]);
   });
 
-  test.fails('of a task that has ended says that it cannot be cancelled', async () => {
+  test('of a task that has ended says that it cannot be cancelled', async () => {
     const { id } = await send('hello');
     expect(reasonOf(await call('CancelTask', { id }))).toEqual([-32002, 'TASK_NOT_CANCELABLE']);
   });
 
-  test.fails('of the JSON itself is -32700', async () => {
+  test('of the JSON itself is -32700', async () => {
     for (const body of ['{', '{"jsonrpc":"2.0",', 'hello'])
       expect((await post(body)).body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32700 } });
   });
 
-  test.fails.each([
+  test.each([
     ['{"jsonrpc":"1.0","id":3,"method":"GetTask"}', 3],
     ['{"jsonrpc":"2.0","id":"a"}', 'a'],
     ['{"jsonrpc":"2.0","id":{},"method":"GetTask"}', null],
@@ -222,7 +223,7 @@ describe('a fault', () => {
     expect((await post(body)).body).toMatchObject({ jsonrpc: '2.0', id, error: { code: -32600 } });
   });
 
-  test.fails('of the method is -32601, of its parameters -32602', async () => {
+  test('of the method is -32601, of its parameters -32602', async () => {
     expect((await call('Nothing')).error.code).toBe(-32601);
     for (const params of [undefined, {}, { id: 1 }, []])
       expect((await call('GetTask', params)).error.code).toBe(-32602);
@@ -230,14 +231,14 @@ describe('a fault', () => {
       expect((await call('SendMessage', params)).error.code).toBe(-32602);
   });
 
-  test.fails('of the content type is -32005', async () => {
+  test('of the content type is -32005', async () => {
     const { status, body } = await post('{}', { headers: { 'content-type': 'text/plain' } });
     expect({ status, code: body.error.code }).toEqual({ status: 415, code: -32005 });
   });
 });
 
 describe('a task', () => {
-  test.fails('has the context that its client named, and the same time whenever it is read', async () => {
+  test('has the context that its client named, and the same time whenever it is read', async () => {
     const { id, contextId, status } = await send('hello', { contextId: 'my own context' });
     expect(contextId).toBe('my own context');
     const read = async () => (await call('GetTask', { id })).result;
@@ -251,63 +252,70 @@ describe('a task', () => {
     expect((await call('GetTask', { id: cancelled.id })).result.status).toEqual(ended.status);
   });
 
-  test.fails('has its question as its history, as far as it is asked for', async () => {
+  test('has its question as its history, as far as it is asked for', async () => {
     const { id } = await send('hello there');
     const { result } = await call('GetTask', { id, historyLength: 5 });
     expect(result.history).toMatchObject([{ role: 'ROLE_USER', parts: [{ text: 'hello there' }], taskId: id }]);
-    expect((await call('GetTask', { id, historyLength: 0 })).result).not.toHaveProperty('history');
+    for (const none of [{ historyLength: 0 }, { history_length: 0 }])
+      expect((await call('GetTask', { id, ...none })).result).not.toHaveProperty('history');
   });
 });
 
 describe('the list of tasks', () => {
-  test.fails('has those of its user, newest first, page by page', async () => {
-    const user = await agent.createUser();
-    const own = async (text: string, contextId: string) =>
-      (await call('SendMessage', toMessage([{ text }], { contextId }), { user })).result.task;
-    const list = async (params: object) => (await call('ListTasks', params, { user })).result;
-    expect(await list({})).toEqual({ tasks: [], nextPageToken: '', pageSize: 50, totalSize: 0 });
-    const ids: string[] = [];
-    for (const context of ['a', 'b', 'a', 'b', 'a']) ids.unshift((await own('hello', context)).id);
-    const waiting = await own('/tool pay {"to":"ben","amount":50}', 'w');
-    ids.unshift(waiting.id);
+  test.each(['sqlite', 'postgres'] as const)(
+    'has those of its user, newest first, page by page: %s',
+    async (engine) => {
+      await using other = await startTestAgent({ engine, plugins: [createBank(paidFile)] });
+      const user = await other.createUser();
+      const { url } = other;
+      const own = async (text: string, contextId: string) =>
+        (await call('SendMessage', toMessage([{ text }], { contextId }), { user, url })).result.task;
+      const list = async (params: object) => (await call('ListTasks', params, { user, url })).result;
+      expect(await list({})).toEqual({ tasks: [], nextPageToken: '', pageSize: 50, totalSize: 0 });
+      const ids: string[] = [];
+      for (const context of ['a', 'b', 'a', 'b', 'a']) ids.unshift((await own('hello', context)).id);
+      const waiting = await own('/tool pay {"to":"ben","amount":50}', 'w');
+      ids.unshift(waiting.id);
 
-    const all = await list({});
-    expect(all).toMatchObject({ nextPageToken: '', pageSize: 50, totalSize: 6 });
-    expect(all.tasks.map(({ id }: { id: string }) => id)).toEqual(ids);
-    for (const task of all.tasks) {
-      expect(task).not.toHaveProperty('artifacts');
-      expect(task.status).toEqual((await call('GetTask', { id: task.id }, { user })).result.status);
-    }
-    const times = all.tasks.map(({ status }: { status: { timestamp: string } }) => status.timestamp);
-    expect(times).toEqual([...times].sort().reverse());
+      const all = await list({});
+      expect(all).toMatchObject({ nextPageToken: '', pageSize: 50, totalSize: 6 });
+      expect(all.tasks.map(({ id }: { id: string }) => id)).toEqual(ids);
+      for (const task of all.tasks) {
+        expect(task).not.toHaveProperty('artifacts');
+        expect(task.status).toEqual((await call('GetTask', { id: task.id }, { user, url })).result.status);
+      }
+      const times = all.tasks.map(({ status }: { status: { timestamp: string } }) => status.timestamp);
+      expect(times).toEqual([...times].sort().reverse());
 
-    const pages: string[] = [];
-    for (let pageToken = ''; ; ) {
-      const page = await list({ pageSize: 4, pageToken });
-      expect(page).toMatchObject({ pageSize: 4, totalSize: 6 });
-      pages.push(...page.tasks.map(({ id }: { id: string }) => id));
-      pageToken = page.nextPageToken;
-      if (pageToken === '') break;
-    }
-    expect(pages).toEqual(ids);
+      const pages: string[] = [];
+      for (let pageToken = ''; ; ) {
+        const page = await list({ pageSize: 4, pageToken });
+        expect(page).toMatchObject({ pageSize: 4, totalSize: 6 });
+        pages.push(...page.tasks.map(({ id }: { id: string }) => id));
+        pageToken = page.nextPageToken;
+        if (pageToken === '') break;
+      }
+      expect(pages).toEqual(ids);
 
-    const ofContext = await list({ contextId: 'a', includeArtifacts: true });
-    expect(ofContext.totalSize).toBe(3);
-    for (const task of ofContext.tasks) {
-      expect(task.contextId).toBe('a');
-      expect(task.artifacts[0].parts[0].text).toContain('no language model');
-    }
-    expect((await list({ contextId: 'unknown' })).totalSize).toBe(0);
-    const open = await list({ status: 'TASK_STATE_INPUT_REQUIRED' });
-    expect(open.tasks.map(({ id }: { id: string }) => id)).toEqual([waiting.id]);
-    expect((await list({ status: 'TASK_STATE_COMPLETED' })).totalSize).toBe(5);
-    expect((await list({ status: 'TASK_STATE_REJECTED' })).totalSize).toBe(0);
-    const since = await list({ statusTimestampAfter: waiting.status.timestamp });
-    expect(since.tasks.map(({ id }: { id: string }) => id)).toEqual([waiting.id]);
-    expect((await call('ListTasks', {})).result.tasks.map(({ id }: { id: string }) => id)).not.toContain(waiting.id);
-  });
+      const ofContext = await list({ contextId: 'a', includeArtifacts: true });
+      expect(ofContext.totalSize).toBe(3);
+      for (const task of ofContext.tasks) {
+        expect(task.contextId).toBe('a');
+        expect(task.artifacts[0].parts[0].text).toContain('No language model');
+      }
+      expect((await list({ contextId: 'unknown' })).totalSize).toBe(0);
+      const open = await list({ status: 'TASK_STATE_INPUT_REQUIRED' });
+      expect(open.tasks.map(({ id }: { id: string }) => id)).toEqual([waiting.id]);
+      expect((await list({ status: 'TASK_STATE_COMPLETED' })).totalSize).toBe(5);
+      expect((await list({ status: 'TASK_STATE_REJECTED' })).totalSize).toBe(0);
+      const since = await list({ statusTimestampAfter: waiting.status.timestamp });
+      expect(since.tasks.map(({ id }: { id: string }) => id)).toEqual([waiting.id]);
+      const stranger = await other.createUser();
+      expect((await call('ListTasks', {}, { user: stranger, url })).result.totalSize).toBe(0);
+    },
+  );
 
-  test.fails.each([
+  test.each([
     { pageSize: 0 },
     { pageSize: 101 },
     { pageSize: 1.5 },
@@ -320,7 +328,7 @@ describe('the list of tasks', () => {
   });
 });
 
-test.fails('the card can be cached and is not sent again unchanged', async () => {
+test('the card can be cached and is not sent again unchanged', async () => {
   const url = `${agent.url}/.well-known/agent-card.json`;
   const { headers } = await request(url);
   const etag = headers.get('etag') ?? '';
@@ -337,7 +345,7 @@ test.fails('the card can be cached and is not sent again unchanged', async () =>
   expect((await request(url, { headers: { 'if-none-match': '"other"' } })).status).toBe(200);
 });
 
-test.fails('the route is found with a slash at its end', async () => {
+test('the route is found with a slash at its end', async () => {
   expect((await call('GetTask', { id: 'x' }, { path: '/a2a/' })).error.code).toBe(-32001);
   expect((await request(`${agent.url}/a2a/`, { method: 'POST' })).status).toBe(401);
 });

@@ -27,6 +27,7 @@ export {
   toGrpcFrame,
 } from './grpc-frames.ts';
 export { createProbes } from './health-probes.ts';
+export { isUnchanged } from './is-unchanged.ts';
 export { isJsonTooDeep } from './json-depth.ts';
 export { isAllowedPage, isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { sendLogsTo } from './logger.ts';

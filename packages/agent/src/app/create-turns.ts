@@ -123,7 +123,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const preparation = createTurnPreparation({ ...stores, ...identity, ...plugins, models });
   const perMinute = config.SENDS_PER_MINUTE;
   const sendLimit = createRateLimit({ name: 'agent-sends', perMinute, redis: parts.redis });
-  const access = createRunAccess({ hub, approvals, runs, reader, preparation, sendLimit });
+  const access = createRunAccess({ hub, approvals, runs, messages, reader, preparation, sendLimit });
 
   let sweepLag = () => 0;
   return {
@@ -206,6 +206,7 @@ function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): P
     open: async ({ key, ...message }) =>
       (await access).open({ ...message, key: key === undefined ? undefined : `${plugin.name} ${key}` }),
     resume: async (run) => (await access).resume(run),
+    listRuns: async (query) => (await access).listRuns(query),
     answerApproval: async (answer) => (await access).answerApproval(answer),
     liveRun: async (session) => (await access).liveRun(session),
     publicTools: parts.publicTools,

@@ -1,4 +1,4 @@
-import type { Approval, BrowserTool, Message, SendMessage, SseEvent } from '@palaver/contract';
+import type { Approval, BrowserTool, Message, RunStatus, SendMessage, SseEvent } from '@palaver/contract';
 import type { RateStanding } from '@palaver/service-kit';
 import type { RuntimeContext } from './runtime-context.ts';
 
@@ -149,6 +149,45 @@ export type EarlierMessage = Pick<Message, 'type' | 'content' | 'toolCalls'>;
 export type RunEvent = SseEvent & { id: number };
 
 /**
+ * A run in the list of its user's runs.
+ *
+ * @example
+ * ```ts
+ * import type { RunSummary } from '@palaver/agent';
+ *
+ * export const toLine = ({ runId, status, changedAt }: RunSummary) => `${changedAt} ${runId} ${status}`;
+ * ```
+ */
+export interface RunSummary {
+  runId: string;
+  sessionId: string;
+  status: RunStatus;
+  /** When it got this status. */
+  changedAt: string;
+}
+
+/**
+ * Which of a user's runs are listed: those that changed last first.
+ *
+ * @example
+ * ```ts
+ * import type { RunQuery } from '@palaver/agent';
+ *
+ * export const waiting = (userDid: string): RunQuery => ({ userDid, statuses: ['waiting'], limit: 20 });
+ * ```
+ */
+export interface RunQuery {
+  userDid: string;
+  sessionId?: string | undefined;
+  statuses?: RunStatus[] | undefined;
+  /** Only those that changed at this time or later. */
+  since?: Date | undefined;
+  /** The last run of the page before. */
+  after?: Pick<RunSummary, 'runId' | 'changedAt'> | undefined;
+  limit: number;
+}
+
+/**
  * A run as a stream. It continues when nobody reads it.
  *
  * @example
@@ -171,8 +210,12 @@ export interface AgentRun {
   events(options?: { after?: number; signal?: AbortSignal }): AsyncIterable<RunEvent>;
   /** The answer once the run has ended. */
   answer(signal?: AbortSignal): Promise<Message>;
-  /** Whether it has not ended, also where it waits behind another. */
-  isLive(): Promise<boolean>;
+  /** Where it stands now; `queued` while it waits behind another. */
+  state(): Promise<Pick<RunSummary, 'status' | 'changedAt'>>;
+  /** What was asked. */
+  question(): Promise<Message | undefined>;
+  /** The number of its newest event so far. */
+  lastEvent(): Promise<number>;
   /** What its user has to approve before it continues. */
   approvals(): Promise<Approval[]>;
   /** Stops the run, also where it waits behind another; false if it has ended. */

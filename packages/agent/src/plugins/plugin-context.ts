@@ -6,7 +6,7 @@ import type { ModelRole, Models } from '../models/create-models.ts';
 import type { ApprovalAnswer } from '../store/approvals.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
-import type { AgentRun, OpenMessage, Sender } from './agent-run.ts';
+import type { AgentRun, OpenMessage, RunQuery, RunSummary, Sender } from './agent-run.ts';
 import type { RuntimeContext } from './runtime-context.ts';
 import type { PublicTool } from './tool.ts';
 
@@ -36,9 +36,9 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
   sessions: Pick<
     SessionStore,
-    'create' | 'find' | 'findNamed' | 'findOrCreate' | 'list' | 'metadataOf' | 'remove' | 'removeUnused'
+    'create' | 'find' | 'findNamed' | 'findOrCreate' | 'list' | 'metadataOf' | 'nameOf' | 'remove' | 'removeUnused'
   >;
-  messages: Pick<MessageStore, 'list' | 'last'>;
+  messages: Pick<MessageStore, 'find' | 'list' | 'last'>;
   /** The DID of a user without a key, such as a user of a chat platform; always the same for the same label. */
   deriveDid(label: string): Promise<string>;
   /** 32 secret bytes of this agent and plugin alone: always the same for the same label, so that they need not be kept. */
@@ -61,6 +61,8 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   open(message: OpenMessage): Promise<AgentRun>;
   /** A run of this user that was begun before; `RUN_NOT_FOUND` for one of another user. */
   resume(run: { userDid: string; runId: string }): Promise<AgentRun>;
+  /** The runs of a user, and how many there are on all pages. */
+  listRuns(query: RunQuery): Promise<{ runs: RunSummary[]; total: number }>;
   /** Answers an approval of a run of this user; `APPROVAL_ANSWERED` where it has another answer already. */
   answerApproval(answer: ApprovalAnswer): Promise<Approval>;
   /** The tools of all plugins that are marked public, as other agents are shown them. */

@@ -52,7 +52,10 @@ export function createTurnPreparation(parts: PrepareParts) {
 
     /** Of a run whose owner died; undefined if it cannot be continued. */
     async restore({ runId, sessionId, userDid, requestId, model, input }: InterruptedRun): Promise<Turn | undefined> {
-      const [session, question] = await Promise.all([sessions.find(userDid, sessionId), messages.question(runId)]);
+      const [session, question] = await Promise.all([
+        sessions.find(userDid, sessionId),
+        messages.question({ sessionId, runId }),
+      ]);
       const sent = input !== null && question && parseStoredInput(input, question);
       if (!session || !sent) return undefined;
       const turn = { ...sent, requestId, model, secrets: {}, blobs: createBlobStore() };

@@ -1,12 +1,12 @@
 import { AppError, type Message } from '@palaver/contract';
 import { type RateLimit, toRateError } from '@palaver/service-kit/internal';
 import type { AgentRun, OpenMessage } from '../plugins/agent-run.ts';
+import { type MessageStore, toShown } from '../store/messages.ts';
 import type { SendKey } from '../store/run-records.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { OpenRun, RunReader } from './open-run.ts';
 import type { TurnPreparation } from './prepare-turn.ts';
 import type { RunApprovals } from './run-approvals.ts';
-import { hasEnded } from './run-state.ts';
 import { RunCancelled } from './stream-error.ts';
 import type { Turn } from './turn.ts';
 import type { TurnHub } from './turn-hub.ts';
@@ -14,7 +14,8 @@ import type { TurnHub } from './turn-hub.ts';
 export interface RunAccessParts {
   hub: Pick<TurnHub, 'submit' | 'submitOnce' | 'abort' | 'live'>;
   approvals: Pick<RunApprovals, 'answer' | 'pending'>;
-  runs: Pick<RunStore, 'findSend' | 'state'>;
+  runs: Pick<RunStore, 'findSend' | 'list' | 'state'>;
+  messages: Pick<MessageStore, 'question'>;
   reader: RunReader;
   preparation: TurnPreparation;
   /** Counts the messages of a user. */
@@ -24,7 +25,7 @@ export interface RunAccessParts {
 export type RunAccess = ReturnType<typeof createRunAccess>;
 
 /** How doors and plugins begin runs and read them: the send limit and all gates are here, and there is no other way to the hub. */
-export function createRunAccess({ hub, approvals, runs, reader, preparation, sendLimit }: RunAccessParts) {
+export function createRunAccess({ hub, approvals, runs, messages, reader, preparation, sendLimit }: RunAccessParts) {
   async function countSend({ userDid, onCounted }: OpenMessage): Promise<void> {
     const standing = await sendLimit(userDid);
     if (!standing) return;
@@ -58,9 +59,19 @@ export function createRunAccess({ hub, approvals, runs, reader, preparation, sen
         const open = await reader.open(userDid, runId);
         return reader.waitForAnswer(userDid, open, signal).finally(open.leave);
       },
-      async isLive() {
+      async state() {
         const state = await runs.state(runId);
-        return state !== undefined && !hasEnded(state.status);
+        if (!state) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
+        return { status: state.status, changedAt: state.changedAt };
+      },
+      async question() {
+        const question = await messages.question({ sessionId, runId });
+        return question && toShown(question);
+      },
+      async lastEvent() {
+        const open = await reader.open(userDid, runId);
+        open.leave();
+        return open.frames.length;
       },
       approvals: () => approvals.pending(runId),
       abort: () => hub.abort(sessionId, { runId }),
@@ -106,6 +117,7 @@ export function createRunAccess({ hub, approvals, runs, reader, preparation, sen
     },
 
     resume,
+    listRuns: runs.list,
 
     async liveRun({ userDid, sessionId }: { userDid: string; sessionId: string }): Promise<AgentRun | undefined> {
       const live = await hub.live(sessionId);

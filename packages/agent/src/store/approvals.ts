@@ -78,7 +78,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       transaction(async (trx) => {
         const waiting = await trx
           .updateTable('agent_run')
-          .set({ status: 'waiting' })
+          .set({ status: 'waiting', changed_at: now })
           .where('id', '=', runId)
           .where('epoch', '=', epoch)
           .where('ended_at', 'is', null)
@@ -116,7 +116,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
     async resume({ runId, epoch }: OwnedRun): Promise<boolean> {
       const result = await db
         .updateTable('agent_run')
-        .set({ status: 'running' })
+        .set({ status: 'running', changed_at: now })
         .where('id', '=', runId)
         .where('epoch', '=', epoch)
         .where('ended_at', 'is', null)

@@ -124,9 +124,9 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
     },
 
     /** The question of a run, with what clients are not shown. */
-    async question(runId: string): Promise<StoredMessage | undefined> {
-      const own = db.selectFrom('agent_message').selectAll().where('run_id', '=', runId);
-      const row = await own.where('type', '=', 'human').executeTakeFirst();
+    async question({ sessionId, runId }: { sessionId: string; runId: string }): Promise<StoredMessage | undefined> {
+      const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
+      const row = await own.where('position', '=', `${runId}:0`).executeTakeFirst();
       return row && toStored(row);
     },
 

@@ -13,12 +13,14 @@ const firstSchema = [
   sql`create table agent_run (
     id text primary key, session_id ${ofSession}, user_did text not null, request_id text not null,
     message_id text not null, instance text not null, status text not null, model text not null, input_tokens integer,
-    output_tokens integer, created_at bigint not null, started_at bigint, ended_at bigint, number bigint not null,
-    active integer, epoch integer not null default 0, deaths integer not null default 0,
+    output_tokens integer, created_at bigint not null, started_at bigint, changed_at bigint, ended_at bigint,
+    number bigint not null, active integer, epoch integer not null default 0, deaths integer not null default 0,
     aborting integer not null default 0, swept integer not null default 0, input text)`,
   sql`create index agent_run_by_session on agent_run (session_id, id)`,
   sql`create index agent_run_queue on agent_run (session_id, number) where ended_at is null`,
   sql`create index agent_run_live on agent_run (instance) where ended_at is null`,
+  sql`create index agent_run_by_user on agent_run
+    (user_did, (coalesce(ended_at, changed_at, started_at, created_at)), id)`,
   sql`create index agent_run_by_end on agent_run (ended_at) where ended_at is not null`,
   // The database itself keeps a second run of a session from starting.
   sql`create unique index agent_run_active on agent_run (session_id) where active = 1`,

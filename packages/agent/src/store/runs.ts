@@ -1,6 +1,8 @@
 import type { LiveRunStatus, RunStatus } from '@palaver/contract';
 import { uuidPattern } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
+import { type SqlBool, sql } from 'kysely';
+import type { RunQuery } from '../plugins/agent-run.ts';
 import { databaseTime } from './database-time.ts';
 import type { Frames, OwnedRun, StoredRun } from './run-records.ts';
 import { createRunWrites } from './run-writes.ts';
@@ -12,7 +14,12 @@ export interface RunState {
   status: RunStatus;
   /** Its abort is confirmed: nothing of it begins any more. */
   isAborting: boolean;
+  /** When it got its status. */
+  changedAt: string;
 }
+
+/** As the index `agent_run_by_user` has it. */
+const changedAt = sql<number>`coalesce(ended_at, changed_at, started_at, created_at)`;
 
 export type RunStore = ReturnType<typeof createRunStore>;
 
@@ -74,9 +81,40 @@ export function createRunStore(store: Store<AgentDatabase>) {
 
     /** Who may write of a run, and how it ended or will end; undefined for one that is gone. */
     async state(runId: string): Promise<RunState | undefined> {
-      const query = db.selectFrom('agent_run').select(['epoch', 'status', 'aborting']);
+      const query = db.selectFrom('agent_run').select(['epoch', 'status', 'aborting', changedAt.as('changed')]);
       const row = await query.where('id', '=', runId).executeTakeFirst();
-      return row && { epoch: row.epoch, status: row.status, isAborting: row.aborting === 1 };
+      return (
+        row && {
+          epoch: row.epoch,
+          status: row.status,
+          isAborting: row.aborting === 1,
+          changedAt: new Date(Number(row.changed)).toISOString(),
+        }
+      );
+    },
+
+    /** The runs of a user, those that changed last first, and how many there are on all pages. */
+    async list({ userDid, sessionId, statuses, since, after, limit }: RunQuery) {
+      let own = db.selectFrom('agent_run').where('user_did', '=', userDid);
+      if (sessionId !== undefined) own = own.where('session_id', '=', sessionId);
+      if (statuses) own = own.where('status', 'in', statuses);
+      if (since) own = own.where(changedAt, '>=', since.getTime());
+      const { total } = await own.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow();
+      const last = after && [Date.parse(after.changedAt), after.runId];
+      const page = last ? own.where(sql<SqlBool>`(${changedAt}, id) < (${last[0]}, ${last[1]})`) : own;
+      const rows = await page
+        .select(['id', 'session_id', 'status', changedAt.as('changed')])
+        .orderBy(changedAt, 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit)
+        .execute();
+      const runs = rows.map(({ id, session_id, status, changed }) => ({
+        runId: id,
+        sessionId: session_id,
+        status,
+        changedAt: new Date(Number(changed)).toISOString(),
+      }));
+      return { runs, total: Number(total) };
     },
 
     async find(userDid: string, runId: string): Promise<StoredRun | undefined> {

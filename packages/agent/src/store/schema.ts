@@ -32,6 +32,8 @@ interface RunTable {
   output_tokens: number | null;
   created_at: number;
   started_at: number | null;
+  /** When it last began to wait for its user or continued after that; null for one that never waited. */
+  changed_at: number | null;
   ended_at: number | null;
   /** Its place in the session, given by the database. */
   number: number;

@@ -155,7 +155,15 @@ export function createSessionStore(
 
     /** Likewise; the same name of the same user is always the same session. */
     async findOrCreate(userDid: string, name: string): Promise<Session> {
-      return (await this.findNamed(userDid, name)) ?? (await create(userDid, {}, toOwnId(userDid, name)));
+      return (
+        (await this.findNamed(userDid, name)) ?? (await create(userDid, { metadata: { name } }, toOwnId(userDid, name)))
+      );
+    },
+
+    /** The name by which a client of another protocol created a session; its id where it has none. */
+    async nameOf(userDid: string, id: string): Promise<string> {
+      const { name } = await this.metadataOf(userDid, id);
+      return typeof name === 'string' && toOwnId(userDid, name) === id ? name : id;
     },
 
     /** Takes back a session that was created for a message which was then refused; one with a run stays. */

@@ -1,10 +1,10 @@
 import type { FindReady } from '@palaver/service-kit/internal';
+import { isUnchanged } from '@palaver/service-kit/internal';
 import { type Answer, etagOf } from '../answer.ts';
 import { type ContentEncoding, chooseEncoding, findCompressed, toEncodedTag } from '../compress.ts';
 import type { LiveTable } from '../live-table.ts';
 import { readMetadata } from '../metadata.ts';
 import type { Admit } from './admit.ts';
-import { isUnchanged } from './is-unchanged.ts';
 import { ageOf, type CallParts, toCacheKey } from './query-call.ts';
 
 /** The route of queries, as metrics name it. */

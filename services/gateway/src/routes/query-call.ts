@@ -1,5 +1,6 @@
 // One query of one client: from the cache, or from a node by way of ask-node.ts.
 import { AppError } from '@palaver/contract';
+import { isUnchanged } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, etagOf } from '../answer.ts';
 import type { AskNode, Query } from '../ask-node.ts';
@@ -12,7 +13,6 @@ import type { MetadataOptions, RequestMetadata } from '../metadata.ts';
 import type { CacheState, GatewayMetrics } from '../metrics.ts';
 import { parseQuery } from '../request/parse-query.ts';
 import type { Match, Route } from '../route-table.ts';
-import { isUnchanged } from './is-unchanged.ts';
 
 export interface CallParts {
   cache: Cache<Answer>;

@@ -1,71 +1,152 @@
-import { randomUUID } from 'node:crypto';
-import type { Approval, EndedRunStatus, Message } from '@palaver/contract';
-import type { AgentRun } from '../../plugins/agent-run.ts';
+import type { Approval, EndedRunStatus, Message, RunStatus } from '@palaver/contract';
+import type { AgentRun, RunSummary } from '../../plugins/agent-run.ts';
+import type { PluginContext } from '../../plugins/plugin-context.ts';
+import { hasEnded } from '../../run/run-state.ts';
 import { findPause } from '../door-approvals.ts';
 import { toEvent } from '../event-stream.ts';
 
-const states: Record<EndedRunStatus, string> = {
+const endStates: Record<EndedRunStatus, string> = {
   complete: 'TASK_STATE_COMPLETED',
   aborted: 'TASK_STATE_CANCELED',
   failed: 'TASK_STATE_FAILED',
 };
 
+/** The statuses of runs that are listed for a state; other states have no task. */
+export const statusesOfStates: Record<string, RunStatus[]> = {
+  TASK_STATE_WORKING: ['queued', 'running'],
+  TASK_STATE_INPUT_REQUIRED: ['waiting'],
+  TASK_STATE_COMPLETED: ['complete'],
+  TASK_STATE_CANCELED: ['aborted'],
+  TASK_STATE_FAILED: ['failed'],
+  TASK_STATE_SUBMITTED: [],
+  TASK_STATE_REJECTED: [],
+  TASK_STATE_AUTH_REQUIRED: [],
+};
+
 const artifactId = 'answer';
 
-export interface TaskIds {
-  id: string;
+type Messages = PluginContext['messages'];
+type State = Pick<RunSummary, 'status' | 'changedAt'>;
+
+export interface TaskOptions {
   contextId: string;
+  /** How many messages of the history are wanted at most. */
+  historyLength?: number | undefined;
+  includeArtifacts?: boolean | undefined;
+  /** Where it stands, where that is known. */
+  state?: State | undefined;
 }
 
-/** How far a task is: the answer of one that has ended, or what one waits for. */
-export type TaskStanding = { answer: Message } | { pause: Approval[] };
-
-export function toTask({ id, contextId }: TaskIds, standing?: TaskStanding) {
-  const ids = { id, contextId };
-  if (!standing) return { ...ids, status: toStatus('TASK_STATE_WORKING') };
-  if ('pause' in standing) return { ...ids, status: toInputRequired(standing.pause) };
-  const { content: text, status, error } = standing.answer;
+/** A run as a task, where it stands now. */
+export async function toTask(messages: Messages, run: AgentRun, options: TaskOptions) {
+  const { contextId, historyLength = 0, includeArtifacts = true } = options;
+  const state = options.state ?? (await run.state());
+  const place = { taskId: run.runId, contextId };
+  const isWanted = state.status === 'failed' || (includeArtifacts && hasEnded(state.status));
+  const answer = isWanted ? await messages.find(run.sessionId, run.messageId) : undefined;
+  const question = historyLength > 0 ? await run.question() : undefined;
   return {
-    ...ids,
-    status: toStatus(states[status], error && [{ text: error.message }]),
-    ...(text !== '' && { artifacts: [{ artifactId, parts: [{ text }] }] }),
+    id: run.runId,
+    contextId,
+    status: await toStatus(run, { ...state, error: answer?.error }, place),
+    ...(includeArtifacts && answer && answer.content !== '' && { artifacts: [toArtifact(answer.content)] }),
+    ...(question && { history: [toMessage(question.id, 'ROLE_USER', [{ text: question.content }], place)] }),
   };
 }
 
-/** A run as the stream of a task: the task, its answer piece by piece, its end. */
-export async function* toTaskEvents(
-  run: AgentRun,
-  ids: TaskIds,
-  { requestId, signal }: { requestId: unknown; signal: AbortSignal },
-): AsyncGenerator<string> {
-  const event = (result: object) => toEvent({ jsonrpc: '2.0', id: requestId, result });
-  const place = { taskId: ids.id, contextId: ids.contextId };
-  yield event({ task: toTask(ids) });
-  let append = false;
-  let fault: { text: string }[] | undefined;
-  for await (const runEvent of run.events({ signal })) {
-    const pause = await findPause(run, runEvent);
-    if (pause) return yield event({ statusUpdate: { ...place, status: toInputRequired(pause) } });
-    const { name, data } = runEvent;
-    if (name === 'error') fault = [{ text: data.error }];
-    if (name === 'message') {
-      yield event({ artifactUpdate: { ...place, artifact: { artifactId, parts: [{ text: data.content }] }, append } });
-      append = true;
-    }
-    if (name === 'done') yield event({ statusUpdate: { ...place, status: toStatus(states[data.status], fault) } });
-  }
+interface Place {
+  taskId: string;
+  contextId: string;
+}
+
+async function toStatus(run: AgentRun, { status, changedAt, error }: State & Pick<Message, 'error'>, place: Place) {
+  const base = { timestamp: changedAt };
+  const id = `${run.messageId}-${Date.parse(changedAt)}`;
+  const say = (parts: object[]) => ({ message: toMessage(id, 'ROLE_AGENT', parts, place) });
+  if (hasEnded(status)) return { state: endStates[status], ...base, ...(error && say([{ text: error.message }])) };
+  const pause = status === 'waiting' ? await run.approvals() : [];
+  if (pause.length === 0) return { state: 'TASK_STATE_WORKING', ...base };
+  return { state: 'TASK_STATE_INPUT_REQUIRED', ...base, ...say(toRequest(pause)) };
 }
 
 /** The words for people, the data for programs. */
-function toInputRequired(pause: Approval[]) {
+function toRequest(pause: Approval[]): object[] {
   const lines = pause.map(
     ({ approvalId: id, toolName, args }) => `approve ${id} or refuse ${id}: ${toolName} ${JSON.stringify(args)}`,
   );
   const text = ['Approval is needed. Answer with a message to this task, one line per call:', ...lines].join('\n');
-  return toStatus('TASK_STATE_INPUT_REQUIRED', [{ text }, { data: { approvals: pause } }]);
+  return [{ text }, { data: { approvals: pause } }];
 }
 
-function toStatus(state: string, parts?: object[]) {
-  const message = parts && { messageId: randomUUID(), role: 'ROLE_AGENT', parts };
-  return { state, timestamp: new Date().toISOString(), ...(message && { message }) };
+function toMessage(messageId: string, role: string, parts: object[], { taskId, contextId }: Place) {
+  return { messageId, role, parts, taskId, contextId };
+}
+
+function toArtifact(text: string) {
+  return { artifactId, parts: [{ text }] };
+}
+
+interface StreamOptions {
+  contextId: string;
+  /** Of JSON-RPC. */
+  requestId: unknown;
+  signal: AbortSignal;
+}
+
+/** A run from its begin as the stream of a task: the task, its answer piece by piece, its end or what it waits for. */
+export async function* toTaskEvents(messages: Messages, run: AgentRun, options: StreamOptions): AsyncGenerator<string> {
+  const { contextId } = options;
+  const status = { state: 'TASK_STATE_WORKING', timestamp: (await run.state()).changedAt };
+  yield toResult(options, { task: { id: run.runId, contextId, status } });
+  yield* toUpdates(messages, run, { ...options, after: 0, isBegun: false, endsAtPause: true });
+}
+
+/** A run from now on: the task as it is now, and what follows until it has ended. */
+export async function* toLaterEvents(
+  messages: Messages,
+  run: AgentRun,
+  options: StreamOptions,
+): AsyncGenerator<string> {
+  const { contextId, signal } = options;
+  const after = await run.lastEvent();
+  let text = '';
+  if (after > 0)
+    for await (const { id, name, data } of run.events({ signal })) {
+      if (name === 'message') text += data.content;
+      if (id >= after) break;
+    }
+  const state = await run.state();
+  const task = await toTask(messages, run, { contextId, state });
+  if (hasEnded(state.status)) return yield toResult(options, { task });
+  yield toResult(options, { task: { ...task, ...(text !== '' && { artifacts: [toArtifact(text)] }) } });
+  yield* toUpdates(messages, run, { ...options, after, isBegun: text !== '', endsAtPause: false });
+}
+
+interface UpdateOptions extends StreamOptions {
+  after: number;
+  /** Part of the answer was sent. */
+  isBegun: boolean;
+  endsAtPause: boolean;
+}
+
+async function* toUpdates(messages: Messages, run: AgentRun, options: UpdateOptions): AsyncGenerator<string> {
+  const { after, signal, contextId, endsAtPause } = options;
+  const place = { taskId: run.runId, contextId };
+  let append = options.isBegun;
+  for await (const event of run.events({ after, signal })) {
+    const { name, data } = event;
+    if (name === 'message') {
+      yield toResult(options, { artifactUpdate: { ...place, artifact: toArtifact(data.content), append } });
+      append = true;
+    }
+    const pause = await findPause(run, event);
+    if (!pause && name !== 'done') continue;
+    const { status } = await toTask(messages, run, { contextId, includeArtifacts: false });
+    yield toResult(options, { statusUpdate: { ...place, status } });
+    if (pause && endsAtPause) return;
+  }
+}
+
+function toResult({ requestId }: StreamOptions, result: object): string {
+  return toEvent({ jsonrpc: '2.0', id: requestId, result });
 }

@@ -34,7 +34,9 @@ const toOpen =
       },
       approvals: async () => [{} as never],
       answer: () => Promise.reject(new Error('not asked for')),
-      isLive: async () => false,
+      state: async () => ({ status: 'complete', changedAt: new Date().toISOString() }),
+      question: async () => undefined,
+      lastEvent: async () => 0,
       abort: async () => false,
     };
   };
