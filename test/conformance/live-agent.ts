@@ -1,4 +1,4 @@
-// The agent on a real port, behind a small proxy that signs in: the suites know no UCAN.
+// The agent on a real port, behind a small proxy that signs in for the suites, which send no UCAN.
 import { createServer, request as send } from 'node:http';
 import type { OraclePlugin } from '@palaver/agent';
 import { freePort } from '@palaver/test-kit';
