@@ -32,14 +32,17 @@ export interface ProbedParts {
   folder?: string | undefined;
   /** The time of a database on another machine. */
   readTime?: (() => Promise<number>) | undefined;
+  /** Whether another process keeps the database locked. */
+  isLocked?: (() => Promise<boolean>) | undefined;
 }
 
 /** The probes of a service. */
-export function createProbes({ redis, withoutRedis, folder, readTime }: ProbedParts): HealthProbe[] {
+export function createProbes({ redis, withoutRedis, folder, readTime, isLocked }: ProbedParts): HealthProbe[] {
   return [
     ...(redis ? [probeRedis(redis, withoutRedis)] : []),
     ...(folder ? [probeDisk(folder)] : []),
     ...(readTime ? [probeClock(readTime)] : []),
+    ...(isLocked ? [probeLock(isLocked)] : []),
   ];
 }
 
@@ -88,6 +91,17 @@ function probeDisk(folder: string): HealthProbe {
       return { state: 'full', impaired: 'Nothing can be stored: the disk is full.', healthy: false };
     },
     addMetrics: (registry) => addGauge(registry, 'disk_free_bytes', 'Room under the embedded database', freeBytes),
+  };
+}
+
+/** Whether an embedded database takes writes: reads work while another process holds its lock. */
+function probeLock(isLocked: () => Promise<boolean>): HealthProbe {
+  const impaired = 'Nothing can be stored: another process holds the lock of the SQLite database.';
+  return {
+    name: 'lock',
+    async read() {
+      return (await isLocked()) ? { state: 'held by another process', impaired, healthy: false } : { state: 'ok' };
+    },
   };
 }
 

@@ -8,6 +8,7 @@ import type { Server } from './server.ts';
 import { StartError } from './start-error.ts';
 
 const stuckExitMs = 3_000;
+const parentCheckMs = 250;
 
 /**
  * A running service, as `main.ts` returns it and `palaver up` keeps it.
@@ -101,7 +102,7 @@ export function isMain(moduleUrl: string): boolean {
 export async function runMain(start: (env: Env) => Promise<RunningService>, env: Env): Promise<void> {
   try {
     const service = await start(withEnvFile(env));
-    stopOnSignals([service]);
+    stopOnSignals([service], env);
   } catch (error) {
     exitOnStartFault(error);
   }
@@ -136,7 +137,7 @@ export async function closeServer(server: Server, drainDelayMs = 0): Promise<voi
 }
 
 /** Keeps the process until SIGTERM or Ctrl-C, closes everything within 10 s and exits 0. A second signal exits at once. */
-export function stopOnSignals(services: RunningService[]): void {
+export function stopOnSignals(services: RunningService[], env: Env): void {
   let stoppingSince: number | undefined;
   const stop = async (signal: NodeJS.Signals) => {
     if (stoppingSince !== undefined) {
@@ -161,4 +162,16 @@ export function stopOnSignals(services: RunningService[]): void {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  if (env.npm_lifecycle_event) onParentEnd(() => stop('SIGTERM'));
+}
+
+/** npm runs a script by a shell, which does not pass SIGTERM on: it ends, and leaves what it has started behind. */
+function onParentEnd(stop: () => Promise<void>): void {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    void stop();
+  }, parentCheckMs);
+  timer.unref();
 }

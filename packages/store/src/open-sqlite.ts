@@ -6,6 +6,9 @@ import { createSqliteDialect, retryWhileLocked } from './sqlite-dialect.ts';
 import type { EngineConnection, StoreOptions } from './store.ts';
 import { faultKind, messageOf, StoreError } from './store-error.ts';
 
+/** Longer than the writes of other programs, such as a backup, and shorter than health checks wait. */
+const lockWaitMs = 1_000;
+
 export async function openSqlite(url: string, options: StoreOptions): Promise<EngineConnection> {
   const path = toPath(url);
   const waitMs = options.waitMs ?? 10_000;
@@ -30,6 +33,9 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
       waiting,
       ping: async () => opened.prepare('select count(*) from sqlite_schema').all().length === 1 && isInPlace(),
       isRetryable: () => false,
+      // In a transaction of its own, this connection has the lock.
+      takeLock: () =>
+        retryWhileLocked(() => void (opened.isTransaction || opened.exec('begin immediate; rollback')), lockWaitMs),
     };
   } catch (error) {
     database?.close();

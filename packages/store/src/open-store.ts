@@ -11,7 +11,7 @@ import { createPrepareQuery } from './prepare-query.ts';
 import type { RunTransaction } from './run-transaction.ts';
 import { createSqliteReader } from './sqlite-reader.ts';
 import type { EngineConnection, Store, StoreOptions } from './store.ts';
-import { StoreError } from './store-error.ts';
+import { faultKind, StoreError } from './store-error.ts';
 
 const pingLimitMs = 2_000;
 /** A statement that takes longer is counted. */
@@ -36,6 +36,7 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
   const readDb = await openReplica(db, url, options);
   const writers = new Set<{ close(): Promise<void> }>();
   let pinging: Promise<boolean> | undefined;
+  let locking: Promise<boolean> | undefined;
   let closing: Promise<void> | undefined;
 
   return {
@@ -70,6 +71,16 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
           pinging = undefined;
         });
       return Promise.race([pinging, sleep(pingLimitMs, false, { ref: false })]);
+    },
+    async isLocked() {
+      if (closing) return false;
+      locking ??= (connection.takeLock?.() ?? Promise.resolve())
+        .then(() => false)
+        .catch((error) => faultKind(error) === 'locked')
+        .finally(() => {
+          locking = undefined;
+        });
+      return locking;
     },
     close() {
       closing ??= Promise.all([...writers].map((writer) => writer.close())).then(async () => {

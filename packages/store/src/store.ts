@@ -84,6 +84,8 @@ export interface Store<DB> {
   stats(): { waiting: number; slow: number };
   /** Whether the database answers; never throws, resolves within 2 s. */
   ping(): Promise<boolean>;
+  /** Whether another process keeps a SQLite database locked, so that nothing can be written. */
+  isLocked(): Promise<boolean>;
   /** Finishes pending group writes, then closes. May be called again. */
   close(): Promise<void>;
 }
@@ -95,4 +97,6 @@ export interface EngineConnection {
   isRetryable(error: unknown): boolean;
   onPrepare?(query: CompiledQuery): void;
   waiting(): number;
+  /** Takes the lock for writes and gives it back; PostgreSQL has none for a whole database. */
+  takeLock?(): Promise<void>;
 }

@@ -53,6 +53,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
       withoutRedis: 'Rate limits are not enforced.',
       folder: toDataFolder(config),
       readTime: timeReaderOf(store),
+      isLocked: store.isLocked,
     }),
     async health() {
       const healthy = await store.ping();

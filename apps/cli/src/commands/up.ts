@@ -21,7 +21,7 @@ export async function up(env: Env): Promise<void> {
   await refuseBusyPorts(places.filter(({ name }) => name !== 'devnode' || !env.GATEWAY_UPSTREAMS));
   const logPath = keepLogsOffTerminal(env);
   const running: RunningService[] = [];
-  stopOnSignals(running);
+  stopOnSignals(running, env);
   try {
     const rows = await startAll(env, running);
     const where = logPath ? `Logs are in ${logPath}; to see them here, set LOG_LEVEL.\n` : '';

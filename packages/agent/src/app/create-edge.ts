@@ -110,6 +110,7 @@ function createAgentServer({ config, logger, store, redis }: EdgeParts): Promise
       withoutRedis: 'Sockets of other instances are not reached, and the limit of sends is not enforced.',
       folder: toDataFolder(config),
       readTime: timeReaderOf(store),
+      isLocked: store.isLocked,
     }),
     cors: {
       origins: config.CORS_ORIGIN,
