@@ -61,7 +61,7 @@ export interface AskedCalls {
 interface StepBody {
   result: RecordedStep['result'];
   /** Of the run until its tools began. */
-  usage?: UsageByModel;
+  usage: UsageByModel;
   isRepeatable: boolean;
   /** The calls that run only with an approval. */
   gated?: string[];
@@ -113,7 +113,7 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
   return {
     earlier: stored.map(({ outcomes }, index) => ({
       result: (bodies[index] as StepBody).result,
-      outcomes: outcomes === null ? undefined : parseOutcomes(outcomes).outcomes,
+      outcomes: outcomes === null ? undefined : (JSON.parse(outcomes) as StepOutcomes).outcomes,
     })),
     said: { text: sent.slice(stored.at(-1)?.said ?? 0), reasoning: stored.length === 0 ? reasoning : '' },
     async begin(result, isRepeatable) {
@@ -179,14 +179,8 @@ export function canContinueAfter(stored: StoredStep[]): boolean {
 export function usageOf(stored: StoredStep[]): UsageByModel {
   const last = stored.at(-1);
   if (!last) return {};
-  const { usage } = last.outcomes === null ? (JSON.parse(last.body) as StepBody) : parseOutcomes(last.outcomes);
-  return usage ?? {};
-}
-
-/** The version before stored a list. */
-function parseOutcomes(text: string): Pick<StepOutcomes, 'outcomes'> & Partial<StepOutcomes> {
-  const stored = JSON.parse(text) as StepOutcomes | ToolOutcome[];
-  return Array.isArray(stored) ? { outcomes: stored } : stored;
+  const { usage } = JSON.parse(last.outcomes ?? last.body) as StepOutcomes | StepBody;
+  return usage;
 }
 
 const toolReplaced = 'APPROVAL_REFUSED: another tool has this name since the user was asked. It was not run.';

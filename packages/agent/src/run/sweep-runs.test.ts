@@ -70,7 +70,7 @@ describe.each(engines)('the sweep on %s', (engine) => {
     const { frozen, runs, executed, hub } = own;
     await own.sweep(async () => {
       await runs.beginStep({ ...frozen, number: 0, said: 0, body: body(false) });
-      await runs.endStep({ ...frozen, number: 0, outcomes: '[{"output":"paid"}]' });
+      await runs.endStep({ ...frozen, number: 0, outcomes: '{"outcomes":[{"output":"paid"}],"usage":{}}' });
       await runs.addFrames(frozen, { first: 1, last: 1, body: 'event: run\nid: 1\ndata: {}\n\n' });
     });
     await hub.close(1_000);
