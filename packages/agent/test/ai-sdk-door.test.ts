@@ -1,10 +1,11 @@
 // The unmodified chat of the AI SDK (what `useChat` holds), over its own transport.
 import { createTempDir } from '@palaver/test-kit';
 import { loadClient } from '@palaver/test-kit/install-tools';
+import { createDelegation } from '@palaver/ucan';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createBank, readPaid } from './bank-plugin.ts';
+import { createBank, readPaid, withdrawal } from './bank-plugin.ts';
 import { createGate } from './gate-plugin.ts';
-import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const gate = createGate();
 let dir: Awaited<ReturnType<typeof createTempDir>>;
@@ -126,4 +127,61 @@ test('a refusal is the error of the chat', async () => {
     status: 'error',
     error: { message: expect.stringContaining('files are not supported') },
   });
+});
+
+async function grant(user: TestUser) {
+  const { serialized: raw } = await createDelegation({
+    issuer: user.signer,
+    audience: agent.did,
+    capabilities: [withdrawal(user.did)],
+  });
+  expect((await user.send('POST', '/delegation', { raw })).status).toBe(200);
+}
+
+test.fails('a call that needs approval and a delegation runs in the chat once it has both', async () => {
+  const chat = createChat('both', { sendAutomaticallyWhen: ai.lastAssistantMessageIsCompleteWithApprovalResponses });
+  await chat.sendMessage({ text: '/tool withdraw {"amount":50}' });
+  const part = () => chat.lastMessage.parts.find(({ type }: { type: string }) => type === 'dynamic-tool');
+  expect(part()).toMatchObject({ toolName: 'withdraw', state: 'approval-requested' });
+  await grant(ana);
+  await chat.addToolApprovalResponse({ id: part().approval.id, approved: true });
+  await expect.poll(() => part()).toMatchObject({ state: 'output-available', output: { withdrawn: 50 } });
+});
+
+test.fails('a call that needs approval and a delegation is one request, answered once', async () => {
+  const user = await agent.createUser();
+  const ask = async (id: string, messages: object[]) => {
+    const body = JSON.stringify({ id, messages });
+    const headers = { authorization: `Bearer ${user.invocation}`, 'content-type': 'application/json' };
+    const reply = await request(`${agent.url}/api/chat`, { method: 'POST', headers, body });
+    const chunks = String(reply.body)
+      .split('\n\n')
+      .filter((event) => event.startsWith('data: {'))
+      .map((event) => JSON.parse(event.slice('data: '.length)));
+    return { ...reply, chunks };
+  };
+  const withdraw = async (id: string) => {
+    const asked = { id: 'q', role: 'user', parts: [{ type: 'text', text: '/tool withdraw {"amount":50}' }] };
+    const { chunks } = await ask(id, [asked]);
+    const requests = chunks.filter(({ type }) => type === 'tool-approval-request');
+    expect(requests).toMatchObject([{ approvalDescriptor: { capability: { can: 'bank/withdraw' } } }]);
+    expect(chunks.filter(({ type }) => type === 'tool-input-available')).toHaveLength(1);
+    const [{ approvalId, toolCallId }] = requests;
+    return (approved: boolean) => {
+      const approval = { id: approvalId, approved };
+      const part = { type: 'dynamic-tool', toolCallId, state: 'approval-responded', approval };
+      return ask(id, [asked, { id: 'a', role: 'assistant', parts: [part] }]);
+    };
+  };
+  const refuse = await withdraw('refused');
+  expect((await refuse(false)).chunks).toContainEqual(expect.objectContaining({ type: 'tool-output-denied' }));
+
+  const answer = await withdraw('granted');
+  // The delegation is the other half of the answer: nothing is approved before it is there.
+  for (let attempt = 0; attempt < 2; attempt += 1)
+    expect(await answer(true)).toMatchObject({ status: 409, body: { code: 'DELEGATION_REQUIRED' } });
+  await grant(user);
+  expect((await answer(true)).chunks).toContainEqual(
+    expect.objectContaining({ type: 'tool-output-available', output: { withdrawn: 50 } }),
+  );
 });

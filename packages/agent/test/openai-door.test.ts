@@ -210,3 +210,26 @@ test('results of tools that are nested too deep, or named like what every object
     expect((await ask(name, '{"__proto__":{"a":1}}', '{"__proto__":{"b":1}}')).choices[0].finish_reason).toBe('stop');
   expect({}).not.toHaveProperty('b');
 });
+
+test.fails('an unknown model and a route that is not offered are errors of OpenAI with status 404', async () => {
+  const isUnknown = { status: 404, type: 'invalid_request_error', param: 'model', code: 'model_not_found' };
+  for (const model of ['gpt-9', '']) {
+    await expect(client.chat.completions.create({ model, messages: [user('hi')] })).rejects.toMatchObject(isUnknown);
+    await expect(client.responses.create({ model, input: 'hi' })).rejects.toMatchObject(isUnknown);
+  }
+  await expect(client.models.retrieve('gpt-9')).rejects.toMatchObject(isUnknown);
+  expect(await client.models.retrieve('offline')).toMatchObject({ id: 'offline', object: 'model' });
+  const isAbsent = { status: 404, type: 'invalid_request_error', param: null, code: 'unknown_url' };
+  const file = new File(['x'], 'x.txt');
+  for (const call of [
+    () => client.embeddings.create({ model: 'offline', input: 'hi' }),
+    () => client.images.generate({ prompt: 'a goat' }),
+    () => client.files.create({ file, purpose: 'batch' }),
+    () => client.models.del('offline'),
+    () => client.responses.retrieve('resp_1'),
+  ])
+    await expect(call()).rejects.toMatchObject(isAbsent);
+  const preflight = { origin: 'https://page.example', 'access-control-request-method': 'POST' };
+  const allowed = await fetch(`${agent.url}/v1/embeddings`, { method: 'OPTIONS', headers: preflight });
+  expect(allowed.headers.get('access-control-allow-origin')).toBe('*');
+});
