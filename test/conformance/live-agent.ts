@@ -37,7 +37,7 @@ export async function startLiveAgent({ plugins = [], env, rewrite }: LiveAgentOp
     const length = sent.length > 0 ? { 'content-length': String(body.length) } : {};
     const forwarded = send(`${agent.url}${request.url}`, {
       method: request.method,
-      headers: { ...signIn, ...headers, ...length },
+      headers: { ...headers, ...signIn, ...length },
     });
     forwarded.on('response', (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);

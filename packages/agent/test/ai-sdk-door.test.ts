@@ -138,7 +138,7 @@ async function grant(user: TestUser) {
   expect((await user.send('POST', '/delegation', { raw })).status).toBe(200);
 }
 
-test.fails('a call that needs approval and a delegation runs in the chat once it has both', async () => {
+test('a call that needs approval and a delegation runs in the chat once it has both', async () => {
   const chat = createChat('both', { sendAutomaticallyWhen: ai.lastAssistantMessageIsCompleteWithApprovalResponses });
   await chat.sendMessage({ text: '/tool withdraw {"amount":50}' });
   const part = () => chat.lastMessage.parts.find(({ type }: { type: string }) => type === 'dynamic-tool');
@@ -148,7 +148,7 @@ test.fails('a call that needs approval and a delegation runs in the chat once it
   await expect.poll(() => part()).toMatchObject({ state: 'output-available', output: { withdrawn: 50 } });
 });
 
-test.fails('a call that needs approval and a delegation is one request, answered once', async () => {
+test('a call that needs approval and a delegation is one request, answered once', async () => {
   const user = await agent.createUser();
   const ask = async (id: string, messages: object[]) => {
     const body = JSON.stringify({ id, messages });

@@ -14,7 +14,7 @@ async function start() {
   return { agent, user, prompt, [Symbol.asyncDispose]: () => agent[Symbol.asyncDispose]() };
 }
 
-test.fails('AG-UI: context and state are of their turn', async () => {
+test('AG-UI: context and state are of their turn', async () => {
   await using started = await start();
   const { user, prompt } = started;
   const messages: object[] = [];
@@ -37,7 +37,7 @@ test.fails('AG-UI: context and state are of their turn', async () => {
   expect(JSON.stringify(exported.body)).not.toContain('goats');
 });
 
-test.fails('AI SDK: the system text is of its turn', async () => {
+test('AI SDK: the system text is of its turn', async () => {
   await using started = await start();
   const { user, prompt } = started;
   const say = (text: string, system?: string) =>
@@ -53,7 +53,7 @@ test.fails('AI SDK: the system text is of its turn', async () => {
   expect(prompt()).not.toContain('Be brief');
 });
 
-test.fails('OpenAI: instructions of a response are not carried over to the next', async () => {
+test('OpenAI: instructions of a response are not carried over to the next', async () => {
   await using started = await start();
   const { user, prompt } = started;
   const first = await user.send('POST', '/v1/responses', { input: 'first', instructions: 'Be brief.' });

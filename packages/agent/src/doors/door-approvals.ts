@@ -18,7 +18,17 @@ export async function findPause(run: AgentRun, { name, data }: RunEvent): Promis
   if (name !== 'approval_request' || data.status !== 'pending') return undefined;
   const pending = await run.approvals();
   // In a stream that is read again the approval may have been answered since.
-  return pending.some(({ approvalId }) => approvalId === data.approvalId) ? pending : undefined;
+  return pending.some(({ approvalId }) => approvalId === data.approvalId) ? toRequests(pending) : undefined;
+}
+
+/** One request for each call, though it may wait for approval, a delegation and a signature: these protocols ask once. */
+export function toRequests(pending: Approval[]): Approval[] {
+  return [...Map.groupBy(pending, ({ toolCallId }) => toolCallId).values()].flatMap((ofCall) => {
+    const [first] = ofCall;
+    const { capability } = ofCall.find((approval) => approval.capability) ?? {};
+    const { invocation } = ofCall.find((approval) => approval.invocation) ?? {};
+    return first ? [{ ...first, ...(capability && { capability }), ...(invocation && { invocation }) }] : [];
+  });
 }
 
 /** Answers what a run waits for, all of it: a run with an open approval does not continue. */
@@ -29,10 +39,13 @@ export async function answerApprovals(
 ): Promise<Resumed> {
   const pending = (await run?.approvals()) ?? [];
   if (!run || pending.length === 0) throw invalid('messages', 'nothing in this conversation waits for an approval');
-  const answers = pending.map((approval) => {
-    const answer = answerApprovalSchema.safeParse(toAnswer(approval));
-    if (answer.success) return { approvalId: approval.approvalId, ...answer.data };
-    throw invalid('messages', `approval ${approval.approvalId} is not answered: all that are open must be`);
+  const answers = toRequests(pending).flatMap((request) => {
+    const answer = answerApprovalSchema.safeParse(toAnswer(request));
+    if (!answer.success)
+      throw invalid('messages', `approval ${request.approvalId} is not answered: all that are open must be`);
+    const ofCall = pending.filter(({ toolCallId }) => toolCallId === request.toolCallId);
+    // Those first that are refused without their delegation or signature: then nothing else is approved either.
+    return ofCall.toReversed().map(({ approvalId }) => ({ approvalId, ...answer.data }));
   });
   const answered: Approval[] = [];
   for (const answer of answers) answered.push(await answerApproval({ userDid, runId: run.runId, ...answer }));
@@ -60,7 +73,7 @@ export function refuseApprovals(
   async function* events(options?: Parameters<AgentRun['events']>[0]): AsyncGenerator<RunEvent> {
     for await (const event of run.events(options)) {
       // Somebody may have answered it in another client.
-      for (const { approvalId } of (await findPause(run, event)) ?? [])
+      for (const { approvalId } of (await findPause(run, event)) ? await run.approvals() : [])
         await answerApproval({ userDid, runId: run.runId, approvalId, approved: false, reason: cannotAsk }).catch(
           () => undefined,
         );

@@ -24,7 +24,7 @@ export interface TurnParts {
   rt: RuntimeContext;
   run: Run;
   history: StoredMessage[];
-  turn: Pick<Turn, 'callerTools' | 'results' | 'earlier' | 'call'>;
+  turn: Pick<Turn, 'callerTools' | 'results' | 'earlier' | 'context' | 'call'>;
   /** What the model receives beside the system prompt, such as a summary of what is older than the history. */
   notes?: string[];
   idleMs: number;
@@ -112,9 +112,10 @@ function separateSteps(earlier: string, emit: (delta: string) => void): Pick<Ste
 
 /** The earlier messages and results of the caller, and the user's message with its files. */
 function toQuestion({ rt, turn }: TurnParts): LanguageModelV4Prompt {
-  const { earlier, results: toolCalls } = turn;
+  const { earlier = [], context = [], results: toolCalls } = turn;
   const isSilent = rt.message.message === '' && rt.blobStore.list().length === 0;
-  return toAsked({ earlier, toolCalls }, isSilent ? [] : [toUserQuestion(rt)], Number.POSITIVE_INFINITY);
+  const before = [...context.map((content) => ({ type: 'human' as const, content })), ...earlier];
+  return toAsked({ earlier: before, toolCalls }, isSilent ? [] : [toUserQuestion(rt)], Number.POSITIVE_INFINITY);
 }
 
 function toUserQuestion({ message, blobStore }: RuntimeContext): LanguageModelV4Prompt[number] {

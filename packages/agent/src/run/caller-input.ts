@@ -6,11 +6,10 @@ import { isNestedDeeper } from '../plugins/check-arguments.ts';
 
 const callerToolsSchema = z.array(browserToolSchema).max(agentLimits.declaredTools);
 
+type CallerInput = Pick<OpenMessage, 'callerTools' | 'earlier' | 'context'>;
+
 /** Refuses input of a caller that is too large; of the schemas of its tools only size and depth are checked. */
-export function checkCallerInput({
-  callerTools,
-  earlier = [],
-}: Pick<OpenMessage, 'callerTools' | 'earlier'>): Pick<OpenMessage, 'callerTools' | 'earlier'> {
+export function checkCallerInput({ callerTools, earlier = [], context = [] }: CallerInput): CallerInput {
   const tools = callerToolsSchema.safeParse(callerTools ?? []);
   if (!tools.success) {
     const [issue] = tools.error.issues;
@@ -22,14 +21,14 @@ export function checkCallerInput({
     if (isNestedDeeper(tool.schema, agentLimits.toolArgumentsDepth))
       throw invalid(`tools.${index}`, `must be nested at most ${agentLimits.toolArgumentsDepth} levels deep`);
   }
-  if (earlier.length > agentLimits.earlierMessages)
+  if (earlier.length + context.length > agentLimits.earlierMessages)
     throw invalid('messages', `must have at most ${agentLimits.earlierMessages} entries`);
   const calls = earlier.map(({ toolCalls = [] }) => toolCalls.map(({ id }) => id));
   if (calls.some((ids) => new Set(ids).size < ids.length))
     throw invalid('messages', 'must not have two tool calls with the same id in one answer');
   if (calls.flat().length > agentLimits.earlierCalls)
     throw invalid('messages', `must have at most ${agentLimits.earlierCalls} tool calls`);
-  if (Buffer.byteLength(JSON.stringify(earlier)) > agentLimits.earlierBytes)
+  if (Buffer.byteLength(JSON.stringify([earlier, context])) > agentLimits.earlierBytes)
     throw new AppError(
       'PAYLOAD_TOO_LARGE',
       `The conversation that came along is larger than ${agentLimits.earlierBytes} bytes.`,
@@ -37,6 +36,7 @@ export function checkCallerInput({
   return {
     callerTools: tools.data.length > 0 ? tools.data : undefined,
     earlier: earlier.length > 0 ? earlier : undefined,
+    context: context.length > 0 ? context : undefined,
   };
 }
 

@@ -30,7 +30,7 @@ export function createTurnPreparation(parts: PrepareParts) {
   return {
     /** Of a new message. What `beforeSend` has let in must be handed to the hub, which reports its end. */
     async prepare({ userDid, sessionId, requestId, body, timezone, ...request }: OpenMessage): Promise<Turn> {
-      const { callerTools, earlier } = checkCallerInput(request);
+      const { callerTools, earlier, context } = checkCallerInput(request);
       const session = await sessions.find(userDid, sessionId);
       if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
       if (body.replaces !== undefined && !(await messages.isQuestion(sessionId, body.replaces)))
@@ -47,7 +47,21 @@ export function createTurnPreparation(parts: PrepareParts) {
       });
       const { call } = request;
       const isKeyed = request.key !== undefined;
-      return { ...sent, session, user, body, timezone, socketId, client, isKeyed, callerTools, results, earlier, call };
+      return {
+        ...sent,
+        session,
+        user,
+        body,
+        timezone,
+        socketId,
+        client,
+        isKeyed,
+        callerTools,
+        results,
+        earlier,
+        context,
+        call,
+      };
     },
 
     /** Of a run whose owner died; undefined if it cannot be continued. */

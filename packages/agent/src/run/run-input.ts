@@ -11,6 +11,7 @@ const storedInputSchema = z.object({
   client: z.string().optional(),
   isKeyed: z.boolean().optional(),
   callerTools: z.array(browserToolSchema).optional(),
+  context: z.array(z.string()).optional(),
   call: z.object({ name: z.string(), args: z.record(z.string(), z.unknown()) }).optional(),
   body: sendMessageSchema.omit({ message: true }),
 });
@@ -19,7 +20,16 @@ const storedInputSchema = z.object({
 export interface RunInput
   extends Pick<
     Turn,
-    'sendId' | 'timezone' | 'socketId' | 'client' | 'isKeyed' | 'callerTools' | 'results' | 'earlier' | 'call'
+    | 'sendId'
+    | 'timezone'
+    | 'socketId'
+    | 'client'
+    | 'isKeyed'
+    | 'callerTools'
+    | 'context'
+    | 'results'
+    | 'earlier'
+    | 'call'
   > {
   body: SendMessage;
 }
@@ -32,8 +42,8 @@ export function toStoredInput({ body, blobs, ...turn }: Turn): string | null {
   const hasFiles = body.attachments?.length || blobs.list().length > 0;
   if (body.mcpInvocations || (hasFiles && !blobs.areStored())) return null;
   const { message: _, ...rest } = body;
-  const { sendId, timezone, socketId, client, isKeyed, callerTools, call } = turn;
-  return JSON.stringify({ sendId, timezone, socketId, client, isKeyed, callerTools, call, body: rest });
+  const { sendId, timezone, socketId, client, isKeyed, callerTools, context, call } = turn;
+  return JSON.stringify({ sendId, timezone, socketId, client, isKeyed, callerTools, context, call, body: rest });
 }
 
 /** The id of the message a run answers, for plugins; undefined if the input was not stored. */

@@ -22,6 +22,8 @@ export interface Turn {
   results?: ToolCall[] | undefined;
   /** The conversation before this session, as the caller sends it. */
   earlier?: EarlierMessage[] | undefined;
+  /** What the model reads in this turn alone. */
+  context?: string[] | undefined;
   call?: DirectCall | undefined;
   model: string;
   timezone: string | undefined;

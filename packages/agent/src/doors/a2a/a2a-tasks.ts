@@ -2,7 +2,7 @@ import type { Approval, EndedRunStatus, Message, RunStatus } from '@palaver/cont
 import type { AgentRun, RunSummary } from '../../plugins/agent-run.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { hasEnded } from '../../run/run-state.ts';
-import { findPause } from '../door-approvals.ts';
+import { findPause, toRequests } from '../door-approvals.ts';
 import { toEvent } from '../event-stream.ts';
 
 const endStates: Record<EndedRunStatus, string> = {
@@ -64,7 +64,7 @@ async function toStatus(run: AgentRun, { status, changedAt, error }: State & Pic
   const id = `${run.messageId}-${Date.parse(changedAt)}`;
   const say = (parts: object[]) => ({ message: toMessage(id, 'ROLE_AGENT', parts, place) });
   if (hasEnded(status)) return { state: endStates[status], ...base, ...(error && say([{ text: error.message }])) };
-  const pause = status === 'waiting' ? await run.approvals() : [];
+  const pause = status === 'waiting' ? toRequests(await run.approvals()) : [];
   if (pause.length === 0) return { state: 'TASK_STATE_WORKING', ...base };
   return { state: 'TASK_STATE_INPUT_REQUIRED', ...base, ...say(toRequest(pause)) };
 }

@@ -108,15 +108,13 @@ async function toMessage(ctx: PluginContext, sessionId: string, { messages, cont
   if (!question && results.length === 0)
     throw invalid('messages', 'must end with a message of the user or a result that is waited for');
   // A new session takes its history from the client; later it has its own.
-  const sentHistory = last ? [] : messages.filter((message) => message !== question).flatMap(toEarlier);
-  const hints = [
-    ...context.map(({ description, value }) => `${description}: ${value}`),
-    ...(isEmpty(state) ? [] : [`State of the application: ${JSON.stringify(state)}`]),
-  ];
-  const earlier = [...sentHistory, ...hints.map((content): EarlierMessage => ({ type: 'human', content }))];
   return {
     body: toBody(question ? toText(question.content) : ''),
-    earlier,
+    earlier: last ? [] : messages.filter((message) => message !== question).flatMap(toEarlier),
+    context: [
+      ...context.map(({ description, value }) => `${description}: ${value}`),
+      ...(isEmpty(state) ? [] : [`State of the application: ${JSON.stringify(state)}`]),
+    ],
     ...(results.length > 0 && { results }),
   };
 }

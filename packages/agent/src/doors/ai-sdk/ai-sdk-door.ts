@@ -79,7 +79,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
           sessionId,
           body: toBody(isResult ? '' : toText(last), model),
           callerTools: Object.entries(tools).map(toCallerTool),
-          ...(system && { earlier: [{ type: 'human', content: system }] }),
+          context: system ? [system] : [],
           ...(isResult && { results: await findResults(ctx, sessionId, last) }),
         }),
       );

@@ -87,9 +87,15 @@ function* toLastChunks(finishReason?: string): Generator<string> {
   yield toEvent('[DONE]');
 }
 
-function* toApprovalChunks({ approvalId, toolCallId, toolName, args, expiresAt }: Approval): Generator<string> {
+function* toApprovalChunks(request: Approval): Generator<string> {
+  const { approvalId, toolCallId, toolName, args, expiresAt, capability, invocation } = request;
   yield toEvent({ type: 'tool-input-available', ...toCallHere(toolCallId), toolName, input: args });
-  yield toEvent({ type: 'tool-approval-request', approvalId, toolCallId, approvalDescriptor: { expiresAt } });
+  yield toEvent({
+    type: 'tool-approval-request',
+    approvalId,
+    toolCallId,
+    approvalDescriptor: { expiresAt, capability, invocation },
+  });
 }
 
 /** `providerExecuted`: it ran here, so the client neither runs it nor sends the conversation again because of it. */

@@ -7,7 +7,7 @@ import { collectAnswer, createCallTracker, noUsage, type RunUsage, toFailure } f
 import { abortOnLeave, invalid, openInNewSession, signalOf, toBody } from '../define-door.ts';
 import { refuseApprovals } from '../door-approvals.ts';
 import { sendEventStream, toEvent } from '../event-stream.ts';
-import { toOpenAiError } from './openai-error.ts';
+import { checkModel, toOpenAiError } from './openai-error.ts';
 import { chatMessageSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
 
 const toolSchema = z.object({
@@ -37,6 +37,7 @@ export function addChatCompletions(server: Server, ctx: PluginContext): void {
   const schema = { tags: ['OpenAI'], summary: 'Chat completions of OpenAI', body: bodySchema };
   server.post('/v1/chat/completions', { config: { bareBearer: true }, schema }, async (request, reply) => {
     const { body } = request;
+    checkModel(ctx, body.model);
     const signal = signalOf(reply);
     const sender = ctx.senderOf(request, reply);
     const opened = await openInNewSession(ctx, { ...sender, ...toMessage(body) });

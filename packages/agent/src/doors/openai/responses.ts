@@ -7,6 +7,7 @@ import { collectAnswer } from '../collect-answer.ts';
 import { abortOnLeave, invalid, openInNewSession, signalOf, toBody } from '../define-door.ts';
 import { refuseApprovals } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
+import { checkModel } from './openai-error.ts';
 import { contentSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
 import { type ResponseBase, toCompleted, toResponseEvents } from './response-events.ts';
 
@@ -50,6 +51,7 @@ export function addResponses(server: Server, ctx: PluginContext): void {
   const schema = { tags: ['OpenAI'], summary: 'Responses of OpenAI', body: bodySchema };
   server.post('/v1/responses', { config: { bareBearer: true }, schema }, async (request, reply) => {
     const { body } = request;
+    checkModel(ctx, body.model);
     const signal = signalOf(reply);
     const sender = ctx.senderOf(request, reply);
     const run = refuseApprovals(ctx, sender.userDid, await open(ctx, body, sender));
@@ -99,7 +101,6 @@ async function findPrevious(ctx: PluginContext, userDid: string, id: string): Pr
 function toMessage({ input, instructions, model, tools, tool_choice: choice, previous_response_id: previous }: Body) {
   const conversation = createConversation();
   const results: NonNullable<OpenMessage['results']> = [];
-  if (instructions) conversation.say(instructions);
   const items: z.infer<typeof itemSchema>[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
   for (const [index, item] of items.entries()) {
     const path = `input.${index}`;
@@ -116,5 +117,6 @@ function toMessage({ input, instructions, model, tools, tool_choice: choice, pre
   }
   const callerTools = choice === 'none' ? [] : (tools ?? []).map(toCallerTool);
   const { message, earlier } = conversation.split(results.length > 0);
-  return { body: toBody(message, model), earlier, callerTools, ...(results.length > 0 && { results }) };
+  const context = instructions ? [instructions] : [];
+  return { body: toBody(message, model), earlier, context, callerTools, ...(results.length > 0 && { results }) };
 }
