@@ -72,7 +72,7 @@ export interface OpenMessage extends Sender {
   callerTools?: CallerTool[] | undefined;
   results?: CallerResult[] | undefined;
   earlier?: EarlierMessage[] | undefined;
-  /** What the model reads with this message alone: it is no part of the conversation, and later turns do not have it. */
+  /** What the model reads with this message alone: it is not stored in the conversation, and later turns do not have it. */
   context?: string[] | undefined;
   call?: DirectCall | undefined;
 }
