@@ -9,6 +9,7 @@ export interface ReaderCall {
 }
 
 export type ReaderReply =
+  | { id: number; begun: true }
   | { id: number; rows: unknown[] }
   | { id: number; message: string; details: { code?: unknown; errcode?: unknown } };
 
@@ -44,4 +45,7 @@ function run({ id, sql, parameters }: ReaderCall): ReaderReply {
   }
 }
 
-parentPort?.on('message', (call: ReaderCall) => parentPort?.postMessage(run(call)));
+parentPort?.on('message', (call: ReaderCall) => {
+  parentPort?.postMessage({ id: call.id, begun: true } satisfies ReaderReply);
+  parentPort?.postMessage(run(call));
+});

@@ -32,7 +32,7 @@ async function open(options?: StoreOptions) {
 }
 
 test('a report that reads for long holds up nothing, and sees what was committed before', async () => {
-  await using opened = await open();
+  await using opened = await open({ statementTimeoutMs: 600_000 });
   const { db, readDb } = opened.store;
   let isRead = false;
   const report = countTo(3_000_000)

@@ -31,6 +31,8 @@ interface Waiting {
 
 const workerFile = new URL(import.meta.url.replace(/sqlite-reader(\.[jt]s)(\?.*)?$/, 'sqlite-reader-worker$1'));
 const maxWaiting = 100;
+/** For the thread to start, which takes long on a busy machine. */
+const startMs = 60_000;
 
 /**
  * Kysely on a second, read-only connection to an SQLite file, in a thread of its own: a report that reads a whole table takes
@@ -48,8 +50,12 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
     current = queue.shift();
     if (!current) return;
     worker ??= start();
-    timer = setTimeout(() => end(overLimit(statementMs)), statementMs).unref();
+    limit(startMs);
     worker.postMessage(current.call);
+  };
+  const limit = (ms: number) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => end(overLimit(ms)), ms).unref();
   };
   /** What it worked on has failed; the next query has a new thread. */
   const end = (error: Error) => {
@@ -66,6 +72,7 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
     started.on('exit', () => end(new StoreError('closed', 'the thread that reads the SQLite database has ended')));
     started.on('message', (reply: ReaderReply) => {
       if (reply.id !== current?.call.id) return;
+      if ('begun' in reply) return limit(statementMs);
       if ('rows' in reply) current.resolve(reply.rows);
       else current.reject(Object.assign(new Error(reply.message), reply.details));
       next();
@@ -108,6 +115,6 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
   };
 }
 
-function overLimit(statementMs: number): StoreError {
-  return new StoreError('overloaded', `a report took longer than ${statementMs} ms to read from the SQLite database`);
+function overLimit(ms: number): StoreError {
+  return new StoreError('overloaded', `a report took longer than ${ms} ms to read from the SQLite database`);
 }

@@ -88,6 +88,8 @@ describe('a server from npm', () => {
     const args = ['-c', script, process.execPath, everything, 'stdio'];
     const agent = await startAgent([{ name: 'all', command: 'sh', args, env: { PID_FILE: pidFile } }]);
     try {
+      // The agent does not wait long for a server that starts slowly.
+      await waitFor('its tools', async () => (await useTool(agent, 'all__echo', { message: 'a' })).status === 'done');
       expect(await useTool(agent, 'all__echo', { message: 'héllo' })).toMatchObject({
         status: 'done',
         output: 'Echo: héllo',
