@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import type { Redis } from 'ioredis';
 import { createInstanceStore } from '../store/instances.ts';
@@ -43,9 +44,8 @@ export function createCluster({ store, databaseUrl, redis, logger, heartbeatMs =
   const instances = createInstanceStore(store);
   const isAlone = store.engine === 'sqlite';
   const broadcast = createBroadcast();
-  let heartbeat: NodeJS.Timeout | undefined;
+  let heartbeat: ReturnType<typeof runEvery> | undefined;
   let clockSkewMs = 0;
-  let isFailing = false;
 
   function createBroadcast(): Broadcast {
     if (redis) return createRedisBroadcast(redis, instance, logger);
@@ -69,23 +69,18 @@ export function createCluster({ store, databaseUrl, redis, logger, heartbeatMs =
     clockSkewMs: () => clockSkewMs,
     async startHeartbeat(onBeat) {
       await beat();
-      const next = async () => {
-        try {
+      heartbeat = runEvery({
+        everyMs: heartbeatMs,
+        async work() {
           await beat();
           await onBeat();
-          isFailing = false;
-        } catch (error) {
-          if (!isFailing) logger.warn({ err: error }, 'the heartbeat of this instance failed');
-          isFailing = true;
-        }
-        if (heartbeat !== undefined) heartbeat = setTimeout(next, heartbeatMs);
-      };
-      heartbeat = setTimeout(next, heartbeatMs);
+        },
+        onFault: (error) => logger.warn({ err: error }, 'the heartbeat of this instance failed'),
+      });
     },
     hasOthers: async () => !isAlone && (await instances.hasOthers(instance)),
     async close() {
-      clearTimeout(heartbeat);
-      heartbeat = undefined;
+      await heartbeat?.stop();
       if (!isAlone) await instances.markStopped(instance).catch(() => {});
       await broadcast.close();
     },

@@ -41,7 +41,9 @@ export function removeSettled<T>({ store, logger, days, rules, everyMs = minuteM
       while (isFullBatch(await removeBite(store, table, sql`${isSettled} and ${isOld}`)));
     }
   };
-  return runEvery(days === 0 ? 0 : everyMs, remove, (error) =>
-    logger.warn({ err: error }, 'what is past its time cannot be removed now'),
-  );
+  return runEvery({
+    everyMs: days === 0 ? 0 : everyMs,
+    work: remove,
+    onFault: (error) => logger.warn({ err: error }, 'what is past its time cannot be removed now'),
+  });
 }

@@ -1,3 +1,4 @@
+import { runEvery } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import type { Cluster } from '../cluster/create-cluster.ts';
 import { createInstanceStore } from '../store/instances.ts';
@@ -27,25 +28,11 @@ export function createRunUpkeep(parts: UpkeepParts) {
   const { cluster, store, hub, logger } = parts;
   const instances = createInstanceStore(store);
   const { instance, isAlone } = cluster;
-  const timers = new Set<NodeJS.Timeout>();
-  const working = new Set<Promise<number>>();
-  let stopped = false;
+  const regular: ReturnType<typeof runEvery>[] = [];
   let sweeping: Promise<void> | undefined;
   let isAsked = false;
   let isFailing = false;
   let sweptAt = performance.now();
-
-  function repeat(work: () => Promise<number>, firstMs: number): void {
-    const timer = setTimeout(async () => {
-      timers.delete(timer);
-      const done = work();
-      working.add(done);
-      const nextMs = await done;
-      working.delete(done);
-      if (!stopped) repeat(work, nextMs);
-    }, firstMs);
-    timers.add(timer);
-  }
 
   /** One at a time. It is repeated for those who ask meanwhile: what they ask for may have come too late for it. */
   function sweep(): Promise<void> {
@@ -70,14 +57,9 @@ export function createRunUpkeep(parts: UpkeepParts) {
     }
   }
 
-  async function prune(): Promise<number> {
-    try {
-      if (!isAlone && !(await instances.lease('retention', instance, retentionMs / 2))) return retentionMs;
-      return isFullBatch(await deleteExpired(store, parts.retention)) ? busyRetentionMs : retentionMs;
-    } catch (error) {
-      logger.warn({ err: error }, 'what is past its time could not be deleted');
-      return retentionMs;
-    }
+  async function prune(setNext: (ms: number) => void): Promise<void> {
+    if (!isAlone && !(await instances.lease('retention', instance, retentionMs / 2))) return;
+    if (isFullBatch(await deleteExpired(store, parts.retention))) setNext(busyRetentionMs);
   }
 
   return {
@@ -90,20 +72,23 @@ export function createRunUpkeep(parts: UpkeepParts) {
       cluster.broadcast.onMessage(({ kind }) => {
         if (kind === 'released') void sweep();
       });
-      repeat(async () => {
-        await sweep();
-        return sweepMs;
-      }, sweepMs);
-      repeat(prune, firstRetentionMs);
+      regular.push(
+        // It reports its own faults: others ask for it too.
+        runEvery({ everyMs: sweepMs, work: sweep, onFault() {} }),
+        runEvery({
+          everyMs: retentionMs,
+          firstMs: firstRetentionMs,
+          work: prune,
+          onFault: (error) => logger.warn({ err: error }, 'what is past its time could not be deleted'),
+        }),
+      );
     },
     sweep,
     /** Seconds since runs of dead instances were last looked for. */
     lagSeconds: () => (performance.now() - sweptAt) / 1000,
     async stop(): Promise<void> {
-      stopped = true;
-      for (const timer of timers) clearTimeout(timer);
       // Work under way may take a lease, so it ends before the leases of this instance are freed.
-      await Promise.all([sweeping, ...working]);
+      await Promise.all([sweeping, ...regular.map((work) => work.stop())]);
     },
   };
 }

@@ -43,8 +43,10 @@ export async function startClaims(parts: ClaimsServiceParts): Promise<RunningCla
   });
   const agentDid = config.CLAIMS_AGENT_DID ?? `did:x:${account.address}`;
   const claims = createClaims({ store, outbox, gateway, collection, agentDid, clock, logger });
-  const { stop } = runEvery(seconds * 1000, claims.process, (error) =>
-    logger.warn({ err: error }, 'claims cannot be processed now'),
-  );
+  const { stop } = runEvery({
+    everyMs: seconds * 1000,
+    work: claims.process,
+    onFault: (error) => logger.warn({ err: error }, 'claims cannot be processed now'),
+  });
   return { claims, outbox, payouts: limit && createPayouts({ store, outbox, limit }), stop };
 }

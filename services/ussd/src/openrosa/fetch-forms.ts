@@ -68,13 +68,13 @@ export async function startFetching({
   const warn = (error: unknown) =>
     logger.warn({ err: error }, 'the forms of the server cannot be fetched; those that were fetched before are in use');
   await refresh().catch(warn);
-  const refreshing = runEvery(
-    refreshMs,
-    async () => {
+  const refreshing = runEvery({
+    everyMs: refreshMs,
+    async work() {
       if (await refresh()) onChange();
     },
-    warn,
-  );
+    onFault: warn,
+  });
   return { files: () => files, stop: () => void refreshing.stop() };
 }
 

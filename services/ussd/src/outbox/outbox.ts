@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { changePieces } from '@palaver/store/internal';
 import type { UssdTables } from '../store/tables.ts';
@@ -56,20 +57,16 @@ export function startOutbox<Table extends 'ussd_submission' | 'ussd_sms'>({
   ...parts
 }: OutboxParts<Table>): Sender {
   const stopping = new AbortController();
-  let running: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    running ??= sendDue(parts, stopping.signal)
-      .catch((error: unknown) => parts.logger.warn({ err: error, table: parts.table }, 'the outbox cannot be sent now'))
-      .finally(() => {
-        running = undefined;
-      });
-  }, intervalMs).unref();
+  const sending = runEvery({
+    everyMs: intervalMs,
+    work: () => sendDue(parts, stopping.signal),
+    onFault: (error) => parts.logger.warn({ err: error, table: parts.table }, 'the outbox cannot be sent now'),
+  });
   return {
     async stop() {
-      clearInterval(timer);
       stopping.abort();
       // A server that does not answer does not delay the shutdown: what is being sent is sent again after its lease.
-      await Promise.race([running, sleep(stopMs, undefined, { ref: false })]);
+      await Promise.race([sending.stop(), sleep(stopMs, undefined, { ref: false })]);
     },
   };
 }

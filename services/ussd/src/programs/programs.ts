@@ -2,6 +2,7 @@ import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { type Logger, StartError } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import { checkProgram } from '../menu/check-program.ts';
 import { formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf, type Registry } from '../menu/menu.ts';
@@ -157,19 +158,13 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     clearTimeout(timer);
     timer = setTimeout(() => refresh().catch(onFault), settleMs).unref();
   };
-  let isPolling = false;
-  const lookForPublished = async () => {
-    if (isPolling) return;
-    isPolling = true;
-    try {
+  const polling = runEvery({
+    everyMs: options.published ? pollMs : 0,
+    async work() {
       if ((await readPublished()) !== publishedIds) await refresh();
-    } catch (error) {
-      logger.warn({ err: error }, 'published programs cannot be read now');
-    } finally {
-      isPolling = false;
-    }
-  };
-  const poll = options.published ? setInterval(lookForPublished, pollMs).unref() : undefined;
+    },
+    onFault: (error) => logger.warn({ err: error }, 'published programs cannot be read now'),
+  });
   const watchers = options.watch
     ? toWatched(options).map((path) =>
         watchPath(path, reloadSoon).on('error', (error) =>
@@ -208,7 +203,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
       isClosed = true;
       checks.close();
       clearTimeout(timer);
-      clearInterval(poll);
+      void polling.stop();
       for (const watcher of watchers) watcher.close();
     },
   };

@@ -1,4 +1,5 @@
 import type { Logger } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { changePieces } from '@palaver/store/internal';
 import { sql } from 'kysely';
@@ -79,26 +80,20 @@ export interface Sweeper {
 
 /** Sweeps again and again until stopped; a sweep that fails (the database is unreachable) is tried at the next time. */
 export function startSweeper(parts: SweeperParts): Sweeper {
-  let running: Promise<void> | undefined;
   let doneAt = performance.now();
   const stopping = new AbortController();
-  const timer = setInterval(() => {
-    running ??= sweep(parts, parts.clock.now(), stopping.signal)
-      .then((result) => {
-        if (result !== 'late') doneAt = performance.now();
-      })
-      .catch((error) => parts.logger.warn({ err: error }, 'sweeping sessions failed'))
-      .finally(() => {
-        running = undefined;
-      });
-  }, parts.intervalMs);
-  timer.unref();
+  const sweeping = runEvery({
+    everyMs: parts.intervalMs,
+    async work() {
+      if ((await sweep(parts, parts.clock.now(), stopping.signal)) !== 'late') doneAt = performance.now();
+    },
+    onFault: (error) => parts.logger.warn({ err: error }, 'sweeping sessions failed'),
+  });
   return {
     lagSeconds: () => (performance.now() - doneAt) / 1000,
     async stop() {
-      clearInterval(timer);
       stopping.abort();
-      await running;
+      await sweeping.stop();
     },
   };
 }

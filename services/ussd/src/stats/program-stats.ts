@@ -1,4 +1,5 @@
 import type { Logger } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import type { CallStatTable, StateStatTable, UssdTables } from '../store/tables.ts';
@@ -102,9 +103,11 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
     });
     await running;
   };
-  const timer = setInterval(() => {
-    if (states.size > 0 || calls.size > 0) void flush();
-  }, flushMs).unref();
+  const flushing = runEvery({
+    everyMs: flushMs,
+    work: async () => (states.size > 0 || calls.size > 0) && flush(),
+    onFault() {},
+  });
 
   return {
     count({ menu, now, opened, inputs, waitedMs, isCutOff = false }) {
@@ -130,7 +133,7 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
     },
     flush,
     async stop() {
-      clearInterval(timer);
+      await flushing.stop();
       await flush();
     },
   };

@@ -1,6 +1,7 @@
 import { createGatewayClient } from '@palaver/protocol';
 import { gatewayVariables, toGatewayAccess } from '@palaver/protocol/internal';
 import { envInteger, type Logger, StartError } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import { z } from 'zod';
 import type { Ledger } from './credits-ledger.ts';
@@ -86,31 +87,14 @@ export function startPaymentWatch(parts: {
   const access = toGatewayAccess(config);
   if (!access) throw new StartError('CREDITS_PAY_TO needs GATEWAY_URL: payments are read through the query gateway');
   const watch = createPaymentWatch({ ...rest, terms, gateway: createGatewayClient(access) });
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> = Promise.resolve();
-  let isStopped = false;
-  const schedule = (ms: number) => {
-    timer = setTimeout(() => {
-      running = watch
-        .step()
-        .catch((error: unknown) => {
-          logger.warn({ err: error }, 'payments cannot be booked now');
-          return true;
-        })
-        .then((isDone) => {
-          if (!isStopped) schedule(isDone ? config.CREDITS_POLL_MS : 0);
-        });
-    }, ms);
-    timer.unref();
-  };
-  schedule(0);
-  return {
-    async stop() {
-      isStopped = true;
-      clearTimeout(timer);
-      await running;
+  return runEvery({
+    everyMs: config.CREDITS_POLL_MS,
+    firstMs: 0,
+    async work(setNext) {
+      if (!(await watch.step())) setNext(0);
     },
-  };
+    onFault: (error) => logger.warn({ err: error }, 'payments cannot be booked now'),
+  });
 }
 
 function parseCoin(text: string): PaymentTerms['price'] {

@@ -73,9 +73,11 @@ export async function startUsageClaims(parts: {
   });
   const periodMs = config.USAGE_PERIOD_SECONDS * 1000;
   const claims = createUsageClaims({ store, ledger, outbox, gateway, collection, periodMs, agentDid, logger });
-  const { stop } = runEvery(seconds * 1000, claims.process, (error) =>
-    logger.warn({ err: error }, 'usage claims cannot be processed now'),
-  );
+  const { stop } = runEvery({
+    everyMs: seconds * 1000,
+    work: claims.process,
+    onFault: (error) => logger.warn({ err: error }, 'usage claims cannot be processed now'),
+  });
   const removing = removeSettled({ store, logger, days: config.RETENTION_CLAIMS_DAYS, rules: retention });
   return {
     claims,

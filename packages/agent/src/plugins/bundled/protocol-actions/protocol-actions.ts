@@ -11,6 +11,7 @@ import {
   toSendFor,
 } from '@palaver/protocol/internal';
 import { envBoolean, envInteger, StartError } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { createSeal } from '../../../auth/seal.ts';
 import { agentConfigSchema } from '../../../config.ts';
@@ -116,16 +117,14 @@ export function createProtocolActionsPlugin(): OraclePlugin {
           agent: config.ACTIONS_IN_ALL_PER_DAY,
         },
       });
-      const look = () =>
-        actions.isIdle().then(
-          (isIdle) => (isIdle ? undefined : work()),
-          (error: unknown) => logger.warn({ err: error }, 'orders cannot be read now'),
-        );
-      const timer = setInterval(look, pollMs).unref();
+      const looking = runEvery({
+        everyMs: pollMs,
+        work: async () => ((await actions.isIdle()) ? undefined : work()),
+        onFault: (error) => logger.warn({ err: error }, 'orders cannot be read now'),
+      });
       const removing = removeSettled({ store, logger, days: config.RETENTION_CLAIMS_DAYS, rules: actionsRetention });
       stop = async () => {
-        clearInterval(timer);
-        await Promise.all([running, removing.stop()]);
+        await Promise.all([looking.stop(), running, removing.stop()]);
       };
       parts = { actions, outbox, gateway, address: account.address, limits };
     },

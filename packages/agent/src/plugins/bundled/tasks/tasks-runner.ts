@@ -1,6 +1,7 @@
 import { AppError, type EndedRunStatus } from '@palaver/contract';
 import { scheduledMessagePrefix } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import { unreadableText } from '@palaver/store/internal';
 import type { PluginContext } from '../../plugin-context.ts';
 import { findNextRun } from './tasks-schedule.ts';
@@ -33,7 +34,7 @@ export type TaskRunner = ReturnType<typeof createTaskRunner>;
  */
 export function createTaskRunner({ tasks, open, instance, pollMs, logger }: TaskRunnerParts) {
   const running = new Map<Promise<void>, ClaimedTask>();
-  let timer: NodeJS.Timeout | undefined;
+  let polling: ReturnType<typeof runEvery> | undefined;
   let stopped = false;
 
   async function run(task: ClaimedTask): Promise<void> {
@@ -103,21 +104,19 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
     }
   }
 
-  function schedule(): void {
-    timer = setTimeout(async () => {
-      await tick().catch((error) => logger.warn({ err: error }, 'tasks could not be looked up'));
-      if (!stopped) schedule();
-    }, pollMs);
-    timer.unref();
-  }
-
   return {
-    start: schedule,
+    start(): void {
+      polling = runEvery({
+        everyMs: pollMs,
+        work: tick,
+        onFault: (error) => logger.warn({ err: error }, 'tasks could not be looked up'),
+      });
+    },
     tick,
     /** Resolves once nothing runs any more. */
     async stop(): Promise<void> {
       stopped = true;
-      clearTimeout(timer);
+      await polling?.stop();
       await Promise.allSettled(running.keys());
     },
   };
