@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { createTempDir, freePort, launchBrowser, startProcess, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -360,6 +363,26 @@ it('finds the agent by its DID, contracts and pays it, remembers, and lists sess
   await waitFor('the refusal', async () =>
     (await page.locator('#call').textContent())?.includes('does not take calls'),
   );
+});
+
+it.fails('creates a session that was asked for before the agent was found', async () => {
+  await using gateway = await startProtocol(agent);
+  const found = Promise.withResolvers<void>();
+  const slow = createServer(async ({ url }, response) => {
+    await found.promise;
+    const reply = await fetch(`${gateway.url}${url}`);
+    const headers = { 'access-control-allow-origin': '*', 'content-type': 'application/json' };
+    response.writeHead(reply.status, headers).end(await reply.text());
+  }).listen(0, '127.0.0.1');
+  await once(slow, 'listening');
+  try {
+    const page = await open({ url: '', gateway: `http://127.0.0.1:${(slow.address() as AddressInfo).port}` });
+    await page.getByRole('button', { name: 'New session' }).click();
+    found.resolve();
+    await page.locator('#chat[data-connected="true"]').waitFor({ timeout: 30_000 });
+  } finally {
+    slow.close();
+  }
 });
 
 it('says so when a call cannot be connected, and hangs up', async () => {
