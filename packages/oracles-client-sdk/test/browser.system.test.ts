@@ -365,7 +365,7 @@ it('finds the agent by its DID, contracts and pays it, remembers, and lists sess
   );
 });
 
-it.fails('creates a session that was asked for before the agent was found', async () => {
+it('creates a session that was asked for before the agent was found', async () => {
   await using gateway = await startProtocol(agent);
   const found = Promise.withResolvers<void>();
   const slow = createServer(async ({ url }, response) => {

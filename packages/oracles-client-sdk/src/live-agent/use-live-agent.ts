@@ -1,7 +1,6 @@
 'use client';
 
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
-import type { AgentApi } from '../core/agent-api.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import { useAgent } from '../react/use-agent.ts';
 import { useLatest } from '../react/use-latest.ts';
@@ -26,20 +25,19 @@ export interface LiveAgentResult
 
 /** An end-to-end encrypted voice and video call with the agent. */
 export function useLiveAgent(options: LiveAgentOptions): LiveAgentResult {
-  const { agent, error } = useAgent(options.oracleDid, options.overrides);
-  const latest = useLatest({ agent, ...options });
+  const { error, whenReady } = useAgent(options.oracleDid, options.overrides);
+  const latest = useLatest(options);
   const { sessionId } = options;
   const call = useMemo(() => {
-    const api = (): AgentApi => {
-      if (!latest.current.agent) throw new Error('The agent is not ready yet.');
-      return latest.current.agent.api;
-    };
     return createLiveCall({
-      api: { startCall: async (id) => api().startCall(id), endCall: async (id) => api().endCall(id) },
+      api: {
+        startCall: async (id) => (await whenReady()).api.startCall(id),
+        endCall: async (id) => (await whenReady()).api.endCall(id),
+      },
       sessionId,
       createWorker: () => latest.current.createWorker(),
     });
-  }, [sessionId, latest]);
+  }, [sessionId, latest, whenReady]);
   // Leaving the page's call when its component goes; nothing is open when strict mode tries it out.
   useEffect(() => () => void call.leave(), [call]);
 

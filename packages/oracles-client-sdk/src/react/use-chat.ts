@@ -13,7 +13,7 @@ import type { IChatOptions } from './chat-options.ts';
 import { fromIMessage, type IMessage, toIMessage } from './message-content.ts';
 import { type ChatRunState, toRunState } from './older-names.ts';
 import { useOraclesContext } from './oracles-context.ts';
-import { useAgent } from './use-agent.ts';
+import { notReady, useAgent } from './use-agent.ts';
 import { useLatest } from './use-latest.ts';
 
 export interface UseChatResult {
@@ -71,7 +71,6 @@ interface SendMessage {
 const idle: ChatSnapshot = { ...initialChatState, isRealTimeConnected: false };
 const getIdle = () => idle;
 const subscribeNever = () => () => {};
-const notReady = () => new OracleError('The agent is not ready yet.', { code: 'ORACLE_NOT_READY', retryable: true });
 const signedOut = () => new OracleError('Nobody has signed in.', { code: 'NOT_SIGNED', status: 401 });
 const isRefused = (error: OracleError | undefined) => error?.status === 401 || error?.code === 'NOT_SIGNED';
 

@@ -9,7 +9,6 @@ import { withRetries } from '../core/retry-policy.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
-import { useOracleDid } from './use-oracle-did.ts';
 
 /** `free`: there was nothing to pay. */
 export type ContractStatus = 'idle' | 'paying' | 'authorizing' | 'done' | 'free' | 'error';
@@ -60,8 +59,7 @@ export function useContractOracle(
 ): ContractOracleResult {
   const { oracleDid, claimId } = typeof oracle === 'object' ? oracle.params : { oracleDid: oracle };
   const { wallet, transactSignX, credentials, resolveConfig, ...context } = useOraclesContext();
-  const did = useOracleDid(oracleDid);
-  const { agent, error: configError } = useAgent(did, options.overrides);
+  const { agent, error: configError, whenReady } = useAgent(oracleDid, options.overrides);
   const [state, setState] = useState<{ status: ContractStatus; error?: OracleError }>({ status: 'idle' });
   const delegation = useLoad(agent && `delegation ${agent.key}`, async () =>
     agent?.transport.json<{ authorized: boolean }>('/delegation'),
@@ -98,23 +96,23 @@ export function useContractOracle(
   const contract = useCallback(
     () =>
       follow('paying', async () => {
-        if (!agent || !did) throw new Error('The agent is not ready yet.');
+        const { api, config, did } = await whenReady();
         // With overridden addresses the terms are still the protocol's, where a gateway can be asked.
-        const terms = context.gatewayUrl ? await resolveConfig(did) : agent.config;
+        const terms = context.gatewayUrl ? await resolveConfig(did) : config;
         const paid = await transfer(terms, `contract ${wallet.did}`);
         setState({ status: 'authorizing' });
         const { serialized } = await credentials.renewDelegation(did);
-        await agent.api.storeDelegation(serialized);
+        await api.storeDelegation(serialized);
         await reload();
         return paid;
       }),
-    [agent, did, wallet.did, context.gatewayUrl, resolveConfig, credentials, follow, transfer, reload],
+    [whenReady, wallet.did, context.gatewayUrl, resolveConfig, credentials, follow, transfer, reload],
   );
   const pay = useCallback(
     (claimIds: string[]) =>
       follow('paying', async () => {
-        if (!agent || !did) throw new Error('The agent is not ready yet.');
-        const open = await agent.api.listClaims();
+        const { api, did } = await whenReady();
+        const open = await api.listClaims();
         if (!open) {
           // An agent without credits: its terms are the protocol's, and it closes no claims.
           const { price, payee } = await resolveConfig(did);
@@ -127,7 +125,7 @@ export function useContractOracle(
         const due = asked.map(({ claimId }) => claimId).filter((claimId) => !paid.current.has(claimId));
         for (const claimId of due) paid.current.add(claimId);
         try {
-          const terms = due.length > 0 && (await agent.api.readTerms());
+          const terms = due.length > 0 && (await api.readTerms());
           if (terms === undefined)
             throw new Error('The agent takes no payments on the chain. Ask its operator how to pay.');
           if (terms) {
@@ -138,10 +136,10 @@ export function useContractOracle(
           for (const claimId of due) paid.current.delete(claimId);
           throw error;
         }
-        await waitUntilBooked(agent.api, claimIds);
+        await waitUntilBooked(api, claimIds);
         return transaction.current ?? null;
       }),
-    [agent, did, resolveConfig, follow, transfer],
+    [whenReady, resolveConfig, follow, transfer],
   );
   const isBusy = state.status === 'paying' || state.status === 'authorizing';
   const price = agent?.config.price;

@@ -52,14 +52,10 @@ const pageSize = 20;
 
 /** The agent's persistent memory of the user. */
 export function useMemoryEngine(oracleDid?: string, options: { overrides?: ConfigOverrides } = {}): MemoryEngineResult {
-  const { agent, error: configError } = useAgent(oracleDid, options.overrides);
+  const { agent, error: configError, whenReady } = useAgent(oracleDid, options.overrides);
   const [query, setQuery] = useState('');
-  const ready = useCallback(() => {
-    if (!agent) throw configError ?? new Error('The agent is not ready yet.');
-    return agent.api;
-  }, [agent, configError]);
   const { data, error, isLoading, reload, update } = useLoad(agent && `memory ${agent.key} ${query}`, async () => {
-    const { memories, total } = await ready().listMemories({ query, limit: pageSize });
+    const { memories, total } = await (await whenReady()).api.listMemories({ query, limit: pageSize });
     return { memories, total };
   });
   const memories = data?.memories ?? [];
@@ -73,23 +69,23 @@ export function useMemoryEngine(oracleDid?: string, options: { overrides?: Confi
     hasMore: memories.length < (data?.total ?? 0),
     search: setQuery,
     async loadMore() {
-      const page = await ready().listMemories({ query, limit: pageSize, offset: memories.length });
+      const page = await (await whenReady()).api.listMemories({ query, limit: pageSize, offset: memories.length });
       update((known) => ({ memories: [...known.memories, ...page.memories], total: page.total }));
     },
     addMemory: useCallback(
       async (text, kind) => {
-        const memory = await ready().addMemory({ text, ...(kind && { kind }) });
+        const memory = await (await whenReady()).api.addMemory({ text, ...(kind && { kind }) });
         await reload();
         return memory;
       },
-      [ready, reload],
+      [whenReady, reload],
     ),
     deleteMemory: useCallback(
       async (id) => {
-        await ready().deleteMemory(id);
+        await (await whenReady()).api.deleteMemory(id);
         await reload();
       },
-      [ready, reload],
+      [whenReady, reload],
     ),
     refetch: useCallback(async () => void (await reload()), [reload]),
   };

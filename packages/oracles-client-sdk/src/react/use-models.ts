@@ -38,10 +38,10 @@ interface ModelList {
 
 /** The models that a message to an agent may choose from. */
 export function useModels(oracleDid?: string, overrides?: ConfigOverrides): UseModelsResult {
-  const { agent, error: configError } = useAgent(oracleDid, overrides);
+  const { agent, error: configError, whenReady } = useAgent(oracleDid, overrides);
   const { data, error, isLoading, reload } = useLoad(agent && `models ${agent.key}`, async () => {
-    if (!agent) throw new Error('The agent is not ready yet.');
-    return toModels(await agent.transport.json<ModelList>('/models'));
+    const { transport } = await whenReady();
+    return toModels(await transport.json<ModelList>('/models'));
   });
   const models = data ?? [];
   const defaultModel = models.find(({ isDefault }) => isDefault);

@@ -58,17 +58,13 @@ export function useOracleSessions(
   { limit: pageSize = defaultPageSize, baseUrl, overrides }: OracleSessionsOptions = {},
 ): OracleSessionsResult {
   const given = overrides ?? (baseUrl ? { baseUrl } : undefined);
-  const { agent, error: configError, refetch: findAgent } = useAgent(oracleDid, given);
+  const { agent, error: configError, refetch: findAgent, whenReady } = useAgent(oracleDid, given);
   const { pending, failed, follow } = useFollowed<Work>();
   const { data, error, isLoading, reload, update } = useLoad(agent && `sessions ${agent.key}`, async () => {
-    if (!agent) throw new Error('The agent is not ready yet.');
-    const { sessions, total } = await agent.api.listSessions({ limit: pageSize });
+    const { api } = await whenReady();
+    const { sessions, total } = await api.listSessions({ limit: pageSize });
     return { sessions, total };
   });
-  const ready = useCallback(() => {
-    if (!agent) throw configError ?? new Error('The agent is not ready yet.');
-    return agent.api;
-  }, [agent, configError]);
   const sessions = data?.sessions ?? [];
   const count = sessions.length;
   // A session is named from its first exchange, and the last one used is first.
@@ -78,7 +74,7 @@ export function useOracleSessions(
   const loadMore = useCallback(
     () =>
       follow('page', async () => {
-        const page = await ready().listSessions({ limit: pageSize, offset: count });
+        const page = await (await whenReady()).api.listSessions({ limit: pageSize, offset: count });
         update(({ sessions: known }) => {
           const ids = new Set(known.map(({ sessionId }) => sessionId));
           // A session that moved up meanwhile may be on two pages.
@@ -88,7 +84,7 @@ export function useOracleSessions(
           };
         });
       }),
-    [follow, ready, update, pageSize, count],
+    [follow, whenReady, update, pageSize, count],
   );
   const hasMore = count < (data?.total ?? 0);
 
@@ -110,33 +106,33 @@ export function useOracleSessions(
     createSession: useCallback(
       (session = {}) =>
         follow('create', async () => {
-          const created = await ready().createSession(session);
+          const created = await (await whenReady()).api.createSession(session);
           update(({ sessions: known, total }) => ({ sessions: [created, ...known], total: total + 1 }));
           return created;
         }),
-      [follow, ready, update],
+      [follow, whenReady, update],
     ),
     renameSession: useCallback(
       (sessionId, title) =>
         follow('rename', async () => {
-          const renamed = await ready().renameSession(sessionId, title);
+          const renamed = await (await whenReady()).api.renameSession(sessionId, title);
           update(({ sessions: known, total }) => ({
             sessions: known.map((session) => (session.sessionId === sessionId ? renamed : session)),
             total,
           }));
         }),
-      [follow, ready, update],
+      [follow, whenReady, update],
     ),
     deleteSession: useCallback(
       (sessionId) =>
         follow('delete', async () => {
-          await ready().deleteSession(sessionId);
+          await (await whenReady()).api.deleteSession(sessionId);
           update(({ sessions: known, total }) => ({
             sessions: known.filter((session) => session.sessionId !== sessionId),
             total: total - 1,
           }));
         }),
-      [follow, ready, update],
+      [follow, whenReady, update],
     ),
     refetch: useCallback(async () => void (await (agent ? reload() : findAgent())), [agent, findAgent, reload]),
   };
