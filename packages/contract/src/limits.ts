@@ -57,7 +57,7 @@ export const agentLimits = {
   queuedTurnsPerSession: 8,
   /** Runs of one instance that have not ended: of a user, waiting ones included, and in all. */
   liveRunsPerUser: 200,
-  liveRuns: 5_000,
+  liveRuns: 2_000,
   /** Requests that only read, of one client address, for each that writes. */
   readsPerWrite: 5,
   attachments: 10,
@@ -71,6 +71,8 @@ export const agentLimits = {
   declaredTools: 128,
   /** Unexpired delegations of one user that the agent keeps track of, replaced and revoked ones included. */
   delegations: 1_000,
+  /** Of their tokens together, encrypted: a usual one has one KiB. */
+  delegationBytes: 2 * mebibyte,
   /** Characters of an encoded invocation or delegation. */
   tokenCharacters: 64 * kibibyte,
   /** The earlier conversation that a caller sends, and the JSON Schema of one of its tools. */

@@ -22,7 +22,7 @@ test.each(engines)('on %s, with the last follower of a run nothing is left behin
   const follower = createRunFollower({ runs, broadcast: createNoBroadcast(), logger });
   await runs.state('warm');
   const before = vi.getTimerCount();
-  const run = { runId: 'r1', messageId: 'm1' };
+  const run = { userDid: 'did:key:zAna', runId: 'r1', messageId: 'm1' };
   const [first, second] = [await follower.follow(run), await follower.follow(run)];
   expect(first.frames).toBe(second.frames);
   expect(follower.count()).toBe(1);

@@ -1,3 +1,4 @@
+import { AppError } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { Broadcast } from '../cluster/broadcast.ts';
 import type { RunStore } from '../store/runs.ts';
@@ -6,6 +7,9 @@ import { hasEnded } from './run-state.ts';
 
 const pollMs = 1_000;
 const announceMs = 5_000;
+/** Characters of frames, of all readers and of one user. */
+const maxSize = 64 * 1024 * 1024;
+const maxSizePerUser = 16 * 1024 * 1024;
 
 export interface FollowParts {
   runs: Pick<RunStore, 'frames' | 'state'>;
@@ -20,11 +24,13 @@ export interface Following {
 }
 
 export interface FollowedRun {
+  userDid: string;
   runId: string;
   messageId: string;
 }
 
 interface Followed {
+  userDid: string;
   frames: FrameLog;
   readers: number;
   read(): Promise<void>;
@@ -47,7 +53,7 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
     if (body.includes('event: done\n')) log.end();
   }
 
-  async function readMore({ runId, messageId }: FollowedRun, log: FrameLog): Promise<void> {
+  async function readMore({ runId, messageId }: Omit<FollowedRun, 'userDid'>, log: FrameLog): Promise<void> {
     // Asked first: what ends in between is complete at the next look.
     const state = await runs.state(runId);
     for (const { first, body } of (await runs.frames(runId, log.length)) ?? []) {
@@ -60,7 +66,15 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
     log.end();
   }
 
-  function start({ runId, messageId }: FollowedRun): Followed {
+  /** All frames of a run are in memory while it is read. */
+  function checkRoom(userDid: string): void {
+    const sizes = (entries: Followed[]) => entries.reduce((sum, { frames }) => sum + frames.size, 0);
+    const all = [...followed.values()];
+    if (sizes(all) > maxSize || sizes(all.filter((entry) => entry.userDid === userDid)) > maxSizePerUser)
+      throw new AppError('UNAVAILABLE', 'Too many runs are being read. Please read it again in a moment.');
+  }
+
+  function start({ userDid, runId, messageId }: FollowedRun): Followed {
     const frames = createFrameLog();
     let reading: Promise<void> | undefined;
     let isFailing = false;
@@ -83,6 +97,7 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
     const announce = () => broadcast.publish({ kind: 'follow', runId });
     announce();
     return {
+      userDid,
       frames,
       readers: 0,
       read,
@@ -106,7 +121,9 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
     /** Reads what there is, then follows. */
     async follow(run: FollowedRun): Promise<Following> {
       const { runId } = run;
-      const entry = followed.get(runId) ?? start(run);
+      const known = followed.get(runId);
+      if (!known) checkRoom(run.userDid);
+      const entry = known ?? start(run);
       followed.set(runId, entry);
       entry.readers += 1;
       const leave = () => {

@@ -1,11 +1,11 @@
-import { promisify } from 'node:util';
-import { constants, deflateRaw, inflateRawSync } from 'node:zlib';
 import type { SseEvent, SseEventData, SseEventName } from '@palaver/contract';
 
 /** The frames of one run as they go over the wire, numbered from 1 without gaps. Readers come and go; the log stays. */
 export interface FrameLog {
   readonly length: number;
   readonly ended: boolean;
+  /** Characters in memory. */
+  readonly size: number;
   append<Name extends SseEventName>(name: Name, data: SseEventData[Name]): void;
   /** A frame that was numbered elsewhere. */
   appendText(frame: string): void;
@@ -15,11 +15,9 @@ export interface FrameLog {
   read(after: number, maxCharacters: number): { text: string; last: number };
   /** Calls back when there is more to read and when the log ends, until the returned function is called. */
   watch(onChange: () => void): () => void;
-  /** Compresses a log that has ended, outside the event loop; reading it again decompresses it. */
-  pack(): Promise<void>;
+  /** Forgets the frames of a log that has ended. Its readers end without `done`, and come back for what is stored. */
+  drop(): void;
 }
-
-const deflate = promisify(deflateRaw);
 
 /** JSON never holds a raw line break, so one `data:` line is always enough. */
 export function toFrame(number: number, name: string, data: unknown): string {
@@ -40,24 +38,22 @@ export function parseFrame(frame: string): SseEvent {
 /** `skipped` frames are known to the reader from elsewhere; numbering continues after them. */
 export function createFrameLog(skipped = 0): FrameLog {
   let frames: string[] = [];
-  let packed: Uint8Array | undefined;
   let count = 0;
+  let size = 0;
   let ended = false;
+  let isDropped = false;
   const watching = new Set<() => void>();
 
   function notify(): void {
     for (const onChange of [...watching]) onChange();
   }
 
-  function unpack(): void {
-    if (!packed) return;
-    frames = splitFrames(inflateRawSync(packed).toString('utf8'));
-    packed = undefined;
-  }
-
   return {
     get length() {
-      return skipped + count;
+      return isDropped ? 0 : skipped + count;
+    },
+    get size() {
+      return size;
     },
     get ended() {
       return ended;
@@ -69,6 +65,7 @@ export function createFrameLog(skipped = 0): FrameLog {
       if (ended) return;
       frames.push(frame);
       count += 1;
+      size += frame.length;
       notify();
     },
     end() {
@@ -76,7 +73,6 @@ export function createFrameLog(skipped = 0): FrameLog {
       notify();
     },
     read(after, maxCharacters) {
-      unpack();
       let index = Math.min(Math.max(after - skipped, 0), count);
       let text = '';
       while (index < count && text.length < maxCharacters) {
@@ -89,14 +85,12 @@ export function createFrameLog(skipped = 0): FrameLog {
       watching.add(onChange);
       return () => watching.delete(onChange);
     },
-    async pack() {
-      const isIdle = () => ended && !packed && watching.size === 0;
-      if (!isIdle()) return;
-      const bytes = await deflate(frames.join(''), { level: constants.Z_BEST_SPEED });
-      if (!isIdle()) return;
-      // Copied, because zlib returns a view of a much larger buffer.
-      packed = new Uint8Array(bytes);
+    drop() {
+      isDropped = true;
       frames = [];
+      count = 0;
+      size = 0;
+      notify();
     },
   };
 }

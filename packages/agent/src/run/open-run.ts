@@ -43,7 +43,7 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
     if (run?.userDid === userDid) return { ...pick(run), frames: run.frames, answer: run.answer, leave() {} };
     const stored = run ? undefined : await runs.find(userDid, runId);
     if (!stored) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
-    const { frames, leave } = await follower.follow(stored);
+    const { frames, leave } = await follower.follow({ ...stored, userDid });
     if (frames.length > 0 || !frames.ended) return { ...pick(stored), frames, leave };
     leave();
     // It may have ended since it was looked up.

@@ -31,6 +31,9 @@ interface Start extends Begun {
   userMessageId?: string;
 }
 
+/** Characters of frames after which the memory of all live runs is looked at again. */
+const checkEvery = 256 * 1024;
+
 /** Starts runs of this instance and follows each until its end is stored. */
 export function createRunStarter(parts: RunStarterParts) {
   const { runs, live, queue, broadcast, clients, logger, now = Date.now } = parts;
@@ -49,7 +52,14 @@ export function createRunStarter(parts: RunStarterParts) {
   return {
     start(turn: Turn, { ids, owned, earlier, userMessageId, ...begun }: Start): Run {
       const { runId, sessionId, requestId, messageId } = ids;
-      const run = createRun(ids, { onEvent: (event) => notifyClients(clients, sessionId, event), earlier, now: now() });
+      let checked = 0;
+      const onEvent = (event: SseEvent) => {
+        notifyClients(clients, sessionId, event);
+        if (run.frames.size < checked + checkEvery) return;
+        checked = run.frames.size;
+        live.checkSize(ids.userDid);
+      };
+      const run = createRun(ids, { onEvent, earlier, now: now() });
       run.addUsage(usageOf(begun.steps));
       const stored = run.frames.length;
       if (stored === 0) run.emit('run', { runId, sessionId, requestId, messageId, userMessageId });

@@ -2,6 +2,7 @@ import { engines, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { openHub } from '../../test/open-hub.ts';
+import { createSessionStore } from '../store/sessions.ts';
 import { RunCancelled } from './stream-error.ts';
 
 // A rejection that nobody handles would fail this run of tests, and end a process in service.
@@ -63,4 +64,74 @@ test('runs beyond their time are counted', async () => {
   await run.answer;
   expect(counted).toBe(1);
   await waitFor('its end', () => own.hub.countOverdue() === 0);
+});
+
+const mebibyte = 1024 * 1024;
+const limits = { live: 4, livePerUser: 3, frames: 8 * mebibyte, framesPerUser: 4 * mebibyte, endedFrames: mebibyte };
+
+/** Runs that say so many characters each and then wait for `end`; each in a session of its own, of the user given. */
+async function openSayers(characters: number) {
+  const gate = Promise.withResolvers<'answered'>();
+  const said: string[] = [];
+  const own = await openHub('sqlite', {
+    limits,
+    async execute({ run }) {
+      for (let left = characters; left > 0 && !run.signal.aborted; left -= mebibyte / 2) {
+        const content = 'x'.repeat(Math.min(left, mebibyte / 2));
+        run.emit('message', { content, timestamp: new Date().toISOString() });
+        await new Promise(setImmediate);
+      }
+      said.push(run.runId);
+      return gate.promise;
+    },
+  });
+  const sessions = createSessionStore(own.store, { name: 'T', did: 'd', keyDid: 'd', signingDid: 'd' });
+  return {
+    ...own,
+    end: () => gate.resolve('answered'),
+    async submitOf(did: string) {
+      const session = { ...(await sessions.create(did, {})), isNamed: false };
+      return own.hub.submit({ ...own.turn, session, user: { did } });
+    },
+    allSaid: (count: number) => waitFor('what they say', () => said.length === count),
+  };
+}
+
+test('live runs are bounded for a user and for all', async () => {
+  await using own = await openSayers(1);
+  for (let count = 0; count < 3; count += 1) await own.submitOf('did:key:zAna');
+  await expect(own.submitOf('did:key:zAna')).rejects.toMatchObject({ code: 'LIMIT_REACHED' });
+  const last = await own.submitOf('did:key:zBen');
+  await expect(own.submitOf('did:key:zCem')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  own.end();
+  await last.answer;
+  await waitFor('the ends', () => own.hub.size() === 0);
+  await expect(own.submitOf('did:key:zAna')).resolves.toBeDefined();
+});
+
+test('frames of live runs are bounded: the largest runs of the user end, and those of others go on', async () => {
+  await using own = await openSayers(3 * mebibyte);
+  const [first, ben] = [await own.submitOf('did:key:zAna'), await own.submitOf('did:key:zBen')];
+  await own.allSaid(2);
+  const second = await own.submitOf('did:key:zAna');
+  const failed = await Promise.race([first.answer, second.answer]);
+  expect(failed).toMatchObject({ status: 'failed', error: { code: 'TURN_LIMIT_EXCEEDED' } });
+  own.end();
+  expect(await ben.answer).toMatchObject({ status: 'complete' });
+  expect((await ben.answer).content).toHaveLength(3 * mebibyte);
+});
+
+test('frames of ended runs are bounded: older runs are read from the database', async () => {
+  await using own = await openSayers(mebibyte / 2);
+  own.end();
+  const ids: string[] = [];
+  for (let count = 0; count < 3; count += 1) {
+    const run = await own.submitOf('did:key:zAna');
+    await run.answer;
+    await waitFor('its end', () => own.hub.size() === 0);
+    ids.push(run.runId);
+  }
+  expect(ids.map((id) => own.hub.find(id) !== undefined)).toEqual([false, false, true]);
+  const [stored] = (await own.runs.frames(ids[0] ?? '', 0)) ?? [];
+  expect(stored?.body).toContain('event: done');
 });

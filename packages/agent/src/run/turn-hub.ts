@@ -1,4 +1,4 @@
-import { AppError, agentLimits, type LiveRunStatus } from '@palaver/contract';
+import { AppError, type LiveRunStatus } from '@palaver/contract';
 import type { LiveRunReply } from '@palaver/contract/internal';
 import type { TurnEnd } from '../plugins/middleware.ts';
 import type { StoredStep } from '../store/interrupted-runs.ts';
@@ -6,7 +6,7 @@ import type { SendKey } from '../store/run-records.ts';
 import { createRunAborter, type RunAborterParts } from './abort-runs.ts';
 import { beginRun, type KnownRun } from './begin-run.ts';
 import { closeRuns } from './close-runs.ts';
-import { createLiveRuns } from './live-runs.ts';
+import { createLiveRuns, type RunLimits } from './live-runs.ts';
 import type { Run, RunIds } from './run.ts';
 import type { RunApprovals } from './run-approvals.ts';
 import { createSessionQueue } from './session-queue.ts';
@@ -17,6 +17,7 @@ import { toTurnEnd } from './turn-end.ts';
 export interface TurnHubParts
   extends Omit<RunStarterParts, 'live' | 'queue' | 'closeBy' | 'approvals' | 'onTurnEnd'>,
     Pick<RunAborterParts, 'onElsewhere'> {
+  limits?: RunLimits;
   /** The name of this instance, new at every start. */
   instance: string;
   approvals: Pick<RunApprovals, 'ask' | 'wait' | 'ofRun' | 'signedFor' | 'refuse' | 'pending'>;
@@ -43,7 +44,7 @@ const closingStoreMs = 1_500;
 /** Every turn goes through it: one at a time per session, numbered events, abort, and runs that outlive connections. */
 export function createTurnHub(parts: TurnHubParts) {
   const { runs, broadcast, logger, instance, now = Date.now } = parts;
-  const live = createLiveRuns();
+  const live = createLiveRuns(parts.limits);
   const { reserve } = live;
   const queue = createSessionQueue({ runs, broadcast, live, refuse: parts.approvals.refuse });
   let closeBy = Number.POSITIVE_INFINITY;
@@ -57,7 +58,7 @@ export function createTurnHub(parts: TurnHubParts) {
   async function submit(turn: Turn, send?: SendKey): Promise<Run | KnownRun> {
     try {
       if (isClosing()) throw new AppError('UNAVAILABLE', 'The service is restarting. Please send it again.');
-      checkRoom(turn.user.did);
+      live.checkRoom(turn.user.did);
       const begun = await beginRun(turn, { runs, instance, send, now: now(), reserve });
       if ('known' in begun) {
         turn.blobs.release();
@@ -73,17 +74,6 @@ export function createTurnHub(parts: TurnHubParts) {
       await parts.onTurnEnd?.(toTurnEnd(turn));
       throw error;
     }
-  }
-
-  /** Each live run has its frames and its turn in memory. */
-  function checkRoom(userDid: string): void {
-    if (live.size() >= agentLimits.liveRuns)
-      throw new AppError('UNAVAILABLE', 'Too many answers are under way. Please send it again in a moment.');
-    if (live.countOf(userDid) >= agentLimits.liveRunsPerUser)
-      throw new AppError(
-        'LIMIT_REACHED',
-        `You have ${agentLimits.liveRunsPerUser} answers under way. Wait for one, or answer what they ask.`,
-      );
   }
 
   /** Continues a run whose owner died or handed it over, where `claim` gives it to this instance. */
