@@ -1,7 +1,10 @@
+import type { Readable } from 'node:stream';
+import { AppError } from '@palaver/contract';
 import { createRecentKeys } from '@palaver/service-kit/internal';
-import type { AuditActor, AuditLog, Store } from '@palaver/store';
+import type { AuditActor, AuditLog, PersonalRows, Store } from '@palaver/store';
 import { encryptTables, registerSealed } from '@palaver/store/internal';
 import type { OraclePlugin } from './plugins/plugin.ts';
+import { toJsonStream } from './routes/json-stream.ts';
 import { agentPersonalData, toAgentPerson } from './store/personal-data.ts';
 import type { AgentDatabase } from './store/schema.ts';
 
@@ -22,27 +25,52 @@ export interface AskedBy {
 
 export type UserData = ReturnType<typeof createUserData>;
 
+/** Each keeps a few rows and the keys of the user's rows in memory, as long as its reader takes. */
+const exportsAtOnce = 20;
+
 /** Everything the agent and its plugins keep of a user: handed out, or erased. */
 export function createUserData({ store, audit, agentDid, plugins, dropSession }: UserDataParts) {
   const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
   const sealedTables = parts.flatMap(({ sealed = [] }) => sealed);
   const exported = createRecentKeys();
+  /** Users whose export is being read. */
+  const exporting = new Set<string>();
   const toPerson = (did: string) => toAgentPerson(did, agentDid, audit.person(did));
+
+  async function recordExport(did: string, by: AskedBy): Promise<void> {
+    const subject = audit.person(did);
+    const key = [by.actor, by.from, subject].join(' ');
+    if (exported.has(key)) return;
+    await audit.record({ ...by, action: 'data.exported', subject });
+    exported.add(key);
+  }
+
+  async function* readParts(did: string): AsyncGenerator<PersonalRows> {
+    for (const part of parts) {
+      if (part.read) yield* part.read(store.db, toPerson(did), store.cipher);
+      else {
+        const found = await part.collect(store.db, toPerson(did), store.cipher);
+        for (const [table, rows] of Object.entries(found)) yield { table, rows };
+      }
+    }
+  }
+
   return {
     /** Tables that hold rows of users. */
     tables: parts.flatMap(({ tables }) => tables),
 
-    async export(did: string, by: AskedBy): Promise<Record<string, unknown>> {
-      const subject = audit.person(did);
-      const key = [by.actor, by.from, subject].join(' ');
-      const data = await store.transaction(async (trx) => {
-        const found: Record<string, unknown[]> = {};
-        for (const part of parts) Object.assign(found, await part.collect(trx, toPerson(did), store.cipher));
-        if (!exported.has(key)) await audit.record({ ...by, action: 'data.exported', subject }, trx);
-        return found;
-      });
-      if (!exported.has(key)) exported.add(key);
-      return { did, exportedAt: new Date().toISOString(), data };
+    /** Everything kept of a user as the text of a JSON object, no faster than it is taken. */
+    async export(did: string, by: AskedBy): Promise<Readable> {
+      if (exporting.has(did) || exporting.size >= exportsAtOnce)
+        throw new AppError('RATE_LIMITED', 'Another export is being read. Please try again in a moment.');
+      exporting.add(did);
+      try {
+        await recordExport(did, by);
+      } catch (error) {
+        exporting.delete(did);
+        throw error;
+      }
+      return toJsonStream(toJson(did, readParts(did))).once('close', () => exporting.delete(did));
     },
 
     /** Notes the encrypted columns of all plugins, so that `palaver keys rotate` finds those of authors' plugins too. */
@@ -69,4 +97,20 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
       for (const { id } of erased) dropSession?.(id);
     },
   };
+}
+
+async function* toJson(did: string, parts: AsyncIterable<PersonalRows>): AsyncGenerator<string> {
+  yield `{"did":${JSON.stringify(did)},"exportedAt":${JSON.stringify(new Date().toISOString())},"data":{`;
+  let current: string | undefined;
+  let isFirst = true;
+  for await (const { table, rows } of parts) {
+    if (table !== current) yield `${current === undefined ? '' : '],'}${JSON.stringify(table)}:[`;
+    isFirst = isFirst || table !== current;
+    current = table;
+    for (const row of rows) {
+      yield `${isFirst ? '' : ','}${JSON.stringify(row)}`;
+      isFirst = false;
+    }
+  }
+  yield current === undefined ? '}}' : ']}}';
 }

@@ -5,7 +5,7 @@ export type { Engine } from './engine.ts';
 export type { GroupWriter } from './group-writer.ts';
 export { createIndex, type Migration } from './migrate.ts';
 export { openStore } from './open-store.ts';
-export { type PersonalData, type PersonalTable, personalTables } from './personal-data.ts';
+export { type PersonalData, type PersonalRows, type PersonalTable, personalTables } from './personal-data.ts';
 export type { PreparedQuery } from './prepare-query.ts';
 export type { Store, StoreOptions } from './store.ts';
 export { StoreError, type StoreErrorKind } from './store-error.ts';

@@ -5,6 +5,21 @@ import type { DataCipher, SealedTable } from './cipher/data-cipher.ts';
 type Db = Kysely<any>;
 
 /**
+ * Some rows of a person, as they are handed out.
+ *
+ * @example
+ * ```ts
+ * import type { PersonalRows } from '@palaver/store';
+ *
+ * export const count = ({ rows }: PersonalRows) => rows.length;
+ * ```
+ */
+export interface PersonalRows {
+  table: string;
+  rows: unknown[];
+}
+
+/**
  * The data that a part of a service stores about a person, and how it is exported and erased. `Person` is how it identifies them.
  *
  * @example
@@ -25,6 +40,8 @@ export interface PersonalData<Person> {
   sealed?: readonly SealedTable[];
   /** Everything of a person by table, decrypted; never secrets. */
   collect(db: Db, person: Person, cipher: DataCipher): Promise<Record<string, unknown[]>>;
+  /** The same, a few rows at a time and each table in one go, where it may be more than fits in memory. */
+  read?(db: Db, person: Person, cipher: DataCipher): AsyncIterable<PersonalRows>;
   /** Removes it, or cuts its link to the person. Runs in one transaction with the other parts. */
   erase(trx: Db, person: Person): Promise<void>;
 }
@@ -65,29 +82,64 @@ export interface PersonalTable<Person> {
  * ```
  */
 export function personalTables<Person>(entries: readonly PersonalTable<Person>[]): PersonalData<Person> {
+  async function* read(db: Db, person: Person, cipher: DataCipher): AsyncGenerator<PersonalRows> {
+    for (const entry of entries) {
+      const { table, sealed, omit = [] } = entry;
+      const show = (row: Row) => {
+        const opened = sealed ? openReadable(cipher, sealed, row) : row;
+        return Object.fromEntries(Object.entries(opened).filter(([name]) => !omit.includes(name)));
+      };
+      yield { table, rows: [] };
+      for await (const rows of readRows(db, entry, person)) yield { table, rows: rows.map(show) };
+    }
+  }
   return {
     tables: [...new Set(entries.map(({ table }) => table))],
     sealed: entries.flatMap(({ sealed }) => sealed ?? []),
     async collect(db, person, cipher) {
       const found: Record<string, unknown[]> = {};
-      for (const { table, sealed, omit = [], where } of entries) {
-        const { rows } = await sql<
-          Record<string, unknown>
-        >`select * from ${sql.table(table)} where ${where(person)}`.execute(db);
-        const opened = sealed ? rows.map((row) => openReadable(cipher, sealed, row)) : rows;
-        const shown = opened.map((row) =>
-          Object.fromEntries(Object.entries(row).filter(([name]) => !omit.includes(name))),
-        );
-        found[table] = [...(found[table] ?? []), ...shown];
+      for await (const { table, rows } of read(db, person, cipher)) {
+        found[table] ??= [];
+        found[table].push(...rows);
       }
       return found;
     },
+    read,
     async erase(trx, person) {
       for (const { table, where } of entries) {
         await sql`delete from ${sql.table(table)} where ${where(person)}`.execute(trx);
       }
     },
   };
+}
+
+type Row = Record<string, unknown>;
+
+/** A message and what came with it may have a megabyte. */
+const rowsAtOnce = 4;
+
+/** Rows that may be large are those with encrypted columns: first their keys, then a few of them at a time. */
+async function* readRows<Person>(
+  db: Db,
+  { table, sealed, where }: PersonalTable<Person>,
+  person: Person,
+): AsyncGenerator<Row[]> {
+  const own = where(person);
+  if (!sealed) {
+    yield (await sql<Row>`select * from ${sql.table(table)} where ${own}`.execute(db)).rows;
+    return;
+  }
+  const columns = sql.join(sealed.key.map((column) => sql.ref(column)));
+  const { rows: keys } = await sql<Row>`select distinct ${columns} from ${sql.table(table)} where ${own}`.execute(db);
+  const isRow = (key: Row) =>
+    sql`(${sql.join(
+      sealed.key.map((column) => sql`${sql.ref(column)} = ${key[column]}`),
+      sql` and `,
+    )})`;
+  for (let at = 0; at < keys.length; at += rowsAtOnce) {
+    const some = sql.join(keys.slice(at, at + rowsAtOnce).map(isRow), sql` or `);
+    yield (await sql<Row>`select * from ${sql.table(table)} where ${some}`.execute(db)).rows;
+  }
 }
 
 /** A cell that cannot be decrypted is null, and `unreadable` names it. */

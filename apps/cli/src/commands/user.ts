@@ -1,3 +1,4 @@
+import { json } from 'node:stream/consumers';
 import { didPattern, phoneNumberPattern } from '@palaver/contract';
 import { type Env, StartError, withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
@@ -30,7 +31,7 @@ export function addUserCommands(program: Command): void {
 async function exportPerson(env: Env, who: string): Promise<object> {
   const { phone, did } = await identify(env, who);
   const { withUserData } = await import('@palaver/agent/user-data');
-  const agent = await withUserData(env, (data) => data.export(did, by));
+  const agent = await withUserData(env, async (data) => json(await data.export(did, by)));
   if (phone === undefined) return { agent };
   const { withPersonData } = await import('@palaver/ussd/commands/person-data');
   return { ussd: await withPersonData(env, (data) => data.export(phone, by)), agent };

@@ -72,6 +72,7 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
   server.get(
     '/delegation',
     {
+      config: { isHeavy: true },
       schema: {
         tags,
         summary: 'Whether a delegation in force is stored, and what it grants',

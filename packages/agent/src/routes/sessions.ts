@@ -109,6 +109,7 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
   server.get(
     '/sessions/:sessionId/messages',
     {
+      config: { isHeavy: true },
       schema: {
         tags,
         summary: 'A page of the messages of a session',

@@ -1,4 +1,4 @@
-import { didPattern } from '@palaver/contract';
+import { didPattern, errorBodySchema } from '@palaver/contract';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAuditActor } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { UserData } from '../user-data.ts';
+import { sendJsonStream } from './json-stream.ts';
 
 const exportSchema = z
   .object({ did: z.string(), exportedAt: z.string(), data: z.record(z.string(), z.array(z.unknown())) })
@@ -22,12 +23,13 @@ export function addUserDataRoutes(
   server.get(
     '/me/export',
     {
-      config: { countsAsWrite: true },
-      schema: { tags, summary: 'Everything kept of you', response: { 200: exportSchema } },
+      config: { countsAsWrite: true, isHeavy: true },
+      schema: { tags, summary: 'Everything kept of you', response: { 200: exportSchema, 429: errorBodySchema } },
     },
-    async (request) => {
+    async (request, reply) => {
       const { did } = identityOf(request);
-      return exportSchema.parse(await userData.export(did, { actor: audit.person(did), from: clientAddress(request) }));
+      const by = { actor: audit.person(did), from: clientAddress(request) };
+      return sendJsonStream(reply, await userData.export(did, by));
     },
   );
   server.delete(
@@ -45,8 +47,9 @@ export function addUserDataRoutes(
     config: { audited: true },
     schema: { tags: ['Operators'], params: paramsSchema, security: [] },
   };
-  server.get('/users/:did/export', admins, async (request) => {
-    return userData.export(request.params.did, { actor: toAuditActor(request), from: clientAddress(request) });
+  server.get('/users/:did/export', admins, async (request, reply) => {
+    const by = { actor: toAuditActor(request), from: clientAddress(request) };
+    return sendJsonStream(reply, await userData.export(request.params.did, by));
   });
   server.delete('/users/:did', admins, async (request) => {
     await userData.erase(request.params.did, { actor: toAuditActor(request), from: clientAddress(request) });

@@ -1,3 +1,4 @@
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { AppError, agentLimits } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import { parseToken, type UcanView } from '@palaver/ucan';
@@ -20,7 +21,8 @@ export interface ListedDelegation extends Omit<StoredDelegation, 'token'> {
 }
 
 interface OpenedDelegation extends ListedDelegation {
-  token: string | undefined;
+  /** The token, unless the key that sealed it is gone. */
+  read(): string | undefined;
   isExpired: boolean;
 }
 
@@ -85,7 +87,10 @@ export function createDelegationStore(
   );
   // A CID is the hash of what it names, so what was parsed once holds for everyone.
   const parsed = new LRUCache<string, UcanView>({ maxSize: parsedBytes });
-  async function parse(cid: string, token: string): Promise<UcanView | undefined> {
+  async function parse(cid: string, token: string | undefined): Promise<UcanView | undefined> {
+    if (token === undefined) return undefined;
+    // Others are served between two tokens: one takes milliseconds.
+    await letOthersRun();
     const { ok: view } = await parseToken(token);
     if (view) parsed.set(cid, view, { size: token.length * bytesPerCharacter });
     return view;
@@ -102,16 +107,19 @@ export function createDelegationStore(
       .onConflict((conflict) => conflict.columns(['cid', 'user_did']).doUpdateSet({ ...row }))
       .execute();
     // After the insert, so that the transaction undoes the one too many.
-    const { count } = await trx
+    const { count, bytes } = await trx
       .selectFrom('agent_known_delegation')
-      .select((of) => of.fn.countAll<number>().as('count'))
+      .select((of) => [of.fn.countAll<number>().as('count'), sql<number>`sum(octet_length(sealed))`.as('bytes')])
       .where('user_did', 'in', names)
       .executeTakeFirstOrThrow();
+    const remedy = 'Revoke one, or wait until one expires.';
     if (Number(count) > agentLimits.delegations)
       throw new AppError(
         'LIMIT_REACHED',
-        `You have ${agentLimits.delegations} delegations here that have not expired. Revoke one, or wait until one expires.`,
+        `You have ${agentLimits.delegations} delegations here that have not expired. ${remedy}`,
       );
+    if (row.sealed && Number(bytes) > agentLimits.delegationBytes)
+      throw new AppError('LIMIT_REACHED', `Your delegations here are too long together. ${remedy}`);
   }
 
   /** The stored ones that are not revoked: the one posted last, even if it has expired, then those that expire last. */
@@ -132,28 +140,29 @@ export function createDelegationStore(
       .orderBy('cid')
       .limit(limit)
       .execute();
-    return Promise.all(
-      rows.map(async ({ cid, expires_at, sealed }) => {
-        const token = sealed === null ? undefined : seal.open(sealed, owner(userDid));
-        const view = token === undefined ? undefined : (parsed.get(cid) ?? (await parse(cid, token)));
-        return { cid, expiration: expires_at / 1000, token, view, isExpired: expires_at <= now };
-      }),
-    );
+    const opened: OpenedDelegation[] = [];
+    for (const { cid, expires_at, sealed } of rows) {
+      const read = () => (sealed === null ? undefined : seal.open(sealed, owner(userDid)));
+      const view = sealed === null ? undefined : (parsed.get(cid) ?? (await parse(cid, read())));
+      opened.push({ cid, expiration: expires_at / 1000, read, view, isExpired: expires_at <= now });
+    }
+    return opened;
   }
 
   return {
     async list(userDid: string): Promise<ListedDelegation[]> {
       const opened = await open(userDid, agentLimits.delegations);
-      return opened.flatMap(({ token: _, isExpired, ...listed }) => (isExpired ? [] : [listed]));
+      return opened.flatMap(({ read: _, isExpired, ...listed }) => (isExpired ? [] : [listed]));
     },
 
     /** The stored delegations that calls are made with, the one posted last first; `expired` is that one if it has expired. */
     async findUsable(userDid: string): Promise<{ usable: { token: string; view: UcanView }[]; expired?: UcanView }> {
       const opened = await open(userDid, usedAtOnce);
       const expired = opened.find(({ isExpired }) => isExpired)?.view;
-      const usable = opened.flatMap(({ token, view, isExpired }) =>
-        token !== undefined && view && !isExpired ? [{ token, view }] : [],
-      );
+      const usable = opened.flatMap(({ read, view, isExpired }) => {
+        const token = view && !isExpired ? read() : undefined;
+        return token !== undefined && view ? [{ token, view }] : [];
+      });
       return { usable, ...(expired && { expired }) };
     },
 

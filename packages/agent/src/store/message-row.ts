@@ -13,7 +13,7 @@ export function toMessageRow(runId: string, message: StoredMessage) {
     content: message.content.replaceAll('\0', '\ufffd'),
     status: message.status,
     requestId: message.requestId,
-    extras: toExtras({
+    extras: toJson<MessageExtras>({
       toolCalls,
       approvals,
       reasoning,
@@ -21,11 +21,10 @@ export function toMessageRow(runId: string, message: StoredMessage) {
       components,
       finish,
       error,
-      files,
-      earlier,
       replaces,
       order,
     }),
+    hidden: toJson({ files, earlier }),
     createdAt: Date.parse(message.createdAt),
   };
 }
@@ -37,6 +36,6 @@ export function toPrefixed<Row extends object>(row: Row) {
   };
 }
 
-function toExtras(extras: MessageExtras): string | null {
-  return Object.values(extras).some((value) => value !== undefined) ? JSON.stringify(extras) : null;
+function toJson<Fields extends object>(fields: Fields): string | null {
+  return Object.values(fields).some((value) => value !== undefined) ? JSON.stringify(fields) : null;
 }

@@ -8,10 +8,31 @@ import { type PartPlace, toParts } from './message-parts.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 
-/** A row may have half a megabyte that clients are not shown. */
-const rowsAtOnce = 10;
+/** A row may have a megabyte. */
+const rowsAtOnce = 4;
+/** Of the rows of one page, of which there is always one. */
+const pageBytes = 4 * 1024 * 1024;
+/** Of what a turn reads of its session: ten times what a large context holds. */
+const historyBytes = 4 * 1024 * 1024;
 
 type MessageRow = Selectable<AgentDatabase['agent_message']>;
+/** Without what clients are not shown. */
+type ShownRow = Omit<MessageRow, 'hidden'>;
+const shownColumns = [
+  'id',
+  'session_id',
+  'run_id',
+  'position',
+  'number',
+  'type',
+  'content',
+  'status',
+  'request_id',
+  'extras',
+  'created_at',
+] as const satisfies (keyof ShownRow)[];
+const shownSize = sql<number>`octet_length(content) + coalesce(octet_length(extras), 0)`;
+const wholeSize = sql<number>`${shownSize} + coalesce(octet_length(hidden), 0)`;
 
 /**
  * False for a message that was edited or regenerated, and for those that followed it. Compared by number, so that an answer
@@ -31,7 +52,12 @@ export interface MessageExtras
     'toolCalls' | 'approvals' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error' | 'replaces'
   > {
   order?: PartPlace[] | undefined;
+}
+
+/** What clients are not shown, kept as another. */
+interface HiddenExtras {
   files?: KeptFile[] | undefined;
+  /** Of a question: the conversation before it, as the caller sent it. */
   earlier?: EarlierMessage[] | undefined;
 }
 
@@ -42,11 +68,7 @@ export interface KeptFile {
 }
 
 /** A message with what clients are not shown. */
-export interface StoredMessage extends Message {
-  files?: KeptFile[] | undefined;
-  /** Of a question: the conversation before it, as the caller sent it. */
-  earlier?: EarlierMessage[] | undefined;
-}
+export interface StoredMessage extends Message, HiddenExtras {}
 
 /** As clients see it. */
 export function toShown({ files, earlier, ...message }: StoredMessage): Message {
@@ -68,12 +90,11 @@ export type MessageStore = ReturnType<typeof createMessageStore>;
 /** The messages of sessions whose ownership the caller has checked. */
 export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>) {
   const toStored = (row: MessageRow) =>
-    fromRow(cipher.openRow(sealedTables.message, row, { content: unreadableText, extras: null }));
-  const toMessage = (row: MessageRow) => toShown(toStored(row));
-  const listBefore = prepare((query, range: { sessionId: string; runId: string; limit: number }) =>
-    query
+    fromRow(cipher.openRow(sealedTables.message, row, { content: unreadableText, extras: null, hidden: null }));
+  const toMessage = (row: ShownRow) => toShown(toStored({ ...row, hidden: null }));
+  const listBefore = prepare((query, range: { sessionId: string; runId: string; limit: number }) => {
+    const unread = query
       .selectFrom('agent_message')
-      .selectAll()
       .where('session_id', '=', range.sessionId)
       .where(isActive)
       .where('number', '<', (eb) =>
@@ -92,16 +113,25 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
             .where(isActiveIn('known')),
           eb.lit(0),
         ),
+      );
+    // Sizes are known without reading the texts.
+    const newer = sql<number>`sum(${wholeSize}) over (order by number desc) - (${wholeSize})`.as('newer');
+    const sizes = unread.select(['number', newer]).orderBy('number', 'desc').limit(range.limit).as('sized');
+    return query
+      .selectFrom('agent_message')
+      .selectAll()
+      .where('session_id', '=', range.sessionId)
+      .where('number', 'in', (eb) =>
+        eb.selectFrom(sizes).select('sized.number').where('sized.newer', '<', historyBytes),
       )
-      .orderBy('number', 'desc')
-      .limit(range.limit),
-  );
+      .orderBy('number', 'desc');
+  });
 
   /** Oldest first, a few rows at a time: a session may be larger than the memory. */
   async function* each(sessionId: string): AsyncGenerator<Message> {
-    const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId).where(isActive);
+    const own = db.selectFrom('agent_message').select(shownColumns).where('session_id', '=', sessionId).where(isActive);
     const ordered = own.orderBy('number');
-    const load = (last: MessageRow | undefined, limit: number) =>
+    const load = (last: ShownRow | undefined, limit: number) =>
       ordered
         .where('number', '>', last?.number ?? 0)
         .limit(limit)
@@ -118,7 +148,7 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
     },
 
     async find(sessionId: string, id: string): Promise<Message | undefined> {
-      const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
+      const own = db.selectFrom('agent_message').select(shownColumns).where('session_id', '=', sessionId);
       const row = await own.where('id', '=', id).executeTakeFirst();
       return row && toMessage(row);
     },
@@ -138,14 +168,14 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
 
     /** The newest message of a session. */
     async last(sessionId: string): Promise<Message | undefined> {
-      const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
+      const own = db.selectFrom('agent_message').select(shownColumns).where('session_id', '=', sessionId);
       const row = await own.where(isActive).orderBy('number', 'desc').limit(1).executeTakeFirst();
       return row && toMessage(row);
     },
 
     /**
-     * What was said before a run and is not summarised, oldest first, at most the newest `limit` messages; and whether that
-     * is all there is.
+     * What was said before a run and is not summarised, oldest first, at most the newest `limit` messages and as many as fit
+     * in memory; and whether that is all there is.
      */
     async before(
       sessionId: string,
@@ -156,24 +186,34 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
       return { messages: rows.reverse().map(toStored), isWhole: rows[0]?.number === firstNumber };
     },
 
+    /** At most `limit` messages, and as many as fit in memory. */
     async page(sessionId: string, { limit, before, after }: CursorPageQuery): Promise<MessagePage> {
-      const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId).where(isActive);
+      const own = db.selectFrom('agent_message').where('session_id', '=', sessionId).where(isActive);
       const numberAt = (position: string) =>
         db
           .selectFrom('agent_message as known')
           .select('known.number')
           .where('known.session_id', '=', sessionId)
           .where('known.position', '=', position);
-      let rows: MessageRow[];
-      if (after === undefined) {
-        const older = before === undefined ? own : own.where('number', '<', numberAt(fromCursor('before', before)));
-        rows = (await older.orderBy('number', 'desc').limit(limit).execute()).reverse();
-      } else {
-        const newer = own.where('number', '>', numberAt(fromCursor('after', after)));
-        rows = await newer.orderBy('number').limit(limit).execute();
-      }
-      const exists = async (comparison: '<' | '>', row: MessageRow | undefined) =>
-        row !== undefined && (await own.where('number', comparison, row.number).limit(1).execute()).length > 0;
+      const range =
+        after !== undefined
+          ? own.where('number', '>', numberAt(fromCursor('after', after))).orderBy('number')
+          : (before === undefined ? own : own.where('number', '<', numberAt(fromCursor('before', before)))).orderBy(
+              'number',
+              'desc',
+            );
+      const sized = await range
+        .select(['number', shownSize.as('size')])
+        .limit(limit)
+        .execute();
+      const numbers = takeWithin(sized, pageBytes);
+      const rows =
+        numbers.length === 0
+          ? []
+          : await own.select(shownColumns).where('number', 'in', numbers).orderBy('number').execute();
+      const exists = async (comparison: '<' | '>', row: ShownRow | undefined) =>
+        row !== undefined &&
+        (await own.select('number').where('number', comparison, row.number).limit(1).execute()).length > 0;
       const hasOlder = await exists('<', rows[0]);
       const hasNewer = await exists('>', rows.at(-1));
       return {
@@ -188,7 +228,10 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
 }
 
 function fromRow(row: MessageRow): StoredMessage {
-  const { order, ...extras }: MessageExtras = row.extras === null ? {} : JSON.parse(row.extras);
+  const { order, ...extras }: MessageExtras & HiddenExtras = {
+    ...(row.extras !== null && JSON.parse(row.extras)),
+    ...(row.hidden !== null && JSON.parse(row.hidden)),
+  };
   return {
     id: row.id,
     type: row.type,
@@ -201,12 +244,22 @@ function fromRow(row: MessageRow): StoredMessage {
   };
 }
 
+/** The first of them, and those after it that fit. */
+function takeWithin(rows: { number: number; size: number }[], bytes: number): number[] {
+  let left = bytes;
+  const end = rows.findIndex(({ size }, index) => {
+    left -= Number(size);
+    return index > 0 && left < 0;
+  });
+  return rows.slice(0, end === -1 ? rows.length : end).map(({ number }) => number);
+}
+
 /** Of the question of a session's first run. */
 const firstNumber = 2;
 
 const positionPattern = /^[0-9a-f-]{36}:[01]$/;
 
-function toCursor(row: MessageRow | undefined): string | null {
+function toCursor(row: ShownRow | undefined): string | null {
   return row === undefined ? null : Buffer.from(row.position).toString('base64url');
 }
 

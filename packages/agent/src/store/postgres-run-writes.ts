@@ -58,10 +58,11 @@ export function preparePostgresWrites({ prepare, engine }: Store<AgentDatabase>)
           returning status, number
         ), question as (
           insert into agent_message (id, session_id, run_id, position, number, type, content, status, request_id, extras,
-            created_at)
+            hidden, created_at)
           select ${text(run.message_id)}, ${text(run.sessionId)}, ${text(run.runId)}, ${text(run.message_position)},
             2 * begun.number, ${text(run.message_type)}, ${text(run.message_content)}, ${text(run.message_status)},
-            ${text(run.message_requestId)}, ${text(run.message_extras)}, ${bigint(run.message_createdAt)}
+            ${text(run.message_requestId)}, ${text(run.message_extras)}, ${text(run.message_hidden)},
+            ${bigint(run.message_createdAt)}
           from begun
         )
         select (select status from begun) as status, exists (select 1 from session) as found`,

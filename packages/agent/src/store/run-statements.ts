@@ -30,6 +30,7 @@ export type MessageRow = {
   status: EndedRunStatus;
   requestId: string;
   extras: string | null;
+  hidden: string | null;
   createdAt: number;
 };
 
@@ -125,7 +126,12 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
     ),
     /** An answer that the sweep had stored is replaced by its owner's. */
     saveMessage: prepare((db, message: MessageRow) => {
-      const values = { content: message.content, status: message.status, extras: message.extras };
+      const values = {
+        content: message.content,
+        status: message.status,
+        extras: message.extras,
+        hidden: message.hidden,
+      };
       return (
         db
           .insertInto('agent_message')

@@ -12,6 +12,8 @@ interface SessionTable {
   named: number;
   room_id: string;
   metadata: string | null;
+  /** Its bytes before they are encrypted. */
+  metadata_bytes: Generated<number>;
   created_at: ColumnType<number, number, never>;
   updated_at: number;
   /** The number of the newest run. */
@@ -134,6 +136,8 @@ interface MessageTable {
   request_id: string;
   /** JSON of the optional fields of a message: tool calls, reasoning, attachments, components, and the order of its parts. */
   extras: string | null;
+  /** JSON of what clients are not shown: the texts of files, and the conversation that came with a question. */
+  hidden: string | null;
   created_at: number;
 }
 

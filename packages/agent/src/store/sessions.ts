@@ -82,8 +82,7 @@ export function createSessionStore(
   const toOwnId = (userDid: string, name: string) => toNamedId(`${userDid}\n${oracle.did}\n${name}`);
 
   /** Refuses what would be one session, or one byte of metadata, too many. */
-  async function checkRoom(trx: Kysely<AgentDatabase>, userDid: string, metadata: string | null): Promise<void> {
-    const bytes = metadata === null ? 0 : Buffer.byteLength(metadata);
+  async function checkRoom(trx: Kysely<AgentDatabase>, userDid: string, bytes: number): Promise<void> {
     if (bytes > agentLimits.sessionMetadataBytes)
       throw new AppError('PAYLOAD_TOO_LARGE', `The metadata is larger than ${agentLimits.sessionMetadataBytes} bytes.`);
     // Until the commit, so that sessions created at once are counted one after the other; SQLite has one writer anyway.
@@ -92,13 +91,11 @@ export function createSessionStore(
     const { total, used } = await trx
       .selectFrom('agent_session')
       .where('user_did', '=', userDid)
-      .select((eb) => [eb.fn.countAll<number>().as('total'), sql<number | null>`sum(length(metadata))`.as('used')])
+      .select((eb) => [eb.fn.countAll<number>().as('total'), eb.fn.sum<number | null>('metadata_bytes').as('used')])
       .executeTakeFirstOrThrow();
     if (Number(total) >= perUser)
       throw new AppError('LIMIT_REACHED', `You have ${perUser} sessions; delete some before you create another.`);
-    // Encrypted, it is base64: four characters for three bytes.
-    const stored = Number(used ?? 0) * (cipher.isOn ? 0.75 : 1);
-    if (stored + bytes > agentLimits.userMetadataBytes)
+    if (Number(used ?? 0) + bytes > agentLimits.userMetadataBytes)
       throw new AppError('LIMIT_REACHED', 'The metadata of your sessions is full; delete some sessions first.');
   }
 
@@ -112,15 +109,16 @@ export function createSessionStore(
       room_id: toRoomId(userDid, oracle.did),
       metadata: kept,
     });
+    const metadata_bytes = kept === null ? 0 : Buffer.byteLength(kept);
     const insert = async (trx: Kysely<AgentDatabase>) => {
-      await checkRoom(trx, userDid, kept);
+      await checkRoom(trx, userDid, metadata_bytes);
       return await trx
         // Read once: PostgreSQL's clock advances within a statement.
         .with('clock', (query) => query.selectNoFrom(now.as('ms')))
         .insertInto('agent_session')
         .values((eb) => {
           const ms = eb.selectFrom('clock').select('ms');
-          return { ...row, created_at: ms, updated_at: ms };
+          return { ...row, metadata_bytes, created_at: ms, updated_at: ms };
         })
         // Another request with the same name may have been faster.
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ id }))

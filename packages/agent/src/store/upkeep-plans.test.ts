@@ -2,10 +2,12 @@ import { openStore } from '@palaver/store';
 import { createTestDatabase } from '@palaver/test-kit';
 import { type Kysely, sql } from 'kysely';
 import { expect, test } from 'vitest';
+import { createFileStore, type FileDatabase, fileMigrations } from '../plugins/bundled/attachments/file-store.ts';
 import { createInterruptedRuns } from './interrupted-runs.ts';
 import { agentMigrations } from './migrations.ts';
 import { deleteExpired } from './retention.ts';
 import type { AgentDatabase } from './schema.ts';
+import { createSessionStore } from './sessions.ts';
 
 const runs = 20_000;
 /** Past their time; the others are of today. */
@@ -35,19 +37,20 @@ async function fill(db: Kysely<AgentDatabase>): Promise<void> {
     await statement.execute(db);
 }
 
+async function readSequentially(db: Kysely<AgentDatabase>): Promise<{ name: string; rows: number }[]> {
+  await sql`select pg_stat_force_next_flush()`.execute(db);
+  const { rows } = await sql<{ name: string; rows: number }>`select relname as name, seq_tup_read as rows
+    from pg_stat_user_tables where relname like 'agent%' order by 1`.execute(db);
+  return rows;
+}
+
 test('PostgreSQL: the sweep for interrupted runs and retention read no table whole', async () => {
   await using database = await createTestDatabase('postgres');
   const store = await openStore<AgentDatabase>(database.url, { poolSize: 1 });
   const { db } = store;
   await store.migrate('agent', agentMigrations);
   await fill(db);
-  const readSequentially = async () => {
-    await sql`select pg_stat_force_next_flush()`.execute(db);
-    const { rows } = await sql<{ name: string; rows: number }>`select relname as name, seq_tup_read as rows
-      from pg_stat_user_tables where relname like 'agent%' order by 1`.execute(db);
-    return rows;
-  };
-  const before = await readSequentially();
+  const before = await readSequentially(db);
   const interrupted = createInterruptedRuns(store);
   expect(await interrupted.list({ instance: 'two', isAlone: false, limit: 20 })).toEqual([]);
   const rules = {
@@ -59,8 +62,44 @@ test('PostgreSQL: the sweep for interrupted runs and retention read no table who
     delegationsMs: hour,
   };
   expect(await deleteExpired(store, rules)).toBe(old);
-  const after = await readSequentially();
+  const after = await readSequentially(db);
   const whole = after.filter(({ rows }, index) => rows - (before[index]?.rows ?? 0) >= runs - old);
   expect(whole).toEqual([]);
+  await store.close();
+});
+
+test('PostgreSQL: the sweep for files and the check of a new session read no table', async () => {
+  await using database = await createTestDatabase('postgres');
+  const store = await openStore<AgentDatabase & FileDatabase>(database.url, { poolSize: 1 });
+  const { db } = store;
+  await store.migrate('agent', agentMigrations);
+  await store.migrate('files', fileMigrations);
+  const oracle = { name: 'T', did: 'd', keyDid: 'd', signingDid: 'd' };
+  const sessions = createSessionStore(store as never, oracle);
+  const files = createFileStore(store as never, {
+    limits: { filesPerDay: 1, bytesPerDay: 1, bytesPerClientPerDay: 1 },
+    referenceOf: (did) => did,
+  });
+  const numbers = sql.raw(`generate_series(1, ${runs}) as n`);
+  await sql`insert into agent_session
+      (id, user_did, title, named, room_id, metadata, metadata_bytes, created_at, updated_at)
+    select 's' || n, 'u' || n % 10, 't', 1, 'r', repeat('x', 100), 100, 1, 1 from ${numbers}`.execute(db);
+  await sql`insert into agent_file (id, user_did, session_id, filename, mimetype, size, secret, created_at)
+    select 'f' || n, 'u', 's' || n, 'f', 'm', 1, 's', 1 from ${numbers}`.execute(db);
+  await sql`insert into agent_file_object (id, file_id) select 'f' || n, 'f' || n from ${numbers}`.execute(db);
+  await sql`vacuum analyze`.execute(db);
+  expect(await files.orphans()).toEqual([]);
+  // The bytes of a file are removed after the session that it went with.
+  await sql`delete from agent_session where id = 's7'`.execute(db);
+  const before = await readSequentially(db as never);
+  expect(await files.orphans()).toEqual(['f7']);
+  await sessions.create('u1', { metadata: { note: 'goats' } });
+  const after = await readSequentially(db as never);
+  expect(after.filter(({ rows }, index) => rows - (before[index]?.rows ?? 0) >= 100)).toEqual([]);
+  const { rows: plan } = await sql<
+    Record<string, string>
+  >`explain select count(*), sum(metadata_bytes) from agent_session
+    where user_did = 'u1'`.execute(db);
+  expect(JSON.stringify(plan)).toContain('Index Only Scan using agent_session_metadata');
   await store.close();
 });

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { Readable } from 'node:stream';
 import {
   AppError,
   errorBodySchema,
@@ -13,6 +12,7 @@ import { abortReplySchema, abortSchema, messageListSchema, sessionParamsSchema }
 import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identityOf } from '../../auth/auth-hook.ts';
+import { sendJsonStream, toJsonStream } from '../../routes/json-stream.ts';
 import { requireSession } from '../../routes/sessions.ts';
 import type { RunAccess } from '../../run/run-access.ts';
 import type { TurnHub } from '../../run/turn-hub.ts';
@@ -84,6 +84,7 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
   server.get(
     '/messages/:sessionId',
     {
+      config: { isHeavy: true },
       schema: {
         tags,
         summary: 'All messages of a session',
@@ -127,7 +128,7 @@ function sendList(reply: FastifyReply, head: object, messages: AsyncIterable<Mes
     }
     yield before === ',' ? ']}' : `${before}]}`;
   }
-  return reply.type('application/json; charset=utf-8').send(Readable.from(write(), { highWaterMark: 1 }));
+  return sendJsonStream(reply, toJsonStream(write()));
 }
 
 const sendKeyPattern = /^[\x21-\x7e]{1,255}$/;

@@ -20,8 +20,8 @@ interface FileTable {
 
 export interface FileDatabase {
   agent_file: FileTable;
-  /** Every file whose bytes may be stored. What has no row in `agent_file` any more is removed by the sweep. */
-  agent_file_object: { id: string };
+  /** Every file whose bytes may be stored. Where `file_id` is null its row in `agent_file` is gone, and the sweep removes it. */
+  agent_file_object: { id: string; file_id: string | null };
   /**
    * What was uploaded in the last 24 hours, deleted files too: a row for the user, by a keyed hash once they were erased, and
    * one for the hash of the client address.
@@ -49,6 +49,17 @@ export const fileMigrations: Migration[] = [
         sql`create index agent_file_upload_by_time on agent_file_upload (created_at)`,
       ];
       for (const statement of statements) await statement.execute(db);
+    },
+  },
+  {
+    name: '0002',
+    async up(db) {
+      await sql`alter table agent_file_object add column file_id text references agent_file (id) on delete set null`.execute(
+        db,
+      );
+      await sql`update agent_file_object set file_id = id where id in (select id from agent_file)`.execute(db);
+      await sql`create index agent_file_object_by_file on agent_file_object (file_id)`.execute(db);
+      await sql`create index agent_file_object_orphaned on agent_file_object (id) where file_id is null`.execute(db);
     },
   },
 ];
@@ -135,11 +146,11 @@ export function createFileStore(
     add: (uploader: Uploader, { fileId: id, createdAt, ...file }: StoredFile) =>
       transaction(async (trx) => {
         await checkLimits(uploader, file.size, trx);
-        await trx.insertInto('agent_file_object').values({ id }).execute();
         const { userDid, client } = uploader;
         const created_at = Date.parse(createdAt);
         const row = { id, user_did: userDid, session_id: null, ...file, created_at };
         await trx.insertInto('agent_file').values(cipher.sealRow(sealedFiles, row)).execute();
+        await trx.insertInto('agent_file_object').values({ id, file_id: id }).execute();
         const owners = client === undefined ? [userDid] : [userDid, client];
         const uploads = owners.map((owner) => ({ file_id: id, owner, size: file.size, created_at }));
         await trx.insertInto('agent_file_upload').values(uploads).execute();
@@ -208,8 +219,7 @@ export function createFileStore(
     async orphans(limit: number): Promise<string[]> {
       const rows = await db
         .selectFrom('agent_file_object as object')
-        .leftJoin('agent_file as file', 'file.id', 'object.id')
-        .where('file.id', 'is', null)
+        .where('object.file_id', 'is', null)
         .select('object.id')
         .limit(limit)
         .execute();
