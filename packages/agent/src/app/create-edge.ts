@@ -32,6 +32,7 @@ import { createUserData } from '../user-data.ts';
 import type { AgentIdentity } from './create-identity.ts';
 import type { AgentTurns } from './create-turns.ts';
 import { addDocs } from './docs.ts';
+import { addHeavyGate } from './heavy-requests.ts';
 
 export interface EdgeParts {
   config: AgentConfig;
@@ -86,6 +87,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
     ...reads,
     key: (request) => (isCountedRead(request) ? turns.clientKey(request) : undefined),
   });
+  addHeavyGate(server, turns);
   addAuth(server, { ...identity.auth, isPublic });
   await addDocs(server, { title: `${identity.oracle.name}: agent service`, version: '1', isPublic });
   await addOwnRoutes(server, parts);

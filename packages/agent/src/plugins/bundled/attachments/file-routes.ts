@@ -67,7 +67,7 @@ function addUpload(server: Server, { vault, clientOf }: FileRoutes): void {
       503: errorBodySchema,
     },
   };
-  server.post('/files', { schema }, async (request, reply) => {
+  server.post('/files', { config: { isUpload: true }, schema }, async (request, reply) => {
     const { headers, query } = request;
     const length = Number(headers['content-length'] ?? 0);
     try {

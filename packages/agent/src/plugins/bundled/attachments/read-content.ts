@@ -1,5 +1,5 @@
 import { AppError, type Attachment } from '@palaver/contract';
-import type { QueueOwner } from './fair-queue.ts';
+import type { QueueOwner } from '@palaver/service-kit/internal';
 import { fitsDeclared, readFileKind } from './read-file-kind.ts';
 import { readPdf } from './read-pdf.ts';
 

@@ -4,7 +4,7 @@ import { extname } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { fileURLToPath } from 'node:url';
-import { createFairQueue, type QueueOwner } from './fair-queue.ts';
+import { createFairQueue, type QueueOwner } from '@palaver/service-kit/internal';
 
 const timeoutMs = 20_000;
 const heapMb = 192;
