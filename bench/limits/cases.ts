@@ -12,19 +12,20 @@ export interface World {
 }
 
 export interface Case {
-  /** The line of the kind: what is tried. */
+  /** What is tried. */
   name: string;
   /** Makes what the attack sends; the agent is not asked. */
   prepare?(world: World): Promise<unknown>;
   attack(world: World, prepared: never): Promise<void>;
 }
 
-const loopMs = 15_000;
+const loopMs = 8_000;
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 const each = (keys: Key[], count: number) => keys.flatMap((key) => range(count).map((index) => ({ key, index })));
 
-/** Everything that the cases try, in the order of the lines. */
 export const cases: Case[] = [
+  // What the machine itself takes.
+  { name: 'nothing', attack: () => sleep(loopMs) },
   { name: 'tool calls of one id', attack: sendSameCalls },
   { name: 'tokens of small maps', prepare: ({ did, keys }) => mintMaps(did, keys), attack: sendTokens },
   { name: '16 proofs x 26 capabilities', prepare: ({ did, keys }) => mintProofs(did, keys), attack: sendTokens },

@@ -86,7 +86,9 @@ export const agentMigrations: readonly Migration[] = [
     async up(db) {
       await sql`alter table agent_message add column hidden text`.execute(db);
       await sql`alter table agent_session add column metadata_bytes integer not null default 0`.execute(db);
-      await sql`update agent_session set metadata_bytes = octet_length(metadata) where metadata is not null`.execute(db);
+      await sql`update agent_session set metadata_bytes = octet_length(metadata) where metadata is not null`.execute(
+        db,
+      );
       await sql`create index agent_session_metadata on agent_session (user_did, metadata_bytes)`.execute(db);
     },
   },

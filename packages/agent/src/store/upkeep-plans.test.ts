@@ -88,11 +88,11 @@ test('PostgreSQL: the sweep for files and the check of a new session read no tab
     select 'f' || n, 'u', 's' || n, 'f', 'm', 1, 's', 1 from ${numbers}`.execute(db);
   await sql`insert into agent_file_object (id, file_id) select 'f' || n, 'f' || n from ${numbers}`.execute(db);
   await sql`vacuum analyze`.execute(db);
-  expect(await files.orphans()).toEqual([]);
+  expect(await files.orphans(100)).toEqual([]);
   // The bytes of a file are removed after the session that it went with.
   await sql`delete from agent_session where id = 's7'`.execute(db);
   const before = await readSequentially(db as never);
-  expect(await files.orphans()).toEqual(['f7']);
+  expect(await files.orphans(100)).toEqual(['f7']);
   await sessions.create('u1', { metadata: { note: 'goats' } });
   const after = await readSequentially(db as never);
   expect(after.filter(({ rows }, index) => rows - (before[index]?.rows ?? 0) >= 100)).toEqual([]);
