@@ -1,7 +1,8 @@
 import { AppError } from '@palaver/contract';
 import { type GatewayErrorBody, toGrpcStatus, toReasonPhrase, toRefusalGrpcCode } from '@palaver/contract/internal';
+import { readFields } from './descriptors/read-fields.ts';
 import { readAny } from './encode-response.ts';
-import { WireReader, wire } from './printer/wire-reader.ts';
+import { WireReader } from './printer/wire-reader.ts';
 import type { GrpcFailure } from './upstream/call.ts';
 
 const maxMessageLength = 1_000;
@@ -38,14 +39,7 @@ const maxDetailsLength = 64 * 1024;
 export function parseDetails(text: string | undefined): Buffer[] {
   if (text === undefined || text.length > maxDetailsLength) return [];
   try {
-    const reader = new WireReader(Buffer.from(text, 'base64'));
-    const details: Buffer[] = [];
-    while (reader.pos < reader.end) {
-      const tag = reader.tag();
-      if (tag !== ((3 << 3) | wire.bytes)) reader.skip(tag);
-      else details.push(reader.bytes.subarray(reader.span(), reader.pos));
-    }
-    return details;
+    return readFields(Buffer.from(text, 'base64')).flatMap(({ no, bytes }) => (no === 3 ? bytes : []));
   } catch {
     return []; // the status is kept without its details, which cannot be read
   }

@@ -4,6 +4,7 @@ import { type Cache, createCache } from './cache.ts';
 import { type GatewayConfig, toRouteOptions } from './config.ts';
 import { createLiveTable, type LiveTable } from './live-table.ts';
 import { readHealth } from './read-health.ts';
+import { createBackoff } from './upstream/backoff.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 
 /** The nodes, the routes they offer and the answers that are kept. */
@@ -22,6 +23,9 @@ export interface NodesOptions {
   /** Certificates for `tls://` nodes. */
   ca?: string | undefined;
 }
+
+const firstRetryMs = 1_000;
+const maxRetryMs = 30_000;
 
 export function openNodes({ config, logger, ca }: NodesOptions, started: CloseStack): Nodes {
   const upstream = createUpstream({
@@ -52,13 +56,14 @@ export function openNodes({ config, logger, ca }: NodesOptions, started: CloseSt
       firstLoad.resolve();
     },
   });
+  const backoff = createBackoff(firstRetryMs, maxRetryMs);
   let retry: NodeJS.Timeout | undefined;
   started.defer(() => clearTimeout(retry));
   const loadRoutes = () => {
     clearTimeout(retry);
-    live.reload().catch((error: unknown) => {
+    live.reload().then(backoff.reset, (error: unknown) => {
       logger.warn({ err: error }, 'the routes could not be loaded');
-      retry = setTimeout(loadRoutes, 1_000).unref();
+      retry = setTimeout(loadRoutes, backoff.next()).unref();
     });
   };
   const checkHealth = () => readHealth({ upstream, live, haltedAfterMs: config.GATEWAY_HALTED_AFTER_MS });

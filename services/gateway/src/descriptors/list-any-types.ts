@@ -1,7 +1,8 @@
 // The types that a Cosmos SDK node packs into `Any`s, from its interface registry.
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { Caller } from '../upstream/connection.ts';
 import { inParallel } from './load-reflection.ts';
+import { readFields } from './read-fields.ts';
 
 const service = '/cosmos.base.reflection.v1beta1.ReflectionService';
 const timeoutMs = 10_000;
@@ -10,7 +11,8 @@ const timeoutMs = 10_000;
 export async function listAnyTypes(node: Caller): Promise<string[]> {
   const ask = async (method: string, body: Uint8Array): Promise<string[]> => {
     const answer = await node.call({ path: `${service}/${method}`, body, metadata: {}, timeoutMs });
-    return answer.ok ? readTexts(answer.message) : [];
+    if (!answer.ok) return [];
+    return readFields(answer.message).flatMap(({ no, bytes }) => (no === 1 ? bytes.toString('utf8') : []));
   };
   const types = new Set<string>();
   await inParallel(await ask('ListAllInterfaces', new Uint8Array()), async (name) => {
@@ -18,16 +20,4 @@ export async function listAnyTypes(node: Caller): Promise<string[]> {
     for (const typeUrl of await ask('ListImplementations', body)) types.add(typeUrl.replace(/^.*\//, ''));
   });
   return [...types];
-}
-
-/** The texts of field 1. */
-function readTexts(bytes: Uint8Array): string[] {
-  const reader = new BinaryReader(bytes);
-  const texts: string[] = [];
-  while (reader.pos < reader.len) {
-    const [no, wireType] = reader.tag();
-    if (no === 1 && wireType === WireType.LengthDelimited) texts.push(reader.string());
-    else reader.skip(wireType, no);
-  }
-  return texts;
 }

@@ -1,10 +1,10 @@
 // Descriptors from the node itself, by gRPC server reflection. The service is a stream of questions and answers; one
 // question per call is enough here, so the unary client serves.
-
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { FileDescriptorProto } from '@bufbuild/protobuf/wkt';
 import { toGrpcCode } from '@palaver/contract/internal';
 import type { Caller } from '../upstream/connection.ts';
+import { readFields, type WireField } from './read-fields.ts';
 import { type DescriptorSource, parseFile } from './schema.ts';
 
 const versions = ['grpc.reflection.v1', 'grpc.reflection.v1alpha'];
@@ -129,47 +129,32 @@ function createAsk(node: Caller, version: string): Ask {
   };
 }
 
-function parseReply(bytes: Uint8Array): Reply {
+function parseReply(message: Uint8Array): Reply {
   const reply = emptyReply();
-  for (const [no, value] of readFields(bytes)) {
-    if (no === answer.files) reply.files.push(...readFields(value).map(([, file]) => readRawFile(file)));
-    if (no === answer.services) {
-      for (const [, service] of readFields(value))
-        reply.services.push(...readFields(service).map(([, name]) => Buffer.from(name).toString('utf8')));
-    }
+  for (const { no, bytes } of readFields(message)) {
+    if (no === answer.files) reply.files.push(...readFields(bytes).map((file) => readRawFile(file.bytes)));
+    if (no === answer.services)
+      for (const service of readFields(bytes)) reply.services.push(...readFields(service.bytes).map(toText));
     if (no === answer.error) {
-      const text = readFields(value).find(([field]) => field === 2)?.[1];
-      throw new ReflectionError(toGrpcCode('NOT_FOUND'), text ? Buffer.from(text).toString('utf8') : 'refused');
+      const text = readFields(bytes).find((field) => field.no === 2);
+      throw new ReflectionError(toGrpcCode('NOT_FOUND'), text ? toText(text) : 'refused');
     }
   }
   return reply;
 }
 
+const toText = ({ bytes }: WireField) => bytes.toString('utf8');
+
 const fileField = { name: 1, dependency: 3 };
 
-function readRawFile(bytes: Uint8Array): RawFile {
-  const file: RawFile = { name: '', bytes, dependency: [] };
-  for (const [no, value] of readFields(bytes)) {
-    if (no === fileField.name) file.name = Buffer.from(value).toString('utf8');
-    if (no === fileField.dependency) file.dependency.push(Buffer.from(value).toString('utf8'));
-  }
-  return file;
+function readRawFile(bytes: Buffer): RawFile {
+  const fields = readFields(bytes);
+  const textsOf = (wanted: number) => fields.filter(({ no }) => no === wanted).map(toText);
+  return { name: textsOf(fileField.name).at(-1) ?? '', bytes, dependency: textsOf(fileField.dependency) };
 }
 
 function emptyReply(): Reply {
   return { files: [], services: [] };
-}
-
-/** The length-delimited fields of a message. */
-function readFields(bytes: Uint8Array): [number, Uint8Array][] {
-  const reader = new BinaryReader(bytes);
-  const fields: [number, Uint8Array][] = [];
-  while (reader.pos < reader.len) {
-    const [no, wireType] = reader.tag();
-    if (wireType === WireType.LengthDelimited) fields.push([no, reader.bytes()]);
-    else reader.skip(wireType, no);
-  }
-  return fields;
 }
 
 /** Runs for all items, a few at a time. */

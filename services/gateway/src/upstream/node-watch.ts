@@ -1,7 +1,7 @@
 // How far each node is. Every answer about the latest block carries its height; a small question each second shows whether
 // the node is still catching up, and ends the silence of a quiet gateway.
-import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { heightHeader, toGrpcCode } from '@palaver/contract/internal';
+import { readFields, type WireField } from '../descriptors/read-fields.ts';
 import type { GrpcAnswer, Metadata } from './call.ts';
 import type { Connection } from './connection.ts';
 
@@ -38,6 +38,8 @@ export interface NodeWatch {
 
 const syncingMethod = '/cosmos.base.tendermint.v1beta1.Service/GetSyncing';
 const statusMethod = '/cosmos.base.node.v1beta1.Service/Status';
+/** The field `timestamp` of its answer. */
+const statusTime = 3;
 const pollMs = 1_000;
 const timeoutMs = 3_000;
 /** Nodes without the methods are asked for a sign of life only. */
@@ -97,7 +99,7 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
     known.isFailing = !syncing.ok && !isUnimplemented(syncing);
     if (isUnimplemented(syncing)) known.nextPollAt = now() + lifePollMs;
     if (syncing.ok) {
-      known.catchingUp = readVarint(syncing.message, 1) === 1;
+      known.catchingUp = findField(syncing.message, 1)?.number === 1;
       note(connection, syncing.metadata);
     }
     if (known.lacksStatus) return;
@@ -107,7 +109,8 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
     known.isFailing = false;
     known.nextPollAt = 0;
     note(connection, status.metadata);
-    const seconds = readStatusTime(status.message);
+    const timestamp = findField(status.message, statusTime);
+    const seconds = timestamp && findField(timestamp.bytes, 1)?.number;
     if (seconds !== undefined && known.height === tip) blockTime = seconds * 1000;
   };
 
@@ -188,23 +191,6 @@ export function readHeight(metadata: Metadata): number | undefined {
   return Number.isSafeInteger(height) && height > 0 ? height : undefined;
 }
 
-function readVarint(bytes: Uint8Array, field: number): number | undefined {
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [no, wireType] = reader.tag();
-    if (no === field && wireType === WireType.Varint) return Number(reader.int64());
-    reader.skip(wireType, no);
-  }
-  return undefined;
-}
-
-/** `StatusResponse.timestamp`, in seconds. */
-function readStatusTime(bytes: Uint8Array): number | undefined {
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [no, wireType] = reader.tag();
-    if (no === 3 && wireType === WireType.LengthDelimited) return readVarint(reader.bytes(), 1);
-    reader.skip(wireType, no);
-  }
-  return undefined;
+function findField(message: Uint8Array, wanted: number): WireField | undefined {
+  return readFields(message).find(({ no }) => no === wanted);
 }
