@@ -120,6 +120,52 @@ test("a stranger's claim under the same id, when it is rejected, refunds nothing
   expect(await claims.process()).toEqual({ rejected: 1 });
 });
 
+test.fails.each(engines)(
+  'on %s a usage claim whose id a stranger took is submitted under another one, once',
+  async (engine) => {
+    await using database = await createTestDatabase(engine);
+    const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
+    const claim = { collection_id: '4', agent_did: 'did:x:a', agent_address: 'ixo1stranger' };
+    await using node = await startOpenAiServer((response) => response.end(JSON.stringify({ ...collectionOf, claim })));
+    await using opened = new AsyncDisposableStack();
+    const store = await openStore<CreditsDatabase>(database.url);
+    opened.defer(() => store.close());
+    await store.migrate('agent-credits', creditsMigrations);
+    const logger = createLogger({ name: 'test', level: 'silent' });
+    const gateway = createGatewayClient({ url: node.url });
+    const outbox = createTxOutbox<CreditsDatabase>({ store, service: 'agent_usage', gateway, account, logger });
+    const ledger = createLedger(store, { free: 10, reservation: 5, claim: 100 });
+    const parts = { store, ledger, outbox, gateway, collection: '4', agentDid: 'did:x:a', logger, periodMs: 1 };
+    const claims = createUsageClaims(parts);
+    await ledger.reserve(did, 'a');
+    await ledger.charge(did, 'a', 3);
+    const list = async (status: 'sending' | 'failed') => claims.list({ status, limit: 5 });
+    await waitFor('a claim', async () => {
+      await claims.process().catch(() => {});
+      return (await list('sending')).length === 1;
+    });
+    const [first] = await list('sending');
+    if (!first) throw new Error('there is no claim');
+    const entry = async () => {
+      const [row] = await outbox.list('waiting', 5);
+      if (!row) throw new Error('the claim has no entry');
+      return row;
+    };
+    const before = await entry();
+    await sql`update agent_usage_tx set status = 'dead'`.execute(store.db);
+    await store.transaction((trx) => onUsageSettled(trx, { ...before, fault: 'claims 1105: exists' }, 'dead'));
+    expect(await list('failed')).toHaveLength(1);
+    expect((await Promise.all([claims.retry(first.id), claims.retry(first.id)])).sort()).toEqual([false, true]);
+    const [renewed] = await list('sending');
+    expect(renewed).toMatchObject({ id: first.id, credits: 3, claim_id: expect.not.stringMatching(first.claim_id) });
+    expect(JSON.parse(renewed?.content ?? '')).toEqual({ ...JSON.parse(first.content), retryOf: first.claim_id });
+    const after = await entry();
+    expect(after.id).toBe(before.id);
+    const bytes = Buffer.from(JSON.parse(after.message).value, 'base64').toString('latin1');
+    expect([bytes.includes(renewed?.claim_id ?? '-'), bytes.includes(first.claim_id)]).toEqual([true, false]);
+  },
+);
+
 test('a run that fails gives back what was set aside for it', async () => {
   await using model = await startOpenAiServer((response) => response.writeHead(400).end('{"error":{"message":"no"}}'));
   await using agent = await startTestAgent({
