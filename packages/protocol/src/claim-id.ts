@@ -9,3 +9,8 @@ export function toClaimId(content: string): string {
   const letters = bits.match(/.{1,5}/g) ?? [];
   return `b${letters.map((part) => alphabet[Number.parseInt(part.padEnd(5, '0'), 2)]).join('')}`;
 }
+
+/** The same content for another id, where another agent has submitted a claim under the first one. It is the same at every retry. */
+export function renewContent(content: string, takenId: string): string {
+  return JSON.stringify({ ...(JSON.parse(content) as object), retryOf: takenId });
+}

@@ -1,5 +1,5 @@
 // For Palaver's own packages and services: not part of the public interface, and changed without notice.
-export { toClaimId } from './claim-id.ts';
+export { renewContent, toClaimId } from './claim-id.ts';
 export { claimsVariables, envCollection } from './claims-variables.ts';
 export { findAddress } from './find-address.ts';
 export { findGranter } from './find-granter.ts';

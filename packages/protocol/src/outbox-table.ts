@@ -177,10 +177,10 @@ export function createOutboxTable<T>(
       });
     },
 
-    async revive(trx: Trx<T>, id: string): Promise<boolean> {
+    async revive(trx: Trx<T>, id: string, message?: string): Promise<boolean> {
       const done = await (trx as unknown as Transaction<Tables>)
         .updateTable(table)
-        .set({ status: 'waiting', attempts: 0, next_at: 0, alone: 1 })
+        .set({ status: 'waiting', attempts: 0, next_at: 0, alone: 1, ...(message !== undefined && { message }) })
         .where('id', '=', id)
         .where('status', '=', 'dead')
         .executeTakeFirst();

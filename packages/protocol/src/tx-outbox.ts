@@ -3,7 +3,7 @@ import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import type { GatewayClient } from './gateway-client.ts';
-import { fromSubmitClaim } from './messages.ts';
+import { fromSubmitClaim, type NewClaim } from './messages.ts';
 import { createOutboxTable, type OnSettled, type Release } from './outbox-table.ts';
 import { broadcastTx, readAccount, readLatestBlock, readTx, type TxResponse, toStorable } from './read-chain.ts';
 import { readClaim } from './read-claims.ts';
@@ -40,7 +40,9 @@ export interface TxOutbox<T> {
   step(): Promise<void>;
   list(status: OutboxRow['status'], limit: number): Promise<OutboxRow[]>;
   /** Queues a dead entry again, in the caller's transaction; false if there is none of that id. */
-  revive(trx: Transaction<T>, id: string): Promise<boolean>;
+  revive(trx: Transaction<T>, id: string, message?: TxMessage): Promise<boolean>;
+  /** The claim of a dead entry whose id is lost: the chain has a claim of another agent under it. */
+  findTakenClaim(id: string): Promise<NewClaim | undefined>;
   /** Searches an unclear transaction again, now; returns its entries as they are then, none where it is not unclear. */
   lookUp(hash: string): Promise<OutboxRow[]>;
   /**
@@ -230,7 +232,13 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
       }
     },
     list: table.list,
-    revive: table.revive,
+    revive: (trx, id, message) => table.revive(trx, id, message && toJson(message)),
+    async findTakenClaim(id) {
+      const [row] = await table.ofIds([id]);
+      const claim = row?.status === 'dead' ? fromSubmitClaim(fromJson(row.message)) : undefined;
+      const found = claim && (await readClaim(gateway, claim.claimId, claim));
+      return found && !found.ok && found.kind === 'foreign' ? claim : undefined;
+    },
     lookUp,
     async decide(hash, decision) {
       const rows = await lookUp(hash);

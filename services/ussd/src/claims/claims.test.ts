@@ -149,7 +149,7 @@ test.each(engines)('on %s a retry of a claim changes the claim and its entry tog
   expect((await read())[0]).toBe('submitted');
 });
 
-test.fails.each(engines)(
+test.each(engines)(
   'on %s a claim whose id a stranger took is submitted under another one, once, and booked once',
   async (engine) => {
     await using database = await createTestDatabase(engine);

@@ -1,5 +1,5 @@
 import { type GatewayClient, type OutboxRow, type TxOutbox, toSubmitClaim } from '@palaver/protocol';
-import { readClaim, readCollection, toClaimId } from '@palaver/protocol/internal';
+import { readClaim, readCollection, renewContent, toClaimId } from '@palaver/protocol/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
@@ -32,7 +32,7 @@ export interface Claims {
   /** Submits what waits and reads how submitted claims were evaluated; gives the number of claims by status. */
   process(): Promise<Record<string, number>>;
   list(page: { status: ClaimTable['status']; limit: number }): Promise<ClaimTable[]>;
-  /** Submits a failed claim again; false if there is none of that id. */
+  /** Submits a failed claim again, under a new id where a stranger has taken its own; false if there is none of that id. */
   retry(id: string): Promise<boolean>;
 }
 
@@ -187,6 +187,20 @@ export function createClaims(parts: ClaimsParts): Claims {
     await db.updateTable('ussd_claim').set(change).where('id', '=', id).execute();
   }
 
+  /** The claim is one and the same, so it is queued under its new id and under no other. */
+  async function renew(trx: Trx, row: ClaimTable): Promise<boolean> {
+    const content = renewContent(cipher.openRow(sealedTables.claim, row).content, row.id);
+    const fresh = { ...cipher.openRow(sealedTables.claim, row), id: toClaimId(content), content };
+    const { id, content: sealed } = cipher.sealRow(sealedTables.claim, fresh);
+    const changed = await trx
+      .updateTable('ussd_claim')
+      .set({ id, content: sealed, status: 'queued', fault: null, checked_at: 0 })
+      .where('id', '=', row.id)
+      .where('status', '=', 'failed')
+      .executeTakeFirst();
+    return changed.numUpdatedRows > 0n;
+  }
+
   return {
     async add(trx, { source, phone, collection = parts.collection, content, now }) {
       const text = JSON.stringify({ source, collection, ...content });
@@ -230,12 +244,18 @@ export function createClaims(parts: ClaimsParts): Claims {
       const query = db.selectFrom('ussd_claim').selectAll().where('status', '=', status).orderBy('created_at');
       return (await query.limit(limit).execute()).map(open);
     },
-    retry: (id) =>
-      store.transaction(async (trx) => {
+    async retry(id) {
+      const taken = await outbox.findTakenClaim(toEntryId(id));
+      return store.transaction(async (trx) => {
+        const failed = trx.selectFrom('ussd_claim').selectAll().where('id', '=', id).where('status', '=', 'failed');
+        const row = await failed.executeTakeFirst();
+        if (!row) return false;
+        if (taken) return renew(trx, row);
         const isRevived = await outbox.revive(trx, toEntryId(id));
         if (isRevived) await setStatus(trx, id, { from: ['failed'], status: 'sending' });
         return isRevived;
-      }),
+      });
+    },
   };
 }
 

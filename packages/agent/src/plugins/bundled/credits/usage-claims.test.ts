@@ -120,7 +120,7 @@ test("a stranger's claim under the same id, when it is rejected, refunds nothing
   expect(await claims.process()).toEqual({ rejected: 1 });
 });
 
-test.fails.each(engines)(
+test.each(engines)(
   'on %s a usage claim whose id a stranger took is submitted under another one, once',
   async (engine) => {
     await using database = await createTestDatabase(engine);

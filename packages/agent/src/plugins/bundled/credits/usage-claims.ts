@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type GatewayClient, type OutboxRow, type TxOutbox, toSubmitClaim } from '@palaver/protocol';
-import { readClaim, readCollection, toClaimId } from '@palaver/protocol/internal';
+import { readClaim, readCollection, renewContent, toClaimId } from '@palaver/protocol/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
@@ -137,14 +137,39 @@ export function createUsageClaims(parts: UsageClaimParts) {
         .orderBy('created_at')
         .limit(limit)
         .execute(),
-    /** Submits a failed claim again; false if there is none of that id. */
-    retry: (id: string): Promise<boolean> =>
-      store.transaction(async (trx) => {
-        const isRevived = await outbox.revive(trx, `${entryPrefix}${id}`);
+    /** Submits a failed claim again, under a new id where a stranger has taken its own; false if there is none of that id. */
+    async retry(id: string): Promise<boolean> {
+      const entry = `${entryPrefix}${id}`;
+      const taken = await outbox.findTakenClaim(entry);
+      return store.transaction(async (trx) => {
+        const message = taken && (await renew(trx, id, taken));
+        if (taken && !message) return false;
+        const isRevived = await outbox.revive(trx, entry, message);
         if (isRevived) await setStatus(trx, id, { from: ['failed'], status: 'sending' });
         return isRevived;
-      }),
+      });
+    },
   };
+}
+
+type TakenClaim = NonNullable<Awaited<ReturnType<TxOutbox<CreditsDatabase>['findTakenClaim']>>>;
+
+/** The message that submits a failed claim under a new id; undefined where it has one by now. */
+async function renew(trx: Trx, id: string, taken: TakenClaim): Promise<ReturnType<typeof toSubmitClaim> | undefined> {
+  const { claimId: takenId } = taken;
+  const own = trx.selectFrom('agent_usage_claim').select('content').where('id', '=', id);
+  const row = await own.where('claim_id', '=', takenId).where('status', '=', 'failed').executeTakeFirst();
+  if (!row) return undefined;
+  const content = renewContent(row.content, takenId);
+  const claimId = toClaimId(content);
+  const { numUpdatedRows } = await trx
+    .updateTable('agent_usage_claim')
+    .set({ claim_id: claimId, content })
+    .where('id', '=', id)
+    .where('claim_id', '=', takenId)
+    .where('status', '=', 'failed')
+    .executeTakeFirst();
+  return numUpdatedRows > 0n ? toSubmitClaim({ ...taken, claimId }) : undefined;
 }
 
 /** For the outbox: what became of a claim's transaction, in the transaction that books it. */
