@@ -1,10 +1,11 @@
 // What operators do: their own menus, texts and actions, changed while the service runs.
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTempDir, waitFor } from '@palaver/test-kit';
+import { createTempDir, searchDatabase, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { toMenuSources } from '../src/actions/default-menu.ts';
 import { startService } from './service-fixture.ts';
+import { writeProgram } from './write-program.ts';
 
 async function copySources(): Promise<{ menus: string; locales: string } & AsyncDisposable> {
   const dir = await createTempDir();
@@ -72,6 +73,45 @@ test('an action of one’s own is called by the menu, and runs once for a retry'
   expect(await service.say('a', '')).toContain('6. Rain');
   for (let i = 0; i < 3; i++) expect(await service.say('a', '6')).toContain('1 mm for +254700000001');
   expect(await service.say('b', '6')).toContain('2 mm');
+});
+
+test.fails('an action reads what a secret answer means, as it does of any other: the value of a choice, not its key', async () => {
+  await using dir = await createTempDir();
+  const actions = join(dir.path, 'actions.mjs');
+  writeFileSync(
+    actions,
+    `export const actions = { judge: { outcomes: ['ready'], finishes: false, async run({ answer }) {
+       const right = answer('crop') === 'maize' && answer('day') === '2026-02-01' && answer('code') === '5';
+       return { outcome: 'ready', values: { verdict: right ? 'right' : 'wrong' } };
+     } } };`,
+  );
+  await using program = await writeProgram({
+    'program.yaml': `name: vote\ncodes: ["*384*4#"]\nextends: palaver\nlanguages: [en]\nstart: home
+states:
+  home: { kind: menu, text: t.home, options: [{ text: t.a, to: day }] }
+  day: { kind: prompt, text: t.day, type: date, secret: true, save: day, to: color }
+  color: { kind: prompt, text: t.crop, type: choice, save: color, options: [{ text: t.a, value: beans }, { text: t.b, value: maize }], to: crop }
+  crop:
+    kind: prompt
+    text: t.crop
+    type: choice
+    secret: true
+    save: crop
+    options: [{ text: t.a, value: beans, when: "color == 'beans'" }, { text: t.b, value: maize }]
+    to: code
+  code: { kind: prompt, text: t.code, type: text, secret: true, save: code, to: judge }
+  judge: { kind: action, action: judge, outcomes: { ready: page } }
+  page: { kind: page, text: t.page }
+`,
+    'locales/en.yaml':
+      "t: { home: Home, day: Day, crop: Crop, a: Beans, b: Maize, code: Code, page: 'It is {verdict}.' }\n",
+  });
+  await using service = await startService('sqlite', { USSD_PROGRAMS: program.path, USSD_ACTIONS: actions });
+  const say = (id: string, text: string) => service.say(id, text, { serviceCode: '*384*4#' });
+  expect(await say('a', '1*01022026*2*1*5')).toContain('It is right.');
+  expect(await say('b', '1*01022026*1*2*5')).toContain('It is right.');
+  expect(await say('c', '1*01022026*1*1*5')).toContain('It is wrong.');
+  expect(await searchDatabase(service.databaseUrl, ['2026-02-01', '01022026'])).toEqual([]);
 });
 
 test('a start with faulty menus stops with every fault', async () => {
