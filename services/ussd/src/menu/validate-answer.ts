@@ -1,7 +1,7 @@
 import type { Dialogue } from './dialogue.ts';
 import { holds, todayOf } from './evaluate.ts';
 import { hasText } from './locales.ts';
-import type { Menu, PromptState } from './menu.ts';
+import type { Menu, PromptState, State } from './menu.ts';
 import { parseAnswer, type Question, typeHints, type Validation } from './question.ts';
 import { toExpressionValue } from './value-types.ts';
 
@@ -43,6 +43,28 @@ export function validateAnswer(
   if (!validation) throw new Error(`no validator named ${validator}`);
   return validation;
 }
+
+/** What an answer means that is kept by its place only: the value of a choice, not its key, as of an answer that is kept. */
+export function findAnswer(
+  menu: Menu,
+  dialogue: Dialogue,
+  name: string,
+  { parts, phoneNumber }: Pick<Input, 'parts' | 'phoneNumber'>,
+): string | undefined {
+  const part = dialogue.secrets[name];
+  const input = part === undefined ? undefined : parts[part];
+  if (input === undefined) return dialogue.values[name];
+  const asked = dialogue.stack.findLast((id) => isAskedBy(menu.states.get(id), name));
+  const state =
+    asked === undefined ? [...menu.states.values()].find((each) => isAskedBy(each, name)) : menu.states.get(asked);
+  if (state?.kind !== 'prompt' || !state.question) return input;
+  const context = { phoneNumber, today: todayOf(dialogue) };
+  const parsed = parseAnswer(toShownQuestion(menu, dialogue, state.question), input, context);
+  return parsed.ok ? parsed.value : undefined;
+}
+
+const isAskedBy = (state: State | undefined, name: string) =>
+  state?.kind === 'prompt' && state.secret && state.save === name;
 
 /** Without the choices whose condition does not hold. */
 export function toShownQuestion(menu: Menu, dialogue: Dialogue, question: Question): Question {

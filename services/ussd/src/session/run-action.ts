@@ -5,6 +5,7 @@ import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult, PendingAction } from '../menu/engine.ts';
 import { type ActionState, type Menu, nameOf } from '../menu/menu.ts';
 import { createSay } from '../menu/render.ts';
+import { findAnswer } from '../menu/validate-answer.ts';
 import type { Submissions } from '../submissions/submissions.ts';
 import type { ActionResults } from './action-results.ts';
 
@@ -50,10 +51,6 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
     const recorded = isFirst && isRepeatable ? undefined : await results.find(key);
     if (recorded) return recorded;
     let committed: Promise<ActionResult> | undefined;
-    const findAnswer = (name: string) => {
-      const part = dialogue.secrets[name];
-      return part === undefined ? dialogue.values[name] : parts[part];
-    };
     const context: ActionContext = {
       key,
       phoneNumber,
@@ -61,9 +58,9 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
       account: dialogue.account,
       now,
       log,
-      findAnswer,
+      findAnswer: (name) => findAnswer(menu, dialogue, name, { parts, phoneNumber }),
       answer(name) {
-        const value = findAnswer(name);
+        const value = context.findAnswer(name);
         if (value === undefined) throw new Error(`action ${pending.action} needs the answer ${name}`);
         return value;
       },
