@@ -38,6 +38,7 @@ export { addStoreMetrics } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, createRecentKeys, toAuditActor } from './operator-audit.ts';
 export { createSchedulerGuard, equalSecrets } from './operator-guard.ts';
 export { addOperator, isNamed, loadOperators, type OperatorRole, operatorRoles, revokeOperator } from './operators.ts';
+export { printable, toPrintableJson, toPrintableProse } from './printable.ts';
 export { isProduction, ownSecret } from './production-rules.ts';
 export {
   addRateLimit,

@@ -1,5 +1,5 @@
 import type { SseEventData } from '@palaver/contract';
-import { printable, toPrintableJson } from '../printable.ts';
+import { printable, toPrintableJson } from '@palaver/service-kit/internal';
 
 export interface ApprovalQuestions {
   /** Shows a question and gives the line that is typed; undefined if the input has ended or `signal` fires. */

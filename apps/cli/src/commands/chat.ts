@@ -2,12 +2,12 @@ import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
 import { OracleError, type StreamEvent } from '@palaver/oracles-client-sdk/core';
 import { StartError } from '@palaver/service-kit';
+import { printable, toPrintableJson, toPrintableProse } from '@palaver/service-kit/internal';
 import type { Command } from 'commander';
 import { type AgentClient, createAgentClient } from '../agent-client.ts';
 import { fetchAgentDid } from '../agent-did.ts';
 import { createLineReader, type ReadLine } from '../line-reader.ts';
 import { toServerUrl } from '../options.ts';
-import { printable, toPrintableJson, toPrintableProse } from '../printable.ts';
 import { loadUserKey, toKeyPath } from '../user-key.ts';
 import { createApprovalPrompt } from './ask-approvals.ts';
 

@@ -26,6 +26,20 @@ test('a dialogue in the terminal is shown, recorded, and replays', async () => {
     expect(await replayFlow(parseFlow(file), phoneFor(makePhoneNumber()))).toMatchObject({ ok: true });
 });
 
+test.fails('a screen of another server cannot steer the terminal', async () => {
+  const text = 'Hello\u001b]0;owned\u0007\u001b[2J\r\u202eback\u009b31m';
+  const phone = {
+    sessionId: () => 'x',
+    dial: async () => ({ text, ended: true }),
+    send: async () => ({ text, ended: true }),
+    asksSecret: async () => false,
+  };
+  const output = new PassThrough({ encoding: 'utf8' });
+  const steps = await runDial({ phone, serviceCode, input: Readable.from([]), output });
+  expect(String(output.read())).not.toMatch(/[^\P{C}\n]/u);
+  expect(steps).toEqual([{ dial: serviceCode, reply: `END ${text}` }]);
+});
+
 test('hanging up ends the dialogue', async () => {
   await using service = await startService();
   const phone = createPhone({ url: service.url, phoneNumber: '+254700000001', serviceCode });
