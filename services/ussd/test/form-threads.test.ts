@@ -1,7 +1,9 @@
 // One form, or one caller of it, takes nothing from the callers of other forms.
-import { readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { waitFor } from '@palaver/test-kit';
+import { promisify } from 'node:util';
+import { createTempDir, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { createForms, type Forms } from '../src/forms/forms.ts';
 import type { FormReply, FormSource } from '../src/forms/protocol.ts';
@@ -151,4 +153,21 @@ states:
     expect(await each.say(`first-${phone.phoneNumber}`, '1', phone)).toContain('Your name');
     expect(await loads('call')).toBeUndefined();
   }
+});
+
+test.fails('what the engine prints does not reach the output of the service', async () => {
+  const file = new URL('../src/forms/forms.ts', import.meta.url).href;
+  const script = `import { createForms } from ${JSON.stringify(file)};
+    const form = { xml: ${JSON.stringify(repeats)}, attachments: {} };
+    const call = { language: 'en', phoneNumber: '+254700000001' };
+    await using forms = createForms();
+    let reply = await forms.press(form, call);
+    for (const input of ['3', '3', 'Ana', '0', '0', '00', '1'])
+      reply = await forms.press(form, { ...call, progress: reply.progress, input });
+    console.log(reply.kind);`;
+  await using dir = await createTempDir();
+  const program = join(dir.path, 'press.mjs');
+  writeFileSync(program, script);
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [program]);
+  expect([stdout.trim(), stderr]).toEqual(['screen', '']);
 });
