@@ -2,7 +2,7 @@
 import { agentLimits } from '@palaver/contract';
 import { memoryLimits } from '@palaver/contract/internal';
 import { openStore } from '@palaver/store';
-import { engines, waitFor } from '@palaver/test-kit';
+import { engines, forwardingCases, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -100,6 +100,14 @@ test('a user creates so many sessions a minute', async () => {
   expect(refused).toMatchObject(full('RATE_LIMITED'));
   expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
   expect((await (await agent.createUser()).send('POST', '/sessions')).status).toBe(201);
+});
+
+test.each(forwardingCases)('the rate limit of an address: %s', async (_, env, same, other) => {
+  await using agent = await startTestAgent({ env: { WRITES_PER_MINUTE_PER_ADDRESS: '1', ...env } });
+  const from = async (chain: string) =>
+    (await fetch(`${agent.url}/sessions`, { method: 'POST', headers: { 'x-forwarded-for': chain } })).status;
+  expect([await from(same[0]), await from(same[1])]).toEqual([401, 429]);
+  if (other !== undefined) expect(await from(other)).toBe(401);
 });
 
 test('an address writes so often a minute, whatever its keys; it may always read', async () => {

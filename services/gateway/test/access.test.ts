@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '@palaver/service-kit';
-import { createTempDir } from '@palaver/test-kit';
+import { askStatus, createTempDir, foreignHeaders, forwardingCases } from '@palaver/test-kit';
 import { createDelegation, createInvocation, createSigner, parseToken, type Signer } from '@palaver/ucan';
 import type { InvocationOptions } from '@palaver/ucan/internal';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -198,4 +198,34 @@ test('the rate limit counts queries per client, not documents', async () => {
   expect(refused.headers.get('retry-after')).not.toBeNull();
   expect(await refused.json()).toMatchObject({ statusCode: 429, code: 8, reason: 'RATE_LIMITED', details: [] });
   expect((await gateway.get('/health')).status).toBe(200);
+});
+
+test.each(forwardingCases)('the rate limit: %s', async (_, env, same, other) => {
+  const limited = { GATEWAY_UPSTREAMS: node.address, GATEWAY_RATE_LIMIT_PER_MINUTE: '1' };
+  await using gateway = await startTestGateway({ ...limited, ...env });
+  const from = async (chain: string) => (await gateway.get('/fixture/item/1', { 'x-forwarded-for': chain })).status;
+  expect([await from(same[0]), await from(same[1])]).toEqual([200, 429]);
+  if (other !== undefined) expect(await from(other)).toBe(200);
+});
+
+test('operators need the token where one is set, and without one only this machine is let in, by no page of others', async () => {
+  const paths = ['/metrics', '/metrics/errors'];
+  await using open = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, CORS_ORIGIN: '*' });
+  await using closed = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, OPERATOR_TOKEN: 'op-token' });
+  for (const path of paths) {
+    expect(await askStatus(open.url + path)).toBe(200);
+    for (const headers of foreignHeaders)
+      expect([headers, await askStatus(open.url + path, headers)]).toEqual([
+        headers,
+        expect.toBeOneOf([401, 403, 421]),
+      ]);
+    for (const [authorization, status] of [
+      ['', 401],
+      ['Bearer wrong', 401],
+      ['Bearer op-token', 200],
+    ] as const)
+      expect(await askStatus(closed.url + path, { authorization })).toBe(status);
+    const { headers } = await open.get(path, { origin: 'https://app.example' });
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+  }
 });

@@ -5,7 +5,7 @@ import { statSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { createTempDir, waitFor } from '@palaver/test-kit';
+import { createTempDir, forwardingCases, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUssd } from '../src/main.ts';
 import { phoneNumber, serviceCode, startService, type TestService, testKey } from './service-fixture.ts';
@@ -205,6 +205,14 @@ describe('the rate limit', () => {
     expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0);
     expect((await service.get('/api/ussd/sessions')).status).toBe(429);
     for (const path of ['/', '/health', '/metrics']) expect((await service.get(path)).status).toBe(200);
+  });
+
+  test.each(forwardingCases)('%s', async (_, env, same, other) => {
+    await using service = await startService('sqlite', { RATE_LIMIT_PER_MINUTE: '1', ...env });
+    const from = async (chain: string) =>
+      (await service.post(body, { headers: { ...json, 'x-forwarded-for': chain } })).status;
+    expect([await from(same[0]), await from(same[1])]).toEqual([200, 429]);
+    if (other !== undefined) expect(await from(other)).toBe(200);
   });
 
   test('counts the forwarded address with TRUST_PROXY_ENABLED, and refused requests too', async () => {
