@@ -35,7 +35,14 @@ export function startThread<Call extends { id: number }, Reply extends { id: num
   file: URL,
   { what, maxMemoryMb, maxWaiting, onEnd }: ThreadOptions,
 ): Thread<Call, Reply> {
-  const worker = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb * hardFactor } });
+  // What libraries print there is no log line: nobody reads it.
+  const worker = new Worker(file, {
+    stdout: true,
+    stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb * hardFactor },
+  });
+  worker.stdout.resume();
+  worker.stderr.resume();
   // It must not keep the process alive, nor end it.
   worker.unref();
   const queue: Waiting<Call, Reply>[] = [];
