@@ -1,5 +1,8 @@
-/** Rows as columns of text, each as wide as its widest cell. */
-export function toTable(head: string[], rows: string[][]): string {
+import { printable } from '@palaver/service-kit/internal';
+
+/** Rows as columns of text, each as wide as its widest cell. Cells may hold texts of somebody else. */
+export function toTable(head: string[], foreign: string[][]): string {
+  const rows = foreign.map((row) => row.map((cell) => printable`${cell}`));
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
   const line = (cells: string[]) =>
     cells

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { StartError } from '@palaver/service-kit';
-import { fetchBounded } from '@palaver/service-kit/internal';
+import { fetchBounded, printable, toPrintableProse } from '@palaver/service-kit/internal';
 import { runDial } from '@palaver/ussd/commands/dial';
 import { type Flow, formatDifference, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
 import { makePhoneNumber } from '@palaver/ussd/commands/flow-secrets';
@@ -94,7 +94,9 @@ async function replay(files: string[], options: ReplayOptions): Promise<void> {
     const result = await replayFlow(flow, withPlainFaults(phone), { answers: options.answer });
     results.push({ file, name: flow.name, ...result });
     if (options.json) continue;
-    process.stdout.write(result.ok ? `ok    ${file}\n` : `DIFF  ${file}, ${formatDifference(result)}\n`);
+    process.stdout.write(
+      result.ok ? `ok    ${file}\n` : `DIFF  ${file}, ${toPrintableProse(formatDifference(result))}\n`,
+    );
   }
   if (options.json) process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
   if (results.some(({ ok }) => !ok)) process.exitCode = 1;
@@ -119,7 +121,7 @@ async function loadFlow(file: string): Promise<Flow> {
 function withPlainFaults(phone: Phone): Phone {
   const plain = (error: Error): never => {
     const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
-    throw new StartError(`The call failed: ${error.message}${cause}`, { cause: error });
+    throw new StartError(printable`The call failed: ${error.message}${cause}`, { cause: error });
   };
   return { ...phone, dial: (code) => phone.dial(code).catch(plain), send: (input) => phone.send(input).catch(plain) };
 }

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { toPrintableProse } from '@palaver/service-kit/internal';
 import type { FlowStep } from './flow.ts';
 import { maskSecrets } from './flow-secrets.ts';
 import { formatReply, type Phone, type Reply } from './phone.ts';
@@ -41,7 +42,7 @@ export async function runDial({ phone, serviceCode, input, output }: DialOptions
 const screenWidth = 40;
 
 function drawScreen({ text, ended }: Reply): string {
-  const lines = text.split('\n').flatMap(wrap);
+  const lines = toPrintableProse(text).split('\n').flatMap(wrap);
   const edge = '─'.repeat(screenWidth + 2);
   const rows = lines.map((line) => `│ ${line.padEnd(screenWidth)} │`);
   return [`┌${edge}┐`, ...rows, `└${edge}┘`, ...(ended ? ['(session ended)'] : [])].join('\n');
