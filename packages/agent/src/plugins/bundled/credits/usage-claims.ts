@@ -154,7 +154,7 @@ export function createUsageClaims(parts: UsageClaimParts) {
 
 type TakenClaim = NonNullable<Awaited<ReturnType<TxOutbox<CreditsDatabase>['findTakenClaim']>>>;
 
-/** The message that submits a failed claim under a new id; undefined where it has one by now. */
+/** The message that submits a failed claim under a new id; undefined if it has one by now. */
 async function renew(trx: Trx, id: string, taken: TakenClaim): Promise<ReturnType<typeof toSubmitClaim> | undefined> {
   const { claimId: takenId } = taken;
   const own = trx.selectFrom('agent_usage_claim').select('content').where('id', '=', id);
