@@ -35,7 +35,7 @@ export type TaskRunner = ReturnType<typeof createTaskRunner>;
 export function createTaskRunner({ tasks, open, instance, pollMs, logger }: TaskRunnerParts) {
   const running = new Map<Promise<void>, ClaimedTask>();
   let polling: ReturnType<typeof runEvery> | undefined;
-  let stopped = false;
+  const stopping = new AbortController();
 
   async function run(task: ClaimedTask): Promise<void> {
     if (task.prompt === unreadableText) return finish(task, true);
@@ -62,7 +62,7 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
       ...{ userDid, sessionId, timezone, client, requestId: `task-${id}`, key: `${id} ${dueAt}` },
       body: { message: toText(task), stream: false, returnAllMessages: false },
     });
-    for await (const { name, data } of run.events()) {
+    for await (const { name, data } of run.events({ signal: stopping.signal })) {
       if (name === 'done') return data.status;
       if (name === 'approval_request' && (await run.approvals()).length > 0) return 'waiting';
     }
@@ -91,7 +91,7 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
   /** Takes what is due and begins to run it. */
   async function tick(): Promise<void> {
     const limit = atOnce - running.size;
-    if (limit <= 0 || stopped) return;
+    if (limit <= 0 || stopping.signal.aborted) return;
     const clients = [...running.values()].map(({ clientHash }) => clientHash);
     const options = { instance, now: Date.now(), leaseMs, limit, perClient: atOncePerClient, running: clients };
     for (const task of await tasks.claim(options)) {
@@ -115,7 +115,8 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
     tick,
     /** Resolves once nothing runs any more. */
     async stop(): Promise<void> {
-      stopped = true;
+      // The run of a task may be another instance's: whoever takes the task next follows it.
+      stopping.abort();
       await polling?.stop();
       await Promise.allSettled(running.keys());
     },
