@@ -56,6 +56,8 @@ export interface ServerOptions extends Edge, HealthSources {
   cors?: CorsOptions | undefined;
   /** Requests with large bodies: their limit is on the time in which nothing arrives. */
   isUpload?: ((request: { method: string; url: string }) => boolean) | undefined;
+  /** How long nothing may move on a connection that has a request: it ends clients that do not read their reply. Unlimited without it. */
+  idleTimeoutMs?: number | undefined;
   /** Longest URL in bytes, headers aside. */
   maxUrlLength?: number;
   /** The error that clients may see instead of one from outside, such as an unreachable database; undefined for all others. */
@@ -96,6 +98,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     trustProxy: options.trustProxy,
     bodyLimit: options.bodyLimit,
     requestTimeout: longestRequestMs,
+    connectionTimeout: options.idleTimeoutMs ?? 0,
     keepAliveTimeout: 65_000, // longer than the 60 s of common load balancers, which would otherwise use closed connections
     forceCloseConnections: 'idle',
     return503OnClosing: false, // a request on a connection that is still open is answered

@@ -133,6 +133,8 @@ function createEdge(parts: GatewayParts, { checkHealth }: Nodes): Promise<Server
     logger,
     ...toEdge(config),
     bodyLimit,
+    // While a node is asked nothing moves; then the reply has to be read as fast as the request had to arrive.
+    idleTimeoutMs: config.GATEWAY_TIMEOUT_MS + config.REQUEST_TIMEOUT_SECONDS * 1_000,
     probes: createProbes({ redis, withoutRedis: 'Rate limits are not enforced.' }),
     cors: toCors(config),
     toErrorBody: (error) => writeError(toRefusalBody(error)),

@@ -163,6 +163,19 @@ test('a large message is printed in as many turns of the event loop as it has pi
   expect(turns).toBeGreaterThanOrEqual((2 * bytes.length) / pieceBytes);
 });
 
+test('a message of a few pieces does not wait for long ones that came before it', async () => {
+  const leaf = Buffer.from([0x42, 0x06, 0x0a, 0x02, 0x3c, 0x61, 0x10, 0x05]);
+  const message = (count: number) => Buffer.concat(Array.from({ length: count }, () => leaf));
+  const type = fixtureType(schema, 'Lists');
+  const ended: string[] = [];
+  const print = async (name: string, count: number) => {
+    await encoder.encodeInPieces(type, message(count));
+    ended.push(name);
+  };
+  await Promise.all([print('first', 200_000), print('second', 200_000), print('short', 20_000)]);
+  expect(ended).toEqual(['short', 'first', 'second']);
+});
+
 // The library refuses field masks of any text, which `Loose` has.
 describe.each(shapes.filter((name) => name !== 'Loose'))('random messages of %s in standard JSON', (name) => {
   const type = fixtureType(schema, name);

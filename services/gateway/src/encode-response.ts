@@ -97,14 +97,14 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
       const own = new Map<string, string>();
       try {
         const printer = only ? findBody(type, only) : find(type);
-        const reader = new WireReader(bytes);
-        const json = await printInPieces(
-          (pieces) => printer.print(Object.assign(reader, { pieces }), '{'),
-          (run) => {
+        const json = await printInPieces({
+          size: bytes.length,
+          print: (pieces) => printer.print(Object.assign(new WireReader(bytes), { pieces }), '{'),
+          around(run) {
             missing = own;
             run();
           },
-        );
+        });
         missing = own;
         return toResult(json);
       } catch (error) {

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { freePort, startProcess, waitFor } from '@palaver/test-kit';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -201,4 +202,34 @@ test('whatever URL and headers come, the reply is JSON with its status in the bo
     ),
     { numRuns: 400 },
   );
+});
+
+test('a client that does not read its reply is disconnected, and what it was sent is let go', async () => {
+  const note = Buffer.alloc(12 * 1024 * 1024, 'x');
+  await using node = await startFixtureNode({
+    reply: () => ({ message: new BinaryWriter().tag(3, WireType.LengthDelimited).bytes(note).finish() }),
+  });
+  await using gateway = await startTestGateway({
+    GATEWAY_UPSTREAMS: node.address,
+    GATEWAY_TIMEOUT_MS: '2000',
+    REQUEST_TIMEOUT_SECONDS: '1',
+  });
+  const { port } = new URL(gateway.url);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write('GET /fixture/item/1 HTTP/1.1\r\nhost: x.localhost\r\n\r\n');
+  socket.pause();
+  const open = () =>
+    new Promise<number>((resolve) => gateway.server.server.getConnections((_error, count) => resolve(count)));
+  await waitFor('the call', () => node.calls.length > 0);
+  await waitFor('the end of the connection', async () => (await open()) === 0 || undefined);
+  socket.destroy();
+});
+
+test('metadata whose names every object has is passed on as it came', async () => {
+  await using node = await startFixtureNode({
+    reply: () => ({ message: new Uint8Array(), metadata: { constructor: 'a' } }),
+  });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  expect((await gateway.get('/fixture/item/1')).headers.get('grpc-metadata-constructor')).toBe('a');
 });

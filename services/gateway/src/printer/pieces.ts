@@ -1,6 +1,5 @@
 // Large messages are printed in pieces, so that other requests are answered in between. Whatever is long waits in a queue, and
 // a mark stands for its text: NUL, its number, NUL. JSON text has no NUL of its own.
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Pieces, type Step, WireError, type WireReader } from './wire-reader.ts';
 
 /** What is printed at a time, in bytes on the wire: a few milliseconds. */
@@ -9,14 +8,38 @@ export const pieceBytes = 64 * 1024;
 /** The text between marks, and the numbers of the marks. */
 type Piece = (Buffer | number)[];
 
-/** The turn of whoever prints a piece: of all large messages together, one piece in each turn of the event loop. */
-let lastTurn: Promise<unknown> = Promise.resolve();
+/** Messages that wait to print their next piece, and how many bytes of each are left. */
+const turns = new Set<{ left: number; begin: () => void }>();
+let isRunning = false;
+
+/** In each turn of the event loop one piece of the shortest message: short ones do not wait for long ones, of which few are begun at a time. */
+function waitTurn(left: number): Promise<void> {
+  if (!isRunning) setImmediate(runTurn);
+  isRunning = true;
+  return new Promise((begin) => turns.add({ left, begin }));
+}
+
+function runTurn(): void {
+  const [first, ...others] = turns;
+  isRunning = first !== undefined;
+  if (!first) return;
+  const shortest = others.reduce((least, turn) => (turn.left < least.left ? turn : least), first);
+  turns.delete(shortest);
+  shortest.begin();
+  setImmediate(runTurn);
+}
+
+export interface PiecesOptions {
+  /** Bytes on the wire. */
+  size: number;
+  print(pieces: Pieces): string;
+  /** Runs each piece. */
+  around(run: () => void): void;
+}
 
 /** Runs `print` with pieces, then everything that it deferred. */
-export async function printInPieces(
-  print: (pieces: Pieces) => string,
-  around: (run: () => void) => void,
-): Promise<Buffer> {
+export async function printInPieces({ size, print, around }: PiecesOptions): Promise<Buffer> {
+  let left = size;
   const done: Piece[] = [];
   const waiting: { no: number; reader: WireReader; step: Step }[] = [];
   const pieces: Pieces = {
@@ -28,12 +51,13 @@ export async function printInPieces(
     keep: (text) => toMark(done.push(toPiece(text)) - 1),
   };
   let whole: Piece = [];
+  await waitTurn(left);
   around(() => (whole = toPiece(print(pieces))));
   for (let job = waiting.pop(); job; job = waiting.pop()) {
     const { no, reader, step } = job;
     for (let text: string | undefined; text === undefined; ) {
-      lastTurn = lastTurn.then(() => nextTurn());
-      await lastTurn;
+      await waitTurn(left);
+      left -= pieceBytes;
       around(() => (text = step(reader)));
       if (text !== undefined) done[no] = toPiece(text);
     }

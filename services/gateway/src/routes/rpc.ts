@@ -202,6 +202,8 @@ function serveEvents({ subscriptions }: RpcParts) {
     });
     if (!subscribed.ok && refusalCodes[subscribed.reason] === 'UNAVAILABLE') reply.header('retry-after', '1');
     if (!subscribed.ok) throw new AppError(refusalCodes[subscribed.reason], `Not subscribed: ${subscribed.message}.`);
+    // A reader that is too slow is found by what is buffered; between heartbeats nothing moves.
+    request.raw.socket.setTimeout(0);
     stream.write(': subscribed\n\n');
     const heartbeat = setInterval(() => stream.write(': heartbeat\n\n'), heartbeatMs);
     const end = () => {

@@ -128,7 +128,7 @@ function collectMetadata(metadata: Metadata, fields: Fields): void {
   for (let index = 0; index < fields.length; index += 2) {
     const [name = '', value = ''] = [fields[index], fields[index + 1]];
     if (transportHeader.test(name)) continue;
-    metadata[name] = name in metadata ? `${textOf(metadata[name])}, ${value}` : value;
+    metadata[name] = Object.hasOwn(metadata, name) ? `${textOf(metadata[name])}, ${value}` : value;
   }
 }
 
