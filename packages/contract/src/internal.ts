@@ -60,6 +60,7 @@ export {
   type OffsetPageQuery,
   offsetPageQuerySchema,
 } from './pagination.ts';
+export { parseJson } from './parse-json.ts';
 export {
   mxcUriPattern,
   pinPattern,

@@ -1,6 +1,7 @@
 // For Palaver's own packages and services: not part of the public interface, and changed without notice.
 export { renewContent, toClaimId } from './claim-id.ts';
 export { claimsVariables, envCollection } from './claims-variables.ts';
+export { type Coin, envCoin } from './coin.ts';
 export { findAddress } from './find-address.ts';
 export { findGranter } from './find-granter.ts';
 export { gatewayVariables, toAccessHeaders, toGatewayAccess } from './gateway-client.ts';

@@ -8,6 +8,7 @@ import { PubKey } from 'cosmjs-types/cosmos/crypto/secp256k1/keys';
 import { TxRaw } from 'cosmjs-types/cosmos/tx/v1beta1/tx';
 import { z } from 'zod';
 import { nodeAddressPattern } from './broadcast-to-node.ts';
+import { parseCoin } from './coin.ts';
 
 /** The key of a service's account. Each service has an account of its own: two would use the same sequences. */
 export function envSigningKey() {
@@ -32,7 +33,7 @@ export const signingVariables = {
   }),
   SIGNING_FEE: z
     .string()
-    .regex(/^\d+[a-z][\w/]*$/, 'expected an amount such as 5000uixo')
+    .refine((text) => parseCoin(text) !== undefined, 'expected an amount such as 5000uixo')
     .prefault('0uixo')
     .meta({
       description: 'Fee of a transaction, for each message in it.',
@@ -100,12 +101,14 @@ export async function createSigningAccount(key: string, { fee, gas }: SigningOpt
   const [account] = await wallet.getAccounts();
   if (!account) throw new Error('a wallet has an account');
   const pubkey = { typeUrl: PubKey.typeUrl, value: PubKey.encode({ key: account.pubkey }).finish() };
-  const [, amount = '0', denom = ''] = /^(\d+)(.+)$/.exec(fee) ?? [];
+  const coin = parseCoin(fee);
+  if (!coin) throw new Error('the fee is no amount such as 5000uixo');
+  const { amount, denom } = coin;
   return {
     address: account.address,
     async sign({ messages, memo, chainId, accountNumber, sequence, timeoutHeight }) {
       const bodyBytes = encodeBody({ messages, memo, timeoutHeight });
-      const total = BigInt(amount) * BigInt(messages.length);
+      const total = amount * BigInt(messages.length);
       const coins = total > 0n ? [{ denom, amount: String(total) }] : [];
       const signers = [{ pubkey, sequence }];
       const authInfoBytes = makeAuthInfoBytes(signers, coins, gas * messages.length, undefined, undefined);

@@ -36,9 +36,9 @@ export interface OperatorAudit {
 const repeatMs = 60_000;
 const maxRemembered = 1_000;
 
-/** How an operator is named in the audit log. */
-export function toAuditActor({ operator }: FastifyRequest): `operator:${string}` {
-  return `operator:${operator?.name ?? 'unknown'}`;
+/** Who an operator is in the audit log, and from where. */
+export function toAuditBy(request: FastifyRequest): { actor: `operator:${string}`; from: string } {
+  return { actor: `operator:${request.operator?.name ?? 'unknown'}`, from: clientAddress(request) };
 }
 
 /**
@@ -56,16 +56,15 @@ export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
     const { config, url = '' } = request.routeOptions;
     if (config.audited || url.startsWith('/metrics')) return;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    const actor = toAuditActor(request);
+    const by = toAuditBy(request);
     const subject = toSubject(request.params, audit);
     // By what its line would say: a query that changes must not make a line of its own.
-    const key = [actor, clientAddress(request), url, subject].join(' ');
+    const key = [by.actor, by.from, url, subject].join(' ');
     if (isRead && recorded.has(key)) return;
     await audit.record({
-      actor,
+      ...by,
       action: isRead ? 'operator.read' : 'operator.write',
       subject,
-      from: clientAddress(request),
       details: { method: request.method, route: url },
     });
     if (isRead) recorded.add(key);

@@ -3,6 +3,7 @@ import { defaultPorts, ussdLimits } from '@palaver/contract';
 import { serviceCodePattern } from '@palaver/contract/internal';
 import {
   claimsVariables,
+  envCoin,
   envCollection,
   envSigningKey,
   gatewayVariables,
@@ -268,10 +269,9 @@ export const ussdConfigSchema = z.object({
     example: 'did:x:zQ3shuu9ZMRFhxqLbgX5ysJYYKB1JKcJaHGgmCDE2sk6fdnRT',
   }),
   ...claimsVariables('/api/ussd/claims/process'),
-  PAYOUT_DAILY_LIMIT: z
-    .string()
-    .regex(/^[1-9]\d{0,14}[a-z][\w/]*$/, 'expected an amount such as 50000000uixo')
-    .transform((text) => ({ denom: text.replace(/^\d+/, ''), amount: String(Number.parseInt(text, 10)) }))
+  PAYOUT_DAILY_LIMIT: envCoin('50000000uixo')
+    .refine(({ amount }) => amount < 10n ** 15n, 'expected an amount below 10^15')
+    .transform(({ denom, amount }) => ({ denom, amount: String(amount) }))
     .optional()
     .meta({
       description:

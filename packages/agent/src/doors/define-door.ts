@@ -1,7 +1,6 @@
 import { AppError, type SendMessage, sendMessageSchema } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { sendError } from '@palaver/service-kit/internal';
-import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { type DoorName, defaultDoors, publicUrl } from '../config.ts';
@@ -80,17 +79,6 @@ export async function openInNamedSession(
     if (!known) await sessions.removeUnused(userDid, sessionId);
     throw error;
   });
-}
-
-/** Fires when the client has left before the reply was complete. */
-export function signalOf({ raw }: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  raw.once('close', () => {
-    if (!raw.writableFinished) controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has disconnected.'));
-  });
-  if (raw.destroyed || raw.socket?.destroyed)
-    controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has disconnected.'));
-  return controller.signal;
 }
 
 /** Aborts the run when its client disconnects. If the abort fails, the run finishes as usual. */

@@ -1,6 +1,6 @@
 import { didPattern, errorBodySchema } from '@palaver/contract';
 import { clientAddress, type Server } from '@palaver/service-kit';
-import { toAuditActor } from '@palaver/service-kit/internal';
+import { toAuditBy } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
 import { identityOf } from '../auth/auth-hook.ts';
@@ -48,11 +48,11 @@ export function addUserDataRoutes(
     schema: { tags: ['Operators'], params: paramsSchema, security: [] },
   };
   server.get('/users/:did/export', admins, async (request, reply) => {
-    const by = { actor: toAuditActor(request), from: clientAddress(request) };
+    const by = toAuditBy(request);
     return sendJsonStream(reply, await userData.export(request.params.did, by));
   });
   server.delete('/users/:did', admins, async (request) => {
-    await userData.erase(request.params.did, { actor: toAuditActor(request), from: clientAddress(request) });
+    await userData.erase(request.params.did, toAuditBy(request));
     return { ok: true as const };
   });
 }

@@ -1,9 +1,9 @@
 // The node's CometBFT RPC, opt-in: JSON-RPC by POST and by WebSocket, and its events as Server-Sent Events.
 import { PassThrough } from 'node:stream';
 import { AppError, type ErrorCode } from '@palaver/contract';
-import { eventStreamHeaders } from '@palaver/contract/internal';
+import { eventStreamHeaders, parseJson } from '@palaver/contract/internal';
 import { clientAddress } from '@palaver/service-kit';
-import { isJsonTooDeep, type RateLimit, toAddressKey, toRateError } from '@palaver/service-kit/internal';
+import { isJsonTooDeep, type RateLimit, signalOf, toAddressKey, toRateError } from '@palaver/service-kit/internal';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import type { Authorize } from '../auth/authorize.ts';
@@ -40,7 +40,7 @@ export function addRpcRoutes(scope: FastifyInstance, parts: RpcParts): void {
   };
 
   scope.post('/rpc', { bodyLimit, preHandler: guard }, async (request, reply) => {
-    const signal = signalOfClose(reply);
+    const signal = signalOf(reply);
     const batch = Array.isArray(request.body) ? request.body : [request.body];
     if (batch.length > maxBatch) throw new AppError('BAD_REQUEST', `A batch has at most ${maxBatch} requests.`);
     const admit = createAdmitCall(request, parts);
@@ -71,7 +71,7 @@ async function answerUri(request: FastifyRequest, reply: FastifyReply, { client,
   const mark = request.url.indexOf('?');
   const query = mark === -1 ? '' : request.url.slice(mark + 1);
   const params = Object.fromEntries(new URLSearchParams(query));
-  const answer = await client.call({ method, params, query }, signalOfClose(reply));
+  const answer = await client.call({ method, params, query }, signalOf(reply));
   const isOutage = !answer.ok && answer.isOutage === true;
   if (isOutage) reply.header('retry-after', '1');
   return reply
@@ -81,12 +81,6 @@ async function answerUri(request: FastifyRequest, reply: FastifyReply, { client,
 }
 
 const clientOf = (request: FastifyRequest) => toAddressKey(clientAddress(request));
-
-function signalOfClose(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once('close', () => controller.abort());
-  return controller.signal;
-}
 
 function createAdmitCall(request: FastifyRequest, { limit, authorize }: RpcParts): AdmitCall {
   const path = request.url.split('?', 1)[0] ?? '';
@@ -148,7 +142,7 @@ function serveSocket(socket: WebSocket, parts: SocketParts): void {
   };
 
   const answer = async (text: string) => {
-    const json = parseJson(text);
+    const json = isJsonTooDeep(text) ? undefined : parseJson(text);
     const request = toRpcRequest(json);
     const { query } = (request?.params ?? {}) as { query?: unknown };
     if (json === undefined) return send(toRpcText(null, { ok: false, error: parseError }));
@@ -192,7 +186,7 @@ function serveEvents({ subscriptions }: RpcParts) {
     const { query = newBlocks } = request.query as { query?: unknown };
     if (typeof query !== 'string') throw new AppError('BAD_REQUEST', 'Give one query.');
     const stream = new PassThrough();
-    const closed = signalOfClose(reply);
+    const closed = signalOf(reply);
     const subscribed = await subscriptions.subscribe(clientOf(request), query, {
       onEvent(result) {
         if (stream.writableLength > maxBuffered) stream.destroy();
@@ -220,13 +214,4 @@ function serveEvents({ subscriptions }: RpcParts) {
 /** `tendermint/event/NewBlock` is `NewBlock`. */
 function nameOf(result: string): string {
   return /"type":"tendermint\/event\/(\w+)"/.exec(result)?.[1] ?? 'message';
-}
-
-function parseJson(text: string): unknown {
-  if (isJsonTooDeep(text)) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,7 @@
 import { AppError } from '@palaver/contract';
 import { phoneNumberSchema } from '@palaver/contract/internal';
-import { clientAddress, type Server } from '@palaver/service-kit';
-import { isNamed, toAuditActor } from '@palaver/service-kit/internal';
+import type { Server } from '@palaver/service-kit';
+import { isNamed, toAuditBy } from '@palaver/service-kit/internal';
 import { unreadableText } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -39,11 +39,11 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
       const { address } = request.body;
       if (fourEyes) {
         requireName(request);
-        const pending = await addressChanges.propose(phoneNumber, address, toBy(request));
+        const pending = await addressChanges.propose(phoneNumber, address, toAuditBy(request));
         if (!pending) throw noAccount();
         return reply.status(202).send({ pending });
       }
-      if (!(await accounts.setAddress(phoneNumber, address, toBy(request)))) throw noAccount();
+      if (!(await accounts.setAddress(phoneNumber, address, toAuditBy(request)))) throw noAccount();
       return { phoneNumber, address };
     },
   );
@@ -63,7 +63,7 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
       if (address === unreadableText || phoneNumber === unreadableText)
         throw new AppError('CONFLICT', 'This change cannot be read from the database. Propose it again.');
       if (!(await addressChanges.remove(change.id))) throw noChange();
-      if (!(await accounts.setAddress(phoneNumber, address, toBy(request)))) throw noAccount();
+      if (!(await accounts.setAddress(phoneNumber, address, toAuditBy(request)))) throw noAccount();
       return { phoneNumber, address };
     },
   );
@@ -78,10 +78,6 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
 function requireName({ operator }: FastifyRequest): void {
   if (!isNamed(operator))
     throw new AppError('FORBIDDEN', 'This needs a named operator (`palaver operator add`), not OPERATOR_TOKEN.');
-}
-
-function toBy(request: FastifyRequest) {
-  return { actor: toAuditActor(request), from: clientAddress(request) };
 }
 
 function noAccount(): AppError {

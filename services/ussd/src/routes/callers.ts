@@ -1,7 +1,7 @@
 import { AppError } from '@palaver/contract';
 import { boundedText, callerSchema, phoneNumberSchema, recentCallersSchema } from '@palaver/contract/internal';
-import { clientAddress, type Server } from '@palaver/service-kit';
-import { maskPhone, toAuditActor } from '@palaver/service-kit/internal';
+import type { Server } from '@palaver/service-kit';
+import { maskPhone, toAuditBy } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -33,7 +33,7 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
     maskedNumber: maskPhone(phoneNumber),
   });
   const record = (request: FastifyRequest, action: 'caller.viewed' | 'caller.revealed', phoneNumber: string) =>
-    audit.record({ ...toBy(request), action, subject: audit.person(phoneNumber) });
+    audit.record({ ...toAuditBy(request), action, subject: audit.person(phoneNumber) });
 
   server.get('/api/ussd/callers', { schema: { response: { 200: recentCallersSchema } } }, async () => ({
     callers: (await callers.recent(recentCallers)).map(({ phoneNumber, ...rest }) => ({
@@ -69,7 +69,7 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
     { schema: ofNumber, config: { audited: true } },
     async (request) => {
       const { phoneNumber } = request.params;
-      if (!(await accounts.unlock(phoneNumber, toBy(request)))) throw noAccount();
+      if (!(await accounts.unlock(phoneNumber, toAuditBy(request)))) throw noAccount();
       return { phoneNumber, unlocked: true };
     },
   );
@@ -78,15 +78,11 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
     { onRequest: server.operatorGuardFor('admin'), schema: ofNumber, config: { audited: true } },
     async (request, reply) => {
       const { phoneNumber } = request.params;
-      const pin = await accounts.resetPin(phoneNumber, toBy(request));
+      const pin = await accounts.resetPin(phoneNumber, toAuditBy(request));
       if (pin === undefined) throw noAccount();
       return reply.header('cache-control', 'no-store').send({ phoneNumber, pin });
     },
   );
-}
-
-function toBy(request: FastifyRequest) {
-  return { actor: toAuditActor(request), from: clientAddress(request) };
 }
 
 function noAccount(): AppError {

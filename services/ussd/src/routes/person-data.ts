@@ -1,6 +1,6 @@
 import { phoneNumberSchema } from '@palaver/contract/internal';
-import { clientAddress, type Server } from '@palaver/service-kit';
-import { toAuditActor } from '@palaver/service-kit/internal';
+import type { Server } from '@palaver/service-kit';
+import { toAuditBy } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { PersonData } from '../accounts/person-data.ts';
 import type { AgentPerson } from '../assistant/agent-person.ts';
@@ -19,7 +19,7 @@ export function addPersonDataRoutes(
     const { phoneNumber } = request.params;
     const agent = (await agentPerson?.export(phoneNumber)) ?? null;
     return {
-      ussd: await personData.export(phoneNumber, { actor: toAuditActor(request), from: clientAddress(request) }),
+      ussd: await personData.export(phoneNumber, toAuditBy(request)),
       agent,
     };
   });
@@ -27,7 +27,7 @@ export function addPersonDataRoutes(
     const { phoneNumber } = request.params;
     // First where it can fail: the gateway's part is one transaction of its own.
     await agentPerson?.erase(phoneNumber);
-    await personData.erase(phoneNumber, { actor: toAuditActor(request), from: clientAddress(request) });
+    await personData.erase(phoneNumber, toAuditBy(request));
     return { ok: true as const };
   });
 }

@@ -9,9 +9,8 @@ import {
   programVersionsSchema,
   triedCallSchema,
 } from '@palaver/contract/internal';
-import { clientAddress, type Server } from '@palaver/service-kit';
-import { toAuditActor } from '@palaver/service-kit/internal';
-import type { FastifyRequest } from 'fastify';
+import type { Server } from '@palaver/service-kit';
+import { toAuditBy } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { adapterNames } from '../adapters/sample-exchange.ts';
 import { convertXlsForm, XlsFormFault } from '../forms/convert-xlsform.ts';
@@ -56,7 +55,7 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
       config: { audited: true },
       schema: { params, body: z.strictObject({ files: programFilesSchema, revision: z.int().min(0) }) },
     },
-    async (request) => publishing.saveDraft(request.params.name, request.body, toBy(request)),
+    async (request) => publishing.saveDraft(request.params.name, request.body, toAuditBy(request)),
   );
   server.delete(
     `${path}/draft`,
@@ -65,7 +64,7 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
       config: { audited: true },
     },
     async (request) => {
-      await publishing.removeDraft(request.params.name, request.query.revision, toBy(request));
+      await publishing.removeDraft(request.params.name, request.query.revision, toAuditBy(request));
       return { ok: true };
     },
   );
@@ -122,7 +121,7 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
         body: z.strictObject({ revision: z.int().min(0).optional(), note: boundedText(0, 200).optional() }).nullish(),
       },
     },
-    async (request) => publishing.publish(request.params.name, request.body ?? {}, toBy(request)),
+    async (request) => publishing.publish(request.params.name, request.body ?? {}, toAuditBy(request)),
   );
   server.get(
     `${path}/versions`,
@@ -139,10 +138,10 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
   server.post(
     `${path}/rollback`,
     { ...admin, schema: { params, body: z.strictObject({ version: programVersionSchema }) } },
-    async (request) => publishing.rollBack(request.params.name, request.body.version, toBy(request)),
+    async (request) => publishing.rollBack(request.params.name, request.body.version, toAuditBy(request)),
   );
   server.post(`${path}/withdraw`, { ...admin, schema: { params } }, async (request) => {
-    await publishing.withdraw(request.params.name, toBy(request));
+    await publishing.withdraw(request.params.name, toAuditBy(request));
     return { ok: true };
   });
 }
@@ -162,8 +161,4 @@ async function toXml(file: string, body: unknown): Promise<string> {
       throw error instanceof XlsFormFault ? new AppError('VALIDATION_FAILED', `${file}: ${error.message}`) : error;
     })
     .finally(() => converting--);
-}
-
-function toBy(request: FastifyRequest) {
-  return { actor: toAuditActor(request), from: clientAddress(request) };
 }

@@ -8,8 +8,8 @@ import {
   resultSources,
   resultSummarySchema,
 } from '@palaver/contract/internal';
-import { clientAddress, type Server } from '@palaver/service-kit';
-import { maskPhone, toAuditActor, toExport } from '@palaver/service-kit/internal';
+import type { Server } from '@palaver/service-kit';
+import { maskPhone, toAuditBy, toExport } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
 import type { CallerReferences } from '../callers/caller-references.ts';
@@ -116,10 +116,9 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
       if (rows > maxExported)
         throw new AppError('VALIDATION_FAILED', `There are more than ${maxExported} results. Choose a shorter period.`);
       await audit.record({
-        actor: toAuditActor(request),
+        ...toAuditBy(request),
         action: 'results.exported',
         subject: set.program,
-        from: clientAddress(request),
         details: { source: set.source, name: set.name, format, rows },
       });
       const file = `${set.program}-${set.name.replace(/[^\w-]/g, '_')}.${format}`;

@@ -1,9 +1,9 @@
+import { signalOf } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AgentRun, RunSummary } from '../../plugins/agent-run.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { hasEnded } from '../../run/run-state.ts';
-import { signalOf } from '../define-door.ts';
 import { findPause } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { A2aFault } from './a2a-faults.ts';

@@ -1,11 +1,12 @@
 import type { Approval } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
+import { signalOf } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { CallerResult, EarlierMessage } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { openCallsOf } from '../../run/caller-input.ts';
-import { abortOnLeave, defineDoor, invalid, openInNamedSession, signalOf, toBody } from '../define-door.ts';
+import { abortOnLeave, defineDoor, invalid, openInNamedSession, toBody } from '../define-door.ts';
 import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { toAguiEvents } from './agui-events.ts';

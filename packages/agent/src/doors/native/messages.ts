@@ -10,6 +10,7 @@ import {
 } from '@palaver/contract';
 import { abortReplySchema, abortSchema, messageListSchema, sessionParamsSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
+import { signalOf } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identityOf } from '../../auth/auth-hook.ts';
 import { sendJsonStream, toJsonStream } from '../../routes/json-stream.ts';
@@ -145,11 +146,4 @@ function readSendKey(request: MessageRequest, sessionId: string): SendKey | unde
     .update(JSON.stringify([sessionId, request.body]))
     .digest('base64url');
   return { key, bodyHash };
-}
-
-/** Fires when the client has left. */
-function signalOf({ raw }: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  raw.once('close', () => controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has disconnected.')));
-  return controller.signal;
 }

@@ -1,6 +1,6 @@
 import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
 import type { Attachment } from '@palaver/contract';
-import { type EncryptedFile, encryptedFileSchema, mxcUriPattern } from '@palaver/contract/internal';
+import { type EncryptedFile, encryptedFileSchema, mxcUriPattern, parseJson } from '@palaver/contract/internal';
 import { z } from 'zod';
 import { type GuardedGetOptions, type GuardedReply, guardedGet, UnreachableError } from './guarded-get.ts';
 
@@ -48,7 +48,7 @@ async function fetchEncrypted(file: EncryptedFile, options: MatrixMediaOptions):
 async function fetchEvent(roomId: string, eventId: string, options: MatrixMediaOptions) {
   const path = `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/event/${encodeURIComponent(eventId)}`;
   const { body } = requireFound(await ask(path, options));
-  const event = eventSchema.safeParse(parseJson(body));
+  const event = eventSchema.safeParse(parseJson(body.toString('utf8')));
   if (!event.success) throw new UnreachableError('its event cannot be read');
   if (event.data.type === 'm.room.encrypted')
     throw new UnreachableError('its event is end-to-end encrypted; send its `file` from the decrypted event');
@@ -78,7 +78,7 @@ function requireFound(reply: GuardedReply): GuardedReply {
 }
 
 function toReason({ status, body }: GuardedReply): string {
-  const parsed = errorSchema.safeParse(parseJson(body));
+  const parsed = errorSchema.safeParse(parseJson(body.toString('utf8')));
   const { errcode } = parsed.success ? parsed.data : {};
   if (errcode === 'M_UNKNOWN_TOKEN') return 'the Matrix access token is not valid or has expired; sign in again';
   if (errcode === 'M_MISSING_TOKEN') return 'the homeserver asks for an access token: send x-matrix-access-token';
@@ -97,12 +97,4 @@ function decrypt(bytes: Buffer, { key, iv, hashes }: EncryptedFile): Buffer {
     throw new UnreachableError('it was changed on the way');
   const decipher = createDecipheriv('aes-256-ctr', secret, start);
   return Buffer.concat([decipher.update(bytes), decipher.final()]);
-}
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }

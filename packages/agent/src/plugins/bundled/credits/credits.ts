@@ -6,8 +6,8 @@ import {
   creditClaimParamsSchema,
   creditTopUpSchema,
 } from '@palaver/contract/internal';
-import { clientAddress, envBoolean, envInteger, type Server } from '@palaver/service-kit';
-import { toAuditActor } from '@palaver/service-kit/internal';
+import { envBoolean, envInteger, type Server } from '@palaver/service-kit';
+import { toAuditBy } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
@@ -128,7 +128,7 @@ function addCreditRoutes(
   const recordBy =
     (request: FastifyRequest, reference: Record<string, string>): OnBooked =>
     (trx, { did, amount }) => {
-      const by = { actor: toAuditActor(request), from: clientAddress(request) };
+      const by = toAuditBy(request);
       const details = { amount, ...reference };
       return audit.record({ ...by, action: 'credits.booked', subject: audit.person(did), details }, trx);
     };

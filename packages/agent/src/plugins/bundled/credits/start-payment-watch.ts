@@ -1,5 +1,6 @@
+import { parseJson } from '@palaver/contract/internal';
 import { createGatewayClient } from '@palaver/protocol';
-import { gatewayVariables, toGatewayAccess } from '@palaver/protocol/internal';
+import { envCoin, gatewayVariables, toGatewayAccess } from '@palaver/protocol/internal';
 import { envInteger, type Logger, StartError } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
@@ -7,9 +8,6 @@ import { z } from 'zod';
 import type { Ledger } from './credits-ledger.ts';
 import type { CreditsDatabase } from './credits-schema.ts';
 import { createPaymentWatch, type PaymentTerms } from './watch-payments.ts';
-
-const coinPattern = /^([1-9]\d{0,30})([a-zA-Z][\w/]{1,127})$/;
-const envCoin = () => z.string().regex(coinPattern, 'expected an amount such as 1000uixo');
 
 const subscriptionSchema = z.strictObject({
   days: z.int().min(1).max(3_660),
@@ -61,15 +59,13 @@ export interface RunningWatch {
 
 /** What users pay, and where; undefined if payments are booked by hand alone. */
 export function toPaymentTerms(config: PaymentConfig): PaymentTerms | undefined {
-  const { CREDITS_PAY_TO: address, CREDITS_SUBSCRIPTION: subscription } = config;
+  const { CREDITS_PAY_TO: address, CREDITS_PRICE: price, CREDITS_SUBSCRIPTION: subscription } = config;
   if (address === undefined) return undefined;
-  const price = parseCoin(config.CREDITS_PRICE);
   if (!subscription) return { address, price, subscription: undefined };
-  const whole = parseCoin(subscription.price);
+  const { days, allowance, price: whole } = subscription;
   if (whole.denom !== price.denom || whole.amount % price.amount !== 0n) {
     throw new StartError('CREDITS_SUBSCRIPTION: its price must be a multiple of CREDITS_PRICE');
   }
-  const { days, allowance } = subscription;
   return { address, price, subscription: { days, allowance, credits: Number(whole.amount / price.amount) } };
 }
 
@@ -95,17 +91,4 @@ export function startPaymentWatch(parts: {
     },
     onFault: (error) => logger.warn({ err: error }, 'payments cannot be booked now'),
   });
-}
-
-function parseCoin(text: string): PaymentTerms['price'] {
-  const [, amount = '1', denom = ''] = coinPattern.exec(text) ?? [];
-  return { denom, amount: BigInt(amount) };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
 import { didPattern } from '@palaver/contract';
+import { parseJson } from '@palaver/contract/internal';
 import { z } from 'zod';
 
 const expected = 'expected a JSON list such as [{"name":"files","url":"https://mcp.example/mcp"}]';
@@ -61,11 +62,3 @@ export const mcpConfigSchema = z.object({
       secret: true,
     }),
 });
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

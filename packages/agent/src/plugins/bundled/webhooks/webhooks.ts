@@ -1,4 +1,5 @@
 import { AppError } from '@palaver/contract';
+import { parseJson } from '@palaver/contract/internal';
 import { envUrl, type Server } from '@palaver/service-kit';
 import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
@@ -96,12 +97,4 @@ function addSlackRoute(server: Server, signingSecret: string, onEvent: (event: E
     await onEvent(event.data);
     return { ok: true };
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
