@@ -15,8 +15,9 @@ export function createLinesDoor(): OraclePlugin {
     version: '1.0.0',
     manifest: { title: 'Lines', summary: 'Lines.', whenToUse: [], visibility: 'silent', stability: 'stable' },
     getRoutes: (ctx) => (server) => {
-      const config = { bareBearer: true };
-      server.post('/lines', { config, schema: { body: bodySchema } }, async (request, reply) => {
+      const config = { bareBearer: true, refuses: [402, 404, 409] };
+      const response = { 200: { description: 'Events', content: { '*/*': { schema: z.unknown() } } } };
+      server.post('/lines', { config, schema: { body: bodySchema, response } }, async (request, reply) => {
         const { thread, text } = request.body;
         const sender = ctx.senderOf(request, reply);
         const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, thread);
@@ -29,7 +30,7 @@ export function createLinesDoor(): OraclePlugin {
       });
       const params = z.object({ runId: z.string() });
       const querystring = z.object({ after: z.coerce.number().default(0) });
-      server.get('/lines/:runId', { config, schema: { params, querystring } }, async (request, reply) => {
+      server.get('/lines/:runId', { config, schema: { params, querystring, response } }, async (request, reply) => {
         const { userDid } = ctx.senderOf(request, reply);
         const run = await ctx.resume({ userDid, runId: request.params.runId });
         return reply.type('application/x-ndjson').send(Readable.from(toLines(run, request.query.after)));

@@ -1,5 +1,5 @@
-import { createLogger } from '@palaver/service-kit';
-import { createTempDir, createTestDatabase, type Engine, type Template } from '@palaver/test-kit';
+import { createLogger, type Server } from '@palaver/service-kit';
+import { createTempDir, createTestDatabase, type Engine, recordReplies, type Template } from '@palaver/test-kit';
 import { createDelegation, createInvocation, createSigner, type Signer } from '@palaver/ucan';
 import { createOracleApp, type OracleAppOptions } from '../src/index.ts';
 import { migrateAgent } from '../src/store/migrate.ts';
@@ -75,8 +75,16 @@ export async function startTestAgent({
     },
   });
   const start = async () => {
+    let server: Server | undefined;
     const app = await createOracleApp({
       ...options,
+      hooks: {
+        ...options.hooks,
+        async addRoutes(added) {
+          server = added;
+          await options.hooks?.addRoutes?.(added);
+        },
+      },
       logger,
       env: {
         PORT: '0',
@@ -92,7 +100,14 @@ export async function startTestAgent({
         ...env,
       },
     });
-    return { app, url: await app.listen() };
+    const url = await app.listen();
+    const replies = recordReplies(url);
+    const close = async () => {
+      await app.close();
+      // Where it is not there, the start of the service had failed.
+      if (server) replies.compare(server.swagger());
+    };
+    return { app, url, close };
   };
   let running = await start();
 
@@ -104,12 +119,12 @@ export async function startTestAgent({
     databaseUrl,
     log: () => log,
     async restart() {
-      await running.app.close();
+      await running.close();
       running = await start();
     },
     createUser: (signer) => createTestUser({ url: () => running.url, audience: running.app.did, signer }),
     async [Symbol.asyncDispose]() {
-      await running.app.close();
+      await running.close();
       await database?.[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();
     },

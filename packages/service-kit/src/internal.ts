@@ -1,5 +1,6 @@
 // For Palaver's own packages and services: not part of the public interface, and changed without notice.
 export type { ZodTypeProvider } from 'fastify-type-provider-zod';
+export { addApiDocs, tableReply, toReply } from './api-docs.ts';
 export { auditVariables, type BaseConfig } from './base-config.ts';
 export { createRawClientAddress, envCidrs, rawClientAddress, type TrustProxy, toAddressKey } from './client-address.ts';
 export {

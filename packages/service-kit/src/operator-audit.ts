@@ -7,6 +7,7 @@ import {
   auditQuerySchema,
 } from '@palaver/contract/internal';
 import type { FastifyRequest } from 'fastify';
+import { tableReply } from './api-docs.ts';
 import { clientAddress } from './client-address.ts';
 import { toExport } from './export-stream.ts';
 import type { Server } from './server.ts';
@@ -73,7 +74,12 @@ export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
 
 /** `GET <path>`: the audit log for operators, in pages of JSON or whole as CSV. */
 export function addAuditRoute(server: Server, { path, audit }: { path: string; audit: OperatorAudit }): void {
-  const schema = { tags: ['Operators'], summary: 'Audit log (operators)', querystring: auditQuerySchema, security: [] };
+  const schema = {
+    tags: ['Operators'],
+    summary: 'Audit log (operators)',
+    querystring: auditQuerySchema,
+    response: { 200: tableReply },
+  };
   server.get(path, { schema, onRequest: server.operatorGuard }, async ({ query, headers, operator }, reply) => {
     const { format, subject, ...filter } = query;
     const isViewer = operator?.role === 'viewer';

@@ -3,6 +3,7 @@ export { launchBrowser } from './browser.ts';
 export { countSteps } from './count-steps.ts';
 export { createTestDatabase, type Engine, engines, type Template } from './database.ts';
 export { startDnsServer, type TestDnsServer } from './dns-server.ts';
+export { type RecordedReplies, recordReplies } from './documented-replies.ts';
 export { askStatus, foreignHeaders, forwardingCases } from './edge-cases.ts';
 export { type EndlessServer, startEndlessServer } from './endless-server.ts';
 export { freePort } from './free-port.ts';

@@ -16,6 +16,7 @@ import type { ProgramServers } from './actions/http-actions.ts';
 import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
 import { createUssdMetrics } from './metrics.ts';
+import { addUssdDocs } from './routes/api-docs.ts';
 import { addClaimRoutes } from './routes/claims.ts';
 import { addLinkRoutes } from './routes/links.ts';
 import { addOperatorRoutes } from './routes/operators.ts';
@@ -67,6 +68,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
       return { healthy, body };
     },
   });
+  await addUssdDocs(server);
   addStatusRoute(server, config);
   const metrics = createUssdMetrics(server.metrics, {
     activeSessions: () => domain.countActive(),

@@ -14,12 +14,21 @@ export interface DoorParts {
   title: string;
   /** The protocol's own form of an error. */
   toErrorBody?(error: AppError): object;
+  /** That form, for the documentation. */
+  errorBody?: z.ZodType;
   publicRoutes?: PublicRoute[];
   addRoutes(server: Server, ctx: PluginContext): Awaitable<void>;
 }
 
 /** A standard door as a plugin that `DOORS` switches. */
-export function defineDoor({ name, title, toErrorBody, publicRoutes = [], addRoutes }: DoorParts): OraclePlugin {
+export function defineDoor({
+  name,
+  title,
+  toErrorBody,
+  errorBody,
+  publicRoutes = [],
+  addRoutes,
+}: DoorParts): OraclePlugin {
   return defineOraclePlugin({
     name: `${name}-door`,
     version: '1.0.0',
@@ -37,10 +46,17 @@ export function defineDoor({ name, title, toErrorBody, publicRoutes = [], addRou
     getAuthExcludedRoutes: () => publicRoutes,
     getRoutes: (ctx) => (server) => {
       if (toErrorBody) server.setErrorHandler((error, request, reply) => sendError(error, request, reply, toErrorBody));
+      if (errorBody)
+        server.addHook('onRoute', (route) => {
+          route.config = { ...route.config, errorBody };
+        });
       return addRoutes(server, ctx);
     },
   });
 }
+
+/** The statuses of errors that only messages have: credits, the session, a queue, files, the model. */
+export const sendRefusals = [402, 404, 409, 422, 502, 504] as const;
 
 /** What a door asks for, as the body of a native message; an empty text is for messages that bring results alone. */
 export function toBody(message: string, model?: string): SendMessage {

@@ -31,6 +31,10 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
       schema: {
         params: z.object({ phoneNumber: phoneNumberSchema }),
         body: z.object({ address: protocolAddressSchema.nullable() }),
+        response: {
+          200: z.unknown().describe('Changed'),
+          202: z.unknown().describe('Another admin has to approve it'),
+        },
       },
       config: { audited: true },
     },
@@ -52,7 +56,7 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
 
   server.post(
     '/api/ussd/address-changes/:id/approve',
-    { ...admin, schema: { params: changeParams }, config: { audited: true } },
+    { ...admin, schema: { params: changeParams }, config: { audited: true, refuses: [409] } },
     async (request) => {
       requireName(request);
       const change = (await addressChanges.list()).find(({ id }) => id === request.params.id);

@@ -24,7 +24,13 @@ export function addLinkRoutes(server: Server, { links, audience, verifier, findA
 
   server.post(
     '/api/ussd/links',
-    { schema: { body: z.object({ address: protocolAddressSchema.optional() }).nullish() } },
+    {
+      schema: {
+        body: z.object({ address: protocolAddressSchema.optional() }).nullish(),
+        response: { 201: z.unknown().describe('The code') },
+      },
+      config: { refuses: [401] },
+    },
     async (request, reply) => {
       const from = clientAddress(request);
       const token = readInvocation(request);

@@ -10,7 +10,7 @@ import {
   visibleAsciiPattern,
 } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { addAuditRoute, toCsvLines, toExport, type ZodTypeProvider } from '@palaver/service-kit/internal';
+import { addAuditRoute, tableReply, toCsvLines, toExport, type ZodTypeProvider } from '@palaver/service-kit/internal';
 import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
@@ -115,21 +115,25 @@ const csvColumns = [
 
 /** `?format=csv`, or `Accept: text/csv`, gives all reports as one file; JSON comes in pages. */
 function addReportRoute(server: Server, reports: Reports): void {
-  server.get('/api/ussd/reports', { schema: { querystring: reportQuerySchema } }, async (request, reply) => {
-    const { query, headers, operator } = request;
-    const { limit, offset, format } = query;
-    const show = showCallersTo(operator);
-    const isJson = format === undefined ? !headers.accept?.includes('text/csv') : format === 'json';
-    if (isJson) {
-      const { reports: page, total } = await reports.list({ limit, offset });
-      return ussdReportListSchema.parse({ reports: page.map(show), total, limit, offset });
-    }
-    reply.header('content-disposition', 'attachment; filename="reports.csv"');
-    const pieces = showPieces(reports.listAll(), show);
-    return reply
-      .type('text/csv; charset=utf-8')
-      .send(toExport(server, exportReports(pieces, format === 'spreadsheet')));
-  });
+  server.get(
+    '/api/ussd/reports',
+    { schema: { querystring: reportQuerySchema, response: { 200: tableReply } } },
+    async (request, reply) => {
+      const { query, headers, operator } = request;
+      const { limit, offset, format } = query;
+      const show = showCallersTo(operator);
+      const isJson = format === undefined ? !headers.accept?.includes('text/csv') : format === 'json';
+      if (isJson) {
+        const { reports: page, total } = await reports.list({ limit, offset });
+        return ussdReportListSchema.parse({ reports: page.map(show), total, limit, offset });
+      }
+      reply.header('content-disposition', 'attachment; filename="reports.csv"');
+      const pieces = showPieces(reports.listAll(), show);
+      return reply
+        .type('text/csv; charset=utf-8')
+        .send(toExport(server, exportReports(pieces, format === 'spreadsheet')));
+    },
+  );
 }
 
 async function* exportReports(all: AsyncIterable<UssdReport[]>, forSpreadsheet: boolean): AsyncGenerator<string> {

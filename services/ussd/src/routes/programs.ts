@@ -31,7 +31,7 @@ const bodyLimit = 2 * programLimits.bytes;
 
 /** Programs in the database: operators draft and check, admins publish, roll back and withdraw. */
 export function addProgramRoutes(server: Server, publishing: Publishing): void {
-  const admin = { onRequest: server.operatorGuardFor('admin'), config: { audited: true } };
+  const admin = { onRequest: server.operatorGuardFor('admin'), config: { audited: true, refuses: [409] } };
   const path = '/api/ussd/programs/:name';
 
   server.get('/api/ussd/programs', { schema: { response: { 200: listedProgramsSchema } } }, async ({ operator }) => ({
@@ -52,7 +52,7 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
     `${path}/draft`,
     {
       bodyLimit,
-      config: { audited: true },
+      config: { audited: true, refuses: [409] },
       schema: { params, body: z.strictObject({ files: programFilesSchema, revision: z.int().min(0) }) },
     },
     async (request) => publishing.saveDraft(request.params.name, request.body, toAuditBy(request)),
@@ -61,7 +61,7 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
     `${path}/draft`,
     {
       schema: { params, querystring: z.object({ revision: z.coerce.number().int().min(0) }) },
-      config: { audited: true },
+      config: { audited: true, refuses: [409] },
     },
     async (request) => {
       await publishing.removeDraft(request.params.name, request.query.revision, toAuditBy(request));

@@ -1,6 +1,6 @@
 import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { toExport } from '@palaver/service-kit/internal';
+import { tableReply, toExport } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { showCallersTo, showPieces } from '../callers/show-callers.ts';
 import type { RecordStore } from '../records/records.ts';
@@ -20,7 +20,7 @@ export function addRecordRoutes(server: Server, { records, results }: RecordRout
   server.get('/api/ussd/records', async () => ({ kinds: await records.kinds() }));
   server.get(
     '/api/ussd/records/:program/:kind',
-    { schema: { params: paramsSchema, querystring: querySchema } },
+    { schema: { params: paramsSchema, querystring: querySchema, response: { 200: tableReply } } },
     async ({ params, query, operator }, reply) => {
       const { limit, offset, format } = query;
       const show = showCallersTo(operator);

@@ -9,7 +9,7 @@ import {
   resultSummarySchema,
 } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { maskPhone, toAuditBy, toExport } from '@palaver/service-kit/internal';
+import { maskPhone, tableReply, toAuditBy, toExport } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
 import type { CallerReferences } from '../callers/caller-references.ts';
@@ -106,7 +106,11 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
     {
       onRequest: server.operatorGuardFor('operator'),
       config: { audited: true },
-      schema: { params, querystring: filterSchema.extend({ format: z.enum(['csv', 'json']).default('csv') }) },
+      schema: {
+        params,
+        querystring: filterSchema.extend({ format: z.enum(['csv', 'json']).default('csv') }),
+        response: { 200: tableReply },
+      },
     },
     async (request, reply) => {
       const { format, ...query } = request.query;

@@ -39,7 +39,8 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
       scope.addHook('onRequest', async (request) => checkCaller(request, parts.config));
     }
     for (const dialect of dialects) {
-      scope.post(dialect.path, dialect.hasErrorBodies ? {} : toRefusals(dialect, parts), async (request, reply) => {
+      const refusals = dialect.hasErrorBodies ? {} : toRefusals(dialect, parts);
+      scope.post(dialect.path, { schema: { hide: true }, ...refusals }, async (request, reply) => {
         const contentType = request.headers['content-type'] ?? '';
         const input = dialect.read(contentType, typeof request.body === 'string' ? request.body : '');
         const text = await answer(input, request.log as Logger);

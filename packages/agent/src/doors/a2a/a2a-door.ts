@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Server } from '@palaver/service-kit';
-import { isUnchanged } from '@palaver/service-kit/internal';
+import { isUnchanged, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
-import { defineDoor } from '../define-door.ts';
+import { defineDoor, sendRefusals } from '../define-door.ts';
 import { publicUrlOf } from '../public-url.ts';
 import { headerOf } from '../sender-of.ts';
 import { answerCall } from './a2a-calls.ts';
-import { A2aFault, toFault, toFaultBody, toRefusalBody } from './a2a-faults.ts';
+import { A2aFault, refusalSchema, toFault, toFaultBody, toRefusalBody } from './a2a-faults.ts';
 
 const version = '1.0';
 
@@ -27,6 +27,7 @@ export function createA2aDoor(): OraclePlugin {
     name: 'a2a',
     title: 'A2A',
     toErrorBody: toRefusalBody,
+    errorBody: refusalSchema,
     publicRoutes: [{ path: '/.well-known/agent-card.json', method: 'GET' }],
     addRoutes,
   });
@@ -36,7 +37,13 @@ function addRoutes(server: Server, ctx: PluginContext): void {
   const tags = ['A2A'];
   server.get(
     '/.well-known/agent-card.json',
-    { schema: { tags, summary: 'The agent card of A2A' } },
+    {
+      schema: {
+        tags,
+        summary: 'The agent card of A2A',
+        response: { 200: z.unknown().describe('The card'), 304: z.undefined().describe('Unchanged') },
+      },
+    },
     async (request, reply) => {
       const card = JSON.stringify(toCard(ctx.oracle.name, publicUrlOf(request, ctx.config.PUBLIC_URL)));
       const etag = `"${createHash('sha256').update(card).digest('base64url')}"`;
@@ -46,8 +53,15 @@ function addRoutes(server: Server, ctx: PluginContext): void {
     },
   );
 
-  const schema = { tags, summary: 'JSON-RPC of A2A', body: requestSchema };
-  const options = { config: { bareBearer: true }, attachValidation: true };
+  const schema = {
+    tags,
+    summary: 'JSON-RPC of A2A',
+    body: requestSchema,
+    response: {
+      200: toReply('The result or the fault, or a stream of results', 'application/json', 'text/event-stream'),
+    },
+  };
+  const options = { config: { bareBearer: true, refuses: sendRefusals }, attachValidation: true };
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const parsed = requestSchema.safeParse(request.body);
     if (!parsed.success) {

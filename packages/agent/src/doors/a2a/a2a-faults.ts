@@ -1,5 +1,6 @@
 import { AppError } from '@palaver/contract';
 import type { FastifyError } from 'fastify';
+import { z } from 'zod';
 
 /** The errors of JSON-RPC and of A2A by the reasons that A2A names them by. */
 const codes = {
@@ -52,6 +53,12 @@ const codesOfRefusals: Partial<Record<string, number>> = {
   UNSUPPORTED_MEDIA_TYPE: codes.CONTENT_TYPE_NOT_SUPPORTED,
   INTERNAL_ERROR: codes.INTERNAL_ERROR,
 };
+
+export const refusalSchema = z.object({
+  jsonrpc: z.literal('2.0'),
+  id: z.union([z.string(), z.number(), z.null()]),
+  error: z.object({ code: z.int(), message: z.string(), data: z.array(z.looseObject({ '@type': z.string() })) }),
+});
 
 /** An error with a status of HTTP: of what is not a call, and of a caller who is refused. */
 export function toRefusalBody({ code, message, cause }: AppError) {

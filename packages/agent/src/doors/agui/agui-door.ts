@@ -1,12 +1,12 @@
 import type { Approval } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { signalOf } from '@palaver/service-kit/internal';
+import { signalOf, toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { CallerResult, EarlierMessage } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { openCallsOf } from '../../run/caller-input.ts';
-import { abortOnLeave, defineDoor, invalid, openInNamedSession, toBody } from '../define-door.ts';
+import { abortOnLeave, defineDoor, invalid, openInNamedSession, sendRefusals, toBody } from '../define-door.ts';
 import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { toAguiEvents } from './agui-events.ts';
@@ -55,8 +55,13 @@ export function createAguiDoor(): OraclePlugin {
 }
 
 function addRoutes(server: Server, ctx: PluginContext): void {
-  const schema = { tags: ['AG-UI'], summary: 'A run of AG-UI', body: bodySchema };
-  server.post('/agui', { config: { bareBearer: true }, schema }, async (request, reply) => {
+  const schema = {
+    tags: ['AG-UI'],
+    summary: 'A run of AG-UI',
+    body: bodySchema,
+    response: { 200: toReply('The events of the run', 'text/event-stream') },
+  };
+  server.post('/agui', { config: { bareBearer: true, refuses: sendRefusals }, schema }, async (request, reply) => {
     const input = request.body;
     const signal = signalOf(reply);
     const sender = ctx.senderOf(request, reply);

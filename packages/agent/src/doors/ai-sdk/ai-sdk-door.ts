@@ -1,11 +1,12 @@
 import type { Approval } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
+import { toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { CallerResult, CallerTool } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { openCallsOf } from '../../run/caller-input.ts';
-import { defineDoor, invalid, openInNamedSession, toBody } from '../define-door.ts';
+import { defineDoor, invalid, openInNamedSession, sendRefusals, toBody } from '../define-door.ts';
 import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { toUiChunks, uiStreamHeaders } from './ui-chunks.ts';
@@ -53,12 +54,13 @@ export function createAiSdkDoor(): OraclePlugin {
 }
 
 function addRoutes(server: Server, ctx: PluginContext): void {
-  const config = { bareBearer: true };
+  const config = { bareBearer: true, refuses: sendRefusals };
+  const stream = toReply('A UI message stream', 'text/event-stream');
   const tags = ['AI SDK'];
 
   server.post(
     '/api/chat',
-    { config, schema: { tags, summary: 'Send a message of useChat', body: bodySchema } },
+    { config, schema: { tags, summary: 'Send a message of useChat', body: bodySchema, response: { 200: stream } } },
     async (request, reply) => {
       const { id, messages, tools = {}, system, model } = request.body;
       const last = messages.at(-1);
@@ -95,7 +97,15 @@ function addRoutes(server: Server, ctx: PluginContext): void {
 
   server.get(
     '/api/chat/:id/stream',
-    { config, schema: { tags, summary: 'Continue to read the answer of a chat', params: paramsSchema } },
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Continue to read the answer of a chat',
+        params: paramsSchema,
+        response: { 200: stream, 204: z.undefined().describe('There is no answer to continue') },
+      },
+    },
     async (request, reply) => {
       const { userDid } = ctx.senderOf(request, reply);
       const session = await ctx.sessions.findNamed(userDid, request.params.id);

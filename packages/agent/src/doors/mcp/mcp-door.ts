@@ -12,6 +12,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { AppError } from '@palaver/contract';
 import type { Server as HttpServer } from '@palaver/service-kit';
+import { toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { toResultText } from '../../loop/history.ts';
@@ -30,6 +31,11 @@ const askSchema = z.object({
   conversation: z.string().max(255).optional().describe('The conversation of an earlier answer, to continue it'),
 });
 const askTool = 'ask';
+const refusalSchema = z.object({
+  jsonrpc: z.literal('2.0'),
+  id: z.null(),
+  error: z.object({ code: z.int(), message: z.string(), data: z.looseObject({}).optional() }),
+});
 const sessionHeader = 'mcp-session-id';
 
 /** `POST /mcp`: the agent as a tool of other agents, over streamable HTTP. */
@@ -37,6 +43,7 @@ export function createMcpDoor(): OraclePlugin {
   return defineDoor({
     name: 'mcp',
     title: 'MCP',
+    errorBody: refusalSchema,
     toErrorBody: ({ code, message }) => ({
       jsonrpc: '2.0',
       id: null,
@@ -64,8 +71,17 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
 
   const running = new Map<string, AgentRun>();
   const challenge = (request: FastifyRequest) => `Bearer resource_metadata="${urlOf(request)}${metadataPath}/mcp"`;
-  const schema = { tags, summary: 'MCP over streamable HTTP', body: z.unknown() };
-  server.post('/mcp', { config: { bareBearer: true, challenge }, schema }, async (request, reply) => {
+  const schema = {
+    tags,
+    summary: 'MCP over streamable HTTP',
+    body: z.unknown(),
+    response: {
+      200: toReply('The reply to a request', 'application/json', 'text/event-stream'),
+      202: z.undefined().describe('A notification was taken in'),
+    },
+  };
+  const config = { bareBearer: true, challenge, refuses: [406] };
+  server.post('/mcp', { config, schema }, async (request, reply) => {
     // Each would be a message, while limits of a client address count requests.
     if (Array.isArray(request.body))
       throw new AppError('BAD_REQUEST', 'Send one message in each request, not a batch.');
@@ -88,8 +104,8 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
   server.route({
     method: ['GET', 'DELETE'],
     url: '/mcp',
-    config: { bareBearer: true, challenge },
-    schema: { tags },
+    config,
+    schema: { hide: true },
     handler: refuse,
   });
 }

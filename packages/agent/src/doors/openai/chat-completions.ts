@@ -1,11 +1,11 @@
 import type { MessageFinish, ToolCall } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { signalOf } from '@palaver/service-kit/internal';
+import { signalOf, toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { AgentRun } from '../../plugins/agent-run.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { collectAnswer, createCallTracker, noUsage, type RunUsage, toFailure } from '../collect-answer.ts';
-import { abortOnLeave, invalid, openInNewSession, toBody } from '../define-door.ts';
+import { abortOnLeave, invalid, openInNewSession, sendRefusals, toBody } from '../define-door.ts';
 import { refuseApprovals } from '../door-approvals.ts';
 import { sendEventStream, toEvent } from '../event-stream.ts';
 import { checkModel, toOpenAiError } from './openai-error.ts';
@@ -35,47 +35,56 @@ type Body = z.infer<typeof bodySchema>;
 
 /** `POST /v1/chat/completions`: the conversation comes with every request, so each has a session of its own until it ends. */
 export function addChatCompletions(server: Server, ctx: PluginContext): void {
-  const schema = { tags: ['OpenAI'], summary: 'Chat completions of OpenAI', body: bodySchema };
-  server.post('/v1/chat/completions', { config: { bareBearer: true }, schema }, async (request, reply) => {
-    const { body } = request;
-    checkModel(ctx, body.model);
-    const signal = signalOf(reply);
-    const sender = ctx.senderOf(request, reply);
-    const opened = await openInNewSession(ctx, { ...sender, ...toMessage(body) });
-    const run = refuseApprovals(ctx, sender.userDid, opened);
-    abortOnLeave(run, signal);
-    const model = body.model ?? ctx.models.list.default;
-    const base = { id: `chatcmpl-${run.runId}`, created: Math.floor(Date.now() / 1000), model };
-    try {
-      if (body.stream) {
-        const usage = body.stream_options?.include_usage ?? false;
-        return await sendEventStream(reply, toChunks(run, { base, usage, signal }));
-      }
-      const { message, calls, usage } = await collectAnswer(run, signal);
-      return {
-        ...base,
-        object: 'chat.completion',
-        choices: [
-          {
-            index: 0,
-            message: {
-              role: 'assistant',
-              content: message.content || null,
-              refusal: null,
-              ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
+  const schema = {
+    tags: ['OpenAI'],
+    summary: 'Chat completions of OpenAI',
+    body: bodySchema,
+    response: { 200: toReply('The answer, or its stream', 'application/json', 'text/event-stream') },
+  };
+  server.post(
+    '/v1/chat/completions',
+    { config: { bareBearer: true, refuses: sendRefusals }, schema },
+    async (request, reply) => {
+      const { body } = request;
+      checkModel(ctx, body.model);
+      const signal = signalOf(reply);
+      const sender = ctx.senderOf(request, reply);
+      const opened = await openInNewSession(ctx, { ...sender, ...toMessage(body) });
+      const run = refuseApprovals(ctx, sender.userDid, opened);
+      abortOnLeave(run, signal);
+      const model = body.model ?? ctx.models.list.default;
+      const base = { id: `chatcmpl-${run.runId}`, created: Math.floor(Date.now() / 1000), model };
+      try {
+        if (body.stream) {
+          const usage = body.stream_options?.include_usage ?? false;
+          return await sendEventStream(reply, toChunks(run, { base, usage, signal }));
+        }
+        const { message, calls, usage } = await collectAnswer(run, signal);
+        return {
+          ...base,
+          object: 'chat.completion',
+          choices: [
+            {
+              index: 0,
+              message: {
+                role: 'assistant',
+                content: message.content || null,
+                refusal: null,
+                ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
+              },
+              logprobs: null,
+              finish_reason: toFinishReason(message.finish),
             },
-            logprobs: null,
-            finish_reason: toFinishReason(message.finish),
-          },
-        ],
-        usage: toUsage(usage),
-      };
-    } finally {
-      // A client that has left: its run ends first.
-      await run.answer().catch(() => undefined);
-      await ctx.sessions.remove(sender.userDid, run.sessionId);
-    }
-  });
+          ],
+          usage: toUsage(usage),
+        };
+      } finally {
+        // A client that has left: its run ends first.
+        await run.answer().catch(() => undefined);
+        await ctx.sessions.remove(sender.userDid, run.sessionId);
+      }
+    },
+  );
 }
 
 function toMessage({ messages, model, tools, tool_choice: choice }: Body) {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import { defineDoor } from '../define-door.ts';
 import { addChatCompletions } from './chat-completions.ts';
-import { checkModel, toOpenAiError } from './openai-error.ts';
+import { checkModel, openAiErrorSchema, toOpenAiError } from './openai-error.ts';
 import { addResponses } from './responses.ts';
 
 /** `/v1/models`, `/v1/chat/completions` and `/v1/responses` of OpenAI. */
@@ -12,6 +12,7 @@ export function createOpenAiDoor(): OraclePlugin {
     name: 'openai',
     title: 'OpenAI',
     toErrorBody: toOpenAiError,
+    errorBody: openAiErrorSchema,
     addRoutes(server, ctx) {
       const tags = ['OpenAI'];
       const config = { bareBearer: true };

@@ -18,6 +18,10 @@ const types: Record<number, string> = {
 
 const issuesSchema = z.array(z.object({ path: z.string() })).catch([]);
 
+export const openAiErrorSchema = z.object({
+  error: z.object({ message: z.string(), type: z.string(), param: z.string().nullable(), code: z.string().nullable() }),
+});
+
 /** Refuses a model that there is not, with the status that OpenAI has for it. */
 export function checkModel({ models }: Pick<PluginContext, 'models'>, model: string | undefined): void {
   if (model === undefined || models.list.models.some(({ id }) => id === model)) return;

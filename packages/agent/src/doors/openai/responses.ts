@@ -1,11 +1,11 @@
 import { AppError } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { signalOf } from '@palaver/service-kit/internal';
+import { signalOf, toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { AgentRun, OpenMessage } from '../../plugins/agent-run.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { collectAnswer } from '../collect-answer.ts';
-import { abortOnLeave, invalid, openInNewSession, toBody } from '../define-door.ts';
+import { abortOnLeave, invalid, openInNewSession, sendRefusals, toBody } from '../define-door.ts';
 import { refuseApprovals } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { checkModel } from './openai-error.ts';
@@ -49,34 +49,43 @@ type Body = z.infer<typeof bodySchema>;
 
 /** `POST /v1/responses`: a response is a run, `previous_response_id` continues its session. */
 export function addResponses(server: Server, ctx: PluginContext): void {
-  const schema = { tags: ['OpenAI'], summary: 'Responses of OpenAI', body: bodySchema };
-  server.post('/v1/responses', { config: { bareBearer: true }, schema }, async (request, reply) => {
-    const { body } = request;
-    checkModel(ctx, body.model);
-    const signal = signalOf(reply);
-    const sender = ctx.senderOf(request, reply);
-    const run = refuseApprovals(ctx, sender.userDid, await open(ctx, body, sender));
-    abortOnLeave(run, signal);
-    const base: ResponseBase = {
-      id: `resp_${run.runId}`,
-      created: Math.floor(Date.now() / 1000),
-      model: body.model ?? ctx.models.list.default,
-      previous: body.previous_response_id ?? null,
-      instructions: body.instructions ?? null,
-      tools: body.tools ?? [],
-      metadata: body.metadata ?? {},
-      store: body.store ?? true,
-    };
-    try {
-      if (body.stream) return await sendEventStream(reply, toResponseEvents(run, base, signal));
-      return toCompleted(base, await collectAnswer(run, signal));
-    } finally {
-      if (body.store === false && !body.previous_response_id) {
-        await run.answer().catch(() => undefined);
-        await ctx.sessions.remove(sender.userDid, run.sessionId);
+  const schema = {
+    tags: ['OpenAI'],
+    summary: 'Responses of OpenAI',
+    body: bodySchema,
+    response: { 200: toReply('The answer, or its stream', 'application/json', 'text/event-stream') },
+  };
+  server.post(
+    '/v1/responses',
+    { config: { bareBearer: true, refuses: sendRefusals }, schema },
+    async (request, reply) => {
+      const { body } = request;
+      checkModel(ctx, body.model);
+      const signal = signalOf(reply);
+      const sender = ctx.senderOf(request, reply);
+      const run = refuseApprovals(ctx, sender.userDid, await open(ctx, body, sender));
+      abortOnLeave(run, signal);
+      const base: ResponseBase = {
+        id: `resp_${run.runId}`,
+        created: Math.floor(Date.now() / 1000),
+        model: body.model ?? ctx.models.list.default,
+        previous: body.previous_response_id ?? null,
+        instructions: body.instructions ?? null,
+        tools: body.tools ?? [],
+        metadata: body.metadata ?? {},
+        store: body.store ?? true,
+      };
+      try {
+        if (body.stream) return await sendEventStream(reply, toResponseEvents(run, base, signal));
+        return toCompleted(base, await collectAnswer(run, signal));
+      } finally {
+        if (body.store === false && !body.previous_response_id) {
+          await run.answer().catch(() => undefined);
+          await ctx.sessions.remove(sender.userDid, run.sessionId);
+        }
       }
-    }
-  });
+    },
+  );
 }
 
 async function open(ctx: PluginContext, body: Body, sender: ReturnType<PluginContext['senderOf']>): Promise<AgentRun> {

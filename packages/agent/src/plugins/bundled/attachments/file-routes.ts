@@ -24,7 +24,7 @@ export async function addFileRoutes(server: Server, routes: FileRoutes): Promise
     summary: 'The bytes of a file you have uploaded',
     params: fileParamsSchema,
     response: {
-      200: { description: 'The file', content: { 'application/octet-stream': { schema: z.unknown() } } },
+      200: { description: 'The file', content: { '*/*': { schema: z.unknown() } } },
       404: errorBodySchema,
     },
   };

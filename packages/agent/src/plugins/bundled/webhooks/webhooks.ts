@@ -83,7 +83,7 @@ function addSlackRoute(server: Server, signingSecret: string, onEvent: (event: E
     description: 'Signed by Slack (`X-Slack-Signature`); no other credentials.',
     security: [],
   };
-  server.post(path, { schema }, async (request) => {
+  server.post(path, { schema, config: { refuses: [401] } }, async (request) => {
     const { headers } = request;
     const body = typeof request.body === 'string' ? request.body : '';
     const timestamp = headers['x-slack-request-timestamp']?.toString();
