@@ -7,6 +7,7 @@ export {
   type Message,
   type MessageFinish,
   type PhoneContext,
+  type RunStatus,
   type SendMessage,
   type SseEvent,
   type SseEventData,

@@ -65,7 +65,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const parsed = requestSchema.safeParse(request.body);
     if (!parsed.success) {
-      const id = idSchema.safeParse((request.body as { id?: unknown } | null | undefined)?.id).data ?? null;
+      const id = z.object({ id: idSchema }).safeParse(request.body).data?.id ?? null;
       const [issue] = parsed.error.issues;
       const fault = new A2aFault(
         'INVALID_REQUEST',
@@ -93,7 +93,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
  * which would refuse every call that is written by hand.
  */
 function checkVersion(request: FastifyRequest, method: string): void {
-  const asked = request.headers['a2a-version'] ?? (request.query as Record<string, unknown>)['A2A-Version'];
+  const asked = request.headers['a2a-version'] ?? z.looseObject({}).parse(request.query)['A2A-Version'];
   if (asked === undefined ? !method.includes('/') : /^1\.0(?:\.\d+)?$/.test(String(asked).trim())) return;
   throw new A2aFault('VERSION_NOT_SUPPORTED', `This interface has version ${version} of A2A only.`);
 }

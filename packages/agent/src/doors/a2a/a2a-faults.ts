@@ -1,5 +1,4 @@
 import { AppError } from '@palaver/contract';
-import type { FastifyError } from 'fastify';
 import { z } from 'zod';
 
 /** The errors of JSON-RPC and of A2A by the reasons that A2A names them by. */
@@ -39,8 +38,9 @@ const reasons: Partial<Record<string, Reason>> = {
 /** The fault that an error of a call stands for; undefined for refusals, which have a status of HTTP too. */
 export function toFault(error: unknown): A2aFault | undefined {
   if (error instanceof A2aFault) return error;
-  const reason = error instanceof AppError ? reasons[error.code] : undefined;
-  return reason && new A2aFault(reason, (error as AppError).message);
+  if (!(error instanceof AppError)) return undefined;
+  const reason = reasons[error.code];
+  return reason && new A2aFault(reason, error.message);
 }
 
 export function toFaultBody({ reason, message }: A2aFault, id: unknown) {
@@ -62,8 +62,8 @@ export const refusalSchema = z.object({
 
 /** An error with a status of HTTP: of what is not a call, and of a caller who is refused. */
 export function toRefusalBody({ code, message, cause }: AppError) {
-  const isJson = (cause as Partial<FastifyError> | undefined)?.code !== 'FST_ERR_CTP_INVALID_JSON_BODY';
-  if (!isJson) return toFaultBody(new A2aFault('PARSE_ERROR', message), null);
+  const isText = cause instanceof Error && 'code' in cause && cause.code === 'FST_ERR_CTP_INVALID_JSON_BODY';
+  if (isText) return toFaultBody(new A2aFault('PARSE_ERROR', message), null);
   return toBody({ code: codesOfRefusals[code] ?? -32000, reason: code, message }, null);
 }
 
