@@ -220,10 +220,10 @@ describe.each(engines)('on %s a delegation', (engine) => {
     const store = await openStore<never>(agent.databaseUrl);
     for (const letter of ['a', 'b']) {
       expect((await ana.send('DELETE', `/delegation/bafy${letter.repeat(20)}`)).status).toBe(200);
-      await sql`insert into agent_known_delegation (cid, user_did, agent_did, expires_at, stored, sent_downstream, revoked)
+      await sql`insert into agent_delegation (cid, user_did, agent_did, expires_at, sent_downstream, revoked)
         with recursive copy(number) as (select 1 union all select number + 1 from copy where number < 499)
-        select cid || number, user_did, agent_did, expires_at, stored, sent_downstream, revoked
-        from agent_known_delegation, copy where user_did = ${ana.did}`.execute(store.db);
+        select cid || number, user_did, agent_did, expires_at, sent_downstream, revoked
+        from agent_delegation, copy where user_did = ${ana.did}`.execute(store.db);
       expect((await ana.send('DELETE', '/me')).status).toBe(200);
     }
     await store.close();
@@ -236,10 +236,10 @@ describe.each(engines)('on %s a delegation', (engine) => {
     const name = (digit: string) => `bafy${'a'.repeat(20)}${digit}`;
     expect((await ana.send('DELETE', `/delegation/${name('a')}`)).status).toBe(200);
     const store = await openStore<never>(agent.databaseUrl);
-    await sql`insert into agent_known_delegation (cid, user_did, agent_did, expires_at, stored, sent_downstream, revoked)
+    await sql`insert into agent_delegation (cid, user_did, agent_did, expires_at, sent_downstream, revoked)
       with recursive copy(number) as (select 1 union all select number + 1 from copy where number < 998)
-      select cid || number, user_did, agent_did, expires_at, stored, sent_downstream, revoked
-      from agent_known_delegation, copy where user_did = ${ana.did}`.execute(store.db);
+      select cid || number, user_did, agent_did, expires_at, sent_downstream, revoked
+      from agent_delegation, copy where user_did = ${ana.did}`.execute(store.db);
     await store.close();
     expect((await ana.send('DELETE', `/delegation/${name('b')}`)).status).toBe(200);
     const full = { status: 429, body: { code: 'LIMIT_REACHED' } };

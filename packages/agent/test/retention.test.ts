@@ -12,9 +12,7 @@ const tables = {
   agent_message: 'session_id',
   agent_run: 'session_id',
   agent_delegation: 'user_did',
-  agent_known_delegation: 'user_did',
   palaver_audit: 'subject',
-  agent_revocation: 'cid',
 } as const;
 
 async function listKept({ db }: Store<never>): Promise<Record<string, string[]>> {
@@ -43,13 +41,13 @@ describe.concurrent.each(engines)('a running agent on %s', (engine) => {
     }
     const age = (table: string, column: string, where: ReturnType<typeof sql>) =>
       sql`update ${sql.table(table)} set ${sql.ref(column)} = ${sql.lit(old)} where ${where}`.execute(store.db);
-    const revoke = (cid: string, expiresAt: number) =>
-      sql`insert into agent_revocation (cid, expires_at) values (${cid}, ${sql.lit(expiresAt)})`.execute(store.db);
+    const revoke = (did: string, expiresAt: number) =>
+      sql`insert into agent_delegation (cid, user_did, agent_did, expires_at, sent_downstream, revoked)
+        values (${did}, ${did}, ${agent.did}, ${sql.lit(expiresAt)}, 0, 1)`.execute(store.db);
     await age('agent_session', 'updated_at', sql`id = ${idle}`);
     await age('agent_message', 'created_at', sql`session_id = ${spoken}`);
     await age('agent_run', 'ended_at', sql`session_id = ${spoken}`);
-    for (const table of ['agent_delegation', 'agent_known_delegation'])
-      await age(table, 'expires_at', sql`user_did = ${ben.did}`);
+    await age('agent_delegation', 'expires_at', sql`user_did = ${ben.did}`);
     await revoke('ana', Date.now());
     await revoke('ben', old);
     // Reading the log chains what is pending.

@@ -134,7 +134,7 @@ describe.each(engines)("a user's data on %s", (engine) => {
     ]);
     // Ids of tokens and events, sums, ids of processes; what search indexes of SQLite hold goes with their table.
     const impersonal =
-      /^(agent_revocation|agent_tx_lease|agent_usage_tx|agent_usage_tx_lease|agent_slack_event|agent_credit_newcomer|agent_credit_cursor|agent_instance.*|agent_lease|agent_file_object|agent_memory_search.*|palaver_.*)$/;
+      /^(agent_tx_lease|agent_usage_tx|agent_usage_tx_lease|agent_slack_event|agent_credit_newcomer|agent_credit_cursor|agent_instance.*|agent_lease|agent_file_object|agent_memory_search.*|palaver_.*)$/;
     const names = await listTables(agent.databaseUrl);
     expect(names.filter((name) => !claimed.has(name) && !impersonal.test(name))).toEqual([]);
   });

@@ -43,7 +43,7 @@ export const delegationStatusSchema = z
           cid: cidSchema,
           expiration: expirationSchema,
           capabilities: z.array(capabilitySchema).optional().meta({
-            description: 'What it grants; not there for one that an earlier version stored and another replaced.',
+            description: 'What it grants; not there where the key that sealed it is gone.',
           }),
         }),
       )

@@ -16,7 +16,7 @@ export interface StoredDelegation {
 }
 
 export interface ListedDelegation extends Omit<StoredDelegation, 'token'> {
-  /** Undefined if an earlier version stored it and another one replaced it. */
+  /** Undefined if the key that sealed it is gone. */
   view: UcanView | undefined;
 }
 
@@ -54,36 +54,29 @@ export function createDelegationStore(
   { agentDid, seal, referenceOf }: DelegationStoreOptions,
 ) {
   const { prepare } = store;
+  /** The CID of the one posted last, of those that are not revoked. */
+  const latestOf = (userDid: string) => sql<string>`(select latest.cid from agent_delegation as latest
+    where latest.user_did = ${userDid} and latest.agent_did = ${agentDid} and latest.stored_at is not null
+      and latest.revoked = 0 order by latest.stored_at desc, latest.cid limit 1)`;
   const findRow = prepare((query, own: { userDid: string; now: number }) =>
     query
       .selectFrom('agent_delegation')
-      .selectAll()
+      .select(['cid', 'expires_at', 'sealed'])
+      .where('cid', '=', latestOf(own.userDid))
       .where('user_did', '=', own.userDid)
-      .where('agent_did', '=', agentDid)
       .where('expires_at', '>', own.now),
   );
-  const findStandings = prepare((query, token: { cid: string; issuer: string; reference: string; now: number }) =>
+  const findStandings = prepare((query, token: { cid: string; issuer: string; reference: string }) =>
     query
-      .selectFrom('agent_revocation')
-      .select(sql<Standing>`'revoked'`.as('standing'))
+      .selectFrom('agent_delegation')
+      .select(sql<Standing>`case revoked when 1 then 'revoked' else 'shared' end`.as('standing'))
       .where('cid', '=', token.cid)
-      .where('expires_at', '>', token.now)
-      .unionAll(
-        query
-          .selectFrom('agent_known_delegation')
-          .select(sql<Standing>`case revoked when 1 then 'revoked' else 'shared' end`.as('standing'))
-          .where('cid', '=', token.cid)
-          // Anyone may name any CID; only the issuer's word counts.
-          .where('user_did', 'in', [token.issuer, token.reference])
-          .where((is) => is.or([is('revoked', '=', 1), is('sent_downstream', '=', 1)])),
-      ),
+      // Anyone may name any CID; only the issuer's word counts.
+      .where('user_did', 'in', [token.issuer, token.reference])
+      .where((is) => is.or([is('revoked', '=', 1), is('sent_downstream', '=', 1)])),
   );
   const findSent = prepare((query, token: { cid: string }) =>
-    query
-      .selectFrom('agent_known_delegation')
-      .select('cid')
-      .where('cid', '=', token.cid)
-      .where('sent_downstream', '=', 1),
+    query.selectFrom('agent_delegation').select('cid').where('cid', '=', token.cid).where('sent_downstream', '=', 1),
   );
   // A CID is the hash of what it names, so what was parsed once holds for everyone.
   const parsed = new LRUCache<string, UcanView>({ maxSize: parsedBytes });
@@ -102,13 +95,13 @@ export function createDelegationStore(
     const names = [row.user_did, referenceOf(row.user_did)];
     await removeExpired(trx, names);
     await trx
-      .insertInto('agent_known_delegation')
-      .values({ agent_did: agentDid, stored: 0, sent_downstream: 0, revoked: 0, sealed: null, ...row })
+      .insertInto('agent_delegation')
+      .values({ agent_did: agentDid, stored_at: null, sent_downstream: 0, revoked: 0, sealed: null, ...row })
       .onConflict((conflict) => conflict.columns(['cid', 'user_did']).doUpdateSet({ ...row }))
       .execute();
     // After the insert, so that the transaction undoes the one too many.
     const { count, bytes } = await trx
-      .selectFrom('agent_known_delegation')
+      .selectFrom('agent_delegation')
       .select((of) => [of.fn.countAll<number>().as('count'), sql<number>`sum(octet_length(sealed))`.as('bytes')])
       .where('user_did', 'in', names)
       .executeTakeFirstOrThrow();
@@ -125,14 +118,13 @@ export function createDelegationStore(
   /** The stored ones that are not revoked: the one posted last, even if it has expired, then those that expire last. */
   async function open(userDid: string, limit: number): Promise<OpenedDelegation[]> {
     const now = Date.now();
-    const isLatest = sql<boolean>`cid = (select latest.cid from agent_delegation as latest
-      where latest.user_did = ${userDid} and latest.agent_did = ${agentDid})`;
+    const isLatest = sql<boolean>`cid = ${latestOf(userDid)}`;
     const rows = await store.db
-      .selectFrom('agent_known_delegation')
+      .selectFrom('agent_delegation')
       .select(['cid', 'expires_at', 'sealed'])
       .where('user_did', '=', userDid)
       .where('agent_did', '=', agentDid)
-      .where('stored', '=', 1)
+      .where('stored_at', 'is not', null)
       .where('revoked', '=', 0)
       .where(({ or, eb }) => or([eb('expires_at', '>', now), isLatest]))
       .orderBy(sql`case when ${isLatest} then 0 else 1 end`)
@@ -167,15 +159,10 @@ export function createDelegationStore(
     },
 
     async put(userDid: string, { token, cid, expiration }: StoredDelegation, record: RecordChange): Promise<void> {
-      const expires_at = expiration * 1000;
-      const row = { cid, sealed: seal.seal(token, owner(userDid)), expires_at, stored_at: Date.now() };
+      const sealed = seal.seal(token, owner(userDid));
+      const row = { cid, user_did: userDid, expires_at: expiration * 1000, stored_at: Date.now(), sealed };
       await store.transaction(async (trx) => {
-        await recordToken(trx, { cid, user_did: userDid, expires_at, stored: 1, sealed: row.sealed });
-        await trx
-          .insertInto('agent_delegation')
-          .values({ user_did: userDid, agent_did: agentDid, ...row })
-          .onConflict((conflict) => conflict.columns(['user_did', 'agent_did']).doUpdateSet(row))
-          .execute();
+        await recordToken(trx, row);
         await record(trx, cid);
       });
     },
@@ -183,7 +170,7 @@ export function createDelegationStore(
     /** The delegation in force; one that has expired counts as none. */
     async find(userDid: string): Promise<StoredDelegation | undefined> {
       const [row] = (await findRow({ userDid, now: Date.now() })).rows;
-      const token = row && seal.open(row.sealed, owner(userDid));
+      const token = row?.sealed ? seal.open(row.sealed, owner(userDid)) : undefined;
       return row && token ? { token, cid: row.cid, expiration: row.expires_at / 1000 } : undefined;
     },
 
@@ -200,18 +187,12 @@ export function createDelegationStore(
     async revokeAll(userDid: string, record: RecordChange): Promise<string[]> {
       return await store.transaction(async (trx) => {
         const rows = await trx
-          .updateTable('agent_known_delegation')
+          .updateTable('agent_delegation')
           .set({ revoked: 1, sealed: null })
           .where('user_did', '=', userDid)
           .where('agent_did', '=', agentDid)
-          .where('stored', '=', 1)
-          .returning(['cid', 'expires_at'])
-          .execute();
-        if (rows.length > 0) await insertRevocations(trx, rows);
-        await trx
-          .deleteFrom('agent_delegation')
-          .where('user_did', '=', userDid)
-          .where('agent_did', '=', agentDid)
+          .where('stored_at', 'is not', null)
+          .returning('cid')
           .execute();
         await removeExpired(trx, [userDid]);
         for (const { cid } of rows) await record(trx, cid);
@@ -223,8 +204,8 @@ export function createDelegationStore(
     async revoke(userDid: string, cid: string, record: RecordChange): Promise<void> {
       await store.transaction(async (trx) => {
         const known = await trx
-          .selectFrom('agent_known_delegation')
-          .select(['expires_at', 'stored'])
+          .selectFrom('agent_delegation')
+          .select('expires_at')
           .where('cid', '=', cid)
           .where('user_did', '=', userDid)
           .executeTakeFirst();
@@ -235,8 +216,6 @@ export function createDelegationStore(
           revoked: 1,
           sealed: null,
         });
-        if (known?.stored) await insertRevocations(trx, [{ cid, expires_at: known.expires_at }]);
-        await trx.deleteFrom('agent_delegation').where('user_did', '=', userDid).where('cid', '=', cid).execute();
         await record(trx, cid);
       });
     },
@@ -244,12 +223,7 @@ export function createDelegationStore(
     async findStanding(chain: readonly IssuedToken[]): Promise<Standing | undefined> {
       let standing: Standing | undefined;
       for (const [index, { cid, issuer }] of chain.entries()) {
-        const { rows } = await findStandings({
-          cid,
-          issuer,
-          reference: referenceOf(issuer),
-          now: Date.now() - slackMs,
-        });
+        const { rows } = await findStandings({ cid, issuer, reference: referenceOf(issuer) });
         if (rows.some((row) => row.standing === 'revoked')) return 'revoked';
         // A proof may be shared with others: that is what it is for.
         if (index === 0 && rows.length > 0) standing = 'shared';
@@ -263,30 +237,13 @@ interface KnownDelegation {
   cid: string;
   user_did: string;
   expires_at: number;
-  stored?: 1;
+  stored_at?: number;
   sent_downstream?: 1;
   revoked?: 1;
   sealed?: string | null;
 }
 
-/** Instances of the version before read this table alone. Only of delegations that are verified to be the user's. */
-async function insertRevocations(
-  trx: Kysely<AgentDatabase>,
-  rows: { cid: string; expires_at: number }[],
-): Promise<void> {
-  await trx
-    .insertInto('agent_revocation')
-    .values(rows)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-}
-
 async function removeExpired(trx: Kysely<AgentDatabase>, names: string[]): Promise<void> {
   const before = Date.now() - slackMs;
-  await trx
-    .deleteFrom('agent_known_delegation')
-    .where('user_did', 'in', names)
-    .where('expires_at', '<', before)
-    .execute();
-  await trx.deleteFrom('agent_revocation').where('expires_at', '<', before).execute();
+  await trx.deleteFrom('agent_delegation').where('user_did', 'in', names).where('expires_at', '<', before).execute();
 }

@@ -7,8 +7,10 @@ const ofRun = sql`text not null references agent_run (id) on delete cascade`;
 const firstSchema = [
   sql`create table agent_session (
     id text primary key, user_did text not null, title text not null, named integer not null, room_id text not null,
-    metadata text, created_at bigint not null, updated_at bigint not null, run_count bigint not null default 0)`,
+    metadata text, created_at bigint not null, updated_at bigint not null, run_count bigint not null default 0,
+    metadata_bytes integer not null default 0)`,
   sql`create index agent_session_by_user on agent_session (user_did, updated_at desc, id)`,
+  sql`create index agent_session_metadata on agent_session (user_did, metadata_bytes)`,
   sql`create index agent_session_by_time on agent_session (updated_at)`,
   sql`create table agent_run (
     id text primary key, session_id ${ofSession}, user_did text not null, request_id text not null,
@@ -26,7 +28,7 @@ const firstSchema = [
   sql`create unique index agent_run_active on agent_run (session_id) where active = 1`,
   sql`create table agent_message (
     id text primary key, session_id ${ofSession}, run_id text not null, position text not null, number bigint not null,
-    type text not null, content text not null, status text not null, request_id text not null, extras text,
+    type text not null, content text not null, status text not null, request_id text not null, extras text, hidden text,
     created_at bigint not null)`,
   sql`create unique index agent_message_by_position on agent_message (session_id, position)`,
   sql`create index agent_message_by_number on agent_message (session_id, number)`,
@@ -61,17 +63,10 @@ const firstSchema = [
   sql`create table agent_lease (name text primary key, holder text not null, until bigint not null)`,
 
   sql`create table agent_delegation (
-    user_did text not null, agent_did text not null, cid text not null, sealed text not null,
-    expires_at bigint not null, stored_at bigint not null, primary key (user_did, agent_did))`,
+    cid text not null, user_did text not null, agent_did text not null, expires_at bigint not null, stored_at bigint,
+    sent_downstream integer not null, revoked integer not null, sealed text, primary key (cid, user_did))`,
+  sql`create index agent_delegation_by_user on agent_delegation (user_did, expires_at)`,
   sql`create index agent_delegation_by_expiry on agent_delegation (expires_at)`,
-  sql`create table agent_known_delegation (
-    cid text not null, user_did text not null, agent_did text not null, expires_at bigint not null,
-    stored integer not null, sent_downstream integer not null, revoked integer not null, sealed text,
-    primary key (cid, user_did))`,
-  sql`create index agent_known_delegation_by_user on agent_known_delegation (user_did, expires_at)`,
-  sql`create index agent_known_delegation_by_expiry on agent_known_delegation (expires_at)`,
-  sql`create table agent_revocation (cid text primary key, expires_at bigint not null)`,
-  sql`create index agent_revocation_by_expiry on agent_revocation (expires_at)`,
 ];
 
 export const agentMigrations: readonly Migration[] = [
@@ -79,17 +74,6 @@ export const agentMigrations: readonly Migration[] = [
     name: '0001',
     async up(db) {
       for (const statement of firstSchema) await statement.execute(db);
-    },
-  },
-  {
-    name: '0002',
-    async up(db) {
-      await sql`alter table agent_message add column hidden text`.execute(db);
-      await sql`alter table agent_session add column metadata_bytes integer not null default 0`.execute(db);
-      await sql`update agent_session set metadata_bytes = octet_length(metadata) where metadata is not null`.execute(
-        db,
-      );
-      await sql`create index agent_session_metadata on agent_session (user_did, metadata_bytes)`.execute(db);
     },
   },
 ];

@@ -47,8 +47,6 @@ export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules:
     await remove('agent_run', sql`old.ended_at < ${before(rules.runsMs)}`),
     await remove('agent_instance', sql`old.seen_at < ${before(instanceMs)}`),
     await remove('agent_delegation', sql`old.expires_at < ${before(rules.delegationsMs)}`),
-    await remove('agent_known_delegation', sql`old.expires_at < ${before(rules.delegationsMs)}`),
-    await remove('agent_revocation', sql`old.expires_at < ${before(rules.delegationsMs)}`),
   ];
   if (rules.messagesMs > 0)
     counts.push(await remove('agent_message', sql`old.created_at < ${before(rules.messagesMs)} and ${ended}`));

@@ -148,36 +148,21 @@ interface ReplacedTable {
   last: number;
 }
 
-interface DelegationTable {
-  user_did: string;
-  agent_did: string;
-  cid: string;
-  /** AES-256-GCM, see `seal.ts`. */
-  sealed: string;
-  expires_at: number;
-  stored_at: number;
-}
-
 /** Every unexpired delegation that was posted, sent downstream or revoked. */
-interface KnownDelegationTable {
+interface DelegationTable {
   cid: string;
   /** A keyed hash of it once the user was erased. */
   user_did: string;
   agent_did: string;
   expires_at: number;
-  /** 1 where the user posted it, also after another one replaced it. */
-  stored: number;
+  /** When the user posted it last; null where they did not. */
+  stored_at: number | null;
   /** 1 once it left the service as a proof: others hold it, so it no longer signs in. */
   sent_downstream: number;
   /** 1 once its issuer revoked it; the CID may be one that was never seen here. */
   revoked: number;
-  /** The token, as in `agent_delegation`, where it was posted and is not revoked. */
+  /** The token where it was posted and is not revoked: AES-256-GCM, see `seal.ts`. */
   sealed: string | null;
-}
-
-interface RevocationTable {
-  cid: string;
-  expires_at: number;
 }
 
 interface SummaryTable {
@@ -196,8 +181,6 @@ export interface AgentDatabase {
   agent_message: MessageTable;
   agent_replaced: ReplacedTable;
   agent_delegation: DelegationTable;
-  agent_known_delegation: KnownDelegationTable;
-  agent_revocation: RevocationTable;
   agent_summary: SummaryTable;
   agent_instance: InstanceTable;
   agent_lease: LeaseTable;

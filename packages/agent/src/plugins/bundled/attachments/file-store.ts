@@ -41,7 +41,10 @@ export const fileMigrations: Migration[] = [
         sql`create index agent_file_by_user on agent_file (user_did, created_at)`,
         sql`create index agent_file_by_session on agent_file (session_id)`,
         sql`create index agent_file_by_time on agent_file (created_at)`,
-        sql`create table agent_file_object (id text primary key)`,
+        sql`create table agent_file_object (
+          id text primary key, file_id text references agent_file (id) on delete set null)`,
+        sql`create index agent_file_object_by_file on agent_file_object (file_id)`,
+        sql`create index agent_file_object_orphaned on agent_file_object (id) where file_id is null`,
         sql`create table agent_file_upload (
           file_id text not null, owner text not null, size bigint not null, created_at bigint not null,
           primary key (file_id, owner))`,
@@ -49,17 +52,6 @@ export const fileMigrations: Migration[] = [
         sql`create index agent_file_upload_by_time on agent_file_upload (created_at)`,
       ];
       for (const statement of statements) await statement.execute(db);
-    },
-  },
-  {
-    name: '0002',
-    async up(db) {
-      await sql`alter table agent_file_object add column file_id text references agent_file (id) on delete set null`.execute(
-        db,
-      );
-      await sql`update agent_file_object set file_id = id where id in (select id from agent_file)`.execute(db);
-      await sql`create index agent_file_object_by_file on agent_file_object (file_id)`.execute(db);
-      await sql`create index agent_file_object_orphaned on agent_file_object (id) where file_id is null`.execute(db);
     },
   },
 ];
