@@ -163,7 +163,9 @@ describe('alone on SQLite', () => {
     // One run of an instance that died, in 230 sessions.
     await sql`with recursive copy (n) as (select 1 union all select n + 1 from copy where n < 230)
       insert into agent_session (id, user_did, title, named, room_id, created_at, updated_at, run_count)
-      select 'copy-' || n, user_did, title, named, room_id, created_at, updated_at, run_count from agent_session, copy`.execute(store.db);
+      select 'copy-' || n, user_did, title, named, room_id, created_at, updated_at, run_count from agent_session, copy`.execute(
+      store.db,
+    );
     const input = JSON.stringify({ sendId: 'send-1', body: { stream: false, returnAllMessages: false } });
     await sql`insert into agent_run (id, session_id, user_did, request_id, message_id, instance, status, model, created_at,
         number, active, epoch, input)

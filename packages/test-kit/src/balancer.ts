@@ -32,7 +32,7 @@ export async function startBalancer(ports: readonly number[], options: BalancerO
 async function startHaproxy(ports: readonly number[], { stickyPath }: BalancerOptions): Promise<Balancer> {
   const dir = await createTempDir();
   const port = await freePort();
-  const servers = ports.map((to) => `  server s${to} 127.0.0.1:${to} check inter ${balancerCheckMs}ms fall 1 rise 1`);
+  const servers = ports.map((to) => `  server s${to} 127.0.0.1:${to}`);
   const config = [
     'defaults',
     '  mode http',
@@ -44,15 +44,15 @@ async function startHaproxy(ports: readonly number[], { stickyPath }: BalancerOp
     `  bind 127.0.0.1:${port}`,
     ...(stickyPath === undefined ? [] : [`  use_backend sticky if { path_beg ${stickyPath} }`]),
     '  default_backend instances',
+    // Without checks: a busy instance must not lose its clients to another one.
     'backend sticky',
     '  balance source',
-    '  option httpchk GET /ready',
     ...servers,
     'backend instances',
     '  balance roundrobin',
     '  option httpchk GET /ready',
     '  option redispatch 1',
-    ...servers,
+    ...servers.map((server) => `${server} check inter ${balancerCheckMs}ms fall 1 rise 1`),
   ];
   const path = join(dir.path, 'haproxy.cfg');
   await writeFile(path, `${config.join('\n')}\n`);
