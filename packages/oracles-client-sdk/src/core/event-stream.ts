@@ -1,5 +1,3 @@
-import { createParser } from 'eventsource-parser';
-
 export interface ServerSentEvent {
   event: string;
   /** The event's own id; empty where it has none. */
@@ -7,25 +5,55 @@ export interface ServerSentEvent {
   data: string;
 }
 
-/** A comment: the parser keeps a line that ends in a lone CR until it has seen what follows. */
-const end = ':\n';
+/** An incremental parser of Server-Sent Events, by the WHATWG rules: text in any pieces, whole events out. */
+export function createEventStreamParser(): (text: string) => ServerSentEvent[] {
+  let rest = '';
+  let endedInReturn = false;
+  let event = '';
+  let id = '';
+  let data: string[] = [];
+
+  function takeLine(line: string): ServerSentEvent | undefined {
+    if (line === '') {
+      const complete = data.length > 0 ? { event: event || 'message', id, data: data.join('\n') } : undefined;
+      event = '';
+      id = '';
+      data = [];
+      return complete;
+    }
+    const colon = line.indexOf(':');
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
+    if (field === 'event') event = value;
+    else if (field === 'data') data.push(value);
+    else if (field === 'id' && !value.includes('\0')) id = value;
+    return undefined;
+  }
+
+  return (text) => {
+    if (text === '') return [];
+    const events: ServerSentEvent[] = [];
+    // The line break whose first half ended the piece before has been taken already.
+    const lines = (rest + (endedInReturn && text[0] === '\n' ? text.slice(1) : text)).split(/\r\n|\n|\r/);
+    endedInReturn = text.endsWith('\r');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const complete = takeLine(line);
+      if (complete) events.push(complete);
+    }
+    return events;
+  };
+}
 
 /** Cuts the stream off when nothing, not even a heartbeat, arrives for this long. */
 const silenceMs = 45_000;
 
 /** The events of a reply as they arrive. Throws when the connection breaks, falls silent or the signal fires. */
 export async function* readEventStream(response: Response, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
-  const events: ServerSentEvent[] = [];
-  const parser = createParser({
-    onEvent: ({ event = 'message', id = '', data }) => events.push({ event, id, data }),
-  });
-  const parse = (text: string) => {
-    parser.feed(text);
-    return events.splice(0);
-  };
+  const parse = createEventStreamParser();
   if (!response.body) {
     // React Native's own `fetch` hands a reply over when it is complete.
-    yield* parse((await response.text()) + end);
+    yield* parse(await response.text());
     return;
   }
   const reader = response.body.getReader();
@@ -33,7 +61,7 @@ export async function* readEventStream(response: Response, signal: AbortSignal):
   try {
     for (;;) {
       const { value, done } = await withLimit(reader.read(), signal);
-      yield* parse(decoder.decode(value, { stream: !done }) + (done ? end : ''));
+      yield* parse(decoder.decode(value, { stream: !done }));
       if (done) return;
     }
   } finally {

@@ -13,7 +13,7 @@ export {
   type SignedArtifact,
 } from './credentials.ts';
 export type { StreamingMode } from './event-buffer.ts';
-export { readEventStream, type ServerSentEvent } from './event-stream.ts';
+export { createEventStreamParser, readEventStream, type ServerSentEvent } from './event-stream.ts';
 export { type FollowOptions, followRun } from './follow-run.ts';
 export { toMessageParts } from './message-parts.ts';
 export { getOpenIdToken, type OpenIdToken } from './open-id-token.ts';
