@@ -236,7 +236,7 @@ describe.each(engines)('on %s a delegation', (engine) => {
     expect(await ana.send('DELETE', `/delegation/bafy${'c'.repeat(20)}`)).toMatchObject(full);
   });
 
-  test.fails('can be revoked, however many were revoked that nobody has seen', async () => {
+  test('can be revoked, however many were revoked that nobody has seen', async () => {
     const ana = await agent.createUser();
     const posted = await mint(ana, agent.did, [chatCapability]);
     const leaked = await mint(ana, agent.did, [chatCapability]);
@@ -254,12 +254,9 @@ describe.each(engines)('on %s a delegation', (engine) => {
     for (const { raw } of [posted, leaked]) expect((await signIn(agent, raw)).status).toBe(401);
   });
 
-  test.fails('revokes itself when it signed in, and nothing else', async () => {
+  test('revokes itself when it signed in, and nothing else', async () => {
     const ana = await agent.createUser();
-    const [leaked, kept] = [
-      await mint(ana, agent.did, [chatCapability]),
-      await mint(ana, agent.did, [chatCapability]),
-    ];
+    const [leaked, kept] = [await mint(ana, agent.did, [chatCapability]), await mint(ana, agent.did, [chatCapability])];
     await ana.send('POST', '/delegation', { raw: kept.raw });
     const revoke = (path: string) =>
       request(`${agent.url}/delegation${path}`, { method: 'DELETE', headers: { 'x-ucan-delegation': leaked.raw } });
@@ -270,25 +267,28 @@ describe.each(engines)('on %s a delegation', (engine) => {
     expect((await signIn(agent, leaked.raw)).status).toBe(401);
   });
 
-  test.fails('is listed by what was stored beside it, without its token', async () => {
+  test('is listed by what was stored beside it, without its token', async () => {
     const ana = await agent.createUser();
-    const { raw, cid } = await mint(ana, agent.did, [chatCapability]);
-    await ana.send('POST', '/delegation', { raw });
+    const spend = { can: 'coin/spend', with: ana.did, nb: { most: 5, by: new Uint8Array(2) } };
+    const { raw, cid } = await mint(ana, agent.did, [spend]);
+    expect((await ana.send('POST', '/delegation', { raw })).status).toBe(200);
     const store = await openStore<never>(agent.databaseUrl);
     await sql`update agent_delegation set sealed = '' where user_did = ${ana.did}`.execute(store.db);
     await store.close();
-    const listed = { cid, capabilities: [chatCapability] };
+    const listed = { cid, capabilities: [{ ...spend, nb: { most: 5 } }] };
     expect((await ana.send('GET', '/delegation')).body).toMatchObject({ ...listed, delegations: [listed] });
   });
 
-  test.fails('are revoked together with one line in the audit log, and none when that is repeated', async () => {
+  test('are revoked together with one line in the audit log, and none when that is repeated', async () => {
     const ana = await agent.createUser();
     for (const _ of [1, 2, 3])
       await ana.send('POST', '/delegation', { raw: (await mint(ana, agent.did, [chatCapability])).raw });
     const { raw, cid } = await mint(ana, agent.did, [chatCapability]);
     await ana.send('POST', '/delegation', { raw });
     for (const path of [`/${cid}`, `/${cid}`, '', '']) await ana.send('DELETE', `/delegation${path}`);
-    const { body } = await request(`${agent.url}/audit?subject=${encodeURIComponent(ana.did)}&action=delegation.revoked`);
+    const { body } = await request(
+      `${agent.url}/audit?subject=${encodeURIComponent(ana.did)}&action=delegation.revoked`,
+    );
     const lines: { details: object }[] = body.lines;
     expect(lines.map(({ details }) => details)).toEqual([{ count: 3 }, { cid }]);
   });

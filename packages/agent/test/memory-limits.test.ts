@@ -145,32 +145,25 @@ describe.each(engines)('on %s', (engine) => {
   });
 });
 
-test('a delegation is decrypted and parsed once for all its readings', async () => {
+test('a delegation is parsed once for all turns', async () => {
   await using agent = await startTestAgent({ engine: 'sqlite' });
   const store = await openStore<AgentDatabase>(agent.databaseUrl);
   const issuer = await createSigner();
-  let opened = 0;
   const delegations = createDelegationStore(store, {
     agentDid: agent.did,
     referenceOf: (did) => `erased ${did}`,
-    seal: {
-      seal: (text) => text,
-      open(text) {
-        opened += 1;
-        return text;
-      },
-    },
+    seal: { seal: (text) => text, open: (text) => text },
   });
   const capabilities = [{ can: 'goat/count', with: issuer.did() }];
   for (let count = 0; count < 5; count += 1) {
     const { serialized, cid, expiresAt } = await createDelegation({ issuer, audience: agent.did, capabilities });
-    await delegations.put(issuer.did(), { token: serialized, cid, expiration: expiresAt }, async () => {});
+    const stored = { token: serialized, cid, expiration: expiresAt, capabilities };
+    await delegations.put(issuer.did(), stored, async () => {});
   }
-  const [first, second] = [await delegations.list(issuer.did()), await delegations.list(issuer.did())];
+  const read = async () => (await delegations.findUsable(issuer.did())).usable;
+  const [first, second] = [await read(), await read()];
   await store.close();
   expect(first).toHaveLength(5);
-  expect(opened).toBe(5);
-  expect(second.map(({ view }) => view)).toEqual(first.map(({ view }) => view));
   expect(first.every(({ view }, index) => view === second[index]?.view)).toBe(true);
 });
 

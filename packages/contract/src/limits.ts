@@ -69,8 +69,10 @@ export const agentLimits = {
   fileBytesPerDay: 500_000_000,
   /** Browser tools, AG-UI actions and MCP invocations one message may declare, each. */
   declaredTools: 128,
-  /** Unexpired delegations of one user that the agent keeps track of, replaced and revoked ones included. */
+  /** Stored delegations of one user that have not expired and are not revoked; and revocations of those never seen. */
   delegations: 1_000,
+  /** With those that were revoked or sent to other services. */
+  delegationRecords: 10_000,
   /** Of their tokens together, encrypted: a usual one has one KiB. */
   delegationBytes: 2 * mebibyte,
   /** Characters of an encoded invocation or delegation. */

@@ -1,11 +1,16 @@
 import { AppError } from '@palaver/contract';
-import type { UcanError, UcanView, Verifier } from '@palaver/ucan';
+import type { UcanError, UcanView, VerifiedToken, Verifier } from '@palaver/ucan';
+import { type IssuedToken, listChain } from '@palaver/ucan/internal';
 
 /** Who is calling, as their token says. */
 export interface Identity {
   did: string;
   /** Unix seconds; the credential is valid until then (and the clock skew after it). */
   expiration: number;
+  /** What signed them in, and its proofs. */
+  chain: readonly IssuedToken[];
+  /** Whether that was a delegation: others may hold it. */
+  isDelegated: boolean;
   /** The user's delegation to this agent, if the request has one and it is theirs. */
   delegation?: { token: string; view: UcanView; expiration: number };
 }
@@ -35,11 +40,7 @@ export function readCredentials(
   return { invocation: undefined, delegation, bearer: bareBearer ? bearer : undefined };
 }
 
-interface Authorized {
-  identity: Identity;
-  /** What signed the caller in. */
-  token: UcanView;
-}
+type Authorized = { identity: Identity } | { error: AppError };
 
 export interface AuthorizeOptions {
   verifier: Verifier;
@@ -54,7 +55,7 @@ export interface AuthorizeOptions {
 export async function authorize(
   { bearer, ...credentials }: Credentials,
   options: AuthorizeOptions,
-): Promise<Authorized | { error: AppError }> {
+): Promise<Authorized> {
   if (bearer === undefined) return authorizeTokens(credentials, options);
   const { verifier, allowDelegation } = options;
   if (!allowDelegation) return authorizeTokens({ ...credentials, invocation: bearer }, options);
@@ -68,22 +69,26 @@ export async function authorize(
 async function authorizeTokens(
   { invocation, delegation, client }: Credentials,
   { verifier, allowDelegation }: AuthorizeOptions,
-): Promise<Authorized | { error: AppError }> {
+): Promise<Authorized> {
   if (invocation !== undefined) {
     const verdict = await verifier.verifyInvocation(invocation, client);
     if (!verdict.ok) return { error: toAppError(verdict.error, 'Invalid UCAN invocation') };
-    const { did, expiration, view: token } = verdict.ok;
     const downstream = delegation === undefined ? undefined : await verifier.verifyDelegation(delegation, client);
     // Somebody else's delegation, or a broken one, is simply not used.
-    const own = downstream?.ok?.did === did ? downstream.ok : undefined;
+    const own = downstream?.ok?.did === verdict.ok.did ? downstream.ok : undefined;
     const carried = own && delegation ? { token: delegation, view: own.view, expiration: own.expiration } : undefined;
-    return { identity: { did, expiration, ...(carried && { delegation: carried }) }, token };
+    return { identity: { ...toIdentity(verdict.ok, false), ...(carried && { delegation: carried }) } };
   }
   if (delegation === undefined || !allowDelegation) return { error: new AppError('UCAN_MISSING', missingMessage) };
   const verdict = await verifier.verifySignIn(delegation, client);
   if (!verdict.ok) return { error: toAppError(verdict.error, 'Invalid UCAN delegation') };
-  const { did, expiration, view } = verdict.ok;
-  return { identity: { did, expiration, delegation: { token: delegation, view, expiration } }, token: view };
+  const { view, expiration } = verdict.ok;
+  return { identity: { ...toIdentity(verdict.ok, true), delegation: { token: delegation, view, expiration } } };
+}
+
+function toIdentity({ did, expiration, view }: VerifiedToken, isDelegated: boolean): Identity {
+  const chain = listChain(view).map(({ cid, issuer }) => ({ cid, issuer }));
+  return { did, expiration, chain, isDelegated };
 }
 
 function toAppError({ code, limited }: UcanError, message: string): AppError {

@@ -11,7 +11,7 @@ import {
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAddressKey } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
-import { parseToken, type UcanView, type VerifiedToken, type Verifier } from '@palaver/ucan';
+import type { UcanView, VerifiedToken, Verifier } from '@palaver/ucan';
 import { hasCapability } from '@palaver/ucan/internal';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
@@ -40,7 +40,7 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
   const recordBy = (request: FastifyRequest, action: AuditAction): RecordChange => {
     const person = parts.audit.person(identityOf(request).did);
     const event = { actor: person, action, subject: person, from: clientAddress(request) };
-    return (trx, cid) => parts.audit.record({ ...event, details: { cid } }, trx);
+    return (trx, details) => parts.audit.record({ ...event, details }, trx);
   };
   const tags = ['Delegation'];
 
@@ -58,10 +58,11 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
       const { did } = identityOf(request);
       const token = await checkDelegation(request, verifier);
       const { cid, expiration } = token;
+      const capabilities = toCapabilities(token.view);
       const record = recordBy(request, 'delegation.stored');
       let waiting: string[] = [];
-      await delegations.put(did, { token: request.body.raw, cid, expiration }, async (trx) => {
-        await record(trx, cid);
+      await delegations.put(did, { token: request.body.raw, cid, expiration, capabilities }, async (trx) => {
+        await record(trx, { cid });
         waiting = await approvals.grant(trx, did, (capability) => hasCapability(token.view, capability));
       });
       for (const runId of waiting) approvals.wake(runId);
@@ -80,18 +81,9 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
       },
     },
     async (request) => {
-      const { did } = identityOf(request);
-      const stored = await delegations.find(did);
-      if (!stored) return { authorized: false };
-      const { ok: view } = await parseToken(stored.token);
-      const listed = await delegations.list(did);
-      return {
-        authorized: true,
-        expiration: stored.expiration,
-        cid: stored.cid,
-        capabilities: toCapabilities(view) ?? [],
-        delegations: listed.map(({ view, ...rest }) => ({ ...rest, capabilities: toCapabilities(view) })),
-      };
+      const delegated = await delegations.list(identityOf(request).did);
+      const [latest] = delegated;
+      return latest?.capabilities ? { authorized: true, ...latest, delegations: delegated } : { authorized: false };
     },
   );
 
@@ -101,11 +93,13 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
       schema: {
         tags,
         summary: 'Revoke every stored delegation, replaced ones included',
-        response: { 200: delegationRevokedSchema },
+        description: 'With an invocation: whoever holds a delegation may revoke that one alone.',
+        response: { 200: delegationRevokedSchema, 403: errorBodySchema },
       },
     },
     async (request) => {
-      const { did } = identityOf(request);
+      const { did, isDelegated } = identityOf(request);
+      if (isDelegated) throw notByDelegation();
       const revoked = await delegations.revokeAll(did, recordBy(request, 'delegation.revoked'));
       for (const cid of revoked) onRevoked({ did, cid });
       return { ok: true as const };
@@ -119,12 +113,13 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
         tags,
         summary: 'Revoke one delegation that you issued',
         params: delegationParamsSchema,
-        response: { 200: delegationRevokedSchema },
+        response: { 200: delegationRevokedSchema, 403: errorBodySchema, 429: errorBodySchema },
       },
     },
     async (request) => {
-      const { did } = identityOf(request);
+      const { did, isDelegated, chain } = identityOf(request);
       const { cid } = request.params;
+      if (isDelegated && !chain.some((token) => token.cid === cid && token.issuer === did)) throw notByDelegation();
       await delegations.revoke(did, cid, recordBy(request, 'delegation.revoked'));
       onRevoked({ did, cid });
       return { ok: true as const };
@@ -132,8 +127,11 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
   );
 }
 
-function toCapabilities(view: UcanView | undefined) {
-  return view?.capabilities.map(({ can, with: resource, nb }) => ({
+const notByDelegation = () =>
+  new AppError('FORBIDDEN', 'A delegation revokes only itself. Sign in with an invocation to revoke others.');
+
+function toCapabilities({ capabilities }: UcanView) {
+  return capabilities.map(({ can, with: resource, nb }) => ({
     can,
     with: resource,
     ...(nb && Object.keys(nb).length > 0 && { nb }),

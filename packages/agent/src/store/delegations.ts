@@ -1,7 +1,7 @@
 import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { AppError, agentLimits } from '@palaver/contract';
 import type { Store } from '@palaver/store';
-import { parseToken, type UcanView } from '@palaver/ucan';
+import { type Capability, parseToken, type UcanView } from '@palaver/ucan';
 import { findExpiration, type IssuedToken, type Standing } from '@palaver/ucan/internal';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { LRUCache } from 'lru-cache';
@@ -13,21 +13,22 @@ export interface StoredDelegation {
   cid: string;
   /** Unix seconds. */
   expiration: number;
+  capabilities: readonly Capability[];
 }
 
-export interface ListedDelegation extends Omit<StoredDelegation, 'token'> {
-  /** Undefined if the key that sealed it is gone. */
-  view: UcanView | undefined;
-}
-
-interface OpenedDelegation extends ListedDelegation {
-  /** The token, unless the key that sealed it is gone. */
-  read(): string | undefined;
-  isExpired: boolean;
+export interface ListedDelegation {
+  cid: string;
+  /** Unix seconds. */
+  expiration: number;
+  /** Undefined if the key that sealed them is gone. */
+  capabilities: Capability[] | undefined;
 }
 
 /** Writes what is recorded of a change, in its transaction. */
-export type RecordChange = (trx: Transaction<AgentDatabase>, cid: string) => Promise<void>;
+export type RecordChange = (
+  trx: Transaction<AgentDatabase>,
+  details: { cid: string } | { count: number },
+) => Promise<void>;
 
 export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
@@ -40,8 +41,8 @@ interface DelegationStoreOptions {
 
 /** Tokens are taken for a while after their expiry, by the clock skew; so long their revocation counts too. */
 const slackMs = 60_000;
-/** A revoked token that was never posted has an expiry nobody here knows. */
-const neverMs = Number.MAX_SAFE_INTEGER;
+/** How long a revoked token that was never posted is refused: nobody here knows its expiry. */
+const unseenMs = 365 * 86_400_000;
 /** A parsed token takes 11 to 13 times its length. */
 const bytesPerCharacter = 16;
 const parsedBytes = 32 * 1024 * 1024;
@@ -58,14 +59,6 @@ export function createDelegationStore(
   const latestOf = (userDid: string) => sql<string>`(select latest.cid from agent_delegation as latest
     where latest.user_did = ${userDid} and latest.agent_did = ${agentDid} and latest.stored_at is not null
       and latest.revoked = 0 order by latest.stored_at desc, latest.cid limit 1)`;
-  const findRow = prepare((query, own: { userDid: string; now: number }) =>
-    query
-      .selectFrom('agent_delegation')
-      .select(['cid', 'expires_at', 'sealed'])
-      .where('cid', '=', latestOf(own.userDid))
-      .where('user_did', '=', own.userDid)
-      .where('expires_at', '>', own.now),
-  );
   const findStandings = prepare((query, token: { cid: string; issuer: string; reference: string }) =>
     query
       .selectFrom('agent_delegation')
@@ -93,6 +86,9 @@ export function createDelegationStore(
   /** Records a delegation by its CID; throws if the user has too many. */
   async function recordToken(trx: Kysely<AgentDatabase>, row: KnownDelegation): Promise<void> {
     const names = [row.user_did, referenceOf(row.user_did)];
+    // Until the commit, so that those recorded at once are counted one after the other; SQLite has one writer anyway.
+    if (store.engine === 'postgres')
+      await sql`select pg_advisory_xact_lock(hashtextextended(${`agent delegation ${row.user_did}`}, 0))`.execute(trx);
     await removeExpired(trx, names);
     await trx
       .insertInto('agent_delegation')
@@ -100,28 +96,41 @@ export function createDelegationStore(
       .onConflict((conflict) => conflict.columns(['cid', 'user_did']).doUpdateSet({ ...row }))
       .execute();
     // After the insert, so that the transaction undoes the one too many.
-    const { count, bytes } = await trx
+    const { all, stored, unseen, bytes } = await trx
       .selectFrom('agent_delegation')
-      .select((of) => [of.fn.countAll<number>().as('count'), sql<number>`sum(octet_length(sealed))`.as('bytes')])
+      .select([
+        sql<number>`count(*)`.as('all'),
+        sql<number>`count(case when stored_at is not null and revoked = 0 then 1 end)`.as('stored'),
+        sql<number>`count(case when stored_at is null and sent_downstream = 0 then 1 end)`.as('unseen'),
+        sql<number>`sum(octet_length(sealed))`.as('bytes'),
+      ])
       .where('user_did', 'in', names)
       .executeTakeFirstOrThrow();
+    const refuse = (what: string) => {
+      throw new AppError('LIMIT_REACHED', what);
+    };
+    if (row.revoked) {
+      if (Number(unseen) > agentLimits.delegations)
+        refuse(
+          'You have revoked too many delegations that were never stored here. Store the delegation, then revoke it.',
+        );
+      return;
+    }
     const remedy = 'Revoke one, or wait until one expires.';
-    if (Number(count) > agentLimits.delegations)
-      throw new AppError(
-        'LIMIT_REACHED',
-        `You have ${agentLimits.delegations} delegations here that have not expired. ${remedy}`,
-      );
+    if (Number(stored) > agentLimits.delegations)
+      refuse(`You have ${agentLimits.delegations} delegations here that have not expired. ${remedy}`);
+    if (Number(all) > agentLimits.delegationRecords)
+      refuse('You have had too many delegations here. Wait until one expires.');
     if (row.sealed && Number(bytes) > agentLimits.delegationBytes)
-      throw new AppError('LIMIT_REACHED', `Your delegations here are too long together. ${remedy}`);
+      refuse(`Your delegations here are too long together. ${remedy}`);
   }
 
   /** The stored ones that are not revoked: the one posted last, even if it has expired, then those that expire last. */
-  async function open(userDid: string, limit: number): Promise<OpenedDelegation[]> {
-    const now = Date.now();
+  function selectStored(userDid: string, now: number) {
     const isLatest = sql<boolean>`cid = ${latestOf(userDid)}`;
-    const rows = await store.db
+    return store.db
       .selectFrom('agent_delegation')
-      .select(['cid', 'expires_at', 'sealed'])
+      .select(['cid', 'expires_at'])
       .where('user_did', '=', userDid)
       .where('agent_did', '=', agentDid)
       .where('stored_at', 'is not', null)
@@ -129,49 +138,51 @@ export function createDelegationStore(
       .where(({ or, eb }) => or([eb('expires_at', '>', now), isLatest]))
       .orderBy(sql`case when ${isLatest} then 0 else 1 end`)
       .orderBy('expires_at', 'desc')
-      .orderBy('cid')
-      .limit(limit)
-      .execute();
-    const opened: OpenedDelegation[] = [];
-    for (const { cid, expires_at, sealed } of rows) {
-      const read = () => (sealed === null ? undefined : seal.open(sealed, owner(userDid)));
-      const view = sealed === null ? undefined : (parsed.get(cid) ?? (await parse(cid, read())));
-      opened.push({ cid, expiration: expires_at / 1000, read, view, isExpired: expires_at <= now });
-    }
-    return opened;
+      .orderBy('cid');
   }
 
   return {
+    /** Nothing if the one posted last has expired; otherwise that one first. */
     async list(userDid: string): Promise<ListedDelegation[]> {
-      const opened = await open(userDid, agentLimits.delegations);
-      return opened.flatMap(({ read: _, isExpired, ...listed }) => (isExpired ? [] : [listed]));
+      const now = Date.now();
+      const rows = await selectStored(userDid, now).select('capabilities').limit(agentLimits.delegations).execute();
+      if (rows.some(({ expires_at }) => expires_at <= now)) return [];
+      return rows.map(({ cid, expires_at, capabilities }) => {
+        const json = capabilities === null ? undefined : seal.open(capabilities, owner(userDid));
+        return { cid, expiration: expires_at / 1000, capabilities: json === undefined ? undefined : JSON.parse(json) };
+      });
     },
 
     /** The stored delegations that calls are made with, the one posted last first; `expired` is that one if it has expired. */
     async findUsable(userDid: string): Promise<{ usable: { token: string; view: UcanView }[]; expired?: UcanView }> {
-      const opened = await open(userDid, usedAtOnce);
-      const expired = opened.find(({ isExpired }) => isExpired)?.view;
-      const usable = opened.flatMap(({ read, view, isExpired }) => {
-        const token = view && !isExpired ? read() : undefined;
-        return token !== undefined && view ? [{ token, view }] : [];
-      });
+      const now = Date.now();
+      const usable: { token: string; view: UcanView }[] = [];
+      let expired: UcanView | undefined;
+      for (const { cid, expires_at, sealed } of await selectStored(userDid, now)
+        .select('sealed')
+        .limit(usedAtOnce)
+        .execute()) {
+        const token = sealed === null ? undefined : seal.open(sealed, owner(userDid));
+        const view = parsed.get(cid) ?? (await parse(cid, token));
+        if (expires_at <= now) expired = view;
+        else if (token !== undefined && view) usable.push({ token, view });
+      }
       return { usable, ...(expired && { expired }) };
     },
 
-    async put(userDid: string, { token, cid, expiration }: StoredDelegation, record: RecordChange): Promise<void> {
-      const sealed = seal.seal(token, owner(userDid));
-      const row = { cid, user_did: userDid, expires_at: expiration * 1000, stored_at: Date.now(), sealed };
+    async put(userDid: string, { token, cid, expiration, capabilities }: StoredDelegation, record: RecordChange) {
+      const row = {
+        cid,
+        user_did: userDid,
+        expires_at: expiration * 1000,
+        stored_at: Date.now(),
+        sealed: seal.seal(token, owner(userDid)),
+        capabilities: seal.seal(JSON.stringify(capabilities), owner(userDid)),
+      };
       await store.transaction(async (trx) => {
         await recordToken(trx, row);
-        await record(trx, cid);
+        await record(trx, { cid });
       });
-    },
-
-    /** The delegation in force; one that has expired counts as none. */
-    async find(userDid: string): Promise<StoredDelegation | undefined> {
-      const [row] = (await findRow({ userDid, now: Date.now() })).rows;
-      const token = row?.sealed ? seal.open(row.sealed, owner(userDid)) : undefined;
-      return row && token ? { token, cid: row.cid, expiration: row.expires_at / 1000 } : undefined;
     },
 
     /** Notes that a delegation leaves the service; false if that was known. */
@@ -188,35 +199,38 @@ export function createDelegationStore(
       return await store.transaction(async (trx) => {
         const rows = await trx
           .updateTable('agent_delegation')
-          .set({ revoked: 1, sealed: null })
+          .set(revoked)
           .where('user_did', '=', userDid)
           .where('agent_did', '=', agentDid)
           .where('stored_at', 'is not', null)
+          .where('revoked', '=', 0)
           .returning('cid')
           .execute();
-        await removeExpired(trx, [userDid]);
-        for (const { cid } of rows) await record(trx, cid);
+        if (rows.length > 0) await record(trx, { count: rows.length });
         return rows.map(({ cid }) => cid);
       });
     },
 
-    /** Refuses one delegation that the user issued from now on, whether it was ever seen here or not. */
+    /** Refuses one delegation that the user issued from now on; throws if too many were revoked that were never seen here. */
     async revoke(userDid: string, cid: string, record: RecordChange): Promise<void> {
       await store.transaction(async (trx) => {
         const known = await trx
           .selectFrom('agent_delegation')
-          .select('expires_at')
+          .select('revoked')
           .where('cid', '=', cid)
-          .where('user_did', '=', userDid)
+          .where('user_did', 'in', [userDid, referenceOf(userDid)])
+          .orderBy('revoked', 'desc')
           .executeTakeFirst();
-        await recordToken(trx, {
-          cid,
-          user_did: userDid,
-          expires_at: known?.expires_at ?? neverMs,
-          revoked: 1,
-          sealed: null,
-        });
-        await record(trx, cid);
+        if (known?.revoked) return;
+        if (known)
+          await trx
+            .updateTable('agent_delegation')
+            .set(revoked)
+            .where('cid', '=', cid)
+            .where('user_did', '=', userDid)
+            .execute();
+        else await recordToken(trx, { cid, user_did: userDid, expires_at: Date.now() + unseenMs, ...revoked });
+        await record(trx, { cid });
       });
     },
 
@@ -233,6 +247,8 @@ export function createDelegationStore(
   };
 }
 
+const revoked = { revoked: 1, sealed: null, capabilities: null } as const;
+
 interface KnownDelegation {
   cid: string;
   user_did: string;
@@ -241,6 +257,7 @@ interface KnownDelegation {
   sent_downstream?: 1;
   revoked?: 1;
   sealed?: string | null;
+  capabilities?: string | null;
 }
 
 async function removeExpired(trx: Kysely<AgentDatabase>, names: string[]): Promise<void> {

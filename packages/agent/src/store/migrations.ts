@@ -64,7 +64,8 @@ const firstSchema = [
 
   sql`create table agent_delegation (
     cid text not null, user_did text not null, agent_did text not null, expires_at bigint not null, stored_at bigint,
-    sent_downstream integer not null, revoked integer not null, sealed text, primary key (cid, user_did))`,
+    sent_downstream integer not null, revoked integer not null, sealed text, capabilities text,
+    primary key (cid, user_did))`,
   sql`create index agent_delegation_by_user on agent_delegation (user_did, expires_at)`,
   sql`create index agent_delegation_by_expiry on agent_delegation (expires_at)`,
 ];

@@ -40,7 +40,7 @@ const tables = personalTables<AgentPerson>([
   { table: 'agent_send', omit: ['body_hash'], where: ofUser },
   { table: 'agent_run', sealed: sealedTables.run, where: ofUser },
   { table: 'agent_session', sealed: sealedTables.session, where: ofUser },
-  { table: 'agent_delegation', omit: ['sealed'], where: ofUser },
+  { table: 'agent_delegation', omit: ['sealed', 'capabilities'], where: ofUser },
 ]);
 
 /** What the agent itself keeps of a user; plugins keep more. */
@@ -49,8 +49,8 @@ export const agentPersonalData: PersonalData<AgentPerson> = {
   async erase(trx, person) {
     // Their delegations stay refused, under a keyed hash of their issuer: anyone may name any CID.
     await sql`insert into agent_delegation
-        (cid, user_did, agent_did, expires_at, sent_downstream, revoked)
-      select cid, ${person.reference}, agent_did, expires_at, 0, 1 from agent_delegation
+        (cid, user_did, agent_did, expires_at, stored_at, sent_downstream, revoked)
+      select cid, ${person.reference}, agent_did, expires_at, stored_at, sent_downstream, 1 from agent_delegation
       where user_did = ${person.did} on conflict do nothing`.execute(trx);
     await tables.erase(trx, person);
   },

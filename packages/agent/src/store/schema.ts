@@ -163,6 +163,8 @@ interface DelegationTable {
   revoked: number;
   /** The token where it was posted and is not revoked: AES-256-GCM, see `seal.ts`. */
   sealed: string | null;
+  /** JSON of what it grants, encrypted in the same way: they are shown without reading the token. */
+  capabilities: string | null;
 }
 
 interface SummaryTable {

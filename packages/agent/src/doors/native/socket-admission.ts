@@ -10,7 +10,7 @@ import {
   toAddressKey,
   toRateError,
 } from '@palaver/service-kit/internal';
-import { type IssuedToken, listChain } from '@palaver/ucan/internal';
+import type { IssuedToken } from '@palaver/ucan/internal';
 import type { Socket } from 'socket.io';
 import { type AuthorizeOptions, authorize } from '../../auth/authorize.ts';
 import type { ClientKey } from '../../auth/client-key.ts';
@@ -35,7 +35,7 @@ export interface SocketData {
   counter: string;
   expiration: number;
   /** The token that signed the user in, then its proofs: each can be revoked. */
-  chain: IssuedToken[];
+  chain: readonly IssuedToken[];
 }
 
 /**
@@ -73,11 +73,10 @@ export async function admit({ handshake, request }: Socket, parts: AdmissionPart
   const { ip, counter } = addressOf(request, parts);
   const result = await authorize({ invocation, delegation, client: toAddressKey(ip) }, parts);
   if ('error' in result) throw result.error;
-  const { did, expiration } = result.identity;
+  const { did, expiration, chain } = result.identity;
   if (counter === undefined) await countFor(did, parts.limit);
   const { sessionId } = query.data;
   await requireSession(parts, did, sessionId);
-  const chain = listChain(result.token).map(({ cid, issuer }) => ({ cid, issuer }));
   return { sessionId, did, expiration, chain, counter: counter ?? did };
 }
 
