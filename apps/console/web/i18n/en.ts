@@ -1,4 +1,4 @@
-// One line for each text of the console, in one file so that a translator sees the whole.
+// One line for each text of the console, in one file so that a translator sees the whole; the other languages are JSON files.
 /** The words of the console. The other languages have the same keys; `{name}` stands for a value. */
 export const en = {
   'app.skip': 'Skip to content',

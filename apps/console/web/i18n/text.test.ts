@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ar } from './ar.ts';
+import ar from './ar.json' with { type: 'json' };
 import { en } from './en.ts';
-import { fr } from './fr.ts';
-import type { Forms, MessageKey } from './messages.ts';
-import { sw } from './sw.ts';
+import fr from './fr.json' with { type: 'json' };
+import type { Forms, MessageKey, Messages } from './messages.ts';
+import sw from './sw.json' with { type: 'json' };
 import { fillMessage } from './text.ts';
 
 const others = Object.entries({ fr, sw, ar });
@@ -54,7 +54,7 @@ test.each(others)('every text in %s has a value, and names the same values as th
 });
 
 test('a count chooses the form that the language has for it, and is written as the language writes it', () => {
-  const say = (messages: typeof ar, locale: string, count: number) =>
+  const say = (messages: Messages, locale: string, count: number) =>
     fillMessage(messages['explorer.routeCount'], locale, { count });
   expect([1, 1200].map((count) => fillMessage(en['explorer.routeCount'], 'en-GB', { count }))).toEqual([
     '1 route',

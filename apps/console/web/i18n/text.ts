@@ -17,9 +17,9 @@ export type PlainKey = { [Key in MessageKey]: Values<Key> extends [] ? Key : nev
 
 const files: Record<Locale, () => Promise<Messages>> = {
   en: async () => (await import('./en.ts')).en,
-  fr: async () => (await import('./fr.ts')).fr,
-  sw: async () => (await import('./sw.ts')).sw,
-  ar: async () => (await import('./ar.ts')).ar,
+  fr: async () => (await import('./fr.json')).default,
+  sw: async () => (await import('./sw.json')).default,
+  ar: async () => (await import('./ar.json')).default,
 };
 // Figures are mixed with identifiers everywhere, so Arabic has the digits that identifiers have.
 const intlLocales: Record<Locale, string> = { en: 'en-GB', fr: 'fr', sw: 'sw', ar: 'ar-u-nu-latn' };
