@@ -1,8 +1,5 @@
-import { isIP } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createHostLookup } from '@palaver/ucan/host-lookup';
-import { guardLookup, isPublicAddress } from '@palaver/ucan/public-address';
-import { Agent, fetch } from 'undici';
+import { isAllowedHost, openPublic, RefusedAddressError } from '@palaver/ucan/open-public';
 
 export interface Webhook {
   url: string;
@@ -13,22 +10,11 @@ export interface Webhook {
 const attemptMs = 10_000;
 const pausesMs = [1_000, 5_000, 25_000];
 
-/** Why a webhook may not be called at all. */
-export function findWebhookFault({ url, allowedHosts }: Webhook): string | undefined {
-  const { protocol, hostname, host } = new URL(url);
-  if (allowedHosts.includes(hostname) || allowedHosts.includes(host)) return undefined;
-  if (protocol !== 'https:') return 'only https is allowed';
-  const address = hostname.replace(/^\[|\]$/g, '');
-  return isIP(address) && !isPublicAddress(address) ? 'private addresses are not allowed' : undefined;
-}
-
 /**
- * Posts JSON to a webhook: over TLS, at public addresses only, checked in the very lookup the connection uses. Redirects are not
- * followed. Tries again where that may help; the result is why it did not work.
+ * Posts JSON to a webhook: over TLS, at public addresses only, unless its host is allowed. Redirects are not followed. Tries
+ * again where that may help; the result is why it did not work.
  */
 export async function sendWebhook(webhook: Webhook, body: object, signal: AbortSignal): Promise<string | undefined> {
-  const refusal = findWebhookFault(webhook);
-  if (refusal) return refusal;
   for (const pauseMs of [...pausesMs, 0]) {
     const { fault, isFinal } = await post(webhook, body, signal);
     if (fault === undefined || isFinal || pauseMs === 0 || signal.aborted) return fault;
@@ -39,23 +25,18 @@ export async function sendWebhook(webhook: Webhook, body: object, signal: AbortS
 
 async function post({ url, allowedHosts }: Webhook, body: object, closing: AbortSignal) {
   const signal = AbortSignal.any([closing, AbortSignal.timeout(attemptMs)]);
-  const { host, hostname } = new URL(url);
-  const isAllowed = allowedHosts.includes(hostname) || allowedHosts.includes(host);
-  const agent = new Agent(isAllowed ? {} : { connect: { lookup: guardLookup(createHostLookup({ signal })) } });
+  const target = new URL(url);
   try {
-    const headers = { 'content-type': 'application/json' };
-    const answer = await fetch(url, {
-      ...{ method: 'POST', headers, body: JSON.stringify(body), redirect: 'manual', dispatcher: agent, signal },
+    const answer = await openPublic(target, {
+      ...{ signal, method: 'POST', body: JSON.stringify(body), isAllowed: isAllowedHost(target, allowedHosts) },
+      headers: { 'content-type': 'application/json' },
     });
-    const { status } = answer;
     // Nobody reads the answer; an endless one ends here.
-    await answer.body?.cancel();
+    answer.destroy();
+    const { statusCode: status = 0 } = answer;
     if (status >= 200 && status < 300) return { fault: undefined, isFinal: true };
     return { fault: `it answered ${status}`, isFinal: status < 500 && status !== 429 };
   } catch (error) {
-    const { message, cause } = error as Error & { cause?: Error };
-    return { fault: cause?.message ?? message, isFinal: false };
-  } finally {
-    await agent.destroy();
+    return { fault: (error as Error).message, isFinal: error instanceof RefusedAddressError };
   }
 }

@@ -1,10 +1,5 @@
-import { lookup as dnsLookup } from 'node:dns';
-import { once } from 'node:events';
-import { get as httpGet, type IncomingMessage } from 'node:http';
-import { get as httpsGet } from 'node:https';
-import { isIP } from 'node:net';
-import { createHostLookup } from '@palaver/ucan/host-lookup';
-import { guardLookup, isPublicAddress } from '@palaver/ucan/public-address';
+import type { IncomingMessage } from 'node:http';
+import { isAllowedHost, openPublic, RefusedAddressError } from '@palaver/ucan/open-public';
 
 export interface GuardedGetOptions {
   token: string | undefined;
@@ -29,15 +24,17 @@ export class UnreachableError extends Error {
 
 const maxRedirects = 3;
 
-/**
- * Fetches from a host a stranger named: over TLS, from public addresses only, checked in the very lookup the connection
- * uses and again after every redirect. The token stays with the origin it was meant for.
- */
+/** Fetches from a host a stranger named. Every redirect is checked again; the token stays with the origin it was meant for. */
 export async function guardedGet(start: URL, options: GuardedGetOptions): Promise<GuardedReply> {
   let url = start;
   for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
     const token = url.origin === start.origin ? options.token : undefined;
-    const response = await open(url, { ...options, token, isAllowed: isAllowedFrom(start, url, options.allowedHosts) });
+    const headers = { accept: '*/*', ...(token && { authorization: `Bearer ${token}` }) };
+    const isAllowed = isAllowedFrom(start, url, options.allowedHosts);
+    const { signal, dnsServers } = options;
+    const response = await openPublic(url, { signal, dnsServers, headers, isAllowed }).catch((error: unknown) => {
+      throw error instanceof RefusedAddressError ? new UnreachableError(error.message) : error;
+    });
     const { statusCode: status = 0 } = response;
     const { location } = response.headers;
     if (status >= 300 && status < 400 && location !== undefined && URL.canParse(location, url.href)) {
@@ -52,31 +49,7 @@ export async function guardedGet(start: URL, options: GuardedGetOptions): Promis
 
 /** Whether a host may be private. Redirects of strangers lead to none: they would choose the path and the port on it. */
 export function isAllowedFrom(start: URL, url: URL, allowedHosts: string[]): boolean {
-  return [start, url].every(({ hostname, host }) => allowedHosts.includes(hostname) || allowedHosts.includes(host));
-}
-
-async function open(
-  url: URL,
-  { token, signal, isAllowed, dnsServers }: GuardedGetOptions & { isAllowed: boolean },
-): Promise<IncomingMessage> {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (url.protocol !== 'https:' && !(isAllowed && url.protocol === 'http:'))
-    throw new UnreachableError('only https is allowed');
-  // An address in the URL itself is never looked up.
-  if (!isAllowed && isIP(host) && !isPublicAddress(host))
-    throw new UnreachableError('private addresses are not allowed');
-  const get = url.protocol === 'https:' ? httpsGet : httpGet;
-  const request = get(url, {
-    signal,
-    agent: false,
-    headers: { accept: '*/*', 'accept-encoding': 'identity', ...(token && { authorization: `Bearer ${token}` }) },
-    lookup: isAllowed ? dnsLookup : guardLookup(createHostLookup({ signal, servers: dnsServers })),
-  });
-  // What goes wrong after the answer has begun reaches the reader of the body; nobody else listens by then.
-  request.on('error', () => {});
-  const [response]: IncomingMessage[] = await once(request, 'response', { signal });
-  if (!response) throw new UnreachableError('there was no answer');
-  return response;
+  return [start, url].every((each) => isAllowedHost(each, allowedHosts));
 }
 
 async function readBody(response: IncomingMessage, onBytes: (count: number) => void): Promise<Buffer> {
