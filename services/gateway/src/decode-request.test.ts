@@ -85,6 +85,11 @@ test('a list in the path has its items separated by commas', () => {
   expect(encoded).toEqual({ ok: true, json: '{"n":[1,2,3],"s":["a","","b"]}' });
 });
 
+test('a query is not read where the path leaves no field for it', () => {
+  expect(ask('/fixture/item/params?a;b').request).toBe('{}');
+  expect(ask('/fixture/item/params?%zz').request).toBe('{}');
+});
+
 test('colons in the last segment are data', () => {
   for (const id of ['abc:', 'a::', ':abc', 'did:ixo:entity:1'])
     expect(ask(`/fixture/item/${id}`).request).toContain(`"id":"${id}"`);

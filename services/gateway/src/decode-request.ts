@@ -24,7 +24,7 @@ export function decodeRequest({ route, params }: Match, query: string): DecodedR
     const fault = populate(draft, input, { path: path.split('.'), values: [value], separator: ',' });
     if (fault) return { ok: false, message: `type mismatch, parameter: ${path}, error: ${fault}` };
   }
-  if (query !== '') {
+  if (query !== '' && takesQuery({ route, params })) {
     const parsed = parseQuery(query);
     if (!parsed.ok) return parsed;
     for (const [key, values] of parsed.values) {
@@ -38,6 +38,11 @@ export function decodeRequest({ route, params }: Match, query: string): DecodedR
     }
   }
   return { ok: true, bytes: toBytes(draft) };
+}
+
+/** Whether the path leaves a field for the query: where it does not, the reference does not read the query, not even its faults. */
+function takesQuery({ route, params }: Match): boolean {
+  return route.method.input.fields.some(({ name }) => !params.some(([path]) => path === name));
 }
 
 /** Whether a request message has a field of this name, as the query would find it. */
