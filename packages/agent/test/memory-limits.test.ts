@@ -166,23 +166,3 @@ test('a delegation is parsed once for all turns', async () => {
   expect(first).toHaveLength(5);
   expect(first.every(({ view }, index) => view === second[index]?.view)).toBe(true);
 });
-
-test('large requests wait for each other before they are read, and small ones do not', async () => {
-  await using agent = await startTestAgent();
-  const ana = await agent.createUser();
-  const { hostname, port } = new URL(agent.url);
-  const refused: string[] = [];
-  // Their bodies never come.
-  const sockets = Array.from({ length: 60 }, () => {
-    const socket = connect(Number(port), hostname).setEncoding('utf8');
-    socket.write(
-      `POST /sessions HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\ncontent-length: 70000\r\n${toLines(ana)}\r\n`,
-    );
-    return socket.on('error', () => {}).on('data', (text: string) => refused.push(text));
-  });
-  await waitFor('refusals', () => refused.some((text) => text.startsWith('HTTP/1.1 503')));
-  expect((await ana.send('GET', '/sessions')).status).toBe(200);
-  for (const socket of sockets) socket.destroy();
-  const large = { title: 'Goats', metadata: { note: 'x'.repeat(70_000) } };
-  await waitFor('room', async () => (await ana.send('POST', '/sessions', large)).status === 413);
-});
