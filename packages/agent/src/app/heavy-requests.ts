@@ -1,61 +1,145 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { createFairQueue } from '@palaver/service-kit/internal';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createFairQueue, type QueueOwner } from '@palaver/service-kit/internal';
+import type { FastifyRequest } from 'fastify';
 import type { ClientKey } from '../auth/client-key.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** It reads much of what a user has stored: few such requests are served at once. */
-    isHeavy?: boolean;
     /** Its body goes to the disk as it arrives. */
     isUpload?: boolean;
   }
+  interface FastifyRequest {
+    /** Waits until few others do costly work. The place is the request's until its reply is ready or it leaves. */
+    takePlace(bytes: number): Promise<void>;
+    leavePlace(): void;
+    /** Does work on that many bytes in a place of its own. */
+    inPlace<T>(bytes: number, work: () => Promise<T>): Promise<T>;
+  }
 }
 
-/** Reading, checking and storing a body of this size takes milliseconds. */
-const heavyBodyBytes = 64 * 1024;
+/** Reading, checking, storing and writing this much takes milliseconds. */
+const heavyBytes = 64 * 1024;
 /** A usual token has half a KiB; a chain of proofs is verified one by one. */
 const heavyTokenCharacters = 4 * 1024;
-/** What is costly of a request is done by then, also of one whose reply is streamed for minutes. */
-const slotMs = 200;
+/** Of large bodies that arrive or wait. */
+const arrivingBytes = 64 * 1024 * 1024;
 
 /**
- * Serves costly requests a few at a time, and of each client address one, before anything of them is read: however many keys
- * and addresses send them, a short message is answered in between.
+ * Does costly work for a few requests at a time, in fair order: however many keys and addresses send them, a short message is
+ * answered in between. A place is taken once everything is there that the work needs, so that no client can hold one.
  */
 export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientKey }): void {
-  const queue = createFairQueue({ atOnce: 3, waiting: 200, waitingPerUser: 40, waitingPerClient: 40 });
-  server.addHook('onRequest', async (request, reply) => {
-    if (!isHeavy(request)) return;
-    const client = clientKey(request);
-    const entered = Promise.withResolvers<boolean>();
-    const served = queue.run({ userDid: client ?? request.id, client }, async () => {
+  const limits = { atOnce: 3, waiting: 200, waitingPerUser: 40 };
+  const work = createFairQueue(limits);
+  // Of their own: a token may wait for the DID document of its issuer.
+  const tokens = createFairQueue(limits);
+  const places = new WeakMap<FastifyRequest, () => void>();
+  const arriving = createArriving();
+
+  async function enter(request: FastifyRequest, queue: typeof work, owner: QueueOwner): Promise<void> {
+    const [entered, left] = [Promise.withResolvers<boolean>(), Promise.withResolvers<void>()];
+    const { socket } = request.raw;
+    socket.once('close', left.resolve);
+    places.set(request, left.resolve);
+    if (socket.destroyed) left.resolve();
+    const served = queue.run(owner, async () => {
       entered.resolve(true);
-      await isServed(reply);
+      await left.promise;
       return true;
     });
-    void served.then((done) => entered.resolve(done ?? false));
-    if (await entered.promise) return;
-    reply.header('retry-after', '5');
-    throw new AppError('UNAVAILABLE', 'Too many large requests are waiting. Please try again in a moment.');
+    void served.then((done) => entered.resolve(done ?? false)).finally(() => socket.off('close', left.resolve));
+    if (!(await entered.promise)) throw tooMuch();
+  }
+
+  server.decorateRequest('takePlace', async function takePlace(this: FastifyRequest, bytes: number) {
+    if (bytes <= heavyBytes || places.has(this)) return;
+    const client = clientKey(this);
+    await enter(this, work, { userDid: this.identity?.did ?? client ?? this.id, client });
+  });
+  server.decorateRequest('leavePlace', function leavePlace(this: FastifyRequest) {
+    places.get(this)?.();
+    places.delete(this);
+  });
+  server.decorateRequest('inPlace', async function inPlace<
+    T,
+  >(this: FastifyRequest, bytes: number, does: () => Promise<T>) {
+    await this.takePlace(bytes);
+    return await does().finally(() => this.leavePlace());
+  });
+
+  server.addHook('onRequest', async (request) => {
+    const { authorization, 'x-ucan-delegation': delegation } = request.headers;
+    if ((authorization?.length ?? 0) + (delegation?.length ?? 0) <= heavyTokenCharacters) return;
+    const client = clientKey(request);
+    await enter(request, tokens, { userDid: client ?? request.id, client });
+  });
+  server.addHook('preParsing', async (request, _reply, payload) => {
+    request.leavePlace();
+    if (!mayBeLarge(request)) return payload;
+    const client = clientKey(request) ?? request.identity?.did ?? '';
+    using held = arriving(client);
+    const body = await readBody(payload, request.routeOptions.bodyLimit, held.add);
+    await request.takePlace(body.bytes);
+    return body.payload;
+  });
+  server.addHook('onSend', async (request, reply) => {
+    request.leavePlace();
+    if (reply.statusCode === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', '5');
   });
 }
 
-function isHeavy({ headers, method, routeOptions }: FastifyRequest): boolean {
-  const { isHeavy: isHeavyRoute, isUpload } = routeOptions.config;
-  const tokens = (headers.authorization?.length ?? 0) + (headers['x-ucan-delegation']?.length ?? 0);
-  const hasLargeBody =
-    method !== 'GET' &&
-    !isUpload &&
-    (Number(headers['content-length'] ?? 0) > heavyBodyBytes || 'transfer-encoding' in headers);
-  return isHeavyRoute === true || tokens > heavyTokenCharacters || hasLargeBody;
+const tooMuch = () => new AppError('UNAVAILABLE', 'Too many large requests are waiting. Please try again in a moment.');
+
+function mayBeLarge({ headers, method, is404, routeOptions }: FastifyRequest): boolean {
+  if (is404 || routeOptions.config.isUpload || ['GET', 'HEAD', 'OPTIONS'].includes(method)) return false;
+  const length = Number(headers['content-length'] ?? 0);
+  // One that is too long is refused unread.
+  return 'transfer-encoding' in headers || (length > heavyBytes && length <= routeOptions.bodyLimit);
 }
 
-async function isServed({ raw }: FastifyReply): Promise<void> {
-  const served = new AbortController();
-  raw.once('close', () => served.abort());
-  if (raw.closed || raw.destroyed) return;
-  await sleep(slotMs, undefined, { signal: served.signal }).catch(() => undefined);
+/** Counts the bytes of large bodies in memory: where they are many, each client may have an equal part. */
+function createArriving() {
+  const clients = new Map<string, number>();
+  let total = 0;
+  const change = (client: string, bytes: number) => {
+    total += bytes;
+    const own = (clients.get(client) ?? 0) + bytes;
+    if (own > 0) clients.set(client, own);
+    else clients.delete(client);
+    return own;
+  };
+  return (client: string) => {
+    let held = 0;
+    return {
+      add(bytes: number): void {
+        held += bytes;
+        const own = change(client, bytes);
+        if (total > arrivingBytes && own > arrivingBytes / clients.size) throw tooMuch();
+      },
+      [Symbol.dispose]: () => void change(client, -held),
+    };
+  };
+}
+
+/** Waits for a body; of one that is too long, for as much as may be read. */
+async function readBody(payload: AsyncIterable<Buffer>, limit: number, onChunk: (bytes: number) => void) {
+  const chunks: Buffer[] = [];
+  const rest = payload[Symbol.asyncIterator]();
+  let bytes = 0;
+  while (bytes <= limit) {
+    const { value, done } = await rest.next().catch((cause) => {
+      throw new AppError('BAD_REQUEST', 'The body did not arrive whole.', { cause });
+    });
+    if (done) return { bytes, payload: Object.assign(Readable.from(chunks), { receivedEncodedLength: bytes }) };
+    chunks.push(value);
+    bytes += value.length;
+    onChunk(value.length);
+  }
+  async function* readAll() {
+    yield* chunks;
+    yield* { [Symbol.asyncIterator]: () => rest };
+  }
+  return { bytes, payload: Readable.from(readAll()) };
 }

@@ -28,7 +28,11 @@ export function createSenderOf(clientKey: ClientKey): SenderOf {
       },
       client: clientKey(request),
       socketId: readSocketId(request),
-      onCounted: (standing) => setRateHeaders(reply, standing),
+      onCounted(standing) {
+        // What follows may wait for others.
+        request.leavePlace();
+        if (standing) setRateHeaders(reply, standing);
+      },
     };
   };
 }

@@ -33,8 +33,8 @@ export interface Sender {
   client?: string | undefined;
   /** The socket of the tab that sent it: requests to run client tools go there first. */
   socketId?: string | undefined;
-  /** Called with what is left of the sender's send limit, before a message over it is refused. */
-  onCounted?(standing: RateStanding): void;
+  /** Called with what is left of the sender's send limit, if there is one, before a message over it is refused. */
+  onCounted?(standing: RateStanding | undefined): void;
 }
 
 /**

@@ -73,7 +73,6 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
   server.get(
     '/delegation',
     {
-      config: { isHeavy: true },
       schema: {
         tags,
         summary: 'Whether a delegation in force is stored, and what it grants',
@@ -81,7 +80,7 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
       },
     },
     async (request) => {
-      const delegated = await delegations.list(identityOf(request).did);
+      const delegated = await delegations.list(identityOf(request).did, (bytes) => request.takePlace(bytes));
       const [latest] = delegated;
       return latest?.capabilities ? { authorized: true, ...latest, delegations: delegated } : { authorized: false };
     },

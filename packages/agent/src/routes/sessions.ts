@@ -109,7 +109,6 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
   server.get(
     '/sessions/:sessionId/messages',
     {
-      config: { isHeavy: true },
       schema: {
         tags,
         summary: 'A page of the messages of a session',
@@ -120,7 +119,7 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
     },
     async (request) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
-      return messages.page(sessionId, request.query);
+      return messages.page(sessionId, request.query, (bytes, read) => request.takePlace(bytes).then(read));
     },
   );
 

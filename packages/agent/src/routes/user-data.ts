@@ -23,7 +23,7 @@ export function addUserDataRoutes(
   server.get(
     '/me/export',
     {
-      config: { countsAsWrite: true, isHeavy: true },
+      config: { countsAsWrite: true },
       schema: { tags, summary: 'Everything kept of you', response: { 200: exportSchema, 429: errorBodySchema } },
     },
     async (request, reply) => {

@@ -28,9 +28,8 @@ export type RunAccess = ReturnType<typeof createRunAccess>;
 export function createRunAccess({ hub, approvals, runs, messages, reader, preparation, sendLimit }: RunAccessParts) {
   async function countSend({ userDid, onCounted }: OpenMessage): Promise<void> {
     const standing = await sendLimit(userDid);
-    if (!standing) return;
     onCounted?.(standing);
-    if (standing.isOver) throw toRateError(standing);
+    if (standing?.isOver) throw toRateError(standing);
   }
 
   async function admit(message: OpenMessage): Promise<Turn> {

@@ -143,8 +143,14 @@ export function createDelegationStore(
 
   return {
     /** Nothing if the one posted last has expired; otherwise that one first. */
-    async list(userDid: string): Promise<ListedDelegation[]> {
+    async list(userDid: string, beforeReading: (bytes: number) => Promise<void>): Promise<ListedDelegation[]> {
       const now = Date.now();
+      const { bytes } = await store.db
+        .selectFrom('agent_delegation')
+        .select(sql<number | null>`sum(octet_length(capabilities))`.as('bytes'))
+        .where('user_did', '=', userDid)
+        .executeTakeFirstOrThrow();
+      await beforeReading(Number(bytes));
       const rows = await selectStored(userDid, now).select('capabilities').limit(agentLimits.delegations).execute();
       if (rows.some(({ expires_at }) => expires_at <= now)) return [];
       return rows.map(({ cid, expires_at, capabilities }) => {

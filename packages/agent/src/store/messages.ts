@@ -1,15 +1,17 @@
+import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { AppError, type Message } from '@palaver/contract';
 import type { CursorPageQuery, MessagePage } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
-import { readPieces, unreadableText } from '@palaver/store/internal';
+import { unreadableText } from '@palaver/store/internal';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { EarlierMessage } from '../plugins/agent-run.ts';
 import { type PartPlace, toParts } from './message-parts.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 
-/** A row may have a megabyte. */
-const rowsAtOnce = 4;
+/** Of a list that is read to its end, at a time. A row may have a megabyte. */
+const rowsAtOnce = 100;
+const listBytes = 512 * 1024;
 /** Of the rows of one page, of which there is always one. */
 const pageBytes = 4 * 1024 * 1024;
 /** Of what a turn reads of its session: ten times what a large context holds. */
@@ -66,6 +68,9 @@ export interface KeptFile {
   name: string;
   text?: string;
 }
+
+/** Reads that many bytes, which may wait for others that read much. */
+export type Reading = <T>(bytes: number, read: () => Promise<T>) => Promise<T>;
 
 /** A message with what clients are not shown. */
 export interface StoredMessage extends Message, HiddenExtras {}
@@ -127,16 +132,38 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
       .orderBy('number', 'desc');
   });
 
-  /** Oldest first, a few rows at a time: a session may be larger than the memory. */
-  async function* each(sessionId: string): AsyncGenerator<Message> {
-    const own = db.selectFrom('agent_message').select(shownColumns).where('session_id', '=', sessionId).where(isActive);
-    const ordered = own.orderBy('number');
-    const load = (last: ShownRow | undefined, limit: number) =>
-      ordered
-        .where('number', '>', last?.number ?? 0)
-        .limit(limit)
-        .execute();
-    for await (const rows of readPieces(load, { size: rowsAtOnce })) yield* rows.map(toMessage);
+  const selectActive = (sessionId: string) =>
+    db.selectFrom('agent_message').where('session_id', '=', sessionId).where(isActive);
+
+  /** Those of a range that fit; there is always one. */
+  async function readWithin(
+    range: ReturnType<typeof selectActive>,
+    { limit, bytes, reading }: { limit: number; bytes: number; reading: Reading },
+  ): Promise<{ rows: ShownRow[]; messages: Message[] }> {
+    const sizes = await range
+      .select(['number', shownSize.as('size')])
+      .limit(limit)
+      .execute();
+    const { numbers, size } = takeWithin(sizes, bytes);
+    if (numbers.length === 0) return { rows: [], messages: [] };
+    return await reading(size, async () => {
+      const rows = await range.select(shownColumns).where('number', 'in', numbers).execute();
+      rows.sort((one, other) => one.number - other.number);
+      return { rows, messages: rows.map(toMessage) };
+    });
+  }
+
+  /** Oldest first, a few at a time: a session may be larger than the memory. */
+  async function* each(sessionId: string, reading: Reading = (_bytes, read) => read()): AsyncGenerator<Message> {
+    const ordered = selectActive(sessionId).orderBy('number');
+    for (let last = 0; ; ) {
+      const options = { limit: rowsAtOnce, bytes: listBytes, reading };
+      const { rows, messages } = await readWithin(ordered.where('number', '>', last), options);
+      if (rows.length === 0) return;
+      last = rows.at(-1)?.number ?? last;
+      yield* messages;
+      await letOthersRun();
+    }
   }
 
   return {
@@ -187,8 +214,12 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
     },
 
     /** At most `limit` messages, and as many as fit in memory. */
-    async page(sessionId: string, { limit, before, after }: CursorPageQuery): Promise<MessagePage> {
-      const own = db.selectFrom('agent_message').where('session_id', '=', sessionId).where(isActive);
+    async page(
+      sessionId: string,
+      { limit, before, after }: CursorPageQuery,
+      reading: Reading = (_bytes, read) => read(),
+    ): Promise<MessagePage> {
+      const own = selectActive(sessionId);
       const numberAt = (position: string) =>
         db
           .selectFrom('agent_message as known')
@@ -202,22 +233,14 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
               'number',
               'desc',
             );
-      const sized = await range
-        .select(['number', shownSize.as('size')])
-        .limit(limit)
-        .execute();
-      const numbers = takeWithin(sized, pageBytes);
-      const rows =
-        numbers.length === 0
-          ? []
-          : await own.select(shownColumns).where('number', 'in', numbers).orderBy('number').execute();
+      const { rows, messages } = await readWithin(range, { limit, bytes: pageBytes, reading });
       const exists = async (comparison: '<' | '>', row: ShownRow | undefined) =>
         row !== undefined &&
         (await own.select('number').where('number', comparison, row.number).limit(1).execute()).length > 0;
       const hasOlder = await exists('<', rows[0]);
       const hasNewer = await exists('>', rows.at(-1));
       return {
-        messages: rows.map(toMessage),
+        messages,
         prevCursor: hasOlder ? toCursor(rows[0]) : null,
         nextCursor: hasNewer ? toCursor(rows.at(-1)) : null,
         hasOlder,
@@ -244,14 +267,16 @@ function fromRow(row: MessageRow): StoredMessage {
   };
 }
 
-/** The first of them, and those after it that fit. */
-function takeWithin(rows: { number: number; size: number }[], bytes: number): number[] {
-  let left = bytes;
-  const end = rows.findIndex(({ size }, index) => {
-    left -= Number(size);
-    return index > 0 && left < 0;
-  });
-  return rows.slice(0, end === -1 ? rows.length : end).map(({ number }) => number);
+/** The first of them, and those after it that fit; and their size. */
+function takeWithin(rows: { number: number; size: number }[], bytes: number): { numbers: number[]; size: number } {
+  const numbers: number[] = [];
+  let total = 0;
+  for (const { number, size } of rows) {
+    if (numbers.length > 0 && total + Number(size) > bytes) break;
+    numbers.push(number);
+    total += Number(size);
+  }
+  return { numbers, size: total };
 }
 
 /** Of the question of a session's first run. */

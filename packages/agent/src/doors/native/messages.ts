@@ -78,14 +78,13 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
       reply.header('x-run-id', runId).header('x-message-id', messageId);
       const answered = { sessionId, requestId, message };
       if (!returnAllMessages) return reply.send(answered);
-      return sendList(reply, answered, messages.each(sessionId));
+      return sendList(reply, answered, messages.each(sessionId, request.inPlace.bind(request)));
     },
   );
 
   server.get(
     '/messages/:sessionId',
     {
-      config: { isHeavy: true },
       schema: {
         tags,
         summary: 'All messages of a session',
@@ -95,7 +94,7 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
     },
     async (request, reply) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
-      return sendList(reply, {}, messages.each(sessionId));
+      return sendList(reply, {}, messages.each(sessionId, request.inPlace.bind(request)));
     },
   );
 

@@ -65,9 +65,9 @@ type AttachmentsConfig = z.infer<typeof configSchema>;
 
 const timeoutMs = 30_000;
 /** A short message can name 50 MB: they are read for one message of a user after the other. */
-const readings = createFairQueue({ atOnce: 4, waiting: 200, waitingPerUser: 20, waitingPerClient: 80 });
+const readings = createFairQueue({ atOnce: 4, waiting: 200, waitingPerUser: 20 });
 /** Of whole messages: a homeserver of anyone's may take the full time for each. */
-const downloads = createFairQueue({ atOnce: 8, waiting: 200, waitingPerUser: 20, waitingPerClient: 80 });
+const downloads = createFairQueue({ atOnce: 8, waiting: 200, waitingPerUser: 20 });
 /** Bytes of files in memory, from when they arrive until their run waits or ends. */
 const memory = createByteBudget({ total: 128_000_000, perUser: 64_000_000 });
 /** Half the context at about four characters a token: the other half is for the conversation. */

@@ -18,7 +18,7 @@ const maxCharacters = 20_000_000;
 const reader = fileURLToPath(new URL('./pdf-reader.ts', import.meta.url)).replace(/\.ts$/, extname(import.meta.url));
 const shell = '/bin/sh';
 
-const queue = createFairQueue({ atOnce: 2, waiting: 16, waitingPerUser: 4, waitingPerClient: 8 });
+const queue = createFairQueue({ atOnce: 2, waiting: 16, waitingPerUser: 4 });
 
 /**
  * The text of a PDF; `unreadable` where it has none that can be read, undefined if too many wait. In a process of its own
