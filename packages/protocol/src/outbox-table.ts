@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Store } from '@palaver/store';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { createLeases, databaseTime } from '@palaver/store/internal';
+import type { Kysely, Transaction } from 'kysely';
 import type { OutboxRow } from './tx-outbox-schema.ts';
 
 type Tables = Record<string, OutboxRow>;
@@ -39,7 +40,8 @@ export function createOutboxTable<T>(
   { service, address, onSettled }: { service: string; address: string; onSettled: OnSettled<T> | undefined },
 ) {
   const table = `${service}_tx`;
-  const leases = sql.table(`${service}_tx_lease`);
+  const leases = createLeases(store, `${service}_tx_lease`);
+  const now = databaseTime(store.engine);
   const holder = randomUUID();
   const db = store.db as unknown as Kysely<Tables>;
   const inTransaction = (work: (trx: Transaction<Tables>, own: Trx<T>) => Promise<void>) =>
@@ -47,19 +49,10 @@ export function createOutboxTable<T>(
 
   return {
     /** Keeps other instances from the same work for a while; false if one of them has it. */
-    async lease(): Promise<boolean> {
-      const now = Date.now();
-      await sql`insert into ${leases} (address, holder, until) values (${address}, '', 0)
-        on conflict do nothing`.execute(db);
-      const { rows } = await sql`update ${leases} set holder = ${holder}, until = ${now + leaseMs}
-        where address = ${address} and (holder = ${holder} or until < ${now}) returning address`.execute(db);
-      return rows.length > 0;
-    },
+    lease: () => leases.hold(address, holder, leaseMs),
 
     /** All that the next step needs is stored, so any instance may take it. */
-    async endLease(): Promise<void> {
-      await sql`update ${leases} set until = 0 where address = ${address} and holder = ${holder}`.execute(db);
-    },
+    endLease: () => leases.end(address, holder),
 
     async add(trx: Trx<T>, row: Pick<OutboxRow, 'id' | 'message' | 'memo' | 'alone' | 'created_at'>): Promise<void> {
       await (trx as unknown as Transaction<Tables>)
@@ -79,10 +72,19 @@ export function createOutboxTable<T>(
       return ids.length === 0 ? [] : db.selectFrom(table).selectAll().where('id', 'in', ids).orderBy('id').execute();
     },
 
-    findOnTheWay: (): Promise<OutboxRow[]> =>
-      db.selectFrom(table).selectAll().where('status', 'in', onTheWay).execute(),
+    /** The entries of a transaction to follow now: the one that was sent, or one that is unclear. */
+    async findSent(): Promise<OutboxRow[]> {
+      const rows = await db
+        .selectFrom(table)
+        .selectAll()
+        .where('status', 'in', onTheWay)
+        .where((eb) => eb.or([eb('status', '=', 'signed'), eb('next_at', '<=', now)]))
+        .orderBy('status')
+        .execute();
+      return rows.filter(({ hash }) => hash === rows[0]?.hash);
+    },
 
-    findDue: (now: number, limit: number): Promise<OutboxRow[]> =>
+    findDue: (limit: number): Promise<OutboxRow[]> =>
       db
         .selectFrom(table)
         .selectAll()
@@ -119,11 +121,11 @@ export function createOutboxTable<T>(
       });
     },
 
-    /** Changes all entries of a transaction that is on its way; false if it is no more. */
-    async mark(hash: string | null, change: Partial<OutboxRow>): Promise<boolean> {
+    /** Changes all entries of a transaction that is on its way, and leaves them for `waitMs`; false if it is no more. */
+    async mark(hash: string | null, change: Partial<OutboxRow>, waitMs = 0): Promise<boolean> {
       const done = await db
         .updateTable(table)
-        .set(change)
+        .set((eb) => ({ ...change, next_at: eb(now, '+', waitMs) }))
         .where('hash', '=', hash)
         .where('status', 'in', onTheWay)
         .executeTakeFirst();
@@ -165,13 +167,17 @@ export function createOutboxTable<T>(
         for (const row of rows) {
           const attempts = row.attempts + (counts && !isShared ? 1 : 0);
           const status = isFinal || attempts >= maxAttempts ? ('dead' as const) : ('waiting' as const);
-          const next_at = Date.now() + (isShared ? 0 : retryMs * 2 ** attempts);
+          const waitMs = isShared ? 0 : retryMs * 2 ** attempts;
           const sequence = isUsed ? row.sequence : null;
           const alone = isShared ? 1 : row.alone;
           // What the chain refused says more than that a later attempt was lost.
           const kept = counts ? fault : (row.fault ?? fault);
-          const change = { status, attempts, next_at, alone, fault: kept, sequence };
-          await trx.updateTable(table).set(change).where('id', '=', row.id).execute();
+          const change = { status, attempts, alone, fault: kept, sequence };
+          await trx
+            .updateTable(table)
+            .set((eb) => ({ ...change, next_at: eb(now, '+', waitMs) }))
+            .where('id', '=', row.id)
+            .execute();
           if (status === 'dead') await onSettled?.(own, { ...row, ...change, bytes: null, hash: null }, 'dead');
         }
       });

@@ -59,5 +59,5 @@ export async function createOutboxTables(db: Kysely<unknown>, service: string): 
     created_at bigint not null)`.execute(db);
   await sql`create index ${sql.ref(`${service}_tx_status`)} on ${table} (status, created_at)`.execute(db);
   await sql`create table ${sql.table(`${service}_tx_lease`)} (
-    address text primary key, holder text not null, until bigint not null)`.execute(db);
+    id text primary key, claimed_by text, lease_until bigint not null)`.execute(db);
 }

@@ -162,7 +162,7 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
   /** Keeps entries that may have taken effect from being signed again, without stopping the others. */
   async function hold(rows: OutboxRow[], { hash, sequence }: { hash: string; sequence: number }): Promise<void> {
     const fault = `sequence ${sequence} is used up, but no node has transaction ${hash}`;
-    await table.mark(hash, { status: 'unclear', fault, next_at: Date.now() + unclearMs });
+    await table.mark(hash, { status: 'unclear', fault }, unclearMs);
     const advice = 'add a node with a whole transaction index to GATEWAY_UPSTREAMS; the entries wait until it is found';
     logger.error({ ids: rows.map(({ id }) => id), address: account.address, reason: fault }, advice);
   }
@@ -200,11 +200,9 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
   }
 
   async function stepOnce(): Promise<void> {
-    const now = Date.now();
-    const sent = await table.findOnTheWay();
-    const due = sent.find(({ status }) => status === 'signed') ?? sent.find(({ next_at }) => next_at <= now);
-    if (due) return follow(sent.filter(({ hash }) => hash === due.hash));
-    const waiting = await table.findDue(now, batch);
+    const sent = await table.findSent();
+    if (sent.length > 0) return follow(sent);
+    const waiting = await table.findDue(batch);
     const [first] = waiting;
     if (first) await signAndSend(first.alone ? [first] : waiting.filter(({ alone }) => !alone));
   }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { timeReaderOf } from './database-time.ts';
 import type { Store } from './store.ts';
 
 /**
@@ -38,18 +38,18 @@ const maxTripMs = 2_000;
  * ```
  */
 export async function startDatabaseClock<DB>(
-  { engine, db }: Pick<Store<DB>, 'engine' | 'db'>,
+  store: Pick<Store<DB>, 'engine' | 'db'>,
   { intervalMs = 10_000 }: DatabaseClockOptions = {},
 ): Promise<DatabaseClock> {
-  if (engine === 'sqlite') return { now: Date.now, stop() {} };
-  const query = sql<{ ms: number }>`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`;
+  const readTime = timeReaderOf(store);
+  if (!readTime) return { now: Date.now, stop() {} };
   /** Database time minus the monotonic clock. */
   let offset = Date.now() - performance.now();
   const read = async () => {
     const before = performance.now();
-    const ms = (await query.execute(db)).rows[0]?.ms;
+    const ms = await readTime();
     const after = performance.now();
-    if (ms !== undefined && after - before <= maxTripMs) offset = Number(ms) - (before + after) / 2;
+    if (after - before <= maxTripMs) offset = ms - (before + after) / 2;
   };
   const keep = () => read().catch(() => {});
   await keep();

@@ -16,10 +16,11 @@ export {
   registerSealed,
 } from './cipher/stored-cipher.ts';
 export { claimSqliteFile } from './claim-sqlite-file.ts';
+export { databaseTime, timeReaderOf } from './database-time.ts';
+export { createLeases, type LeaseColumns } from './leases.ts';
 export { createPrivateFile } from './open-sqlite.ts';
 export { engineOf } from './open-store.ts';
 export { parsePostgresUrl } from './postgres-hosts.ts';
 export { changePieces, readPieces } from './read-pieces.ts';
-export { timeReaderOf } from './read-time.ts';
 export { runForEach } from './run-for-each.ts';
 export { faultKind, toUnavailable } from './store-error.ts';

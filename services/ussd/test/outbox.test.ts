@@ -20,6 +20,7 @@ test.each(engines)('what two instances find at the same time is sent by one of t
     body: 'Hello',
     created_at: 1,
     fault: null,
+    lease_until: 0,
   };
   for (const id of ids)
     await db

@@ -92,7 +92,7 @@ describe.concurrent.each(engines)('on %s', (engine) => {
         .insertInto('ussd_record')
         .values({ id, ...record })
         .execute();
-      const outbox = { created_at: at, attempts: 1, next_at: null, fault: null };
+      const outbox = { created_at: at, attempts: 1, next_at: null, fault: null, lease_until: 0 };
       for (const status of ['sent', 'queued'] as const)
         await store.db
           .insertInto('ussd_sms')
@@ -101,7 +101,7 @@ describe.concurrent.each(engines)('on %s', (engine) => {
       for (const status of ['sent', 'queued'] as const)
         await store.db
           .insertInto('ussd_submission')
-          .values({ id: `${id}-${status}`, ...form, created_at: at, status, attempts: 1, next_at: null })
+          .values({ id: `${id}-${status}`, ...form, ...outbox, status })
           .execute();
     }
     const newest = { sessionID: 'young', userID: 'test', newSession: true, msisdn: '254700000009', userData: '*1234#' };

@@ -229,7 +229,7 @@ test.concurrent.each([
   expect(await list(second)).toMatchObject([{ status: 'sending', attempts: 1 }]);
   await waitFor('the metric', async () => /^ussd_sms_waiting.* 1$/m.test(await (await second.get('/metrics')).text()));
   // The lease of the dead instance ends.
-  await store.db.updateTable('ussd_sms').set({ next_at: 0 }).execute();
+  await store.db.updateTable('ussd_sms').set({ lease_until: 0 }).execute();
   await untilStatus(second, wanted.status);
   expect(server.requests).toHaveLength(wanted.requests);
   expect(new Set(server.requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);

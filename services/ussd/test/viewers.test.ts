@@ -27,7 +27,8 @@ async function fill(databaseUrl: string): Promise<void> {
       .values(newer.slice(i, i + 100))
       .execute();
   await store.db.insertInto('ussd_record').values(older).execute();
-  const outbox = { program: 'market', phone: phoneNumber, created_at: at, attempts: 0, next_at: null, fault: null };
+  const sending = { attempts: 0, next_at: null, fault: null, lease_until: 0 };
+  const outbox = { program: 'market', phone: phoneNumber, created_at: at, ...sending };
   await store.db
     .insertInto('ussd_submission')
     .values({

@@ -1,11 +1,11 @@
 import type { Approval } from '@palaver/contract';
 import type { Store } from '@palaver/store';
+import { databaseTime } from '@palaver/store/internal';
 import type { Capability } from '@palaver/ucan';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { Seal } from '../auth/seal.ts';
 import { type ApprovalRow, fromApprovalRow } from './approval-row.ts';
-import { databaseTime } from './database-time.ts';
 import type { OwnedRun, StepBegin } from './run-records.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';

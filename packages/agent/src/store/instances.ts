@@ -1,5 +1,5 @@
 import type { Store } from '@palaver/store';
-import { databaseTime } from './database-time.ts';
+import { createLeases, databaseTime } from '@palaver/store/internal';
 import type { AgentDatabase } from './schema.ts';
 
 export type InstanceStore = ReturnType<typeof createInstanceStore>;
@@ -10,6 +10,7 @@ export const deadAfterMs = 10_000;
 /** Which instances are alive, by the database's clock alone. */
 export function createInstanceStore({ db, engine }: Store<AgentDatabase>) {
   const now = databaseTime(engine);
+  const leases = createLeases({ db, engine }, 'agent_lease');
   return {
     /** Gives the database's time. */
     async beat(id: string): Promise<number> {
@@ -25,7 +26,7 @@ export function createInstanceStore({ db, engine }: Store<AgentDatabase>) {
     /** Frees what a stopping instance owns: its runs and its leases pass to others without a wait. */
     async markStopped(id: string): Promise<void> {
       await db.updateTable('agent_instance').set({ seen_at: 0 }).where('id', '=', id).execute();
-      await db.deleteFrom('agent_lease').where('holder', '=', id).execute();
+      await db.deleteFrom('agent_lease').where('claimed_by', '=', id).execute();
     },
 
     async isAlive(id: string): Promise<boolean> {
@@ -51,19 +52,6 @@ export function createInstanceStore({ db, engine }: Store<AgentDatabase>) {
     },
 
     /** True if this instance holds the lease for the next `ms`: one instance at a time does what it is for. */
-    async lease(name: string, holder: string, ms: number): Promise<boolean> {
-      const rows = await db
-        .insertInto('agent_lease')
-        .values((eb) => ({ name, holder, until: eb(now, '+', ms) }))
-        .onConflict((conflict) =>
-          conflict
-            .column('name')
-            .doUpdateSet((eb) => ({ holder, until: eb(now, '+', ms) }))
-            .where((eb) => eb.or([eb('agent_lease.until', '<', now), eb('agent_lease.holder', '=', holder)])),
-        )
-        .returning('name')
-        .execute();
-      return rows.length > 0;
-    },
+    lease: leases.hold,
   };
 }

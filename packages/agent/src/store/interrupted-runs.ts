@@ -1,7 +1,7 @@
 import type { LiveRunStatus } from '@palaver/contract';
 import type { Store } from '@palaver/store';
+import { databaseTime } from '@palaver/store/internal';
 import { sql } from 'kysely';
-import { databaseTime } from './database-time.ts';
 import { deadAfterMs } from './instances.ts';
 import { toLiveStatus } from './runs.ts';
 import type { AgentDatabase } from './schema.ts';

@@ -60,7 +60,7 @@ const firstSchema = [
   sql`create index agent_approval_by_user on agent_approval (user_did)`,
   sql`create index agent_approval_pending on agent_approval (expires_at) where status = 'pending'`,
   sql`create table agent_instance (id text primary key, seen_at bigint not null)`,
-  sql`create table agent_lease (name text primary key, holder text not null, until bigint not null)`,
+  sql`create table agent_lease (id text primary key, claimed_by text, lease_until bigint not null)`,
 
   sql`create table agent_delegation (
     cid text not null, user_did text not null, agent_did text not null, expires_at bigint not null, stored_at bigint,

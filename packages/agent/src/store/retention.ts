@@ -1,6 +1,6 @@
 import type { Store } from '@palaver/store';
+import { databaseTime } from '@palaver/store/internal';
 import { sql } from 'kysely';
-import { databaseTime } from './database-time.ts';
 import type { AgentDatabase } from './schema.ts';
 
 export interface RetentionRules {

@@ -1,7 +1,7 @@
 import type { EndedRunStatus, RunStatus } from '@palaver/contract';
 import type { Store } from '@palaver/store';
+import { databaseTime } from '@palaver/store/internal';
 import { type Compilable, type Kysely, type RawBuilder, sql } from 'kysely';
-import { databaseTime } from './database-time.ts';
 import { isActive } from './messages.ts';
 import type { AgentDatabase } from './schema.ts';
 

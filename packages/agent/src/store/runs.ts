@@ -1,9 +1,9 @@
 import type { LiveRunStatus, RunStatus } from '@palaver/contract';
 import { uuidPattern } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
+import { databaseTime } from '@palaver/store/internal';
 import { type SqlBool, sql } from 'kysely';
 import type { RunQuery } from '../plugins/agent-run.ts';
-import { databaseTime } from './database-time.ts';
 import type { Frames, OwnedRun, StoredRun } from './run-records.ts';
 import { createRunWrites } from './run-writes.ts';
 import type { AgentDatabase } from './schema.ts';

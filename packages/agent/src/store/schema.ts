@@ -1,5 +1,6 @@
 import type { EndedRunStatus, RunStatus } from '@palaver/contract';
 import type { ApprovalStatus } from '@palaver/contract/internal';
+import type { LeaseColumns } from '@palaver/store/internal';
 import type { ColumnType, Generated } from 'kysely';
 
 // Times are epoch milliseconds, JSON is text: one row type and one query text serve both engines.
@@ -56,12 +57,6 @@ interface RunTable {
 interface InstanceTable {
   id: string;
   seen_at: number;
-}
-
-interface LeaseTable {
-  name: string;
-  holder: string;
-  until: number;
 }
 
 /** Frames `first` to `last` of a run as they go over the wire. */
@@ -185,7 +180,7 @@ export interface AgentDatabase {
   agent_delegation: DelegationTable;
   agent_summary: SummaryTable;
   agent_instance: InstanceTable;
-  agent_lease: LeaseTable;
+  agent_lease: LeaseColumns;
   agent_frame: FrameTable;
   agent_step: StepTable;
   agent_send: SendTable;

@@ -8,10 +8,9 @@ import {
   uuidPattern,
 } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
-import { unreadableText } from '@palaver/store/internal';
+import { databaseTime, unreadableText } from '@palaver/store/internal';
 import { type Kysely, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { databaseTime } from './database-time.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 

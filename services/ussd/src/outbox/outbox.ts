@@ -1,21 +1,10 @@
-import { randomInt } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
 import type { DatabaseClock, Store } from '@palaver/store';
-import { changePieces } from '@palaver/store/internal';
-import type { UssdTables } from '../store/tables.ts';
-
-/** What every table of things to send has. */
-export interface OutboxColumns {
-  id: string;
-  status: string;
-  attempts: number;
-  /** When it is sent next; while it is being sent, when its lease ends. */
-  next_at: number | null;
-  /** Why the last attempt failed. */
-  fault: string | null;
-}
+import { changePieces, createLeases } from '@palaver/store/internal';
+import type { OutboxColumns, UssdTables } from '../store/tables.ts';
 
 export type Delivery =
   | { ok: true }
@@ -23,7 +12,7 @@ export type Delivery =
   | { ok: false; fault: string; isFinal: boolean };
 
 export interface OutboxParts<Table extends 'ussd_submission' | 'ussd_sms'> {
-  store: Pick<Store<UssdTables>, 'db'>;
+  store: Pick<Store<UssdTables>, 'db' | 'engine'>;
   table: Table;
   /** The status while an instance sends it: one that is found in it after its lease was left by an instance that died. */
   claimedStatus: 'queued' | 'sending';
@@ -83,6 +72,7 @@ async function sendDue<Table extends 'ussd_submission' | 'ussd_sms'>(
       .selectAll()
       .where('status', 'in', ['queued', parts.claimedStatus])
       .where('next_at', '<=', parts.clock.now())
+      .where('lease_until', '<=', parts.clock.now())
       .orderBy('next_at')
       .limit(limit)
       .execute();
@@ -97,28 +87,17 @@ async function sendOne<Table extends 'ussd_submission' | 'ussd_sms'>(
   row: UssdTables[Table],
   signal: AbortSignal,
 ): Promise<void> {
-  const tryChange = async (set: Partial<OutboxColumns>, from: Pick<OutboxColumns, 'status' | 'next_at'>) => {
-    const { numUpdatedRows } = await store.db
-      .updateTable(table as 'ussd_sms')
-      .set(set as Partial<UssdTables['ussd_sms']>)
-      .where('id', '=', row.id)
-      .where('status', '=', from.status as 'queued')
-      .where('next_at', '=', from.next_at)
-      .executeTakeFirst();
-    return numUpdatedRows > 0n;
-  };
-  const change = (...args: Parameters<typeof tryChange>) => repeat(() => tryChange(...args), signal);
-  // By chance, so that no other instance has the same and a claim whose reply was lost is known as this one.
-  const claimed = { status: claimedStatus, next_at: clock.now() + leaseMs + randomInt(10_000) };
+  const leases = createLeases<OutboxColumns>(store, table);
+  const holder = randomUUID();
   const attempts = row.attempts + 1;
-  const isTaken = await repeat(async (isRepeated) => {
-    const set = { ...claimed, attempts };
-    return (isRepeated && (await tryChange(set, claimed))) || (await tryChange(set, row));
-  }, signal);
+  const from = { status: row.status, attempts: row.attempts };
+  const take = () => leases.take(row.id, holder, { ms: leaseMs, from, set: { status: claimedStatus, attempts } });
+  const end = (set: Partial<OutboxColumns>) => repeat(() => leases.end(row.id, holder, { set }), signal);
+  const isTaken = await repeat(take, signal);
   if (!isTaken) return;
   const delivery = await send(row).catch(toFault);
   if (delivery.ok) {
-    await change({ status: 'sent', next_at: null, fault: null }, claimed);
+    await end({ status: 'sent', next_at: null, fault: null });
     onDone?.('sent');
     return;
   }
@@ -126,17 +105,17 @@ async function sendOne<Table extends 'ussd_submission' | 'ussd_sms'>(
   const wait = Math.min(maxWaitMs, firstWaitMs * 2 ** Math.min(row.attempts, 12));
   const fault = delivery.fault.slice(0, 200);
   const rest = isOver ? { status: 'failed', next_at: null } : { status: 'queued', next_at: clock.now() + wait };
-  await change({ fault, ...rest }, claimed);
+  await end({ fault, ...rest });
   onDone?.(isOver ? 'failed' : 'retried');
   logger.warn({ table, id: row.id, attempts, fault, isOver }, 'an entry of the outbox was not delivered');
 }
 
 /** The database may be unreachable for a moment, and the reply to a write be lost: what was sent must not be forgotten. */
-async function repeat<T>(write: (isRepeated: boolean) => Promise<T>, signal: AbortSignal): Promise<T> {
+async function repeat<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const endsAt = performance.now() + writeMs;
-  for (let pauseMs = 100, isRepeated = false; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs), isRepeated = true) {
+  for (let pauseMs = 100; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
     try {
-      return await write(isRepeated);
+      return await write();
     } catch (error) {
       if (signal.aborted || performance.now() + pauseMs > endsAt) throw error;
     }

@@ -94,6 +94,8 @@ export function createMessages(
         attempts: 0,
         next_at: now,
         fault: null,
+        claimed_by: null,
+        lease_until: 0,
       };
       await trx
         .insertInto('ussd_sms')
@@ -130,7 +132,7 @@ function toListed({ id, program, phone, created_at, status, attempts, fault }: S
 }
 
 export interface MessageSenderParts extends Omit<OutboxParts<'ussd_sms'>, 'table' | 'claimedStatus' | 'send'> {
-  store: Pick<Store<UssdTables>, 'db' | 'cipher'>;
+  store: Pick<Store<UssdTables>, 'db' | 'engine' | 'cipher'>;
   provider: SmsProvider;
   clock: Pick<DatabaseClock, 'now'>;
 }

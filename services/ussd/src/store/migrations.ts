@@ -64,14 +64,15 @@ const firstSchema = [
   sql`create table ussd_submission (
     id text primary key, program text not null, form_id text not null, form_version text not null, phone text not null,
     xml text not null, answers text not null, created_at bigint not null, status text not null, attempts integer not null,
-    next_at bigint, fault text)`,
+    next_at bigint, fault text, claimed_by text, lease_until bigint not null default 0)`,
   sql`create index ussd_submission_form on ussd_submission (form_id, created_at)`,
   sql`create index ussd_submission_phone on ussd_submission (phone)`,
   sql`create index ussd_submission_due on ussd_submission (status, next_at)`,
   sql`create index ussd_submission_created on ussd_submission (created_at)`,
   sql`create table ussd_sms (
     id text primary key, program text not null, phone text not null, caller text not null, body text not null,
-    created_at bigint not null, status text not null, attempts integer not null, next_at bigint, fault text)`,
+    created_at bigint not null, status text not null, attempts integer not null, next_at bigint, fault text,
+    claimed_by text, lease_until bigint not null default 0)`,
   sql`create index ussd_sms_due on ussd_sms (status, next_at)`,
   sql`create index ussd_sms_phone on ussd_sms (phone, created_at)`,
   sql`create index ussd_sms_caller on ussd_sms (caller, created_at)`,

@@ -1,4 +1,5 @@
 import type { OutboxRow } from '@palaver/protocol';
+import type { LeaseColumns } from '@palaver/store/internal';
 
 /** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
 export interface UssdTables {
@@ -179,9 +180,18 @@ export interface RecordTable {
 }
 
 /** A form that a caller has completed; `xml` is its instance as ODK writes it. */
-export interface SubmissionTable {
-  /** The instance's own id. */
-  id: string;
+/** What every table of things to send has. */
+export interface OutboxColumns extends LeaseColumns {
+  status: string;
+  attempts: number;
+  /** When it is sent next. */
+  next_at: number | null;
+  /** Why the last attempt failed. */
+  fault: string | null;
+}
+
+/** Its id is the instance's own. */
+export interface SubmissionTable extends OutboxColumns {
   program: string;
   form_id: string;
   form_version: string;
@@ -192,16 +202,10 @@ export interface SubmissionTable {
   created_at: number;
   /** `stored` where no server takes it. */
   status: 'stored' | 'queued' | 'sent' | 'failed';
-  attempts: number;
-  /** When it is sent next. */
-  next_at: number | null;
-  /** Why the last attempt failed. */
-  fault: string | null;
 }
 
 /** A message that a program sends. */
-export interface SmsTable {
-  id: string;
+export interface SmsTable extends OutboxColumns {
   program: string;
   /** Who it is for. */
   phone: string;
@@ -209,10 +213,6 @@ export interface SmsTable {
   body: string;
   created_at: number;
   status: 'queued' | 'sending' | 'sent' | 'failed';
-  attempts: number;
-  /** When it is sent next; while `sending`, when another instance may take it. */
-  next_at: number | null;
-  fault: string | null;
 }
 
 /** A wallet that waits for its code to be typed on a phone. */

@@ -126,6 +126,8 @@ export function createSubmissions(
         attempts: 0,
         next_at: isSent ? now : null,
         fault: null,
+        claimed_by: null,
+        lease_until: 0,
       };
       await trx
         .insertInto('ussd_submission')

@@ -41,7 +41,7 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
     if (task.prompt === unreadableText) return finish(task, true);
     const renewing = setInterval(() => {
       tasks
-        .renew(task.id, instance, Date.now() + leaseMs)
+        .renew(task.id, instance, leaseMs)
         .catch((error) => logger.warn({ err: error, taskId: task.id }, 'the lease of a task was not renewed'));
     }, leaseMs / 3);
     try {
@@ -83,7 +83,7 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
     const code = error instanceof AppError ? error.code : undefined;
     logger.warn({ err: error, taskId: task.id }, 'a task could not be run');
     if (code === 'SESSION_NOT_FOUND') await tasks.cancel(task.userDid, task.id);
-    else if (code === 'UNAVAILABLE') await tasks.postpone(task.id, instance, { retryAt: 0, attempts: task.attempts });
+    else if (code === 'UNAVAILABLE') await tasks.postpone(task.id, instance, { waitMs: 0, attempts: task.attempts });
     else if (task.attempts + 1 >= maxAttempts) await finish(task, true);
     else await tasks.postpone(task.id, instance, toLater(task.attempts + 1));
   }
@@ -93,7 +93,7 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
     const limit = atOnce - running.size;
     if (limit <= 0 || stopping.signal.aborted) return;
     const clients = [...running.values()].map(({ clientHash }) => clientHash);
-    const options = { instance, now: Date.now(), leaseMs, limit, perClient: atOncePerClient, running: clients };
+    const options = { instance, leaseMs, limit, perClient: atOncePerClient, running: clients };
     for (const task of await tasks.claim(options)) {
       const work = run(task)
         .catch((error) =>
@@ -123,7 +123,7 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
   };
 }
 
-const toLater = (attempts: number) => ({ retryAt: Date.now() + retryMs, attempts });
+const toLater = (attempts: number) => ({ waitMs: retryMs, attempts });
 
 function toText({ prompt, dueAt }: ClaimedTask): string {
   const isLate = Date.now() - dueAt > lateMs;

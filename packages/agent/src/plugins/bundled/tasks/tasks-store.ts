@@ -1,12 +1,11 @@
 import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract/internal';
 import type { Migration, SealedTable, Store } from '@palaver/store';
-import { unreadableText } from '@palaver/store/internal';
+import { createLeases, databaseTime, type LeaseColumns, unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { describeSchedule, type Planned, type Schedule, storedScheduleSchema } from './tasks-schedule.ts';
 
-interface TaskTable {
-  id: string;
+interface TaskTable extends LeaseColumns {
   user_did: string;
   session_id: string;
   prompt: string;
@@ -20,9 +19,6 @@ interface TaskTable {
   attempts: number;
   /** Runs in a row that failed. */
   failures: number;
-  claimed_by: string | null;
-  /** Until then nobody else takes it. */
-  lease_until: number;
   created_at: number;
   /** The client address of who scheduled it, which limits per address count its runs by; null for a shared one. */
   client: string | null;
@@ -85,7 +81,6 @@ export interface TaskOwner {
 
 interface ClaimOptions {
   instance: string;
-  now: number;
   leaseMs: number;
   limit: number;
   /** How many of one client address may run here at once. */
@@ -103,8 +98,8 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
   const open = (row: TaskTable) => cipher.openRow(sealedTasks, row, { prompt: unreadableText, client: null });
   const activeOf = (userDid: string) =>
     db.selectFrom('agent_task').where('user_did', '=', userDid).where('status', '=', 'active');
-  const update = (id: string, instance: string) =>
-    db.updateTable('agent_task').where('id', '=', id).where('claimed_by', '=', instance);
+  const leases = createLeases<TaskTable>(store, 'agent_task');
+  const now = databaseTime(store.engine);
 
   return {
     /** Undefined if the user has as many as they may. */
@@ -164,7 +159,7 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
      * Takes tasks that are due, each for one process: the one whose update changes the row. One of a user at a time, and
      * one of each client address before a second of any: anyone can make as many users as they like.
      */
-    async claim({ instance, now, leaseMs, limit, perClient = limit, running = [] }: ClaimOptions) {
+    async claim({ instance, leaseMs, limit, perClient = limit, running = [] }: ClaimOptions) {
       const left = (client: string | null) => perClient - running.filter((hash) => hash === client).length;
       const full = [...new Set(running)].flatMap((hash) => (hash !== undefined && left(hash) <= 0 ? [hash] : []));
       const isFirstOfUser = sql<boolean>`not exists (
@@ -199,25 +194,17 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
       const claimed: ClaimedTask[] = [];
       for (const { place, ...row } of due) {
         if (row.client_hash !== null && Number(place) > left(row.client_hash)) continue;
-        const { numUpdatedRows } = await db
-          .updateTable('agent_task')
-          .set({ claimed_by: instance, lease_until: now + leaseMs })
-          .where('id', '=', row.id)
-          .where('status', '=', 'active')
-          .where('next_run_at', '=', row.next_run_at)
-          .where('lease_until', '=', row.lease_until)
-          .executeTakeFirst();
-        if (numUpdatedRows > 0n) claimed.push(toClaimed(open(row)));
+        const from = { status: row.status, next_run_at: row.next_run_at };
+        if (await leases.take(row.id, instance, { ms: leaseMs, from })) claimed.push(toClaimed(open(row)));
       }
       return claimed;
     },
 
-    renew: (id: string, instance: string, leaseUntil: number) =>
-      update(id, instance).set({ lease_until: leaseUntil }).execute(),
+    renew: leases.renew,
 
-    /** Gives a task back that did not run; it is tried again at `retryAt`. */
-    postpone: (id: string, instance: string, { retryAt, attempts }: { retryAt: number; attempts: number }) =>
-      update(id, instance).set({ claimed_by: null, lease_until: retryAt, attempts }).execute(),
+    /** Gives a task back that did not run; it is tried again after `waitMs`. */
+    postpone: (id: string, instance: string, { waitMs, attempts }: { waitMs: number; attempts: number }) =>
+      leases.end(id, instance, { set: { attempts }, afterMs: waitMs }),
 
     /** Ends a run: the next one is set, or the task is over. */
     finish: (
@@ -225,19 +212,17 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
       instance: string,
       end: { status: Task['status']; nextRunAt: number | undefined; ranAt: number; failures: number },
     ) =>
-      update(id, instance)
-        .where('status', '=', 'active')
-        .set({
+      leases.end(id, instance, {
+        from: { status: 'active' },
+        set: {
           status: end.status,
           next_run_at: end.nextRunAt ?? null,
           last_run_at: end.ranAt,
           ended_at: end.status === 'active' ? null : end.ranAt,
           attempts: 0,
           failures: end.failures,
-          claimed_by: null,
-          lease_until: 0,
-        })
-        .execute(),
+        },
+      }),
   };
 }
 

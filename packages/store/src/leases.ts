@@ -1,0 +1,80 @@
+import type { Kysely } from 'kysely';
+import { databaseTime } from './database-time.ts';
+import type { Engine } from './engine.ts';
+
+/** What a row has that several instances may work at, one at a time. */
+export interface LeaseColumns {
+  id: string;
+  /** Who works at it. */
+  claimed_by: string | null;
+  /** Until then nobody else takes it, by the database's clock. */
+  lease_until: number;
+}
+
+/** The leases of a table's rows. */
+export function createLeases<Row extends LeaseColumns>(store: { db: unknown; engine: Engine }, table: string) {
+  const db = store.db as Kysely<Record<string, LeaseColumns>>;
+  const now = databaseTime(store.engine);
+  const held = (id: string, holder: string) =>
+    db.updateTable(table).where('id', '=', id).where('claimed_by', '=', holder);
+
+  return {
+    /**
+     * Takes a row that is still as `from` says, and changes it; false if another has it. The same holder may ask again, as
+     * after a reply that was lost.
+     */
+    async take(
+      id: string,
+      holder: string,
+      { ms, from, set = {} }: { ms: number; from: Partial<Row>; set?: Partial<Row> },
+    ): Promise<boolean> {
+      const { numUpdatedRows } = await db
+        .updateTable(table)
+        .set((eb) => ({ ...set, claimed_by: holder, lease_until: eb(now, '+', ms) }))
+        .where('id', '=', id)
+        .where((eb) => {
+          const isFree = eb.and([eb('lease_until', '<=', now), eb.and(from as Partial<LeaseColumns>)]);
+          return eb.or([eb('claimed_by', '=', holder), isFree]);
+        })
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    },
+
+    /** Takes the row of that name, which is made where it is missing: for work that is no row itself. */
+    async hold(id: string, holder: string, ms: number): Promise<boolean> {
+      const rows = await db
+        .insertInto(table)
+        .values((eb) => ({ id, claimed_by: holder, lease_until: eb(now, '+', ms) }))
+        .onConflict((conflict) =>
+          conflict
+            .column('id')
+            .doUpdateSet((eb) => ({ claimed_by: holder, lease_until: eb(now, '+', ms) }))
+            .where((eb) => eb.or([eb(`${table}.lease_until`, '<=', now), eb(`${table}.claimed_by`, '=', holder)])),
+        )
+        .returning('id')
+        .execute();
+      return rows.length > 0;
+    },
+
+    async renew(id: string, holder: string, ms: number): Promise<void> {
+      await held(id, holder)
+        .set((eb) => ({ lease_until: eb(now, '+', ms) }))
+        .execute();
+    },
+
+    /**
+     * Gives a row back, changed as `set` says where it is still as `from` says; nobody takes it for the next `afterMs`. A holder
+     * that has lost it changes nothing.
+     */
+    async end(
+      id: string,
+      holder: string,
+      { set = {}, from = {}, afterMs = 0 }: { set?: Partial<Row>; from?: Partial<Row>; afterMs?: number } = {},
+    ): Promise<void> {
+      await held(id, holder)
+        .where((eb) => eb.and(from as Partial<LeaseColumns>))
+        .set((eb) => ({ ...set, claimed_by: null, lease_until: afterMs === 0 ? 0 : eb(now, '+', afterMs) }))
+        .execute();
+    },
+  };
+}
