@@ -1,5 +1,6 @@
 import { createMinuteWindows, type MinuteCount, mergedMs, minuteMs } from '@palaver/contract/internal';
 import type { Redis } from 'ioredis';
+import { LRUCache } from 'lru-cache';
 import { askRedis } from './redis.ts';
 
 /** Counts one use of a key in the last 60 seconds, unless `max` were counted; `undefined` while it cannot be counted. */
@@ -21,7 +22,7 @@ export function countInMemory(options: Parameters<typeof createMinuteWindows>[0]
  * counted then. A key that is over `max` stays so until its oldest use is a minute ago, which is known without asking.
  */
 export function countInRedis(redis: Redis, name: string): CountInMinute {
-  const over = new Map<string, number>();
+  const over = new LRUCache<string, number>({ max: maxOver });
   redis.defineCommand('countInMinute', { numberOfKeys: 1, lua: script });
   const ask = (counter: string, max: number) =>
     (redis as unknown as { countInMinute(counter: string, max: number): Promise<[number, number]> }).countInMinute(
@@ -32,15 +33,11 @@ export function countInRedis(redis: Redis, name: string): CountInMinute {
     const endsAt = over.get(key);
     const now = performance.now();
     if (endsAt !== undefined && now < endsAt) return { count: max + 1, leftMs: endsAt - now };
-    over.delete(key);
     // The name has changed with what is kept under it.
     const counted = await askRedis(redis, () => ask(`palaver:minute:${name}:${key}`, max));
     if (!counted) return undefined;
     const [count, leftMs] = counted;
-    if (count > max) {
-      if (over.size >= maxOver) over.clear();
-      over.set(key, performance.now() + leftMs);
-    }
+    if (count > max) over.set(key, performance.now() + leftMs);
     return { count, leftMs };
   };
 }

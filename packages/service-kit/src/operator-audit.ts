@@ -7,6 +7,7 @@ import {
   auditQuerySchema,
 } from '@palaver/contract/internal';
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { tableReply } from './api-docs.ts';
 import { clientAddress } from './client-address.ts';
 import { toExport } from './export-stream.ts';
@@ -132,14 +133,6 @@ function toSubject(params: unknown, audit: OperatorAudit): string | null {
 
 /** What was added within the last minute. */
 export function createRecentKeys(): { has(key: string): boolean; add(key: string): void } {
-  const added = new Map<string, number>();
-  return {
-    has: (key) => Date.now() - (added.get(key) ?? Number.NEGATIVE_INFINITY) < repeatMs,
-    add(key) {
-      added.delete(key);
-      added.set(key, Date.now());
-      const [oldest] = added.size > maxRemembered ? added.keys() : [];
-      if (oldest !== undefined) added.delete(oldest);
-    },
-  };
+  const added = new LRUCache<string, true>({ max: maxRemembered, ttl: repeatMs });
+  return { has: (key) => added.has(key), add: (key) => void added.set(key, true) };
 }

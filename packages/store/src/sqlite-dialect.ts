@@ -10,6 +10,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import { bindValue } from './bind-value.ts';
 import { EachRow } from './run-for-each.ts';
 import { faultKind, StoreError } from './store-error.ts';
@@ -130,7 +131,7 @@ interface CachedStatement {
 class SqliteConnection implements DatabaseConnection {
   readonly #database: DatabaseSync;
   readonly #waitMs: number;
-  readonly #statements = new Map<string, CachedStatement>();
+  readonly #statements = new LRUCache<string, CachedStatement>({ max: statementCacheSize });
 
   constructor(database: DatabaseSync, waitMs: number) {
     this.#database = database;
@@ -167,9 +168,6 @@ class SqliteConnection implements DatabaseConnection {
     if (cached) return cached;
     const statement = this.#database.prepare(sql);
     cached = { statement, returnsRows: statement.columns().length > 0 };
-    // The oldest goes first: a loop over ever new texts cannot grow the memory, and hot texts come back at once.
-    const [oldest] = this.#statements.size < statementCacheSize ? [] : this.#statements.keys();
-    if (oldest !== undefined) this.#statements.delete(oldest);
     this.#statements.set(sql, cached);
     return cached;
   }

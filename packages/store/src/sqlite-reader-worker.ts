@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
+import { LRUCache } from 'lru-cache';
 
 export interface ReaderCall {
   id: number;
@@ -14,8 +15,7 @@ export type ReaderReply =
   | { id: number; message: string; details: { code?: unknown; errcode?: unknown } };
 
 const { path, inode, waitMs } = workerData as { path: string; inode: number; waitMs: number };
-const statements = new Map<string, StatementSync>();
-const maxStatements = 100;
+const statements = new LRUCache<string, StatementSync>({ max: 100 });
 /** SQLite's own code. */
 const cannotOpen = 14;
 let database: DatabaseSync | undefined;
@@ -29,9 +29,9 @@ function open(): DatabaseSync {
 
 function prepare(sql: string): StatementSync {
   database ??= open();
-  const statement = statements.get(sql) ?? database.prepare(sql);
-  const [oldest] = statements.size < maxStatements ? [] : statements.keys();
-  if (oldest !== undefined) statements.delete(oldest);
+  const known = statements.get(sql);
+  if (known) return known;
+  const statement = database.prepare(sql);
   statements.set(sql, statement);
   return statement;
 }

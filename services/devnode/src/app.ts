@@ -11,9 +11,8 @@ import { nodeQueries } from './queries/node.ts';
 import type { Query } from './queries/query.ts';
 import { tokenQueries } from './queries/token.ts';
 import { txQueries } from './queries/tx.ts';
-import { createQueryMethods } from './query-methods.ts';
+import { createQueryMethods, createReplyMemo } from './query-methods.ts';
 import { createReflectionMethods } from './reflection/reflection-methods.ts';
-import { createReplyMemo } from './reply-memo.ts';
 import { createTxLog } from './txs/tx-log.ts';
 import { createTxPool } from './txs/tx-pool.ts';
 import type { AgentProfile } from './world/agent-profile.ts';
@@ -68,7 +67,7 @@ export async function createDevnode(options: DevnodeOptions): Promise<Devnode> {
   const view = {
     world,
     chain,
-    txs: createTxPool({ protocol, chain, world, log, onChange: memo.clear }),
+    txs: createTxPool({ protocol, chain, world, log, onChange: () => memo.clear() }),
     descs: {
       account: getMessage(protocol, 'cosmos.auth.v1beta1.BaseAccount'),
       tx: getMessage(protocol, 'cosmos.tx.v1beta1.Tx'),

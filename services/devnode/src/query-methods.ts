@@ -1,10 +1,20 @@
 import { create, type DescMethod, type DescService, toBinary } from '@bufbuild/protobuf';
 import { heightHeader } from '@palaver/contract/internal';
+import { LRUCache } from 'lru-cache';
 import { parseHeight } from './chain.ts';
 import { type Answerer, type Method, parseMessage, type Reply } from './grpc/method.ts';
 import type { Query, View } from './queries/query.ts';
 import { refuse } from './refusal.ts';
-import type { ReplyMemo } from './reply-memo.ts';
+
+/** Keeps encoded answers by request until the world changes: encoding a list costs ten times the rest of a call. */
+export type ReplyMemo = ReturnType<typeof createReplyMemo>;
+
+export function createReplyMemo() {
+  return new LRUCache<string, Uint8Array>({
+    maxSize: 16 * 1024 * 1024,
+    sizeCalculation: (message, key) => key.length + message.length,
+  });
+}
 
 export interface QueryService {
   service: DescService;

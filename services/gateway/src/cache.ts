@@ -1,10 +1,6 @@
-// Answers kept for the life of a block, those not used lately out first, bounded by bytes; and one upstream call for any
-// number of equal requests at the same time.
-
-export interface CacheEntry<T> {
-  value: T;
-  freshUntil: number;
-}
+// Answers kept for the life of a block, bounded by bytes; and one upstream call for any number of equal requests at the
+// same time.
+import { LRUCache } from 'lru-cache';
 
 export interface CacheOptions<T> {
   maxBytes: number;
@@ -41,10 +37,9 @@ export interface Shared<T> {
   leave(): void;
 }
 
-interface Stored<T> extends CacheEntry<T> {
-  weight: number;
-  /** Whether it was found since it last came up for dropping. */
-  isUsed: boolean;
+interface Stored<T> {
+  value: T;
+  freshUntil: number;
 }
 
 interface Run<T> {
@@ -57,40 +52,18 @@ interface Run<T> {
 const overhead = 512;
 
 export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: CacheOptions<T>): Cache<T> {
-  const entries = new Map<string, Stored<T>>();
+  const entries = new LRUCache<string, Stored<T>>({
+    maxSize: maxBytes,
+    sizeCalculation: ({ value }, key) => weigh(value) + key.length + overhead,
+  });
   const runs = new Map<string, Run<T>>();
-  let bytes = 0;
-
-  const drop = (key: string, entry: Stored<T>) => {
-    entries.delete(key);
-    bytes -= entry.weight;
-  };
 
   const look = (key: string, graceMs: number): T | undefined => {
     const entry = entries.get(key);
     if (!entry) return undefined;
     const time = now();
-    if (time >= entry.freshUntil + staleMs) {
-      drop(key, entry);
-      return undefined;
-    }
-    if (time >= entry.freshUntil + graceMs) return undefined;
-    entry.isUsed = true;
-    return entry.value;
-  };
-
-  /** From the front of the map, which keeps the order of insertion; what was used meanwhile goes to its end once. */
-  const makeRoom = () => {
-    for (const [key, entry] of entries) {
-      if (bytes <= maxBytes) return;
-      if (!entry.isUsed) {
-        drop(key, entry);
-        continue;
-      }
-      entry.isUsed = false;
-      entries.delete(key);
-      entries.set(key, entry);
-    }
+    if (time >= entry.freshUntil + staleMs) entries.delete(key);
+    return time < entry.freshUntil + graceMs ? entry.value : undefined;
   };
 
   const join = (
@@ -110,15 +83,7 @@ export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: Cac
   return {
     find: (key) => look(key, 0),
     findStale: (key) => look(key, staleMs),
-    keep(key, value, ttlMs) {
-      const old = entries.get(key);
-      if (old) drop(key, old);
-      const weight = weigh(value) + key.length + overhead;
-      if (weight > maxBytes) return;
-      entries.set(key, { value, weight, freshUntil: now() + ttlMs, isUsed: false });
-      bytes += weight;
-      makeRoom();
-    },
+    keep: (key, value, ttlMs) => void entries.set(key, { value, freshUntil: now() + ttlMs }),
     share(key, load) {
       const running = runs.get(key);
       if (running?.loading) return join(key, { run: running, value: running.loading.value, shared: true });
@@ -132,10 +97,7 @@ export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: Cac
       loading.value.then(done, done);
       return join(key, { run, value: loading.value, shared: false });
     },
-    clear() {
-      entries.clear();
-      bytes = 0;
-    },
-    bytes: () => bytes,
+    clear: () => entries.clear(),
+    bytes: () => entries.calculatedSize,
   };
 }

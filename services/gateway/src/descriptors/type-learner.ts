@@ -1,6 +1,7 @@
 // `Any` types that no service file declares. Each is requested once, for all clients, and added to the schema in use:
 // nothing that is compiled or kept has to be made again.
 import type { Logger } from '@palaver/service-kit';
+import { LRUCache } from 'lru-cache';
 import type { Upstream } from '../upstream/upstream.ts';
 import { listAnyTypes } from './list-any-types.ts';
 import { inParallel, loadSymbol } from './load-reflection.ts';
@@ -17,16 +18,15 @@ export interface TypeLearnerOptions {
   schema: Schema;
   upstream: Upstream;
   logger: Logger;
-  now?: () => number;
 }
 
 /** A type that the nodes did not know is not asked for again within this time. */
 const forgetMs = 60_000;
 const maxUnknown = 1_000;
 
-export function createTypeLearner({ schema, upstream, logger, now = Date.now }: TypeLearnerOptions): TypeLearner {
+export function createTypeLearner({ schema, upstream, logger }: TypeLearnerOptions): TypeLearner {
   const running = new Map<string, Promise<void>>();
-  const unknownSince = new Map<string, number>();
+  const unknown = new LRUCache<string, true>({ max: maxUnknown, ttl: forgetMs });
 
   const ask = async (typeName: string) => {
     try {
@@ -34,18 +34,11 @@ export function createTypeLearner({ schema, upstream, logger, now = Date.now }: 
     } catch (error) {
       logger.warn({ err: error, type: typeName }, 'a type could not be loaded');
     }
-    if (schema.registry.getMessage(typeName)) return;
-    for (const [oldest] of unknownSince) {
-      if (unknownSince.size < maxUnknown) break;
-      unknownSince.delete(oldest);
-    }
-    unknownSince.set(typeName, now());
+    if (!schema.registry.getMessage(typeName)) unknown.set(typeName, true);
   };
 
   const learnOne = (typeName: string): Promise<void> | undefined => {
-    if (schema.registry.getMessage(typeName)) return undefined;
-    const since = unknownSince.get(typeName);
-    if (since !== undefined && now() - since < forgetMs) return undefined;
+    if (schema.registry.getMessage(typeName) || unknown.has(typeName)) return undefined;
     const known = running.get(typeName);
     if (known) return known;
     const run = ask(typeName).finally(() => running.delete(typeName));

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
+import { LRUCache } from 'lru-cache';
 import { sizeFault } from '../programs/program-files.ts';
 
 const run = promisify(execFile);
@@ -14,8 +15,7 @@ const limits = 'ulimit -d 1000000; ulimit -f 32768';
 const shell = '/bin/sh';
 /** The conversion before, however it ended: one runs at a time. */
 let last: Promise<unknown> = Promise.resolve();
-const known = new Map<string, string>();
-const maxKnown = 50;
+const known = new LRUCache<string, string>({ max: 50 });
 
 export class XlsFormFault extends Error {
   override readonly name = 'XlsFormFault';
@@ -49,7 +49,6 @@ async function convert(file: string, bytes: Uint8Array): Promise<string> {
     const large = sizeFault([{ path: name, bytes: written.size }]);
     if (large) throw new XlsFormFault(`as XML it ${large.message}`);
     const xml = await readFile(output, 'utf8');
-    if (known.size >= maxKnown) known.clear();
     known.set(hash, xml);
     return xml;
   } catch (error) {

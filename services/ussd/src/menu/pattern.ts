@@ -1,4 +1,5 @@
 import { RE2JS } from '@bufbuild/re2';
+import { LRUCache } from 'lru-cache';
 
 /** Of a pattern. */
 export const maxPatternLength = 500;
@@ -9,8 +10,7 @@ const maxInstructions = 1_500;
 /** RE2 takes time that grows with the length of the text times that of the program: about 300 ns for each step. */
 const maxSteps = 300_000;
 
-const compiled = new Map<string, RE2JS>();
-const maxCompiled = 500;
+const compiled = new LRUCache<string, RE2JS>({ max: 500 });
 /** What a matcher keeps of a text to be faster with the next one, in numbers: those of all patterns together. */
 let kept = 0;
 const maxKept = 4_000_000;
@@ -41,8 +41,6 @@ function take(pattern: string, text: string): RE2JS | undefined {
 
 function compile(pattern: string): RE2JS | undefined {
   if (countInstructions(pattern) > maxInstructions) return undefined;
-  const [oldest] = compiled.size >= maxCompiled ? compiled.keys() : [];
-  if (oldest !== undefined) compiled.delete(oldest);
   const made = RE2JS.compile(pattern);
   compiled.set(pattern, made);
   return made;

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { layOut, type Page } from '../screen.ts';
 import type { Dialogue } from './dialogue.ts';
 import { holds, todayOf } from './evaluate.ts';
@@ -85,8 +86,7 @@ function hasWayBack(state: State | undefined, dialogue: Dialogue): boolean {
 }
 
 /** Laying out is a function of its texts alone, so what it gave for them before it gives again, to whomever they are shown. */
-const laidOut = new Map<string, Page[]>();
-const maxLaidOut = 2_000;
+const laidOut = new LRUCache<string, Page[]>({ max: 2_000 });
 const maxKeyLength = 1_000;
 
 function toPages(menu: Menu, dialogue: Dialogue): Page[] {
@@ -113,7 +113,6 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
       hasBack,
     },
   );
-  if (laidOut.size >= maxLaidOut) laidOut.clear();
   if (key.length <= maxKeyLength) laidOut.set(key, pages);
   return pages;
 }

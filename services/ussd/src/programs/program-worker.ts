@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { AppError } from '@palaver/contract';
 import type { TriedCall } from '@palaver/contract/internal';
+import { LRUCache } from 'lru-cache';
 import { loadOwnActions } from '../actions/load-own-actions.ts';
 import { createForms } from '../forms/forms.ts';
 import { checkProgram } from '../menu/check-program.ts';
@@ -48,8 +49,7 @@ export type ProgramReply =
   | { id: number; fault: string };
 
 const forms = createForms({ threads: 1 });
-const menus = new Map<string, Menu>();
-const maxMenus = 5;
+const menus = new LRUCache<string, Menu>({ max: 5 });
 
 async function run(call: ProgramCall): Promise<ProgramReply> {
   const { id } = call;
@@ -66,10 +66,7 @@ async function run(call: ProgramCall): Promise<ProgramReply> {
 
 async function takeMenu({ key, menu, registry, ownActions }: TryCall): Promise<Menu> {
   const known = menus.get(key) ?? fromPlainMenu(menu, await toRegistry(registry, ownActions));
-  menus.delete(key);
   menus.set(key, known);
-  const [oldest] = menus.size > maxMenus ? menus.keys() : [];
-  if (oldest !== undefined) menus.delete(oldest);
   return known;
 }
 

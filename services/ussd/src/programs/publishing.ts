@@ -1,6 +1,7 @@
 import { AppError } from '@palaver/contract';
 import type { ListedProgram, ProgramReport, TriedCall } from '@palaver/contract/internal';
 import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
+import { LRUCache } from 'lru-cache';
 import { type Fault, formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import type { UssdTables } from '../store/tables.ts';
@@ -95,7 +96,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
     // It is published, whatever becomes of this instance's connection now.
     await programs.refresh(menu).catch(() => programs.reload());
   };
-  const tried = new Map<string, Menu>();
+  const tried = new LRUCache<string, Menu>({ max: maxTried });
   const checkDraft = async (name: string) => {
     const draft = await draftOf(name);
     const key = `${name} ${draft.revision} ${inUse(name)?.id}`;
@@ -104,8 +105,6 @@ export function createPublishing(parts: PublishingParts): Publishing {
     const { check } = await programs.check(name, draft.files);
     if (!check.ok) throw hasFaults(check.faults);
     tried.set(key, check.menu);
-    const [oldest] = tried.size > maxTried ? tried.keys() : [];
-    if (oldest !== undefined) tried.delete(oldest);
     return { key, menu: check.menu };
   };
   return {
