@@ -1,6 +1,6 @@
-import type { SseEventData } from '@palaver/contract';
 import {
   createAgentApi,
+  createApprovals,
   createCredentialCache,
   createTransport,
   followRun,
@@ -14,30 +14,20 @@ export type AgentClient = ReturnType<typeof createAgentClient>;
 export function createAgentClient({ url, did, signer }: { url: string; did: string; signer: Signer }) {
   const credentials = createCredentialCache({
     userDid: signer.did(),
-    createInvocation: (audience) =>
-      createInvocation({ issuer: signer, audience, capability: { can: 'oracle/*', with: audience } }),
+    createInvocation: (audience, capability = { can: 'oracle/*', with: audience }) =>
+      createInvocation({ issuer: signer, audience, capability }),
   });
   const transport = createTransport({ baseUrl: url, oracleDid: did, credentials });
-  const { createSession, abort, storeDelegation, answerApproval } = createAgentApi(transport);
+  const api = createAgentApi(transport);
+  const approvals = createApprovals(transport, api, async (capability) => {
+    const { serialized } = await createDelegation({ issuer: signer, audience: did, capabilities: [capability] });
+    await api.storeDelegation(serialized);
+  });
 
   return {
-    createSession,
-    abort,
-    /** Where a delegation is asked for, approving signs and posts exactly that one; an invocation is sent with the answer. */
-    async answerApproval(
-      { runId, approvalId, capability, invocation }: SseEventData['approval_request'],
-      approved: boolean,
-    ): Promise<void> {
-      if (capability && approved) {
-        const capabilities = [capability];
-        await storeDelegation((await createDelegation({ issuer: signer, audience: did, capabilities })).serialized);
-      }
-      const signed =
-        invocation && approved
-          ? await createInvocation({ issuer: signer, ...invocation, capability: invocation.capability })
-          : undefined;
-      await answerApproval(runId, approvalId, { approved, ...(signed && { invocation: signed.serialized }) });
-    },
+    createSession: api.createSession,
+    abort: api.abort,
+    answerApproval: (approvalId: string, approved: boolean) => approvals.answer(approvalId, { approved }),
     /** Sends a message and hands over the events of its run, through as many connections as it takes. */
     async send(
       sessionId: string,
@@ -49,7 +39,11 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
         body: { ...body, stream: true },
       });
       const runId = response.headers.get('x-run-id') ?? undefined;
-      await followRun({ transport, runId, response, signal: new AbortController().signal, onEvent });
+      const onEach = (event: StreamEvent) => {
+        approvals.add(event);
+        onEvent(event);
+      };
+      await followRun({ transport, runId, response, signal: new AbortController().signal, onEvent: onEach });
     },
   };
 }

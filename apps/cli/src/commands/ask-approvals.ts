@@ -4,7 +4,7 @@ import { printable, toPrintableJson } from '@palaver/service-kit/internal';
 export interface ApprovalQuestions {
   /** Shows a question and gives the line that is typed; undefined if the input has ended or `signal` fires. */
   readLine(question: string, signal: AbortSignal): Promise<string | undefined>;
-  answer(request: SseEventData['approval_request'], approved: boolean): Promise<void>;
+  answer(approvalId: string, approved: boolean): Promise<unknown>;
   onError(error: unknown): void;
 }
 
@@ -22,7 +22,8 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
       const typed = line?.trim() ?? 'n';
       if (!/^(y|yes|n|no)$/i.test(typed)) continue;
       try {
-        return await answer(request, /^y/i.test(typed));
+        await answer(request.approvalId, /^y/i.test(typed));
+        return;
       } catch (error) {
         onError(error);
         if (line === undefined) return;

@@ -1,4 +1,5 @@
 export { type AgentApi, type CallTicket, createAgentApi, type LiveRun } from './agent-api.ts';
+export { type Approvals, createApprovals } from './approvals.ts';
 export { createChat } from './chat.ts';
 export type { Chat, ChatOptions, ChatSnapshot, SendOptions } from './chat-interface.ts';
 export type { ChatMessage, MessageStatus } from './chat-message.ts';
