@@ -1,17 +1,27 @@
 // What one user's data may take of the memory while it is read.
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { agentLimits } from '@palaver/contract';
 import { openStore } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
 import { createDelegation, createSigner } from '@palaver/ucan';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { tool } from '../src/index.ts';
+import { createTestPlugin } from '../src/plugins/test-plugin.ts';
 import { createDelegationStore } from '../src/store/delegations.ts';
 import { createMessageStore } from '../src/store/messages.ts';
 import type { AgentDatabase } from '../src/store/schema.ts';
+import { answerOf, ask } from './ask-approval.ts';
+import { createGate } from './gate-plugin.ts';
+import { readUntil } from './read-frames.ts';
 import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
 const mebibyte = 1024 * 1024;
 
 const toLines = ({ headers }: TestUser) =>
@@ -26,6 +36,10 @@ async function askUnread(agent: TestAgent, user: TestUser, path: string) {
   socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}\r\nconnection: close\r\n${toLines(user)}\r\n`);
   await new Promise((resolve) => socket.once('readable', resolve));
   return {
+    async status(): Promise<number> {
+      const head = (socket.read(12) ?? '').toString();
+      return Number(head.slice(9));
+    },
     async read(): Promise<string> {
       let text = '';
       for await (const chunk of socket.setEncoding('utf8')) text += chunk;
@@ -165,4 +179,87 @@ test('a delegation is parsed once for all turns', async () => {
   await store.close();
   expect(first).toHaveLength(5);
   expect(first.every(({ view }, index) => view === second[index]?.view)).toBe(true);
+});
+
+describe('what a message brings', () => {
+  const list = (count: number) => Array.from({ length: count }, () => ({}));
+
+  test.fails('is bounded in bytes and in values, at every door', async () => {
+    await using agent = await startTestAgent();
+    const ana = await agent.createUser();
+    const sessionId = await ana.createSession();
+    const say = async (more: object) => (await ana.say(sessionId, 'hello', more as Record<string, unknown>)).status;
+    const schema = { type: 'object', note: 'x'.repeat(20_000) };
+    const tools = (count: number) => Array.from({ length: count }, (_, at) => ({ name: `t${at}`, description: '', schema }));
+    expect(await say({ metadata: { note: 'x'.repeat(8_000) } })).toBe(200);
+    expect(await say({ metadata: { note: 'x'.repeat(8_200) } })).toBe(400);
+    expect(await say({ metadata: { values: list(3_000) } })).toBe(400);
+    expect(await say({ metadata: { values: list(100_000) } })).toBe(413);
+    expect(await say({ tools: tools(12) })).toBe(200);
+    expect(await say({ tools: tools(20) })).toBe(400);
+    expect(await say({ agActions: tools(20) })).toBe(400);
+    expect(await say({ tools: tools(7), agActions: tools(7) })).toBe(400);
+    expect(await say({ tools: [{ name: 't', description: '', schema: { values: list(20_000) } }] })).toBe(400);
+    const functions = tools(20).map(({ name, schema: parameters }) => ({ type: 'function', function: { name, parameters } }));
+    const messages = [{ role: 'user', content: 'hello' }];
+    expect((await ana.send('POST', '/v1/chat/completions', { messages, tools: functions })).status).toBe(400);
+  });
+
+  test.fails('is not in memory while its run waits for the user or for its place, and is read again', async () => {
+    const held: WeakRef<object>[] = [];
+    const notes: unknown[] = [];
+    const note = tool({
+      description: 'Notes the metadata.',
+      input: z.object({}),
+      needsApproval: true,
+      execute: (_args, { message }) => void notes.push(message.metadata),
+    });
+    const gate = createGate();
+    const plugin = createTestPlugin({
+      name: 'notes',
+      getTools: () => ({ note }),
+      getMiddlewares: () => [{ beforeSend: ({ message }) => void held.push(new WeakRef(message)) }],
+    });
+    await using agent = await startTestAgent({ plugins: [plugin, gate.plugin] });
+    const ana = await agent.createUser();
+    const isGone = (at: number) => {
+      collectGarbage();
+      return held[at]?.deref() === undefined;
+    };
+    const { frames, asked } = await ask(ana, await ana.createSession(), '/tool note {}', { metadata: { of: 'waiting' } });
+    await waitFor('the end of the first', () => isGone(0), 10_000);
+    await answerOf(ana, asked, true);
+    await readUntil(frames, 'done');
+
+    const sessionId = await ana.createSession();
+    const first = ana.say(sessionId, '/tool gate {}');
+    await gate.reached();
+    const queued = ask(ana, sessionId, '/tool note {}', { metadata: { of: 'queued' } });
+    await waitFor('the end of the queued', () => held.length === 3 && isGone(2), 10_000);
+    gate.open();
+    await first;
+    const second = await queued;
+    await answerOf(ana, second.asked, true);
+    await readUntil(second.frames, 'done');
+    expect(notes).toEqual([{ of: 'waiting' }, { of: 'queued' }]);
+  });
+});
+
+test.fails('requests and unread replies of one address take no more than their share, and others are served', async () => {
+  await using agent = await startTestAgent({ engine: 'sqlite', env: { TRUST_PROXY_ENABLED: 'true' } });
+  const ana = await agent.createUser();
+  const { store, sessionId } = await fillSession(agent, ana, { count: 7 });
+  await store.close();
+  const statuses: number[] = [];
+  const from = (address: string) => ({ ...ana, headers: { ...ana.headers, 'x-forwarded-for': address } });
+  const unread = [];
+  for (let count = 0; count < 8; count += 1) {
+    const reply = await askUnread(agent, from('192.0.2.1'), `/sessions/${sessionId}/messages?limit=100`);
+    statuses.push(await reply.status());
+    unread.push(reply);
+  }
+  expect(statuses[0]).toBe(200);
+  expect(statuses).toContain(503);
+  expect((await ana.send('GET', `/sessions/${sessionId}/messages?limit=100`)).status).toBe(200);
+  for (const { close } of unread) close();
 });

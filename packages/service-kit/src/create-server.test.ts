@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, type ErrorBody } from '@palaver/contract';
 import { waitFor } from '@palaver/test-kit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -298,4 +299,55 @@ test('a port that is taken is reported in one sentence', async () => {
     `Port ${port} is already in use; stop the other program or set USSD_PORT to another port.`,
   );
   await second.close();
+});
+
+describe('replies that their client does not read', () => {
+  const large = 'x'.repeat(16 * 1024 * 1024);
+  const askUnread = () => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.on('error', () => undefined).pause();
+    socket.write('GET /large HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+    return socket;
+  };
+  const isOpen = () =>
+    new Promise<boolean>((resolve) => server.server.getConnections((_error, count) => resolve(count > 0)));
+
+  test.each(['framework', 'raw'])('are cut off, also those that are written past the framework: %s', async (kind) => {
+    await start({ idleTimeoutMs: 200 }, (own) => {
+      own.get('/large', async (_request, reply) => {
+        if (kind === 'framework') return large;
+        reply.hijack();
+        reply.raw.end(large);
+        return reply;
+      });
+    });
+    const socket = askUnread();
+    await waitFor('the connection', isOpen);
+    await waitFor('its end', async () => !(await isOpen()));
+    socket.destroy();
+  });
+
+  test.fails('an answer that takes longer is waited for, and sent whole', async () => {
+    await start({ idleTimeoutMs: 200 }, (own) => {
+      own.get('/large', async () => {
+        await sleep(700);
+        return large;
+      });
+    });
+    const socket = askUnread();
+    let read = 0;
+    for await (const chunk of socket) {
+      read += chunk.length;
+      if (read > large.length) break;
+    }
+    expect(read).toBeGreaterThan(large.length);
+  });
+});
+
+test.fails('a body of very many values is refused before it is read', async () => {
+  await start({ bodyLimit: 1_000_000 });
+  const reply = await post('/maybe', `[${Array(60_000).fill('{}').join(',')}]`);
+  expect([reply.status, ((await reply.json()) as ErrorBody).code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+  expect((await post('/maybe', `[${Array(20_000).fill('{}').join(',')}]`)).status).toBe(200);
+  expect((await post('/maybe', JSON.stringify(['{},'.repeat(60_000)]))).status).toBe(200);
 });

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { openHub } from '../../test/open-hub.ts';
 import { createSessionStore } from '../store/sessions.ts';
 import { RunCancelled } from './stream-error.ts';
+import type { Turn } from './turn.ts';
 
 // A rejection that nobody handles would fail this run of tests, and end a process in service.
 test('a run cancelled at once, before its work begins, ends like any other', async () => {
@@ -67,7 +68,16 @@ test('runs beyond their time are counted', async () => {
 });
 
 const mebibyte = 1024 * 1024;
-const limits = { live: 4, livePerUser: 3, frames: 8 * mebibyte, framesPerUser: 4 * mebibyte, endedFrames: mebibyte };
+const limits = {
+  live: 16,
+  livePerUser: 3,
+  livePerClient: 6,
+  waiting: 4,
+  waitingPerClient: 2,
+  frames: 8 * mebibyte,
+  framesPerUser: 4 * mebibyte,
+  endedFrames: mebibyte,
+};
 
 /** Runs that say so many characters each and then wait for `end`; each in a session of its own, of the user given. */
 async function openSayers(characters: number) {
@@ -89,24 +99,55 @@ async function openSayers(characters: number) {
   return {
     ...own,
     end: () => gate.resolve('answered'),
-    async submitOf(did: string) {
+    async submitOf(did: string, more: Partial<Turn> = {}) {
       const session = { ...(await sessions.create(did, {})), isNamed: false };
-      return own.hub.submit({ ...own.turn, session, user: { did } });
+      return own.hub.submit({ ...own.turn, session, user: { did }, ...more });
     },
     allSaid: (count: number) => waitFor('what they say', () => said.length === count),
   };
 }
 
-test('live runs are bounded for a user and for all', async () => {
+test.fails('live runs are bounded for a user, an address and all, and leave room for whoever has none', async () => {
   await using own = await openSayers(1);
-  for (let count = 0; count < 3; count += 1) await own.submitOf('did:key:zAna');
-  await expect(own.submitOf('did:key:zAna')).rejects.toMatchObject({ code: 'LIMIT_REACHED' });
-  const last = await own.submitOf('did:key:zBen');
-  await expect(own.submitOf('did:key:zCem')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  for (let count = 0; count < 3; count += 1) await own.submitOf('did:key:zAna', { client: 'here' });
+  await expect(own.submitOf('did:key:zAna', { client: 'there' })).rejects.toMatchObject({ code: 'LIMIT_REACHED' });
+  for (const name of ['Ben', 'Cem', 'Dan']) await own.submitOf(`did:key:z${name}`, { client: 'here' });
+  await expect(own.submitOf('did:key:zEva', { client: 'here' })).rejects.toMatchObject({ code: 'LIMIT_REACHED' });
+  await own.submitOf('did:key:zEva', { client: 'there' });
+  // The fuller it is, the smaller each one's share.
+  await own.submitOf('did:key:zFay');
+  await own.submitOf('did:key:zFay');
+  await expect(own.submitOf('did:key:zFay')).rejects.toMatchObject({ code: 'LIMIT_REACHED' });
+  for (let count = own.hub.size(); count < 16; count += 1) await own.submitOf(`did:key:z${count}`);
+  await expect(own.submitOf('did:key:zGil')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   own.end();
-  await last.answer;
   await waitFor('the ends', () => own.hub.size() === 0);
   await expect(own.submitOf('did:key:zAna')).resolves.toBeDefined();
+});
+
+test.fails('what a live run holds of its message counts', async () => {
+  await using own = await openSayers(1);
+  const context = ['x'.repeat(mebibyte)];
+  await own.submitOf('did:key:zAna', { context });
+  await expect(own.submitOf('did:key:zAna', { context })).rejects.toMatchObject({ code: 'LIMIT_REACHED' });
+  await own.submitOf('did:key:zBen', { context });
+  const values = Array.from({ length: 30_000 }, () => ({}));
+  const callerTools = [{ name: 't', description: '', schema: { values } }];
+  await expect(own.submitOf('did:key:zBen', { callerTools })).rejects.toMatchObject({ code: 'LIMIT_REACHED' });
+  own.end();
+});
+
+test.fails('where all together are too much, a run of the user who has most ends, not the largest run', async () => {
+  await using own = await openSayers(0.5 * mebibyte);
+  const context = ['x'.repeat(0.7 * mebibyte)];
+  const large = await own.submitOf('did:key:zAna', { context: ['x'.repeat(0.9 * mebibyte)] });
+  const many = [];
+  for (let count = 0; count < 2; count += 1) many.push(await own.submitOf('did:key:zBen', { context }));
+  for (const name of ['Cem', 'Dan']) await own.submitOf(`did:key:z${name}`, { context: ['x'.repeat(0.5 * mebibyte)] });
+  const failed = await Promise.race([large, ...many].map(({ answer, userDid }) => answer.then(() => userDid)));
+  expect(failed).toBe('did:key:zBen');
+  own.end();
+  expect(await large.answer).toMatchObject({ status: 'complete' });
 });
 
 test('frames of live runs are bounded: the largest runs of the user end, and those of others go on', async () => {
