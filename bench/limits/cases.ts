@@ -27,12 +27,14 @@ export const cases: Case[] = [
   // What the machine itself takes.
   { name: 'nothing', attack: () => sleep(loopMs) },
   { name: 'tool calls of one id', attack: sendSameCalls },
+  { name: 'messages of small values', attack: sendSmallValues },
   { name: 'tokens of small maps', prepare: ({ did, keys }) => mintMaps(did, keys), attack: sendTokens },
   { name: '16 proofs x 26 capabilities', prepare: ({ did, keys }) => mintProofs(did, keys), attack: sendTokens },
   { name: 'files of waiting and queued runs', attack: leaveFilesWaiting },
   { name: 'frames of live and ended runs', attack: leaveFrames },
   { name: 'long sessions', attack: readLongSessions },
   { name: 'unread exports', attack: leaveExportsUnread },
+  { name: 'unread lists of tasks', attack: leaveTasksUnread },
   { name: '1,000 delegations', prepare: mintDelegations, attack: readDelegations },
 ];
 
@@ -61,6 +63,32 @@ async function sendSameCalls({ keys, share }: World): Promise<void> {
     const [path, body] = bodies[index % bodies.length] ?? bodies[0];
     await key.send('POST', path, { body });
   });
+}
+
+/** One megabyte each of values that take twenty times their text, where a message may bring any; their replies stay unread. */
+async function sendSmallValues({ keys, share }: World): Promise<void> {
+  const values = range(170_000).map(() => ({}));
+  const few = range(15_000).map(() => ({}));
+  const message = '/long 400';
+  const ask = { role: 'user', content: message };
+  const toTools = (of: object[]) => [{ type: 'function', function: { name: 'look', parameters: { of } } }];
+  const native = (body: object) => async (key: Key) =>
+    [`/messages/${await createSession(key)}`, { message, stream: true, ...body }] as const;
+  const bodies: ((key: Key) => Promise<readonly [string, object]>)[] = [
+    native({ metadata: { values } }),
+    native({ tools: [{ name: 'look', description: '', schema: { few } }] }),
+    async () => ['/v1/chat/completions', { messages: [ask], tools: toTools(values), stream: true }],
+    async () => ['/v1/chat/completions', { messages: [ask], tools: toTools(few), stream: true }],
+    async () => ['/v1/chat/completions', { messages: [{ ...ask, content: 'x'.repeat(500_000) }, ask], stream: true }],
+  ];
+  const unread: IncomingMessage[] = [];
+  await eachOf(each(keys, share(100, 3)), keys.length === 1 ? 20 : 100, async ({ key, index }) => {
+    const [path, body] = await (bodies[index % bodies.length] as (typeof bodies)[number])(key);
+    const reply = await key.open('POST', path, { body }).catch(() => undefined);
+    if (reply) unread.push(reply);
+  });
+  await sleep(3_000);
+  for (const reply of unread) reply.destroy();
 }
 
 type Tokens = string[][];
@@ -227,7 +255,6 @@ async function fillSession(key: Key, count: number): Promise<string> {
 }
 
 async function readLongSessions({ keys, share }: World): Promise<void> {
-  const until = Date.now() + loopMs;
   const unread: IncomingMessage[] = [];
   await eachOf(keys, keys.length, async (key) => {
     const sessionId = await fillSession(key, share(150, 4));
@@ -236,6 +263,7 @@ async function readLongSessions({ keys, share }: World): Promise<void> {
         const reply = await key.open('GET', path).catch(() => undefined);
         if (reply) unread.push(reply);
       });
+    const until = Date.now() + loopMs;
     await eachOf(range(share(16, 1)), 16, async (index) => {
       while (Date.now() < until)
         if (index % 4 === 3)
@@ -260,20 +288,35 @@ async function leaveExportsUnread({ keys, share }: World): Promise<void> {
   for (const reply of unread) reply.destroy();
 }
 
-/** Each as long as a token may be. */
+async function leaveTasksUnread({ keys, share }: World): Promise<void> {
+  const unread: IncomingMessage[] = [];
+  const call = (method: string, params: object) => ({ body: { jsonrpc: '2.0', id: 1, method, params } });
+  await eachOf(keys, 20, async (key) => {
+    for (let at = 0; at < share(20, 4); at += 1) {
+      const message = { messageId: `m${at}`, role: 'ROLE_USER', parts: [{ text: 'y'.repeat(31_000) }] };
+      await key.send('POST', '/a2a', call('SendMessage', { message }));
+    }
+    await eachOf(range(share(600, 6)), share(50, 6), async () => {
+      const list = call('ListTasks', { includeArtifacts: true, historyLength: 1 });
+      const reply = await key.open('POST', '/a2a', list).catch(() => undefined);
+      if (reply) unread.push(reply);
+    });
+  });
+  await sleep(3_000);
+  for (const reply of unread) reply.destroy();
+}
+
+/** As many as one user may have; or of 200 users a few, each nearly as long as a token may be. */
 async function mintDelegations({ did: audience, keys, share }: World): Promise<string[][]> {
   const minted: string[][] = [];
   for (const { signer: issuer } of keys) {
-    const own: string[] = [];
-    for (let at = 0; at < share(1_000, 15); at += 1) {
-      const capabilities = range(32).map((of) => ({
-        can: `goat/count-${of}`,
-        with: issuer.did(),
-        nb: { note: 'x'.repeat(1_350) },
-      }));
-      own.push((await createDelegation({ issuer, audience, capabilities })).serialized);
-    }
-    minted.push(own);
+    const capabilities = range(share(1, 32)).map((of) => ({
+      can: `goat/count-${of}`,
+      with: issuer.did(),
+      nb: { note: 'x'.repeat(share(300, 1_350)) },
+    }));
+    const own = range(share(1_000, 15)).map(() => createDelegation({ issuer, audience, capabilities }));
+    minted.push((await Promise.all(own)).map(({ serialized }) => serialized));
   }
   return minted;
 }

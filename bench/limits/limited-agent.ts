@@ -103,7 +103,7 @@ export async function startLimitedAgent(): Promise<LimitedAgent> {
     await sleep(100);
   }
   const { id: did } = (await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string };
-  return {
+  const agent: LimitedAgent = {
     url,
     did,
     ended: () => ended,
@@ -113,6 +113,7 @@ export async function startLimitedAgent(): Promise<LimitedAgent> {
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
+      process.off('SIGINT', stop).off('SIGTERM', stop);
       if (process.env.LIMITS_OUTPUT) appendFileSync(process.env.LIMITS_OUTPUT, output);
       if (ended === undefined) {
         child.kill('SIGKILL');
@@ -122,6 +123,10 @@ export async function startLimitedAgent(): Promise<LimitedAgent> {
       rmSync(dir, { recursive: true, force: true });
     },
   };
+  // Neither the process nor its cgroup is left behind where this one is stopped.
+  const stop = () => void agent[Symbol.asyncDispose]().then(() => process.exit(1));
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  return agent;
 }
 
 function readPeak(pid: number | undefined): number {

@@ -315,7 +315,7 @@ describe('the list of tasks', () => {
     },
   );
 
-  test.fails('a page of long answers has fewer of them, and is made as it is read', async () => {
+  test('a page of long answers has fewer of them, and is made as it is read', async () => {
     const user = await agent.createUser();
     const ids: string[] = [];
     for (let count = 0; count < 12; count += 1) {

@@ -51,13 +51,17 @@ export const agentLimits = {
   /** Requests that store something, of one client address, for each send that a user has. */
   writesPerSend: 20,
   sessionsPerUser: 10_000,
-  /** JSON of a session's metadata, and of all sessions of a user together. */
-  sessionMetadataBytes: 8 * kibibyte,
+  /** JSON of the metadata of a message or a session, and of all sessions of a user together. */
+  metadataBytes: 8 * kibibyte,
   userMetadataBytes: 2 * mebibyte,
   queuedTurnsPerSession: 8,
-  /** Runs of one instance that have not ended: of a user, waiting ones included, and in all. */
+  /** Runs of one instance that have not ended: of a user, of a client address, and in all. */
   liveRunsPerUser: 200,
+  liveRunsPerClient: 400,
   liveRuns: 2_000,
+  /** Beside them, runs that wait for their user. */
+  waitingRunsPerClient: 500,
+  waitingRuns: 5_000,
   /** Requests that only read, of one client address, for each that writes. */
   readsPerWrite: 5,
   attachments: 10,
@@ -77,11 +81,13 @@ export const agentLimits = {
   delegationBytes: 2 * mebibyte,
   /** Characters of an encoded invocation or delegation. */
   tokenCharacters: 64 * kibibyte,
-  /** The earlier conversation that a caller sends, and the JSON Schema of one of its tools. */
+  /** The earlier conversation that a caller sends, one of its tools with its JSON Schema, and all of them. */
   earlierMessages: 400,
   earlierCalls: 1_000,
   earlierBytes: 512 * kibibyte,
   callerToolBytes: 32 * kibibyte,
+  callerToolsBytes: 256 * kibibyte,
+  callerToolsValues: 10_000,
   toolResultBytes: 256 * kibibyte,
   toolArgumentsBytes: 256 * kibibyte,
   toolArgumentsDepth: 64,

@@ -138,7 +138,11 @@ export const sendMessageSchema = z
       .regex(visibleAsciiPattern, { error: 'must be a Matrix homeserver' })
       .optional()
       .meta({ description: "The user's Matrix homeserver." }),
-    metadata: jsonObjectSchema.optional(),
+    metadata: jsonObjectSchema
+      .refine((metadata) => new TextEncoder().encode(JSON.stringify(metadata)).length <= agentLimits.metadataBytes, {
+        error: `must have at most ${agentLimits.metadataBytes} bytes`,
+      })
+      .optional(),
   })
   .meta({ id: 'SendMessageDto', description: 'A message to the agent.' });
 

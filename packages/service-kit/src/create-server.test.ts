@@ -327,7 +327,7 @@ describe('replies that their client does not read', () => {
     socket.destroy();
   });
 
-  test.fails('an answer that takes longer is waited for, and sent whole', async () => {
+  test('an answer that takes longer is waited for, and sent whole', async () => {
     await start({ idleTimeoutMs: 200 }, (own) => {
       own.get('/large', async () => {
         await sleep(700);
@@ -344,7 +344,7 @@ describe('replies that their client does not read', () => {
   });
 });
 
-test.fails('a body of very many values is refused before it is read', async () => {
+test('a body of very many values is refused before it is read', async () => {
   await start({ bodyLimit: 1_000_000 });
   const reply = await post('/maybe', `[${Array(60_000).fill('{}').join(',')}]`);
   expect([reply.status, ((await reply.json()) as ErrorBody).code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);

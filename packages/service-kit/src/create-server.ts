@@ -16,7 +16,7 @@ import { browserHeaders } from './browser-headers.ts';
 import { addCors, type CorsOptions } from './cors.ts';
 import type { Edge } from './edge.ts';
 import { sendError, toAppError } from './error-reply.ts';
-import { isJsonTooDeep } from './json-depth.ts';
+import { measureJson } from './json-depth.ts';
 import { keepTickShape } from './keep-tick-shape.ts';
 import { addLifecycle, type HealthSources } from './lifecycle.ts';
 import { limitRequestTime, longestUploadMs } from './limit-request-time.ts';
@@ -56,7 +56,7 @@ export interface ServerOptions extends Edge, HealthSources {
   cors?: CorsOptions | undefined;
   /** Requests with large bodies: their limit is on the time in which nothing arrives. */
   isUpload?: ((request: { method: string; url: string }) => boolean) | undefined;
-  /** How long nothing may move on a connection that has a request: it ends clients that do not read their reply. Unlimited without it. */
+  /** How long a client may take nothing of its reply before it is cut off; a minute where it is not set. */
   idleTimeoutMs?: number | undefined;
   /** Longest URL in bytes, headers aside. */
   maxUrlLength?: number;
@@ -98,7 +98,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     trustProxy: options.trustProxy,
     bodyLimit: options.bodyLimit,
     requestTimeout: longestRequestMs,
-    connectionTimeout: options.idleTimeoutMs ?? 0,
+    connectionTimeout: options.idleTimeoutMs ?? 60_000,
     keepAliveTimeout: 65_000, // longer than the 60 s of common load balancers, which would otherwise use closed connections
     forceCloseConnections: 'idle',
     return503OnClosing: false, // a request on a connection that is still open is answered
@@ -129,6 +129,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   if (options.tracing) addTracing(server);
   if (isUpload) limitRequestTime(server, { requestTimeoutMs, isUpload });
   server.addHook('onRequest', (request, reply, done) => {
+    // Without a listener Node ends every connection on which nothing has moved, also one whose answer is still being made.
+    reply.raw.on('timeout', cutOffUnread);
     reply.headers(browserHeaders).header('x-request-id', request.id);
     if (request.url.length > maxUrlLength)
       done(new AppError('URI_TOO_LONG', `The URL is longer than ${maxUrlLength} bytes.`));
@@ -169,6 +171,13 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
+/** Node fires it only where nothing of what was written has been taken since. */
+function cutOffUnread(socket: Socket): void {
+  if (socket.writableLength > 0) socket.destroy();
+}
+
+/** One MiB that people write has fewer. A small value takes fifty times its text in memory. */
+const maxBodyValues = 50_000;
 const requestIdSchema = z.object({ requestId: z.string().min(1).max(200) });
 
 function addOperatorGuards(server: Server, options: ServerOptions, metrics: Registry): OperatorGuard {
@@ -217,8 +226,10 @@ function acceptEmptyJson(server: Server): void {
   server.removeAllContentTypeParsers();
   const parseJson = server.getDefaultJsonParser('remove', 'remove');
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    const { isTooDeep, values } = measureJson(body as string);
     if (body === '') done(null, undefined);
-    else if (isJsonTooDeep(body as string)) done(new AppError('BAD_REQUEST', 'The body is nested too deep.'));
+    else if (isTooDeep) done(new AppError('BAD_REQUEST', 'The body is nested too deep.'));
+    else if (values > maxBodyValues) done(new AppError('PAYLOAD_TOO_LARGE', 'The body has too many values.'));
     else parseJson(request, body as string, done);
   });
 }

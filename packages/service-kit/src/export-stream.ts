@@ -3,8 +3,6 @@ import { AppError } from '@palaver/contract';
 import type { Server } from './server.ts';
 
 const maxExports = 4;
-/** How long a client may read nothing. */
-const idleMs = 60_000;
 const running = new WeakMap<object, number>();
 
 /** A file for operators that is written while it is read. Throws where the server writes several already. */
@@ -15,17 +13,5 @@ export function toExport(server: Pick<Server, 'server'>, pieces: AsyncIterable<s
     throw new AppError('LIMIT_REACHED', 'Other files are being exported. Try again in a minute.');
   }
   running.set(key, count + 1);
-  const stream: Readable = Readable.from(giveUpIdle(pieces, () => stream.destroy()));
-  return stream.once('close', () => running.set(key, (running.get(key) ?? 1) - 1));
-}
-
-async function* giveUpIdle(pieces: AsyncIterable<string>, onIdle: () => void): AsyncGenerator<string> {
-  for await (const piece of pieces) {
-    const timer = setTimeout(onIdle, idleMs).unref();
-    try {
-      yield piece;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
+  return Readable.from(pieces).once('close', () => running.set(key, (running.get(key) ?? 1) - 1));
 }

@@ -30,7 +30,7 @@ export {
 } from './grpc-frames.ts';
 export { createProbes } from './health-probes.ts';
 export { isUnchanged } from './is-unchanged.ts';
-export { isJsonTooDeep } from './json-depth.ts';
+export { isJsonTooDeep, measureJson } from './json-depth.ts';
 export { isAllowedPage, isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { sendLogsTo } from './logger.ts';
 export { makeFolder } from './make-folder.ts';

@@ -19,6 +19,7 @@ import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute } from '../auth/auth-hook.ts';
 import type { Cluster } from '../cluster/create-cluster.ts';
 import type { AgentConfig } from '../config.ts';
+import { limitHeldBytes } from '../doors/held-bytes.ts';
 import { addMessageRoutes } from '../doors/native/messages.ts';
 import { addRunRoutes } from '../doors/native/runs.ts';
 import { createSocketTransport } from '../doors/native/socket.ts';
@@ -88,6 +89,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
     key: (request) => (isCountedRead(request) ? turns.clientKey(request) : undefined),
   });
   addHeavyGate(server, turns);
+  limitHeldBytes(server, turns);
   addAuth(server, { ...identity.auth, isPublic });
   await addDocs(server, { title: `${identity.oracle.name}: agent service`, version: '1', isPublic });
   await addOwnRoutes(server, parts);

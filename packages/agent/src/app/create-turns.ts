@@ -107,6 +107,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     approvals,
     onElsewhere,
     execute: createExecutor({ ...parts, ...identity, ...stores, plugins, browserCalls, clients }),
+    loadInput: (run) => preparation.loadInput(run),
     release: ({ runId, epoch }) => interrupted.release(runId, epoch),
     onNotStored: () => counters.notStored.inc(),
     onTurnEnd: plugins.onTurnEnd,

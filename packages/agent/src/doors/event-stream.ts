@@ -2,9 +2,7 @@ import { once } from 'node:events';
 import { agentLimits } from '@palaver/contract';
 import { eventStreamHeaders } from '@palaver/contract/internal';
 import type { FastifyReply } from 'fastify';
-
-/** How long a reader may take nothing before it is cut off. */
-const stalledMs = 60_000;
+import { dropBody } from './held-bytes.ts';
 
 /** One event of a stream. */
 export function toEvent(data: unknown, name?: string): string {
@@ -24,6 +22,7 @@ export async function sendEventStream(
   headers: Record<string, string> = {},
 ): Promise<FastifyReply> {
   reply.hijack();
+  dropBody(reply.request);
   const { raw } = reply;
   if (raw.destroyed || raw.socket?.destroyed) return reply;
   copyHeaders(reply);
@@ -32,10 +31,12 @@ export async function sendEventStream(
   const heartbeat = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(': heartbeat\n\n');
   }, agentLimits.heartbeatMs);
+  const closed = new AbortController();
+  raw.once('close', () => closed.abort());
   try {
     for await (const event of events) {
       if (raw.destroyed) break;
-      if (!raw.write(event)) await once(raw, 'drain', { signal: AbortSignal.timeout(stalledMs) });
+      if (!raw.write(event)) await once(raw, 'drain', closed);
     }
     raw.end();
   } catch (error) {

@@ -44,7 +44,7 @@ export function createExecutor(parts: ExecutorParts): Execute {
     return askedAt.has(sessionId) || history.some((message) => hasAsked(message, now));
   };
 
-  return async ({ turn, run, steps }) => {
+  return async ({ turn, run, steps, hold }) => {
     const { history, summary, capabilities } = await loadHistory(
       {
         messages: parts.messages,
@@ -56,6 +56,7 @@ export function createExecutor(parts: ExecutorParts): Execute {
       },
       run,
     );
+    hold(history);
     const hasAskedBefore = () => hasAskedLately(run.sessionId, [...history, run.draft('failed')]);
     const mayAskAgain = () => {
       if (hasAskedBefore()) return false;

@@ -1,5 +1,6 @@
-import { AppError, agentLimits, type Message, type ToolCall } from '@palaver/contract';
+import { AppError, agentLimits, type Message, type SendMessage, type ToolCall } from '@palaver/contract';
 import { browserToolSchema } from '@palaver/contract/internal';
+import { measureJson } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { CallerResult, OpenMessage } from '../plugins/agent-run.ts';
 import { isNestedDeeper } from '../plugins/check-arguments.ts';
@@ -7,20 +8,33 @@ import { isNestedDeeper } from '../plugins/check-arguments.ts';
 const callerToolsSchema = z.array(browserToolSchema).max(agentLimits.declaredTools);
 
 type CallerInput = Pick<OpenMessage, 'callerTools' | 'earlier' | 'context'>;
+type PageTools = Pick<SendMessage, 'tools' | 'agActions'>;
 
 /** Refuses input of a caller that is too large; of the schemas of its tools only size and depth are checked. */
-export function checkCallerInput({ callerTools, earlier = [], context = [] }: CallerInput): CallerInput {
+export function checkCallerInput(
+  { callerTools, earlier = [], context = [] }: CallerInput,
+  { tools: pageTools = [], agActions = [] }: PageTools,
+): CallerInput {
   const tools = callerToolsSchema.safeParse(callerTools ?? []);
   if (!tools.success) {
     const [issue] = tools.error.issues;
     throw invalid(`tools.${issue?.path.join('.')}`, issue?.message ?? 'is not valid');
   }
-  for (const [index, tool] of tools.data.entries()) {
-    if (Buffer.byteLength(JSON.stringify(tool)) > agentLimits.callerToolBytes)
+  let [bytes, values] = [0, 0];
+  for (const [index, tool] of [...tools.data, ...pageTools, ...agActions].entries()) {
+    const json = JSON.stringify(tool);
+    bytes += Buffer.byteLength(json);
+    values += measureJson(json).values;
+    if (Buffer.byteLength(json) > agentLimits.callerToolBytes)
       throw invalid(`tools.${index}`, `must have at most ${agentLimits.callerToolBytes} bytes`);
     if (isNestedDeeper(tool.schema, agentLimits.toolArgumentsDepth))
       throw invalid(`tools.${index}`, `must be nested at most ${agentLimits.toolArgumentsDepth} levels deep`);
   }
+  if (bytes > agentLimits.callerToolsBytes || values > agentLimits.callerToolsValues)
+    throw invalid(
+      'tools',
+      `must have at most ${agentLimits.callerToolsBytes} bytes and ${agentLimits.callerToolsValues} values together`,
+    );
   if (earlier.length + context.length > agentLimits.earlierMessages)
     throw invalid('messages', `must have at most ${agentLimits.earlierMessages} entries`);
   const calls = earlier.map(({ toolCalls = [] }) => toolCalls.map(({ id }) => id));

@@ -1,21 +1,25 @@
-import { setImmediate as afterThisTick } from 'node:timers/promises';
+import { setImmediate as afterThisTick, setTimeout as sleep } from 'node:timers/promises';
 import type { LiveRunStatus } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
+import { sizeOf } from '../plugins/check-arguments.ts';
 import type { StoredStep } from '../store/interrupted-runs.ts';
 import type { OwnedRun } from '../store/run-records.ts';
 import type { RunStore } from '../store/runs.ts';
-import type { LiveRun } from './live-runs.ts';
+import type { LiveRun, LiveRuns } from './live-runs.ts';
 import { rejectOnAbort } from './reject-on-abort.ts';
 import type { Run } from './run.ts';
 import type { RunApprovals } from './run-approvals.ts';
+import type { RunInput } from './run-input.ts';
 import { hasEnded } from './run-state.ts';
 import { canContinueAfter, createRunSteps, type RecordedRun, type RunSteps } from './run-steps.ts';
 import type { SessionQueue } from './session-queue.ts';
 import { RunCancelled, toStreamError } from './stream-error.ts';
-import type { Turn } from './turn.ts';
+import { type Turn, turnSizeOf, withoutInput } from './turn.ts';
 
 export interface Work {
   turn: Turn;
+  /** Counts what the turn reads beside its message. */
+  hold(value: unknown): void;
   run: Run;
   steps: RunSteps;
 }
@@ -33,9 +37,15 @@ export interface CarryOutParts {
   turnTimeoutMs: number;
   approvals: Pick<RunApprovals, 'ask' | 'wait' | 'ofRun' | 'signedFor'>;
   execute: Execute;
+  live: Pick<LiveRuns, 'mayWait' | 'findLimit' | 'checkSize'>;
+  /** Reads again what a message brought; undefined if it cannot be read. */
+  loadInput?(run: Pick<Run, 'runId' | 'sessionId'>): Promise<RunInput | undefined>;
   /** Gives a run up for another instance to take over; false if that is not possible. */
   release?(owned: OwnedRun): Promise<boolean>;
 }
+
+/** How often a run whose user has answered looks for room among the live ones. */
+const roomMs = 500;
 
 export interface Begun {
   status: LiveRunStatus;
@@ -45,20 +55,21 @@ export interface Begun {
 
 /** Waits for the run's place in its session and does its turn. `moved`: another instance continues it. */
 export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutParts): Promise<'ended' | 'moved'> {
-  const { run, turn, frames } = entry;
+  const { run, frames } = entry;
   const limit = createTurnLimit(run, parts.turnTimeoutMs);
   try {
     // The first frame goes out when this tick is over; what follows would hold it up.
     await afterThisTick();
     run.signal.throwIfAborted();
     if (begun.status === 'queued') {
-      turn.blobs.release();
+      release(entry, parts);
       await parts.queue.waitForPlace(entry);
     }
     run.step('start');
     const cancelled = rejectOnAbort(run.signal);
     let isWaiting = begun.status === 'waiting';
     let recorded = isWaiting ? undefined : await loadRecorded(begun, run.runId, parts);
+    begun.steps = [];
     do {
       recorded = isWaiting || !recorded ? await limit.without(() => waitForUser(entry, parts)) : recorded;
       isWaiting = (await Promise.race([execute(entry, recorded, parts), cancelled])) === 'waiting';
@@ -68,7 +79,7 @@ export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutP
     endByError(run, error, parts.logger);
   } finally {
     limit.stop();
-    turn.blobs.release();
+    entry.turn.blobs.release();
     await frames.stop();
   }
   if (hasEnded(run.status)) return 'ended';
@@ -85,25 +96,53 @@ async function loadRecorded({ steps }: Begun, runId: string, { approvals }: Carr
 }
 
 async function execute(entry: LiveRun, recorded: RecordedRun, parts: CarryOutParts): Promise<TurnOutcome> {
-  const { run, turn, owned, frames } = entry;
-  await turn.blobs.load(run.signal);
+  const { run, owned, frames } = entry;
+  await load(entry, parts);
+  const { turn } = entry;
   const steps = createRunSteps({
     run,
     owned,
     runs: parts.runs,
-    ask: parts.approvals.ask,
+    ask: async (step) => (parts.live.mayWait(entry) ? parts.approvals.ask(step) : 'too-many'),
     flush: frames.flush,
     recorded,
   });
-  return parts.execute({ turn, run, steps: watchSteps(steps, entry) });
+  const hold = (value: unknown) => {
+    entry.turnSize = turnSizeOf(turn) + sizeOf(value);
+    parts.live.checkSize(entry);
+  };
+  return parts.execute({ turn, run, steps: watchSteps(steps, entry), hold });
+}
+
+/** While a run waits, what its message brought is in the store alone. */
+function release(entry: LiveRun, { loadInput }: CarryOutParts): void {
+  entry.turn.blobs.release();
+  if (entry.canMove && loadInput) {
+    entry.turn = withoutInput(entry.turn);
+    entry.isReleased = true;
+  }
+  entry.turnSize = turnSizeOf(entry.turn);
+}
+
+async function load(entry: LiveRun, { loadInput }: CarryOutParts): Promise<void> {
+  const { run } = entry;
+  if (entry.isReleased) {
+    const input = await loadInput?.(run);
+    if (!input) throw new Error('the message of the run cannot be read any more');
+    entry.turn = { ...entry.turn, ...input };
+    entry.turnSize = turnSizeOf(entry.turn);
+    entry.isReleased = false;
+  }
+  await entry.turn.blobs.load(run.signal);
 }
 
 /** The time a run waits for its user is not its own. */
-async function waitForUser(entry: LiveRun, { approvals }: CarryOutParts): Promise<RecordedRun> {
-  const { run, turn } = entry;
+async function waitForUser(entry: LiveRun, parts: CarryOutParts): Promise<RecordedRun> {
+  const { run } = entry;
   run.step('wait');
-  turn.blobs.release();
-  const recorded = await approvals.wait(entry);
+  release(entry, parts);
+  const recorded = await parts.approvals.wait(entry);
+  while (parts.live.findLimit(entry.turn)) await sleep(roomMs, undefined, { signal: run.signal });
   run.step('start');
   entry.startedAt = performance.now();
   entry.isHeld = !canContinueAfter(recorded.steps);

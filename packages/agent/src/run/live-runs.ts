@@ -17,6 +17,12 @@ export interface LiveRun {
   /** Its session is gone. */
   isDropped?: boolean;
   canMove: boolean;
+  /** About the bytes of what its message brought and of the history it reads. */
+  turnSize: number;
+  /** It waits, and what its message brought is in the store alone. */
+  isReleased?: boolean;
+  /** What its message names the session; undefined if it has a name. */
+  title: string | undefined;
   /** Or resumed, by `performance.now()`. */
   startedAt: number;
 }
@@ -25,7 +31,10 @@ export interface LiveRun {
 export interface RunLimits {
   live: number;
   livePerUser: number;
-  /** Of live runs; an answer of 100,000 words has about 15 MiB. */
+  livePerClient: number;
+  waiting: number;
+  waitingPerClient: number;
+  /** Of live runs, with what their turns hold; an answer of 100,000 words has about 15 MiB. */
   frames: number;
   framesPerUser: number;
   /** Of ended runs. What is beyond is read from the database. */
@@ -38,6 +47,9 @@ const mebibyte = 1024 * 1024;
 const defaultLimits: RunLimits = {
   live: agentLimits.liveRuns,
   livePerUser: agentLimits.liveRunsPerUser,
+  livePerClient: agentLimits.liveRunsPerClient,
+  waiting: agentLimits.waitingRuns,
+  waitingPerClient: agentLimits.waitingRunsPerClient,
   frames: 96 * mebibyte,
   framesPerUser: 32 * mebibyte,
   endedFrames: 32 * mebibyte,
@@ -51,6 +63,9 @@ const tooLong = new TurnError(
     retryable: true,
   },
 );
+
+/** The fuller it is, the less each one may have, so that there is room for whoever has nothing. */
+const shareOf = (free: number, most: number) => Math.min(most, Math.ceil(free));
 
 export type LiveRuns = ReturnType<typeof createLiveRuns>;
 
@@ -66,18 +81,43 @@ export function createLiveRuns(limits: RunLimits = defaultLimits) {
   });
   const live = new Map<string, LiveRun>();
   const reserved = new Set<string>();
-  const size = (entries: LiveRun[]) => entries.reduce((sum, { run }) => sum + run.frames.size, 0);
+  const sizeOfRun = ({ run, turnSize }: LiveRun) => run.frames.size + turnSize;
+  const size = (entries: LiveRun[]) => entries.reduce((sum, entry) => sum + sizeOfRun(entry), 0);
+  const all = () => [...live.values()];
+  const ofUser = (entries: LiveRun[], { user }: Turn) => entries.filter(({ run }) => run.userDid === user.did);
+  const ofClient = (entries: LiveRun[], { client }: Turn) =>
+    client === undefined ? [] : entries.filter(({ turn }) => turn.client === client);
+  const isWaiting = ({ run }: LiveRun) => run.status === 'waiting';
 
-  /** Ends the largest runs until the others have room; what a run has said so far is kept with its answer. */
+  /** Why no other run of this turn's user and address can be live; undefined if one can. */
+  function findLimit(turn: Turn, turnSize = 0): AppError | undefined {
+    const counted = all().filter((entry) => !isWaiting(entry));
+    const free = limits.live - counted.length;
+    if (free <= 0)
+      return new AppError('UNAVAILABLE', 'Too many answers are under way. Please send it again in a moment.');
+    const isFull =
+      ofUser(counted, turn).length >= shareOf(free / 4, limits.livePerUser) ||
+      ofClient(counted, turn).length >= shareOf(free / 2, limits.livePerClient) ||
+      size(ofUser(all(), turn)) + turnSize > limits.framesPerUser;
+    return isFull
+      ? new AppError('LIMIT_REACHED', 'You have too many answers under way. Wait for one, or answer what they ask.')
+      : undefined;
+  }
+
+  /**
+   * Ends runs of the user or the address that has most, the largest first, until the others have room; what a run has said so
+   * far is kept with its answer.
+   */
   function makeRoom(entries: LiveRun[], limit: number): void {
-    const going = entries
-      .filter(({ run }) => !run.signal.aborted)
-      .sort((a, b) => b.run.frames.size - a.run.frames.size);
-    for (let left = size(going); left > limit; ) {
-      const [largest] = going.splice(0, 1);
-      if (!largest) return;
-      left -= largest.run.frames.size;
-      largest.run.cancel(tooLong);
+    const going = entries.filter(({ run }) => !run.signal.aborted).sort((a, b) => sizeOfRun(b) - sizeOfRun(a));
+    const ownersOf = ({ run, turn }: LiveRun) => [run.userDid, `from ${turn.client ?? run.userDid}`];
+    while (size(going) > limit) {
+      const sums = new Map<string, number>();
+      for (const entry of going)
+        for (const owner of ownersOf(entry)) sums.set(owner, (sums.get(owner) ?? 0) + sizeOfRun(entry));
+      const most = going.map((entry) => Math.max(...ownersOf(entry).map((owner) => sums.get(owner) ?? 0)));
+      const [next] = going.splice(most.indexOf(Math.max(...most)), 1);
+      next?.run.cancel(tooLong);
     }
   }
 
@@ -98,27 +138,23 @@ export function createLiveRuns(limits: RunLimits = defaultLimits) {
       return entry?.isDropped ? undefined : (entry?.run ?? ended.get(runId));
     },
     get: (runId: string): LiveRun | undefined => live.get(runId),
-    all: (): LiveRun[] => [...live.values()],
+    all,
     isInSession: (sessionId: string): boolean => [...live.values()].some(({ run }) => run.sessionId === sessionId),
     size: (): number => live.size,
-    /** Throws where a run of this user would be one too many; runs that wait count too. */
-    checkRoom(userDid: string): void {
-      if (live.size >= limits.live)
-        throw new AppError('UNAVAILABLE', 'Too many answers are under way. Please send it again in a moment.');
-      if ([...live.values()].filter(({ run }) => run.userDid === userDid).length >= limits.livePerUser)
-        throw new AppError(
-          'LIMIT_REACHED',
-          `You have ${limits.livePerUser} answers under way. Wait for one, or answer what they ask.`,
-        );
+    findLimit,
+    /** Whether this instance can take over runs of others. */
+    hasRoom: (): boolean =>
+      size(all()) < limits.frames && all().filter((entry) => !isWaiting(entry)).length < limits.live,
+    /** Whether a run may wait for its user; it does not count as live meanwhile. */
+    mayWait({ turn }: Pick<LiveRun, 'turn'>): boolean {
+      const waiting = all().filter(isWaiting);
+      const own = turn.client === undefined ? ofUser(waiting, turn) : ofClient(waiting, turn);
+      return own.length < shareOf((limits.waiting - waiting.length) / 4, limits.waitingPerClient);
     },
-    /** Called when the frames of a run have grown by a good deal. */
-    checkSize(userDid: string): void {
-      const all = [...live.values()];
-      makeRoom(
-        all.filter(({ run }) => run.userDid === userDid),
-        limits.framesPerUser,
-      );
-      makeRoom(all, limits.frames);
+    /** Called when what a run holds has grown by a good deal. */
+    checkSize({ turn }: Pick<LiveRun, 'turn'>): void {
+      makeRoom(ofUser(all(), turn), limits.framesPerUser);
+      makeRoom(all(), limits.frames);
     },
     countOlderThan: (ms: number): number =>
       [...live.values()].filter(({ run, startedAt }) => run.status !== 'waiting' && performance.now() - startedAt > ms)

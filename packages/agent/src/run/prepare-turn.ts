@@ -3,17 +3,18 @@ import { AppError } from '@palaver/contract';
 import type { Models } from '../models/create-models.ts';
 import type { OpenMessage } from '../plugins/agent-run.ts';
 import type { PendingSend } from '../plugins/middleware.ts';
-import type { InterruptedRun } from '../store/interrupted-runs.ts';
+import type { InterruptedRun, InterruptedRuns } from '../store/interrupted-runs.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { SessionStore } from '../store/sessions.ts';
 import { checkCallerInput, invalid, matchResults } from './caller-input.ts';
-import { parseStoredInput } from './run-input.ts';
+import { parseStoredInput, type RunInput } from './run-input.ts';
 import type { Turn } from './turn.ts';
 import { createBlobStore } from './turn-blobs.ts';
 
 export interface PrepareParts {
   sessions: Pick<SessionStore, 'find'>;
   messages: Pick<MessageStore, 'question' | 'last' | 'isQuestion'>;
+  interrupted: Pick<InterruptedRuns, 'input'>;
   models: Models;
   /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
   beforeSend(send: PendingSend): Promise<void>;
@@ -30,7 +31,7 @@ export function createTurnPreparation(parts: PrepareParts) {
   return {
     /** Of a new message. What `beforeSend` has let in must be handed to the hub, which reports its end. */
     async prepare({ userDid, sessionId, requestId, body, timezone, ...request }: OpenMessage): Promise<Turn> {
-      const { callerTools, earlier, context } = checkCallerInput(request);
+      const { callerTools, earlier, context } = checkCallerInput(request, body);
       const session = await sessions.find(userDid, sessionId);
       if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
       if (body.replaces !== undefined && !(await messages.isQuestion(sessionId, body.replaces)))
@@ -62,6 +63,15 @@ export function createTurnPreparation(parts: PrepareParts) {
         context,
         call,
       };
+    },
+
+    /** What a message brought, as its run stored it; undefined if it cannot be read. */
+    async loadInput({ runId, sessionId }: { runId: string; sessionId: string }): Promise<RunInput | undefined> {
+      const [input, question] = await Promise.all([
+        parts.interrupted.input(runId),
+        messages.question({ sessionId, runId }),
+      ]);
+      return input !== null && question ? parseStoredInput(input, question) : undefined;
     },
 
     /** Of a run whose owner died; undefined if it cannot be continued. */

@@ -5,7 +5,6 @@ import type { RunEnd } from '../store/run-records.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { LiveRun } from './live-runs.ts';
 import { hasEnded } from './run-state.ts';
-import { toSessionTitle } from './session-title.ts';
 import { storeEnd } from './store-end.ts';
 import { toStreamError } from './stream-error.ts';
 import { toTurnEnd } from './turn-end.ts';
@@ -56,10 +55,9 @@ export async function settleRun(entry: LiveRun, parts: SettleParts): Promise<'se
   return 'settled';
 }
 
-function toRunEnd({ run, turn, owned, frames }: LiveRun): RunEnd {
+function toRunEnd({ run, title, owned, frames }: LiveRun): RunEnd {
   const { status, sessionId, usage } = run;
   if (!hasEnded(status)) throw new Error(`run ${run.runId} settled while ${status}`);
-  const title = turn.session.isNamed ? undefined : toSessionTitle(turn.body.message);
   return { ...owned, sessionId, status, answer: run.draft(status), usage, title, toFrames: frames.toLastFrames };
 }
 

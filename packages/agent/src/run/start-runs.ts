@@ -9,9 +9,10 @@ import { createRun, type Run, type RunIds } from './run.ts';
 import { toStoredInput } from './run-input.ts';
 import { usageOf } from './run-steps.ts';
 import type { SessionClients } from './session-clients.ts';
+import { toSessionTitle } from './session-title.ts';
 import { type SettleParts, settleRun } from './settle-run.ts';
 import { RunCancelled } from './stream-error.ts';
-import type { Turn } from './turn.ts';
+import { type Turn, turnSizeOf } from './turn.ts';
 
 export interface RunStarterParts extends CarryOutParts, Omit<SettleParts, 'reserve' | 'onStoredLater'> {
   live: LiveRuns;
@@ -57,7 +58,7 @@ export function createRunStarter(parts: RunStarterParts) {
         notifyClients(clients, sessionId, event);
         if (run.frames.size < checked + checkEvery) return;
         checked = run.frames.size;
-        live.checkSize(ids.userDid);
+        live.checkSize(entry);
       };
       const run = createRun(ids, { onEvent, earlier, now: now() });
       run.addUsage(usageOf(begun.steps));
@@ -66,8 +67,11 @@ export function createRunStarter(parts: RunStarterParts) {
       const onNewOwner = () => run.cancel(new RunCancelled('new-owner'));
       const frames = keepFrames(run, owned, { runs, broadcast, logger, stored, onNewOwner });
       const canMove = toStoredInput(turn) !== null;
-      const entry: LiveRun = { run, turn, owned, frames, isHeld: false, canMove, startedAt: performance.now() };
+      const title = turn.session.isNamed ? undefined : toSessionTitle(turn.body.message);
+      const own = { isHeld: false, canMove, startedAt: performance.now(), turnSize: turnSizeOf(turn), title };
+      const entry: LiveRun = { run, turn, owned, frames, ...own };
       live.add(entry);
+      live.checkSize(entry);
       const work = carryOut(entry, begun)
         .catch((error) => logger.error({ err: error, runId }, 'a run ended with an internal error'))
         .finally(() => active.delete(work));

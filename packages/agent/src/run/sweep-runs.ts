@@ -18,7 +18,7 @@ export interface SweepParts {
   instances: Pick<InstanceStore, 'lease'>;
   interrupted: InterruptedRuns;
   runs: RunStore;
-  hub: Pick<TurnHub, 'takeOver'>;
+  hub: Pick<TurnHub, 'takeOver' | 'hasRoom'>;
   /** The turn of a run as it was sent; undefined if it cannot be continued. */
   loadTurn(run: InterruptedRun): Promise<Turn | undefined>;
   logger: Logger;
@@ -46,7 +46,11 @@ export async function sweepRuns(parts: SweepParts): Promise<void> {
   let after = '';
   for (let round = 0; round < maxBites; round += 1) {
     const found = await interrupted.list({ instance, isAlone, after, limit: batchSize });
-    for (const run of found) await sweepRun(run, parts).catch((error) => endUnreadable(run, error, parts));
+    for (const run of found) {
+      // Those that are left are found at the next sweep, here or elsewhere.
+      if (!parts.hub.hasRoom()) return;
+      await sweepRun(run, parts).catch((error) => endUnreadable(run, error, parts));
+    }
     if (found.length < batchSize) return;
     after = found.at(-1)?.runId ?? '';
   }

@@ -11,7 +11,7 @@ import type { Run, RunIds } from './run.ts';
 import type { RunApprovals } from './run-approvals.ts';
 import { createSessionQueue } from './session-queue.ts';
 import { createRunStarter, type RunStarterParts } from './start-runs.ts';
-import type { Turn } from './turn.ts';
+import { type Turn, turnSizeOf } from './turn.ts';
 import { toTurnEnd } from './turn-end.ts';
 
 export interface TurnHubParts
@@ -58,7 +58,8 @@ export function createTurnHub(parts: TurnHubParts) {
   async function submit(turn: Turn, send?: SendKey): Promise<Run | KnownRun> {
     try {
       if (isClosing()) throw new AppError('UNAVAILABLE', 'The service is restarting. Please send it again.');
-      live.checkRoom(turn.user.did);
+      const limit = live.findLimit(turn, turnSizeOf(turn));
+      if (limit) throw limit;
       const begun = await beginRun(turn, { runs, instance, send, now: now(), reserve });
       if ('known' in begun) {
         turn.blobs.release();
@@ -125,6 +126,8 @@ export function createTurnHub(parts: TurnHubParts) {
     },
 
     isClosing,
+    /** Whether runs of other instances can continue here. */
+    hasRoom: live.hasRoom,
     /** How many runs are live here. */
     size: live.size,
     /** How many of them should have ended by now, including the time to store them. */

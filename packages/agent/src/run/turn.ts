@@ -1,5 +1,6 @@
 import type { SendMessage, ToolCall } from '@palaver/contract';
 import type { CallerTool, DirectCall, EarlierMessage } from '../plugins/agent-run.ts';
+import { sizeOf } from '../plugins/check-arguments.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import type { TurnBlobs } from './turn-blobs.ts';
 
@@ -44,6 +45,24 @@ export interface Usage {
 
 /** By the id of the model. */
 export type UsageByModel = Record<string, Usage>;
+
+/** About the bytes of what its message brought; files are counted where they are read. */
+export function turnSizeOf({ body, callerTools, results, earlier, context, call, user, secrets }: Turn): number {
+  return sizeOf([body, callerTools, results, earlier, context, call, user, secrets]);
+}
+
+/** Without what is stored with the run. */
+export function withoutInput(turn: Turn): Turn {
+  const body = { message: '', stream: turn.body.stream, returnAllMessages: false };
+  const nothing = {
+    callerTools: undefined,
+    results: undefined,
+    earlier: undefined,
+    context: undefined,
+    call: undefined,
+  };
+  return { ...turn, ...nothing, body };
+}
 
 /** The field of `done`; none where no model was asked. */
 export function toUsageField(usage: Usage): { usage?: Usage } {

@@ -83,6 +83,12 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
         }));
     },
 
+    /** What was stored of its message; null where it cannot be read. */
+    async input(runId: string): Promise<string | null> {
+      const row = await db.selectFrom('agent_run').selectAll().where('id', '=', runId).executeTakeFirst();
+      return row ? cipher.openRow(sealedTables.run, row, { input: null }).input : null;
+    },
+
     /** Makes `instance` the owner; undefined if another instance was faster. From then on nobody else writes of the run. */
     async claim(
       { runId, epoch, deaths, instance: dead }: InterruptedRun,

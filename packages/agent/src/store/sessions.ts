@@ -82,8 +82,8 @@ export function createSessionStore(
 
   /** Refuses what would be one session, or one byte of metadata, too many. */
   async function checkRoom(trx: Kysely<AgentDatabase>, userDid: string, bytes: number): Promise<void> {
-    if (bytes > agentLimits.sessionMetadataBytes)
-      throw new AppError('PAYLOAD_TOO_LARGE', `The metadata is larger than ${agentLimits.sessionMetadataBytes} bytes.`);
+    if (bytes > agentLimits.metadataBytes)
+      throw new AppError('PAYLOAD_TOO_LARGE', `The metadata is larger than ${agentLimits.metadataBytes} bytes.`);
     // Until the commit, so that sessions created at once are counted one after the other; SQLite has one writer anyway.
     if (engine === 'postgres')
       await sql`select pg_advisory_xact_lock(hashtextextended(${`agent session ${userDid}`}, 0))`.execute(trx);

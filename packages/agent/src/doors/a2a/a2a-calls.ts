@@ -1,8 +1,10 @@
+import type { Readable } from 'node:stream';
 import { signalOf } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AgentRun, RunSummary } from '../../plugins/agent-run.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
+import { sendJsonStream, toJsonStream } from '../../routes/json-stream.ts';
 import { hasEnded } from '../../run/run-state.ts';
 import { findPause } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
@@ -25,7 +27,7 @@ const listSchema = z.looseObject({
 });
 
 /** Answers and questions may be long: fewer tasks are on a page that has them. */
-const maxFullTasks = 20;
+const pageCharacters = 256 * 1024;
 
 export interface Call {
   request: FastifyRequest;
@@ -68,7 +70,7 @@ export async function answerCall(ctx: PluginContext, call: Call): Promise<unknow
       return toResult(await toTask(ctx.messages, run, options));
     }
     case 'ListTasks':
-      return toResult(await listTasks(ctx, { userDid, contextOf }, parse(listSchema, params)));
+      return sendJsonStream(reply, await listTasks(ctx, { userDid, contextOf, requestId }, parse(listSchema, params)));
     case 'CancelTask': {
       const { run, ...options } = await find();
       if (!(await run.abort())) throw new A2aFault('TASK_NOT_CANCELABLE', 'The task has ended.');
@@ -100,34 +102,45 @@ async function untilEndOrPause(run: AgentRun, signal: AbortSignal): Promise<void
 
 interface Lister {
   userDid: string;
+  requestId: unknown;
   contextOf(run: RunSummary): Promise<string>;
 }
 
-async function listTasks(ctx: PluginContext, lister: Lister, query: z.infer<typeof listSchema>) {
-  const { userDid, contextOf } = lister;
+/** Written as it is read: a client that takes nothing holds no page of tasks in memory. */
+async function listTasks(ctx: PluginContext, lister: Lister, query: z.infer<typeof listSchema>): Promise<Readable> {
+  const { userDid, contextOf, requestId } = lister;
   const { contextId, status, pageSize, pageToken, historyLength, includeArtifacts } = query;
   const session = contextId ? await ctx.sessions.findNamed(userDid, contextId) : undefined;
-  if (contextId && !session) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
   const statuses = status === undefined ? undefined : statusesOfStates[status];
-  if (statuses?.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
-  const isFull = includeArtifacts || (historyLength ?? 0) > 0;
-  const limit = isFull ? Math.min(pageSize, maxFullTasks) : pageSize;
-  const { runs, total } = await ctx.listRuns({
-    userDid,
-    sessionId: session?.sessionId,
-    statuses,
-    since: query.statusTimestampAfter === undefined ? undefined : new Date(query.statusTimestampAfter),
-    after: pageToken ? fromPageToken(pageToken) : undefined,
-    limit: limit + 1,
-  });
-  const tasks: object[] = [];
-  for (const state of runs.slice(0, limit)) {
-    const run = await ctx.resume({ userDid, runId: state.runId });
-    const options = { contextId: await contextOf(state), state, historyLength, includeArtifacts };
-    tasks.push(await toTask(ctx.messages, run, options));
+  const isEmpty = (contextId && !session) || statuses?.length === 0;
+  const { runs, total } = isEmpty
+    ? { runs: [], total: 0 }
+    : await ctx.listRuns({
+        userDid,
+        sessionId: session?.sessionId,
+        statuses,
+        since: query.statusTimestampAfter === undefined ? undefined : new Date(query.statusTimestampAfter),
+        after: pageToken ? fromPageToken(pageToken) : undefined,
+        limit: pageSize + 1,
+      });
+
+  async function* write(): AsyncGenerator<string> {
+    yield `{"jsonrpc":"2.0","id":${JSON.stringify(requestId)},"result":{"tasks":[`;
+    let last: RunSummary | undefined;
+    let size = 0;
+    for (const state of runs.slice(0, pageSize)) {
+      if (size >= pageCharacters) break;
+      const run = await ctx.resume({ userDid, runId: state.runId });
+      const options = { contextId: await contextOf(state), state, historyLength, includeArtifacts };
+      const task = JSON.stringify(await toTask(ctx.messages, run, options));
+      yield last ? `,${task}` : task;
+      size += task.length;
+      last = state;
+    }
+    const nextPageToken = last && last !== runs.at(-1) ? toPageToken(last) : '';
+    yield `],"nextPageToken":"${nextPageToken}","pageSize":${pageSize},"totalSize":${total}}}`;
   }
-  const last = runs.length > limit ? runs[limit - 1] : undefined;
-  return { tasks, nextPageToken: last ? toPageToken(last) : '', pageSize, totalSize: total };
+  return toJsonStream(write());
 }
 
 const tokenSchema = z.tuple([z.iso.datetime(), z.uuid()]);

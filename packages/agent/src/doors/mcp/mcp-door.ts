@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
@@ -86,7 +87,7 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
     if (Array.isArray(request.body))
       throw new AppError('BAD_REQUEST', 'Send one message in each request, not a batch.');
     const session = headerOf(request, sessionHeader);
-    const mcp = createMcpServer(ctx, { sender: ctx.senderOf(request, reply), session, running });
+    const mcp = createMcpServer(ctx, { sender: ctx.senderOf(request, reply), session, running, reply: reply.raw });
     // Without sessions: every request is whole, so any instance answers it.
     const transport = new StreamableHTTPServerTransport({});
     reply.hijack();
@@ -121,9 +122,10 @@ interface Caller {
   session: string | undefined;
   /** The calls under way in this process. */
   running: Map<string, AgentRun>;
+  reply: ServerResponse;
 }
 
-function createMcpServer(ctx: PluginContext, { sender, session, running }: Caller): Server {
+function createMcpServer(ctx: PluginContext, { sender, session, running, reply }: Caller): Server {
   const toKey = (requestId: unknown) => JSON.stringify([sender.userDid, session, requestId]);
   const mcp = new Server({ name: ctx.oracle.name, version: '1' }, { capabilities: { tools: {} } });
   mcp.setRequestHandler(ListToolsRequestSchema, () => ({
@@ -145,7 +147,8 @@ function createMcpServer(ctx: PluginContext, { sender, session, running }: Calle
     const onOpen = (run: AgentRun) => void (session !== undefined && running.set(key, run));
     const progressToken = params._meta?.progressToken;
     const onText = async (progress: number, message: string) => {
-      if (progressToken === undefined) return;
+      // What a slow reader misses is in the result.
+      if (progressToken === undefined || reply.writableNeedDrain) return;
       await sendNotification({ method: 'notifications/progress', params: { progressToken, progress, message } });
     };
     try {

@@ -2,6 +2,7 @@ import { agentLimits } from '@palaver/contract';
 import { eventStreamHeaders } from '@palaver/contract/internal';
 import type { FastifyReply } from 'fastify';
 import type { FrameLog } from '../../run/frame-log.ts';
+import { dropBody } from '../held-bytes.ts';
 
 const chunkCharacters = 64 * 1024;
 
@@ -13,20 +14,18 @@ export interface StreamOptions {
   /** The number of the last frame the reader has. */
   after: number;
   heartbeatMs?: number;
-  /** How long a reader may take nothing before it is cut off. */
-  stalledMs?: number;
 }
 
 /**
  * Sends the frames of a run after number `after` and follows it to its end; resolves when the connection is done with.
- * Frames wait in the run's own log until the reader takes them, so a slow reader costs no memory; one that takes nothing
- * for a minute is cut off.
+ * Frames wait in the run's own log until the reader takes them, so a slow reader costs no memory.
  */
 export function sendFrames(
   reply: FastifyReply,
-  { runId, messageId, frames, after, heartbeatMs = agentLimits.heartbeatMs, stalledMs = 60_000 }: StreamOptions,
+  { runId, messageId, frames, after, heartbeatMs = agentLimits.heartbeatMs }: StreamOptions,
 ): Promise<void> {
   reply.hijack();
+  dropBody(reply.request);
   const response = reply.raw;
   // A reader that left meanwhile: `close` has been emitted and will not be again.
   if (response.destroyed || response.closed || response.socket?.destroyed) return Promise.resolve();
@@ -34,16 +33,16 @@ export function sendFrames(
   response.writeHead(200, reply.getHeaders() as Record<string, string>);
   return new Promise((resolve) => {
     let sent = after;
-    /** Set while the reader has not taken what was written. */
-    let stalled: NodeJS.Timeout | undefined;
+    /** The reader has not taken what was written. */
+    let isStalled = false;
     const pump = () => {
-      while (stalled === undefined) {
+      while (!isStalled) {
         const { text, last } = frames.read(sent, chunkCharacters);
         if (text === '') break;
         sent = last;
-        if (!response.write(text)) stalled = setTimeout(() => response.destroy(), stalledMs);
+        isStalled = !response.write(text);
       }
-      if (frames.ended && sent >= frames.length && stalled === undefined) {
+      if (frames.ended && sent >= frames.length && !isStalled) {
         unwatch();
         // The reader has frames that their owner had no time to store: it gets the end under the number it expects.
         if (sent > frames.length) response.write(renumber(frames.read(frames.length - 1, 1).text, sent + 1));
@@ -52,17 +51,15 @@ export function sendFrames(
     };
     const heartbeat = setInterval(() => {
       // Every write is whole frames, so a comment always falls between two of them.
-      if (stalled === undefined) response.write(': heartbeat\n\n');
+      if (!isStalled) response.write(': heartbeat\n\n');
     }, heartbeatMs);
     const unwatch = frames.watch(pump);
     response.on('drain', () => {
-      clearTimeout(stalled);
-      stalled = undefined;
+      isStalled = false;
       pump();
     });
     response.once('close', () => {
       clearInterval(heartbeat);
-      clearTimeout(stalled);
       unwatch();
       resolve();
     });

@@ -152,13 +152,16 @@ function openVault({ store, config, logger, referenceOf }: OpenVaultParts): File
   });
 }
 
+/** Without the message itself, which must not stay in memory while its files are read again later. */
+type Sent = Omit<PendingSend, 'message'> & Pick<PendingSend['message'], 'metadata'>;
+
 /** Says where the files of a message are read again, and gives what reads them now. */
 function openAttachments(
-  send: PendingSend,
+  { message: { attachments = [], metadata }, ...sent }: PendingSend,
   parts: Omit<FetchParts, 'attachments' | 'share'>,
 ): (() => Promise<void>) | undefined {
-  const { message, blobs } = send;
-  const { attachments = [] } = message;
+  const send: Sent = { ...sent, metadata };
+  const { blobs } = send;
   if (attachments.length === 0) return undefined;
   requireDistinct(attachments);
   const share = memory.open(send.userDid);
@@ -196,7 +199,7 @@ interface FetchParts {
   sessions: Pick<PluginContext['sessions'], 'find' | 'metadataOf'>;
 }
 
-async function fetchFiles(send: PendingSend, { attachments, config, vault, sessions, share }: FetchParts) {
+async function fetchFiles(send: Sent, { attachments, config, vault, sessions, share }: FetchParts) {
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(timeoutMs)]);
   const fromMatrix = attachments.every(isUploaded)
@@ -220,7 +223,7 @@ async function fetchFiles(send: PendingSend, { attachments, config, vault, sessi
 }
 
 function toMatrixOptions(
-  { secrets }: PendingSend,
+  { secrets }: Sent,
   { MATRIX_ALLOWED_HOSTS: allowedHosts, DNS_SERVERS: dnsServers }: AttachmentsConfig,
   signal: AbortSignal,
 ): Omit<MatrixMediaOptions, 'onBytes' | keyof MatrixRooms> {
@@ -234,10 +237,10 @@ function toMatrixOptions(
 }
 
 /** The message names the room of its events, or the session did when it was created. */
-async function findRooms({ message, userDid, sessionId }: PendingSend, sessions: FetchParts['sessions']) {
-  const named = (metadata: Record<string, unknown> = {}) =>
-    [metadata.roomId, metadata.editorRoomId].find((id) => typeof id === 'string');
-  const roomId = named(message.metadata) ?? named(await sessions.metadataOf(userDid, sessionId));
+async function findRooms({ metadata, userDid, sessionId }: Sent, sessions: FetchParts['sessions']) {
+  const named = (given: Record<string, unknown> = {}) =>
+    [given.roomId, given.editorRoomId].find((id) => typeof id === 'string');
+  const roomId = named(metadata) ?? named(await sessions.metadataOf(userDid, sessionId));
   return { roomId, ownRoomId: (await sessions.find(userDid, sessionId))?.roomId };
 }
 
@@ -252,7 +255,7 @@ function requireDistinct(attachments: Attachment[]): void {
 
 async function readUploaded(
   { fileId = '', filename }: Attachment,
-  { send, vault, onBytes }: { send: PendingSend; vault: FileVault; onBytes(count: number): void },
+  { send, vault, onBytes }: { send: Sent; vault: FileVault; onBytes(count: number): void },
 ): Promise<Buffer> {
   const { userDid, sessionId } = send;
   const read = async () => ({ bytes: await vault.read({ userDid, fileId, sessionId, onSize: onBytes }) });

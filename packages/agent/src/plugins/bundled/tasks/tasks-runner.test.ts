@@ -1,7 +1,7 @@
 import { AppError, type Message } from '@palaver/contract';
 import { createLogger } from '@palaver/service-kit';
 import { openStore, type Store } from '@palaver/store';
-import { createTestDatabase, engines } from '@palaver/test-kit';
+import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { agentMigrations } from '../../../store/migrations.ts';
 import { createTaskRunner, type TaskRunnerParts } from './tasks-runner.ts';
@@ -11,7 +11,7 @@ import { createTaskStore, taskMigrations } from './tasks-store.ts';
 const logger = createLogger({ name: 'test', level: 'silent' });
 const userDid = 'did:key:z6MkTask';
 type Sent = { userDid: string; text: string; requestId: string };
-type Send = (message: Sent & Record<string, unknown>) => Promise<{ status: Message['status'] | 'waiting' }>;
+type Send = (message: Sent & Record<string, unknown>) => Promise<{ status: Message['status'] | 'waiting' | 'queued' }>;
 const answered = { status: 'complete' as const };
 
 /** Runs that end as `send` says, in place of the agent's. */
@@ -27,14 +27,15 @@ const toOpen =
     ]);
     return {
       ...{ runId: 'run', sessionId: message.sessionId, requestId: message.requestId, messageId: 'answer' },
-      async *events() {
+      async *events({ signal } = {}) {
         const { status } = first ?? (await sent);
-        if (status === 'waiting') yield { id: 1, name: 'approval_request', data: {} } as never;
+        if (status === 'queued') await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+        else if (status === 'waiting') yield { id: 1, name: 'approval_request', data: {} } as never;
         else yield { id: 1, name: 'done', data: { status } } as never;
       },
       approvals: async () => [{} as never],
       answer: () => Promise.reject(new Error('not asked for')),
-      state: async () => ({ status: 'complete', changedAt: new Date().toISOString() }),
+      state: async () => ({ status: first?.status ?? 'running', changedAt: new Date().toISOString() }),
       question: async () => undefined,
       lastEvent: async () => 0,
       abort: async () => false,
@@ -112,6 +113,25 @@ describe.each(engines)('the runner on %s', (engine) => {
     await Promise.all(runners.map((runner) => runner.stop()));
     for (let left = 6; left > 0; left -= 1) await runOnce(send);
     expect(sent).toHaveLength(8);
+  });
+
+  test('tasks that are queued in their session leave room for others', async () => {
+    const users = Array.from({ length: 25 }, (_, index) => `did:key:zQueued${index}`);
+    const ids = await Promise.all(users.map((of) => addDue({ in: '1 minute' }, Date.now() - 60_000, 'queued', { of })));
+    const other = await addDue({ in: '1 minute' }, Date.now() - 1_000, 'short', { of: 'did:key:zShort' });
+    const send: Send = async ({ text }) => (text.includes('queued') ? { status: 'queued' } : answered);
+    const runner = createTaskRunner({ tasks, open: toOpen(send), instance: 'one', pollMs: 1_000, logger });
+    await waitFor(
+      'the other task',
+      async () => {
+        await runner.tick();
+        return (await rowOf(other)).status === 'done';
+      },
+      10_000,
+    );
+    await runner.stop();
+    expect((await rowOf(ids[0] ?? '')).attempts).toBe(0);
+    for (const [index, id] of ids.entries()) await tasks.cancel(users[index] ?? '', id);
   });
 
   test('long answers of one address leave room for others, whatever users it makes', async () => {

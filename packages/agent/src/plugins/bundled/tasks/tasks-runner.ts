@@ -21,6 +21,8 @@ const atOnce = 20;
 /** The others are for other addresses, whatever one address has scheduled. */
 const atOncePerClient = 10;
 const retryMs = 60_000;
+/** A place is for beginning tasks: their runs go on without one. */
+const followMs = 30_000;
 const maxAttempts = 3;
 const maxFailures = 10;
 const lateMs = 5 * 60_000;
@@ -55,17 +57,20 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
     }
   }
 
-  /** How the run of the task has ended; `waiting` where it waits for its user, which may take long. */
+  /** How the run of the task has ended; `waiting` where that may take long: it is looked at again later. */
   async function send(task: ClaimedTask): Promise<EndedRunStatus | 'waiting'> {
     const { id, userDid, sessionId, timezone, client, dueAt } = task;
     const run = await open({
       ...{ userDid, sessionId, timezone, client, requestId: `task-${id}`, key: `${id} ${dueAt}` },
       body: { message: toText(task), stream: false, returnAllMessages: false },
     });
-    for await (const { name, data } of run.events({ signal: stopping.signal })) {
+    if ((await run.state()).status === 'queued') return 'waiting';
+    const followed = AbortSignal.timeout(followMs);
+    for await (const { name, data } of run.events({ signal: AbortSignal.any([stopping.signal, followed]) })) {
       if (name === 'done') return data.status;
       if (name === 'approval_request' && (await run.approvals()).length > 0) return 'waiting';
     }
+    if (followed.aborted) return 'waiting';
     throw new AppError('UNAVAILABLE', 'The run of the task could not be followed to its end.');
   }
 

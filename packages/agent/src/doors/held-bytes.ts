@@ -1,0 +1,66 @@
+import { Readable } from 'node:stream';
+import { AppError } from '@palaver/contract';
+import type { Server } from '@palaver/service-kit';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ClientKey } from '../auth/client-key.ts';
+import { sizeOf } from '../plugins/check-arguments.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Ends the count of its body. */
+    freeBody: (() => void) | null;
+  }
+}
+
+/** Of bodies whose requests are not answered, and of replies that are not taken. */
+const maxBytes = 96 * 1024 * 1024;
+/** Smaller replies fit into the buffers of their connections. */
+const smallReply = 16 * 1024;
+
+/**
+ * Bounds what requests and replies hold in memory. The fuller it is, the less each client address may have, so that there is
+ * room for whoever has nothing.
+ */
+export function limitHeldBytes(server: Server, { clientKey }: { clientKey: ClientKey }): void {
+  const taken = new Map<string, number>();
+  let total = 0;
+
+  function add(owner: string, bytes: number): void {
+    total += bytes;
+    const own = (taken.get(owner) ?? 0) + bytes;
+    if (own > 0) taken.set(owner, own);
+    else taken.delete(owner);
+  }
+
+  /** Until the returned function is called, or the reply is done with. */
+  function take(request: FastifyRequest, { raw }: FastifyReply, bytes: number): () => void {
+    const owner = clientKey(request) ?? request.headers.authorization ?? '';
+    if ((taken.get(owner) ?? 0) + bytes > (maxBytes - total) / 4)
+      throw new AppError('UNAVAILABLE', 'Too many large requests and replies are under way. Try again in a moment.');
+    let isTaken = !raw.closed;
+    const free = () => {
+      if (isTaken) add(owner, -bytes);
+      isTaken = false;
+    };
+    if (isTaken) add(owner, bytes);
+    raw.once('close', free);
+    return free;
+  }
+
+  server.decorateRequest('freeBody', null);
+  server.addHook('preValidation', async (request, reply) => {
+    const { body } = request;
+    if (body === undefined || body === null || body instanceof Readable) return;
+    request.freeBody = take(request, reply, sizeOf(body));
+  });
+  server.addHook('onSend', async (request, reply, payload) => {
+    const bytes = typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : 0;
+    if (bytes > smallReply) take(request, reply, bytes);
+  });
+}
+
+/** Once a run has begun, the body of its request is not needed any more, while its reply may take long. */
+export function dropBody(request: FastifyRequest): void {
+  request.freeBody?.();
+  request.body = undefined;
+}
