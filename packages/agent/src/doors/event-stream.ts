@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { agentLimits } from '@palaver/contract';
 import { eventStreamHeaders } from '@palaver/contract/internal';
 import type { FastifyReply } from 'fastify';
-import { dropBody } from './held-bytes.ts';
 
 /** One event of a stream. */
 export function toEvent(data: unknown, name?: string): string {
@@ -22,7 +21,6 @@ export async function sendEventStream(
   headers: Record<string, string> = {},
 ): Promise<FastifyReply> {
   reply.hijack();
-  dropBody(reply.request);
   const { raw } = reply;
   if (raw.destroyed || raw.socket?.destroyed) return reply;
   copyHeaders(reply);

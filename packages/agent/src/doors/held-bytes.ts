@@ -59,7 +59,7 @@ export function limitHeldBytes(server: Server, { clientKey }: { clientKey: Clien
   });
 }
 
-/** Once a run has begun, the body of its request is not needed any more, while its reply may take long. */
+/** The body is not needed any more, while its reply may take long. */
 export function dropBody(request: FastifyRequest): void {
   request.freeBody?.();
   request.body = undefined;
