@@ -4,6 +4,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openStore } from './index.ts';
 import { parsePostgresUrl } from './postgres-hosts.ts';
+import { toUnavailable } from './store-error.ts';
 
 const dead = '127.0.0.1:1';
 
@@ -66,4 +67,28 @@ test('reports are read from the replica, and from the database itself while the 
   };
   expect(await nameOf(replica.url)).toBe(new URL(replica.url).pathname);
   expect(await nameOf(`postgres://postgres@${dead}/x`)).toBe(new URL(database.url).pathname);
+});
+
+test.fails('requests do not wait for reports that are read on the same database, and a report that takes too long is an overload', async () => {
+  await using database = await createTestDatabase('postgres');
+  const store = await openStore<unknown>(database.url, { statementTimeoutMs: 3_000 });
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  client.on('error', () => {});
+  await client.query('create table goat (id int); begin; lock table goat in access exclusive mode');
+  const reports = Array.from({ length: 30 }, () =>
+    sql`select * from goat`.execute(store.readDb).then(
+      () => undefined,
+      (error: unknown) => toUnavailable(error)?.code,
+    ),
+  );
+  expect((await sql`select 1 as one`.execute(store.db)).rows).toEqual([{ one: 1 }]);
+  const { rows } = await sql<{ count: number }>`select count(*) as count from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`.execute(store.db);
+  expect(rows[0]?.count).toBeLessThanOrEqual(3);
+  expect(await reports[0]).toBe('UNAVAILABLE');
+  await client.query('rollback');
+  await Promise.all(reports);
+  await client.end();
+  await store.close();
 });

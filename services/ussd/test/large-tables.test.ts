@@ -1,5 +1,6 @@
-// What operators read of large tables takes nothing from callers: on SQLite both are in one process.
+// What operators read of large tables takes nothing from callers: on SQLite both are in one process, on PostgreSQL on one server.
 import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
 import { expect, test } from 'vitest';
 import { pressUntil, startService, type TestService } from './service-fixture.ts';
 
@@ -61,4 +62,40 @@ test('searches wait for each other, and files beyond a few are refused', async (
   await Promise.all(exports.map((response) => response.body?.cancel()));
   // What is no longer read is no longer written.
   await expect.poll(async () => (await service.get(`${results}/export`)).status).toBe(200);
+});
+
+async function connect({ databaseUrl }: TestService): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  return client.on('error', () => {});
+}
+
+test.fails('on PostgreSQL callers press keys while lists wait for the database', async () => {
+  await using service = await startService('postgres');
+  const client = await connect(service);
+  await client.query('begin; lock table ussd_record, ussd_sms in access exclusive mode');
+  const lists = ['/api/ussd/records/savings/deposit', '/api/ussd/sms', results].flatMap((path) =>
+    Array.from({ length: 12 }, () => service.get(path).then(({ status }) => status)),
+  );
+  const waiting = `select count(*)::int as count from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database()`;
+  await expect.poll(async () => (await client.query(waiting)).rows[0].count).toBeGreaterThan(2);
+  for (const text of ['', '1', '1*0', '1*0*1']) expect(await service.say('caller', text)).toMatch(/^CON /);
+  await client.query('rollback');
+  await client.end();
+  for (const status of await Promise.all(lists)) expect([200, 503]).toContain(status);
+});
+
+test.fails('of many open sessions the oldest thousand are listed, and all are counted', async () => {
+  await using service = await startService('postgres');
+  const client = await connect(service);
+  await client.query(
+    `insert into ussd_session select 'many' || i, '+254700000001', '*1#', 1, 1, '', 0, '{"language":"en"}',
+    '{"f":1,"s":"preMenu","l":"en"}', 'CON x', $1::bigint + i, $1 from generate_series(1, 1200) as i`,
+    [Date.now()],
+  );
+  await client.end();
+  const listed = await (await service.get('/api/ussd/sessions')).json();
+  const { activeSessions, count } = listed as { activeSessions: string[]; count: number };
+  expect([count, activeSessions.length, activeSessions[0]]).toEqual([1_200, 1_000, 'many1']);
 });

