@@ -134,7 +134,7 @@ states:
   expect(text).not.toContain(number);
 });
 
-test('viewers see no number in whatever way it is written, nor find one out by the audit log', async () => {
+test.fails('viewers see no number in whatever way it is written, nor find one out by the audit log', async () => {
   await using dir = await createTempDir();
   const file = `${dir.path}/operators.json`;
   const headersOf = (role: 'viewer' | 'operator') => ({
@@ -153,6 +153,14 @@ test('viewers see no number in whatever way it is written, nor find one out by t
     other: '+254 711 222 333',
     neighbour: 'ask 0711 222333',
     nested: ['0700.000.001'],
+    bare: '254711222333',
+    dots: '254.711.222.333',
+    slashes: '0711/222/333',
+    zerosOther: '00 254 711 222 333',
+    arabicOther: '٢٥٤٧١١٢٢٢٣٣٣',
+    other9: 711222333,
+    '+254711222333': 'as a name',
+    '0700000001': 'own as a name',
     price: '0.123456789',
     day: '2026-01-02',
   };
@@ -166,7 +174,7 @@ test('viewers see no number in whatever way it is written, nor find one out by t
   const list = '/api/ussd/records/market/order';
   const text = await (await service.get(list, viewer)).text();
   const digits = text.replace(/[^\p{N}]/gu, '');
-  for (const part of ['0000001', '٠٠٠٠٠٠١', '222333']) expect(digits).not.toContain(part);
+  for (const part of ['0000001', '٠٠٠٠٠٠١', '222333', '٢٢٢٣٣٣']) expect(digits).not.toContain(part);
   expect(text).toContain('0.123456789');
   expect(text).toContain('2026-01-02');
   expect(await (await service.get(list, operator)).text()).toContain('0700 000 001');
@@ -187,4 +195,39 @@ test('viewers see no number in whatever way it is written, nor find one out by t
     expect(seen.text).toContain('report.filed');
     expect(seen.text).not.toContain(reference);
   }
+});
+
+test.fails('viewers cannot compare a guess with the references of the audit log', async () => {
+  await using dir = await createTempDir();
+  const file = `${dir.path}/operators.json`;
+  const headersOf = (role: 'viewer' | 'operator') => ({
+    authorization: `Bearer ${addOperator(file, { name: role, role })}`,
+  });
+  const [viewer, operator] = [headersOf('viewer'), headersOf('operator')];
+  await using service = await startService('sqlite', { OPERATORS_FILE: file });
+  await register(service, 'r');
+  const read = async (path: string, headers: Record<string, string>) => {
+    const response = await service.get(path, headers);
+    return { status: response.status, text: await response.text() };
+  };
+  const spellings = [phoneNumber, number, `00${number}`, '0700000001', '+254%20700%20000%20001', '%2B254700000001'];
+  for (const guess of spellings) {
+    await read(`/api/ussd/debug/${guess}`, viewer);
+    await read(`/api/ussd/submissions/${guess}`, viewer);
+    await read(`/api/ussd/records/${guess}/${guess}`, viewer);
+  }
+  const registered = await read('/api/ussd/audit?action=account.registered', operator);
+  const reference = /"subject":"(person:\w+)"/.exec(registered.text)?.[1];
+  expect(reference).toBeDefined();
+  const reads = await read('/api/ussd/audit?action=operator.read', operator);
+  expect(reads.text).toContain('/api/ussd/debug/:sessionId');
+  expect(reads.text).not.toMatch(/person:|0000001|000 001/);
+  for (const format of ['', '?format=csv']) {
+    const { text } = await read(`/api/ussd/audit${format}`, viewer);
+    expect(text).toContain('account.registered');
+    expect(text).not.toContain('person:');
+  }
+  for (const query of [`subject=${reference}`, `actor=${reference}`, `subject=${number}`, 'subject=0700%20000%20001'])
+    expect((await read(`/api/ussd/audit?${query}`, viewer)).status, query).toBe(403);
+  expect((await read(`/api/ussd/audit?subject=${reference}`, operator)).text).toContain('account.registered');
 });

@@ -1,0 +1,64 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createNumberMask } from './mask.ts';
+
+const digitSets = [0x30, 0x660, 0x6f0, 0x966, 0xff10];
+const toDigits = (text: string, zero: number) =>
+  text.replace(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)));
+const fromDigits = (text: string) =>
+  text.replace(/\p{Nd}/gu, (digit) => {
+    const zero = digitSets.find(
+      (start) => (digit.codePointAt(0) ?? 0) >= start && (digit.codePointAt(0) ?? 0) < start + 10,
+    );
+    return String((digit.codePointAt(0) ?? 0) - (zero ?? 0));
+  });
+
+const countries = ['254', '234', '33', '1', '880'];
+const prefixes = [(code: string) => `+${code}`, (code: string) => `00${code}`, (code: string) => code, () => '0'];
+const separators = ['', ' ', '.', '-', '/', ' - ', '\u00a0', '\u2011', ') ('];
+
+/** A phone number as people write it, and the digits of its subscriber. */
+const written = fc
+  .record({
+    country: fc.constantFrom(...countries),
+    prefix: fc.constantFrom(...prefixes),
+    subscriber: fc.stringMatching(/^[1-9][0-9]{8}$/),
+    groups: fc.array(fc.constantFrom(...separators), { minLength: 8, maxLength: 8 }),
+    zero: fc.constantFrom(...digitSets),
+    around: fc.constantFrom(['', ''], ['call ', '.'], ['(', ')'], ['tel:', ', please'], ['"', '"'], ['a/', '/b']),
+  })
+  .map(({ country, prefix, subscriber, groups, zero, around: [before, after] }) => {
+    const spaced = [...subscriber].map((digit, i) => `${i === 0 ? '' : (groups[i - 1] ?? '')}${digit}`).join('');
+    return { subscriber, text: `${before}${toDigits(`${prefix(country)}${spaced}`, zero)}${after}` };
+  });
+
+test.fails('no number is left whole, however it is written and whoever it belongs to', () => {
+  fc.assert(
+    fc.property(written, fc.stringMatching(/^\+[1-9][0-9]{10}$/), ({ text, subscriber }, stranger) => {
+      for (const owner of [stranger, `+254${subscriber}`])
+        expect(fromDigits(createNumberMask(owner)(text)).replace(/\D/g, '')).not.toContain(subscriber.slice(-7));
+      const shown = fromDigits(createNumberMask(stranger)(text)).replace(/[^\d*]/g, '');
+      expect(shown).toMatch(/\*{4}$/);
+    }),
+  );
+});
+
+test('what only resembles a number stays', () => {
+  const mask = createNumberMask('+254700000001');
+  const texts = [
+    '0.123456789',
+    '2026-01-02',
+    '2026-01-02T10:00:00.000Z',
+    '2026-01-02 10:30:00',
+    'KES 12,500.50',
+    '17 bags',
+  ];
+  for (const text of [
+    ...texts,
+    '1.5',
+    '20700',
+    '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
+    '12345678-1234-4123-8123-123456789012',
+  ])
+    expect(mask(text)).toBe(text);
+});
