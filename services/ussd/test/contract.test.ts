@@ -352,6 +352,34 @@ describe('production', () => {
     expect([refused.status, (await service.get('/metrics')).status]).toEqual([401, 401]);
     expect(await refused.json()).toMatchObject({ message: expect.stringContaining('OPERATOR_TOKEN') });
   });
+
+  test.fails('without a secret takes no call that a proxy of this machine passes on', async () => {
+    const open = { NODE_ENV: 'production', PIN_ENCRYPTION_KEY: key };
+    await using service = await startService('sqlite', open);
+    const dial = async (headers: Record<string, string>, { url } = service, path = '/api/ussd') => {
+      const body = JSON.stringify({ sessionId: 'p', serviceCode, phoneNumber, text: '' });
+      const response = await fetch(`${url}${path}`, { method: 'POST', headers: { ...json, ...headers }, body });
+      return { status: response.status, text: await response.text() };
+    };
+    expect((await dial({})).text).toMatch(/^CON /);
+    const named = ['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'x-forwarded-proto', 'X-Real-IP', 'Via'];
+    for (const header of named) {
+      const { status, text } = await dial({ [header]: 'x' });
+      expect([header, status]).toEqual([header, 403]);
+      expect(JSON.parse(text)).toMatchObject({ message: expect.stringContaining('USSD_SHARED_SECRET') });
+    }
+    expect((await dial({ via: '1.1 x' }, service, '/api/ussd/arkesel')).status).toBe(403);
+    for (const [env, headers] of [
+      [{ USSD_SHARED_SECRET: own }, { 'x-gateway-secret': own }],
+      [{ USSD_ACCESS: 'network' }, {}],
+      [{ USSD_ALLOWED_IPS: '127.0.0.1' }, {}],
+    ] as const) {
+      await using known = await startService('sqlite', { ...open, ...env });
+      expect((await dial({ ...headers, 'x-forwarded-for': '192.0.2.1' }, known)).text).toMatch(/^CON /);
+    }
+    await using development = await startService('sqlite');
+    expect((await dial({ 'x-forwarded-for': '192.0.2.1' }, development)).text).toMatch(/^CON /);
+  });
 });
 
 test('a request in flight is answered before the service closes', async () => {
