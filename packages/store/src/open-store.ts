@@ -16,6 +16,8 @@ import { faultKind, StoreError } from './store-error.ts';
 const pingLimitMs = 2_000;
 /** A statement that takes longer is counted. */
 const slowMs = 1_000;
+/** Their own: however many reports are read, requests do not wait for them. */
+const reportConnections = 3;
 const migrationLimitMs = 10 * 60_000;
 const transactionAttempts = 20;
 
@@ -114,8 +116,14 @@ async function openReplica<DB>(db: Kysely<DB>, url: string, options: StoreOption
 }
 
 async function toReadDialect(url: string, options: StoreOptions): Promise<Dialect | undefined> {
-  if (engineOf(url) === 'postgres')
-    return options.readUrl === undefined ? undefined : (await openPostgres(options.readUrl, options, url)).dialect;
+  if (engineOf(url) === 'postgres') {
+    const { readUrl } = options;
+    const opening =
+      readUrl === undefined
+        ? openPostgres(url, { ...options, poolSize: reportConnections })
+        : openPostgres(readUrl, options, url);
+    return (await opening).dialect;
+  }
   const path = toPath(url);
   const { waitMs = 10_000, statementTimeoutMs: statementMs = 10_000 } = options;
   return path === ':memory:' ? undefined : createSqliteReader({ path, inode: statSync(path).ino, waitMs, statementMs });

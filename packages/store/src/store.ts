@@ -20,7 +20,7 @@ import type { RunTransaction } from './run-transaction.ts';
 export interface StoreOptions {
   /** How long a query waits for a free connection or another process's lock. Default 10 s. */
   waitMs?: number;
-  /** PostgreSQL: connections at most. Default 10. */
+  /** PostgreSQL: connections at most, besides those of `readDb`. Default 10. */
   poolSize?: number;
   /** How long one statement may run: on PostgreSQL any, on SQLite one of a report. Default 10 s. */
   statementTimeoutMs?: number;
@@ -64,8 +64,8 @@ export interface Store<DB> {
   readonly engine: Engine;
   readonly db: Kysely<DB>;
   /**
-   * For reports and exports. PostgreSQL: the replica, which may be some seconds behind, or `db` where there is none. SQLite: a second
-   * connection in a thread of its own, so that requests do not wait; it has no transactions.
+   * For reports and exports, so that requests do not wait for them. PostgreSQL: the replica, which may be some seconds behind, or
+   * three more connections where there is none. SQLite: a second connection in a thread of its own; it has no transactions.
    */
   readonly readDb: Kysely<DB>;
   /** Encrypts what is stored, where the service has a key. */

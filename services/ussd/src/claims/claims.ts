@@ -241,7 +241,11 @@ export function createClaims(parts: ClaimsParts): Claims {
       return Object.fromEntries(counts.map(({ status, count }) => [status, Number(count)]));
     },
     async list({ status, limit }) {
-      const query = db.selectFrom('ussd_claim').selectAll().where('status', '=', status).orderBy('created_at');
+      const query = store.readDb
+        .selectFrom('ussd_claim')
+        .selectAll()
+        .where('status', '=', status)
+        .orderBy('created_at');
       return (await query.limit(limit).execute()).map(open);
     },
     async retry(id) {

@@ -76,13 +76,13 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
           phoneNumber: session.phone,
           reply: session.reply,
         });
-        return toDebugRecord({ ...session, phone, reply }, await sessions.listActive(now), menu);
+        return toDebugRecord({ ...session, phone, reply }, (await sessions.listActive(now)).ids, menu);
       },
     );
 
     typed.get('/api/ussd/sessions', { schema: { response: { 200: ussdSessionsRecordSchema } } }, async () => {
-      const activeSessions = await sessions.listActive(parts.clock.now());
-      return { activeSessions, count: activeSessions.length };
+      const { ids, count } = await sessions.listActive(parts.clock.now());
+      return { activeSessions: ids, count };
     });
 
     addReportRoute(typed, parts.reports);

@@ -19,7 +19,8 @@ export interface SessionStore {
   load(id: string): Promise<Session | undefined>;
   /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
   save(write: SessionWrite): Promise<boolean>;
-  listActive(now: number): Promise<string[]>;
+  /** The sessions that are open now, and the ids of the oldest thousand. */
+  listActive(now: number): Promise<{ ids: string[]; count: number }>;
 }
 
 const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
@@ -36,6 +37,8 @@ const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
   opened_at: 'bigint',
   seen_at: 'bigint',
 };
+
+const maxListed = 1_000;
 
 export interface SessionStoreOptions {
   timeoutMs: number;
@@ -57,14 +60,13 @@ export function createSessionStore(store: Store<UssdTables>, { timeoutMs }: Sess
     },
     save: (write) => writer.write(write),
     async listActive(now) {
-      const rows = await store.db
+      const active = store.readDb
         .selectFrom('ussd_session')
         .where('status', '=', sessionStatus.active)
-        .where('seen_at', '>', now - timeoutMs)
-        .select('id')
-        .orderBy('opened_at')
-        .execute();
-      return rows.map(({ id }) => id);
+        .where('seen_at', '>', now - timeoutMs);
+      const { count } = await active.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow();
+      const rows = await active.select('id').orderBy('opened_at').limit(maxListed).execute();
+      return { ids: rows.map(({ id }) => id), count: Number(count) };
     },
   };
 }

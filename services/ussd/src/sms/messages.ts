@@ -50,7 +50,7 @@ const dayMs = 24 * 3_600_000;
 const maxCounted = 10_000;
 
 export function createMessages(
-  { db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>,
+  { db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>,
   { perDay }: { perDay: number },
 ): Messages {
   let waiting = 0;
@@ -105,7 +105,7 @@ export function createMessages(
       return true;
     },
     async find({ status, limit, offset }) {
-      let query = db.selectFrom('ussd_sms').selectAll();
+      let query = readDb.selectFrom('ussd_sms').selectAll();
       if (status !== undefined) query = query.where('status', '=', status);
       const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset).execute();
       const unreadable = { phone: unreadableText, caller: unreadableText, body: unreadableText };

@@ -35,7 +35,11 @@ export async function post(
       .values({ transaction_id: id, account_id, amount: String(amount), created_at: now })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirst();
-    if (!inserted.numInsertedOrUpdatedRows) return false;
+    if (!inserted.numInsertedOrUpdatedRows) {
+      if (account_id === booked[0]?.[0]) return false;
+      // The entry before is undone with the caller's transaction.
+      throw new Error(`transaction ${id} is booked with other accounts`);
+    }
     await trx
       .insertInto('ussd_money_account')
       .values({ id: account_id, balance: '0' })

@@ -100,12 +100,12 @@ export async function bookReward(
   reward: { claimId: string; accountId: string | undefined; coins: readonly Coin[]; now: number },
 ): Promise<void> {
   if (reward.coins.length === 0) throw new Error(`claim ${reward.claimId} is paid, and nothing says how much`);
-  for (const { denom, amount } of reward.coins) {
-    const units = BigInt(amount);
+  for (const [denom, coins] of Map.groupBy(reward.coins, (coin) => coin.denom)) {
+    const units = coins.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
     const { rewards, unclaimed } = systemAccounts(denom);
     const holder = reward.accountId === undefined ? unclaimed : holderAccount(reward.accountId, denom);
     const entries = { [rewards]: -units, [holder]: units };
-    await post(trx, { id: `reward:${reward.claimId}:${denom}`, entries, now: reward.now });
+    await postNew(trx, { id: `reward:${reward.claimId}:${denom}`, entries, now: reward.now });
   }
 }
 
@@ -126,8 +126,13 @@ export async function bookUnclaimed(
     const amount = BigInt(entry.amount);
     const denom = unclaimed.slice(systemAccounts('').unclaimed.length);
     const moved = { [unclaimed]: -amount, [holderAccount(accountId, denom)]: amount };
-    await post(trx, { id: `claimed:${claimId}:${denom}`, entries: moved, now });
+    await postNew(trx, { id: `claimed:${claimId}:${denom}`, entries: moved, now });
   }
+}
+
+/** Books what cannot have been booked before: its claim was not settled. */
+async function postNew(trx: Trx, transaction: Parameters<typeof post>[1]): Promise<void> {
+  if (!(await post(trx, transaction))) throw new Error(`transaction ${transaction.id} is booked already`);
 }
 
 /** For the outbox: the outcome of a payment. One that the chain finally refused is given back. */
