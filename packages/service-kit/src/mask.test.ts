@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createNumberMask } from './mask.ts';
+import { createNumberMask, maskNumbers } from './mask.ts';
 
 const digitSets = [0x30, 0x660, 0x6f0, 0x966, 0xff10];
 const toDigits = (text: string, zero: number) =>
@@ -32,13 +32,14 @@ const written = fc
     return { subscriber, text: `${before}${toDigits(`${prefix(country)}${spaced}`, zero)}${after}` };
   });
 
-test.fails('no number is left whole, however it is written and whoever it belongs to', () => {
+test('no number is left whole, however it is written and whoever it belongs to', () => {
   fc.assert(
     fc.property(written, fc.stringMatching(/^\+[1-9][0-9]{10}$/), ({ text, subscriber }, stranger) => {
       for (const owner of [stranger, `+254${subscriber}`])
         expect(fromDigits(createNumberMask(owner)(text)).replace(/\D/g, '')).not.toContain(subscriber.slice(-7));
       const shown = fromDigits(createNumberMask(stranger)(text)).replace(/[^\d*]/g, '');
       expect(shown).toMatch(/\*{4}$/);
+      expect(maskNumbers(maskNumbers(text))).toBe(maskNumbers(text));
     }),
   );
 });

@@ -17,14 +17,17 @@ const ucanStart = 'OqJlcm9vdHOB';
 const maxDepth = 6;
 
 const spacedPhone = /(?<![\w.])\+[1-9](?:[ ().-]{0,2}\d){6,17}/g;
-// A year, an id or a fraction begins otherwise.
-const nationalPhone = /(?<![\w.-])0[1-9](?:[ -]?\d){7,10}(?![\w.-]*\w)/g;
+/** Ids, dates and fractions, which stay; then what may be a phone number: digits of any script and what people write between them. */
+const numberLike =
+  /(?<![\p{L}\p{N}])(?:[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}|\d{4}-\d\d-\d\d(?![\p{N}-])|0\.\d+(?![\p{N}.]))|((?:\+|%2B|(?<![\p{L}\p{N}]))\p{Nd}(?:[ \t\u00a0\u2000-\u2015\u202f()./-]{0,3}\p{Nd}){6,17}(?!\p{Nd}|\*{4}))/giu;
+/** Without a plus, fewer digits are an amount. */
+const fewestDigits = 9;
 /** Fewer digits are shared by too many numbers; every country's own numbers have as many. */
 const ownDigits = 7;
 
 /** An E.164 number without its last four digits: `+25471234****`. */
 export function maskPhone(number: string): string {
-  return number.replace(/\d{4}$/, '****');
+  return number.replace(/\p{Nd}{4}$/u, '****');
 }
 
 /** The same for numbers with blanks or dashes. Digits that follow may belong to it, so all after the fifth are masked. */
@@ -32,14 +35,25 @@ function maskSpaced(text: string): string {
   return text.replace(spacedPhone, (number) => (/\d\D/.test(number) ? maskAfterFifth(number) : number));
 }
 
+/** The fifth digit and those before it stay, but never one of the last four. */
 function maskAfterFifth(number: string): string {
-  let seen = 0;
-  return number.replace(/\d/g, (digit) => (++seen > 5 ? '*' : digit));
+  let left = Math.min(5, (number.match(/\p{Nd}/gu)?.length ?? 0) - 4);
+  return number.replace(/\p{Nd}/gu, (digit) => (left-- > 0 ? digit : '*'));
+}
+
+/** Masks what looks like a phone number, however it is written. */
+export function maskNumbers(text: string): string {
+  return text.replace(numberLike, (match, number: string | undefined) => {
+    if (number === undefined) return match;
+    const isNumber = /^(?:\+|%2B)/i.test(number) || (number.match(/\p{Nd}/gu)?.length ?? 0) >= fewestDigits;
+    if (!isNumber) return match;
+    return /\p{Nd}\P{Nd}/u.test(number.replace(/^%2B/i, '')) ? maskAfterFifth(number) : maskPhone(number);
+  });
 }
 
 /**
- * Masks phone numbers for people who may not see them: `own` however it is written (with its country code or without, with
- * blanks, in other digits), and what looks like another number.
+ * Masks phone numbers for people who may not see them: `own` also where only its last digits are written, or letters stand
+ * around it, and what looks like another number.
  */
 export function createNumberMask(own: string): (text: string) => string {
   const digits = own.replace(/\D/g, '').slice(-ownDigits);
@@ -48,10 +62,7 @@ export function createNumberMask(own: string): (text: string) => string {
     (digit) => `[${[0x30, 0x660, 0x6f0, 0xff10].map((zero) => String.fromCharCode(zero + Number(digit))).join('')}]`,
   );
   const inAnyForm = new RegExp(written.join('[^\\p{L}\\p{N}]{0,3}'), 'gu');
-  return (text) => {
-    const masked = text.replace(phone, (match) => maskPhone(match)).replace(inAnyForm, maskLastFour);
-    return maskSpaced(masked).replace(nationalPhone, maskAfterFifth);
-  };
+  return (text) => maskNumbers(text).replace(inAnyForm, maskLastFour);
 }
 
 function maskLastFour(number: string): string {

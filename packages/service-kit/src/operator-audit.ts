@@ -11,6 +11,7 @@ import { LRUCache } from 'lru-cache';
 import { tableReply } from './api-docs.ts';
 import { clientAddress } from './client-address.ts';
 import { toExport } from './export-stream.ts';
+import { maskNumbers } from './mask.ts';
 import type { Server } from './server.ts';
 import { toCsvLines } from './to-csv.ts';
 
@@ -18,6 +19,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The handler writes its own audit line, in the transaction of its change. */
     audited?: boolean;
+    /** The action of the line that a file leaves; `results.exported` where it is not set. */
+    exportAction?: AuditAction;
   }
 }
 
@@ -44,8 +47,8 @@ export function toAuditBy(request: FastifyRequest): { actor: `operator:${string}
 }
 
 /**
- * Records what operators read and write, except metrics. The same read again within a minute (a page that refreshes
- * itself) is recorded once. A request whose line cannot be written is not served.
+ * Records what operators read, export and write, except metrics. The same read again within a minute (a page that refreshes
+ * itself) is recorded once, a file each time. A request whose line cannot be written is not served.
  */
 export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
   const recorded = createRecentKeys();
@@ -60,8 +63,12 @@ export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const by = toAuditBy(request);
     const subject = toSubject(request.params, audit);
-    // By what its line would say: a query that changes must not make a line of its own.
-    const key = [by.actor, by.from, url, subject].join(' ');
+    const format = isRead ? toFileFormat(request) : undefined;
+    if (format !== undefined) {
+      const { exportAction: action = 'results.exported' } = config;
+      return audit.record({ ...by, action, subject, details: { route: url, format } });
+    }
+    const key = [by.actor, by.from, request.url].join(' ');
     if (isRead && recorded.has(key)) return;
     await audit.record({
       ...by,
@@ -81,14 +88,15 @@ export function addAuditRoute(server: Server, { path, audit }: { path: string; a
     querystring: auditQuerySchema,
     response: { 200: tableReply },
   };
-  server.get(path, { schema, onRequest: server.operatorGuard }, async ({ query, headers, operator }, reply) => {
-    const { format, subject, ...filter } = query;
-    const isViewer = operator?.role === 'viewer';
-    if (isViewer && subject !== undefined && phoneNumberPattern.test(subject))
-      throw new AppError('FORBIDDEN', 'To look for a phone number, the role operator is needed.');
-    const show = isViewer ? hideReference : (line: AuditLine) => line;
+  const config = { exportAction: 'audit.exported' } as const;
+  server.get(path, { schema, config, onRequest: server.operatorGuard }, async (request, reply) => {
+    const { format: _, subject, ...filter } = request.query;
+    const isViewer = request.operator?.role === 'viewer';
+    if (isViewer && [subject, filter.actor].some(isPerson))
+      throw new AppError('FORBIDDEN', 'To look for the lines of a person, the role operator is needed.');
+    const show = isViewer ? hidePersons : (line: AuditLine) => line;
     const wanted = { ...filter, ...(subject !== undefined && { subject: toReference(subject, audit) }) };
-    if (format === 'csv' || (format === undefined && headers.accept?.includes('text/csv'))) {
+    if (toFileFormat(request) !== undefined) {
       reply.header('content-disposition', 'attachment; filename="audit.csv"').type('text/csv; charset=utf-8');
       return reply.send(toExport(server, toCsv(audit.listAll(wanted), show)));
     }
@@ -97,9 +105,29 @@ export function addAuditRoute(server: Server, { path, audit }: { path: string; a
   });
 }
 
-/** Lists of reports have the reference too, with a masked number: with both, a viewer would know whose lines these are. */
-function hideReference(line: AuditLine): AuditLine {
-  return 'reference' in line.details ? { ...line, details: { ...line.details, reference: '[hidden]' } } : line;
+/** The format of the file that a request asks for: by `format`, else by `Accept`. */
+function toFileFormat({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): string | undefined {
+  const { format = headers.accept?.includes('text/csv') ? 'csv' : 'json' } = query as { format?: string };
+  return format === 'json' ? undefined : format;
+}
+
+/**
+ * Lists of reports have the times and references of reports with masked numbers. A viewer who saw whose line is whose, and could
+ * have a guessed number turned into a reference somewhere, would have the whole number.
+ */
+function hidePersons({ actor, subject, details, ...line }: AuditLine): AuditLine {
+  const hide = <Text extends string | null>(text: Text) => (isPerson(text) ? '[hidden]' : text);
+  return {
+    ...line,
+    actor: hide(actor),
+    subject: hide(subject),
+    details: 'reference' in details ? { ...details, reference: '[hidden]' } : details,
+  };
+}
+
+/** Whether a text is a reference to a person, or an identifier in whatever spelling. */
+function isPerson(text: string | null | undefined): boolean {
+  return text != null && (text.startsWith('person:') || didPattern.test(text) || maskNumbers(text) !== text);
 }
 
 const columns = ['seq', 'at', 'service', 'actor', 'action', 'subject', 'from', 'details', 'previous', 'hash'] as const;
@@ -122,13 +150,13 @@ async function* toCsv(
 
 /** The log has phone numbers and DIDs as references only. */
 function toReference(identifier: string, audit: OperatorAudit): string {
-  const isPerson = phoneNumberPattern.test(identifier) || didPattern.test(identifier);
-  return isPerson ? audit.person(identifier) : identifier;
+  return phoneNumberPattern.test(identifier) || didPattern.test(identifier) ? audit.person(identifier) : identifier;
 }
 
+/** A phone number is masked, not referred to: whoever asks may have guessed it. Routes of persons write their own lines. */
 function toSubject(params: unknown, audit: OperatorAudit): string | null {
   const [first] = Object.values((params ?? {}) as Record<string, unknown>);
-  return typeof first === 'string' ? toReference(first, audit) : null;
+  return typeof first === 'string' ? toReference(maskNumbers(first), audit) : null;
 }
 
 /** What was added within the last minute. */

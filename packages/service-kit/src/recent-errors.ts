@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { toAppError } from './error-reply.ts';
-import { maskText } from './mask.ts';
+import { maskNumbers, maskText } from './mask.ts';
 import { pathOf } from './request-log.ts';
 
 export interface RecentError {
@@ -26,7 +26,7 @@ export function addRecentErrors(server: FastifyInstance, toKnown: (error: unknow
   const replies = new WeakMap<object, { code: string; message: string }>();
   server.addHook('onError', (request, _reply, error, done) => {
     const { code, message } = toAppError(toKnown(error));
-    replies.set(request, { code, message: maskText(message).slice(0, 300) });
+    replies.set(request, { code, message: maskNumbers(maskText(message)).slice(0, 300) });
     done();
   });
   server.addHook('onResponse', (request, reply, done) => {
@@ -37,7 +37,7 @@ export function addRecentErrors(server: FastifyInstance, toKnown: (error: unknow
         time: new Date().toISOString(),
         requestId: request.id,
         method: request.method,
-        path: maskText(pathOf(request.url)).slice(0, 200),
+        path: maskNumbers(maskText(pathOf(request.url))).slice(0, 200),
         status,
         ...replies.get(request),
       });

@@ -11,12 +11,15 @@ export function showCallersTo(operator: WhoAsks): <Row extends { phoneNumber: st
 
 function maskCaller<Row extends { phoneNumber: string }>(row: Row): Row {
   const maskText = createNumberMask(row.phoneNumber);
-  const mask = (_name: string, value: unknown) => {
+  const mask = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(mask);
+    if (typeof value === 'object' && value !== null)
+      return Object.fromEntries(Object.entries(value).map(([name, field]) => [maskText(name), mask(field)]));
     if (typeof value !== 'string' && typeof value !== 'number') return value;
     const masked = maskText(String(value));
     return masked === String(value) ? value : masked;
   };
-  return JSON.parse(JSON.stringify(row, mask));
+  return mask(row) as Row;
 }
 
 export async function* showPieces<Row>(pieces: AsyncIterable<Row[]>, show: (row: Row) => Row): AsyncGenerator<Row[]> {
