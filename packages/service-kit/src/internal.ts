@@ -31,7 +31,7 @@ export {
 export { createProbes } from './health-probes.ts';
 export { isUnchanged } from './is-unchanged.ts';
 export { isJsonTooDeep, measureJson } from './json-depth.ts';
-export { isAllowedPage, isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';
+export { isAllowedPage, isForeignOrigin, isForwarded, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { sendLogsTo } from './logger.ts';
 export { makeFolder } from './make-folder.ts';
 export { createNumberMask, maskPhone, maskText } from './mask.ts';

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { isLoopbackAddress, isLoopbackHost } from './client-address.ts';
 import { isNamedOrigin } from './cors.ts';
 
-const forwardingHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'];
+const forwardingHeader = /^(?:forwarded|via|x-(?:original-)?forwarded.*|.*-(?:real|client|connecting)-ip)$/;
 const harmlessMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Whether a request was sent from this machine, to a loopback host name, without a proxy and not by a page of another origin. */
@@ -16,11 +16,16 @@ export function isTrustedLocal(request: Pick<IncomingMessage, 'headers' | 'rawHe
   return (
     isLoopbackAddress(socket.remoteAddress ?? '') &&
     hasOneHost(request) &&
-    forwardingHeaders.every((name) => headers[name] === undefined) &&
+    !isForwarded(headers) &&
     isLoopbackHost(toHostName(headers.host)) &&
     !hasForeignOrigin(headers) &&
     !isForeignOrigin(headers)
   );
+}
+
+/** Whether a proxy passed a request on, and says so. */
+export function isForwarded(headers: IncomingHttpHeaders): boolean {
+  return Object.keys(headers).some((name) => forwardingHeader.test(name));
 }
 
 /** No browser names two hosts, or one in the request line; what does is made for a proxy that reads the other one. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { AppError, ussdLimits } from '@palaver/contract';
 import { ussdReplies, ussdRequestSchema } from '@palaver/contract/internal';
 import { clientAddress, type Logger, type Server } from '@palaver/service-kit';
-import { equalSecrets, readBounded } from '@palaver/service-kit/internal';
+import { equalSecrets, isForwarded, isProduction, readBounded } from '@palaver/service-kit/internal';
 import type { FastifyError, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { africasTalking } from '../adapters/africas-talking.ts';
 import { arkesel } from '../adapters/arkesel.ts';
@@ -34,9 +34,11 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
       { parseAs: 'string' },
       (_request, body, done) => done(null, body),
     );
-    const { USSD_SHARED_SECRET, USSD_ALLOWED_IPS } = parts.config;
+    const { USSD_SHARED_SECRET, USSD_ALLOWED_IPS, USSD_ACCESS, NODE_ENV } = parts.config;
     if (USSD_SHARED_SECRET !== undefined || USSD_ALLOWED_IPS !== undefined) {
       scope.addHook('onRequest', async (request) => checkCaller(request, parts.config));
+    } else if (USSD_ACCESS === undefined && isProduction(NODE_ENV)) {
+      scope.addHook('onRequest', createDirectCheck());
     }
     for (const dialect of dialects) {
       const refusals = dialect.hasErrorBodies ? {} : toRefusals(dialect, parts);
@@ -91,6 +93,19 @@ function checkCaller(
     const address = clientAddress(request);
     if (!allowed.check(address, address.includes(':') ? 'ipv6' : 'ipv4')) throw forbidden();
   }
+}
+
+/** Production starts without a secret only on loopback. A proxy of this machine would let everyone in there. */
+function createDirectCheck(): (request: FastifyRequest) => Promise<void> {
+  let isLogged = false;
+  return async ({ headers, log, raw }) => {
+    // nginx adds no header by itself, and speaks HTTP/1.0 to what is behind it.
+    if (!isForwarded(headers) && raw.httpVersion !== '1.0') return;
+    const remedy = 'Set USSD_SHARED_SECRET or USSD_ALLOWED_IPS, or USSD_ACCESS=network where the proxy restricts it.';
+    if (!isLogged) log.warn(`calls that a proxy passes on are refused: anyone may have sent them. ${remedy}`);
+    isLogged = true;
+    throw new AppError('FORBIDDEN', `A proxy passed this call on, so anyone may have sent it. ${remedy}`);
+  };
 }
 
 function forbidden(): AppError {
