@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
+import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { checkProgramFiles } from '../src/commands/check-menu-files.ts';
 import { createRecordStore } from '../src/records/records.ts';
@@ -76,6 +77,26 @@ test.each([
   ['find: movement, save: rows, limit: 3, more: value', 3, 'false'],
 ])('%s over %i records is %s', async (fields, deposits, shown) => {
   expect(await show(look(fields), deposits)).toMatch(new RegExp(`^CON ${shown}\n`));
+});
+
+test('totals of everyone run two at a time, and those beyond the ones that wait are refused', async () => {
+  await using dir = await writeProgram(program(look('total: movement, of: everyone, save: { value: count() }')));
+  await using service = await startService('postgres', { USSD_PROGRAMS: dir.path });
+  await deposit(service, 3);
+  const client = new pg.Client({ connectionString: service.databaseUrl });
+  await client.connect();
+  await client.query('begin; lock table ussd_record in access exclusive mode');
+  const replies: string[] = [];
+  const calls = Array.from({ length: 40 }, async (_, i) => {
+    const number = `+2547000001${String(i).padStart(2, '0')}`;
+    replies.push(await service.say(`c${i}`, '1', { serviceCode, phoneNumber: number }));
+  });
+  await expect.poll(() => replies.length, { timeout: 10_000 }).toBe(18);
+  for (const reply of replies) expect(reply).toMatch(/^END /);
+  await client.query('rollback');
+  await client.end();
+  await Promise.all(calls);
+  expect(replies.filter((reply) => reply.startsWith('CON 3\n'))).toHaveLength(22);
 });
 
 test('the check knows the fields of a total, and warns of a sum over a list', async () => {

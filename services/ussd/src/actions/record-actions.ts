@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CelInput } from '@bufbuild/cel';
+import { createLimiter } from '../limiter.ts';
 import { parseTotal, type Records } from '../menu/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
 import { computeFields, filterRows } from '../menu/evaluate.ts';
@@ -21,6 +22,12 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
   }
   const ownerOf = (call: BuiltInCall<'find' | 'total'>) =>
     call.spec.of === 'caller' ? call.context.phoneNumber : undefined;
+  const limit = createLimiter({
+    ...scansAtOnce,
+    toError: () => new Error('too many calls read the records of everyone'),
+  });
+  const scan = <T>({ spec }: BuiltInCall<'find' | 'total'>, read: () => Promise<T>) =>
+    spec.of === 'everyone' ? limit(read) : read();
   return {
     store: (call) =>
       call.context.commit(async (trx) => {
@@ -30,30 +37,32 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
         await records.insert(trx, { id: toId(key), program: nameOf(menu.id), kind: spec.store, phone, fields, now });
         return { outcome: 'stored' };
       }),
-    async find(call) {
-      const { find, where, save, limit, more } = call.spec;
-      const rows: Row[] = [];
-      for await (const row of scanRows(call, { kind: find, phone: ownerOf(call), where }))
-        if (rows.push(row) > limit) break;
-      return {
-        outcome: rows.length > 0 ? 'found' : 'none',
-        values: {
-          [save]: JSON.stringify(rows.slice(0, limit)),
-          ...(more !== undefined && { [more]: String(rows.length > limit) }),
-        },
-      };
-    },
-    async total(call) {
-      const { total, where, save } = call.spec;
-      const totals = Object.entries(save).map(([name, source]) => ({ name, add: createTotal(parseTotal(source)) }));
-      let count = 0;
-      for await (const row of scanRows(call, { kind: total, phone: ownerOf(call), where })) {
-        count += 1;
-        for (const { add } of totals) add(row);
-      }
-      const values = totals.map(({ name, add }) => [name, fromExpressionValue(add())]);
-      return { outcome: count > 0 ? 'found' : 'none', values: Object.fromEntries(values) };
-    },
+    find: (call) =>
+      scan(call, async () => {
+        const { find, where, save, limit: most, more } = call.spec;
+        const rows: Row[] = [];
+        for await (const row of scanRows(call, { kind: find, phone: ownerOf(call), where }))
+          if (rows.push(row) > most) break;
+        return {
+          outcome: rows.length > 0 ? 'found' : 'none',
+          values: {
+            [save]: JSON.stringify(rows.slice(0, most)),
+            ...(more !== undefined && { [more]: String(rows.length > most) }),
+          },
+        };
+      }),
+    total: (call) =>
+      scan(call, async () => {
+        const { total, where, save } = call.spec;
+        const totals = Object.entries(save).map(([name, source]) => ({ name, add: createTotal(parseTotal(source)) }));
+        let count = 0;
+        for await (const row of scanRows(call, { kind: total, phone: ownerOf(call), where })) {
+          count += 1;
+          for (const { add } of totals) add(row);
+        }
+        const values = totals.map(({ name, add }) => [name, fromExpressionValue(add())]);
+        return { outcome: count > 0 ? 'found' : 'none', values: Object.fromEntries(values) };
+      }),
     async update(call) {
       const { spec, context } = call;
       const rows: Row[] = [];
@@ -130,6 +139,8 @@ function toType(type: Records[string][string] | undefined, value: unknown): unkn
 
 /** Beyond this, a key press takes too long: the call ends with an error text instead of a wrong figure. */
 const maxScanned = 100_000;
+/** Of everyone's records. More would take longer than a telecom gateway waits. */
+const scansAtOnce = { concurrency: 2, maxWaiting: 20 };
 
 type Row = Record<string, unknown> & { id: string };
 
