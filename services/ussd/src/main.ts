@@ -45,7 +45,7 @@ export async function startUssd(
     ...toStoreOptions(config),
   });
   started.defer(() => store.close());
-  await migrateUssd(store);
+  await migrateUssd(store, (done) => logger.info(done, 'phone numbers are encrypted before the service listens'));
   const server = await createUssdApp({ config, logger, store, keys, redis, secrets: toProgramSecrets(env), servers });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });

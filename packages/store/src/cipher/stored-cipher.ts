@@ -63,9 +63,16 @@ async function loadIndexKey(store: CipherStore): Promise<void> {
   }
 }
 
-/** Encrypts the columns that rows are found by, so that rows from before there was a key are found. */
-export async function encryptTokens(store: CipherStore, tables: readonly SealedTable[]): Promise<void> {
-  for (const table of await presentOf(store, tables)) await encryptTable(store, table, table.tokens ?? []);
+/** Encrypts the columns that rows are found by, so that rows from before there was a key are found; says so after each table. */
+export async function encryptTokens(
+  store: CipherStore,
+  tables: readonly SealedTable[],
+  onTable?: (done: { table: string; changed: number }) => void,
+): Promise<void> {
+  for (const table of await presentOf(store, tables)) {
+    const { changed } = await encryptTable(store, table, table.tokens ?? []);
+    onTable?.({ table: table.table, changed });
+  }
 }
 
 /** Notes the tables that have encrypted columns, for `encryptTables`. */

@@ -116,9 +116,13 @@ const migrations: readonly Migration[] = [
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */
-export async function migrateUssd(store: CipherStore & Pick<Store<unknown>, 'migrate'>): Promise<void> {
+/** The first time with a key, phone numbers are encrypted before this resolves: a number that is not found could register again. */
+export async function migrateUssd(
+  store: CipherStore & Pick<Store<unknown>, 'migrate'>,
+  onTable?: Parameters<typeof encryptTokens>[2],
+): Promise<void> {
   await store.migrate('audit', auditMigrations);
   await openCipher(store);
   await store.migrate('ussd', migrations);
-  await convertOnce(store, 'ussd', () => encryptTokens(store, Object.values<SealedTable>(sealedTables)));
+  await convertOnce(store, 'ussd', () => encryptTokens(store, Object.values<SealedTable>(sealedTables), onTable));
 }
