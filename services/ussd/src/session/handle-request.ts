@@ -180,7 +180,8 @@ async function continueDialogue(
     // Inputs that are played again were key presses of their own.
     caller.budget = undefined;
     const part = all.length - inputs.length + index;
-    const typed = request.text.slice(0, input.end);
+    // As they are taken: a blank before or after an input changes nothing.
+    const typed = values.slice(0, part + 1);
     step = takeInput(menu, before, {
       value: input.value,
       part,

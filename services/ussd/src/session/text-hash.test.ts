@@ -11,8 +11,11 @@ test('texts of other sessions, other steps and other services have other hashes'
     one.ofText('t', '1'),
     one.ofText('s', '2'),
     two.ofText('s', '1'),
-    one.ofAction('s', '1', 0),
-    one.ofAction('s', '1', 1),
+    one.ofAction('s', ['1'], 0),
+    one.ofAction('s', ['1'], 1),
+    one.ofAction('s', ['1', ''], 0),
+    one.ofAction('s', ['1*2'], 0),
+    one.ofAction('s', ['1', '2'], 0),
   ];
   for (const hash of hashes) expect(hash).toMatch(/^[\w-]{22}$/);
   expect(new Set(hashes).size).toBe(hashes.length);

@@ -3,8 +3,8 @@ import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
 export interface TextHash {
   /** The hash of a text of a session; the empty text has none. */
   ofText(sessionId: string, text: string): string;
-  /** The key of the `step`-th action that the last input of this text runs. */
-  ofAction(sessionId: string, text: string, step: number): string;
+  /** The key of the `step`-th action that the last of these inputs runs. */
+  ofAction(sessionId: string, inputs: readonly string[], step: number): string;
 }
 
 /** Hashes under a key derived from the service's secret, so that a guess at a PIN cannot be tried against a stolen table. */
@@ -13,6 +13,6 @@ export function createTextHash(secret: Buffer): TextHash {
   const mac = (message: string) => createHmac('sha256', key).update(message).digest('base64url').slice(0, 22);
   return {
     ofText: (sessionId, text) => (text === '' ? '' : mac(`t\0${sessionId}\0${text}`)),
-    ofAction: (sessionId, text, step) => mac(`e\0${sessionId}\0${step}\0${text}`),
+    ofAction: (sessionId, inputs, step) => mac(`e\0${sessionId}\0${step}\0${inputs.join('\0')}`),
   };
 }
