@@ -68,6 +68,8 @@ export interface PersonalTable<Person> {
   omit?: readonly string[];
   /** Which rows are the person's. */
   where(person: Person): RawBuilder<SqlBool>;
+  /** Erases the rows where deleting them is not enough. */
+  erase?(trx: Db, person: Person): Promise<void>;
 }
 
 /**
@@ -106,7 +108,8 @@ export function personalTables<Person>(entries: readonly PersonalTable<Person>[]
     },
     read,
     async erase(trx, person) {
-      for (const { table, where } of entries) {
+      for (const { table, where, erase } of entries) {
+        await erase?.(trx, person);
         await sql`delete from ${sql.table(table)} where ${where(person)}`.execute(trx);
       }
     },

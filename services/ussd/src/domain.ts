@@ -241,9 +241,9 @@ export async function createDomain(parts: DomainParts) {
       cache,
       profiles,
       runAction,
-      async isResumable({ key, phone, at }) {
-        const isSame = (await profiles.findResumeAt(phone)) === at;
-        return (await results.record({ key, phone }, { outcome: isSame ? 'same' : 'changed' })).outcome === 'same';
+      async isResumable({ at, ...own }) {
+        const isSame = (await profiles.findResumeAt(own.phone)) === at;
+        return (await results.record(own, { outcome: isSame ? 'same' : 'changed' })).outcome === 'same';
       },
       forms,
       textHash,

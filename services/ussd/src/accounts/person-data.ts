@@ -1,5 +1,6 @@
 import type { AuditActor, AuditLog, Store } from '@palaver/store';
 import { encryptTables } from '@palaver/store/internal';
+import type { Transaction } from 'kysely';
 import { ussdPersonalData } from '../store/personal-data.ts';
 import type { UssdTables } from '../store/tables.ts';
 
@@ -34,10 +35,12 @@ export function createPersonData(
       return rows;
     },
     async erase(phone, by) {
-      await store.transaction(async (trx) => {
+      const erase = async (trx: Transaction<UssdTables>) => {
         await ussdPersonalData.erase(trx, store.cipher.token(phone));
         await audit.record({ ...by, action: 'data.erased', subject: audit.person(phone) }, trx);
-      });
+      };
+      // Each statement sees what was committed while the one before it waited.
+      await store.transaction(erase, { isolation: 'read committed' });
     },
   };
 }

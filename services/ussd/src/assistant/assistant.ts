@@ -29,7 +29,7 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
   async function answer({ id, text, phone, language }: Question, log: Logger): Promise<void> {
     try {
       const session = await questions.findChat(phone);
-      const onChat = (chat: string) => questions.setChat(phone, chat);
+      const onChat = (chat: string) => questions.setChat(id, chat);
       const result = await agent.ask({ id, phone, text, language, session, onChat });
       if (!result.ok) log.warn({ reason: result.reason }, 'the agent service gave no answer');
       if (!result.ok && result.late) return;

@@ -1,5 +1,5 @@
 import type { Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { QuestionTable, UssdTables } from '../store/tables.ts';
 
@@ -13,7 +13,8 @@ export interface Questions {
   settle(id: string, answer: string | undefined): Promise<void>;
   markShown(trx: Transaction<UssdTables>, id: string): Promise<void>;
   findChat(phone: string): Promise<string | undefined>;
-  setChat(phone: string, agentSession: string): Promise<void>;
+  /** The chat of a question's phone; nothing where the question was erased meanwhile. */
+  setChat(questionId: string, agentSession: string): Promise<void>;
 }
 
 export function createQuestions({ db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>): Questions {
@@ -52,10 +53,16 @@ export function createQuestions({ db, cipher }: Pick<Store<UssdTables>, 'db' | '
         .executeTakeFirst();
       return row?.agent_session;
     },
-    async setChat(phone, agentSession) {
+    async setChat(questionId, agentSession) {
       await db
         .insertInto('ussd_chat')
-        .values({ phone: cipher.token(phone), agent_session: agentSession })
+        .columns(['phone', 'agent_session'])
+        .expression((eb) =>
+          eb
+            .selectFrom('ussd_question')
+            .select(['phone', sql<string>`cast(${agentSession} as text)`.as('agent_session')])
+            .where('id', '=', questionId),
+        )
         .onConflict((conflict) => conflict.column('phone').doUpdateSet({ agent_session: agentSession }))
         .execute();
     },

@@ -3,6 +3,7 @@ import type { DatabaseClock, Store } from '@palaver/store';
 import { type Accounts, shorten } from '../accounts/accounts.ts';
 import { isLocked, isLockedForGood } from '../accounts/lockout.ts';
 import type { Results } from '../results/results.ts';
+import { isErased } from '../session/erased-sessions.ts';
 import { sessionStatus, unpackDialogue, unpackOpening } from '../session/session.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { AccountTable, SessionTable, UssdTables } from '../store/tables.ts';
@@ -47,11 +48,15 @@ export function createCallers({ store, accounts, results, clock }: CallerParts):
           .limit(limit * 3)
           .execute(),
       );
-      const rows = (await Promise.all(queries)).flat().sort((one, other) => other.seen_at - one.seen_at);
+      const rows = (await Promise.all(queries))
+        .flat()
+        .map((row) => cipher.openRow(sealedTables.session, row))
+        .filter((row) => !isErased(row))
+        .sort((one, other) => other.seen_at - one.seen_at);
       const newest = new Map<string, (typeof rows)[number]>();
       for (const row of rows) if (!newest.has(row.phone) && newest.size < limit) newest.set(row.phone, row);
       return Array.from(newest.values(), (row) => ({
-        phoneNumber: cipher.openRow(sealedTables.session, row).phone,
+        phoneNumber: row.phone,
         serviceCode: row.service_code,
         seenAt: toTime(row.seen_at),
       }));

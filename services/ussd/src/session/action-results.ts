@@ -1,8 +1,9 @@
 import type { DatabaseClock, Store } from '@palaver/store';
-import type { Kysely, Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { ActionResult } from '../menu/engine.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { UssdTables } from '../store/tables.ts';
+import { toErasedId } from './erased-sessions.ts';
 
 /**
  * Results of actions. A result is recorded in the transaction of the side effect itself, under a key of session and step: a
@@ -18,14 +19,18 @@ export interface ActionResults {
 
 export interface ResultKey {
   key: string;
+  sessionId: string;
   /** Whose it is: the result may hold a name. */
   phone: string;
 }
 
 class AlreadyDone extends Error {}
 
+/** Another instance has changed the session, or its caller was erased: what it did is undone, and its row is read again. */
+export class SessionChanged extends Error {}
+
 export function createActionResults(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
+  store: Pick<Store<UssdTables>, 'db' | 'engine' | 'transaction' | 'cipher'>,
   clock: Pick<DatabaseClock, 'now'>,
 ): ActionResults {
   const find = async (key: string) => {
@@ -35,18 +40,21 @@ export function createActionResults(
   };
   const findAgain = async (key: string) => {
     const recorded = await find(key);
-    if (!recorded) throw new Error('a recorded action result is gone');
+    if (!recorded) throw new SessionChanged();
     return recorded;
   };
-  const insert = async (db: Kysely<UssdTables>, own: ResultKey, result: ActionResult) => {
-    const plain = { ...own, result: JSON.stringify(result), created_at: clock.now() };
-    const row = store.cipher.sealRow(sealedTables.result, plain);
-    const inserted = await db
-      .insertInto('ussd_action_result')
-      .values(row)
-      .onConflict((conflict) => conflict.column('key').doNothing())
-      .executeTakeFirst();
-    return inserted.numInsertedOrUpdatedRows !== 0n;
+  // On PostgreSQL an erasure waits for this row, or this waits for the erasure and sees it.
+  const lock = sql.raw(store.engine === 'postgres' ? 'for share' : '');
+  const insert = async (db: Kysely<UssdTables>, { sessionId, ...own }: ResultKey, result: ActionResult) => {
+    const plain = { ...own, result: JSON.stringify(result) };
+    const { key, phone, result: sealed } = store.cipher.sealRow(sealedTables.result, plain);
+    const ids = sql.join([sessionId, toErasedId(sessionId)]);
+    const erased = sql.join(['', store.cipher.token('')]);
+    const inserted = await sql`with own as (select phone from ussd_session where id in (${ids}) ${lock})
+      insert into ussd_action_result (key, phone, result, created_at)
+      select cast(${key} as text), cast(${phone} as text), cast(${sealed} as text), cast(${clock.now()} as bigint)
+      where not exists (select 1 from own where phone in (${erased})) on conflict (key) do nothing`.execute(db);
+    return inserted.numAffectedRows !== 0n;
   };
   return {
     find,

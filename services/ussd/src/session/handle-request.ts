@@ -11,7 +11,9 @@ import type { Menu } from '../menu/menu.ts';
 import type { Programs } from '../programs/programs.ts';
 import type { TakenInput } from '../stats/input-outcome.ts';
 import type { ProgramStats } from '../stats/program-stats.ts';
+import { type ResultKey, SessionChanged } from './action-results.ts';
 import { askForm } from './ask-form.ts';
+import { isErased } from './erased-sessions.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
 import type { Profiles } from './profiles.ts';
 import type { RequestResult, SessionRequest } from './request.ts';
@@ -31,7 +33,7 @@ export interface RequestParts {
   profiles: Profiles;
   runAction: RunAction;
   /** Whether an unfinished form is still as it was at `at`; the first answer for a key stays. */
-  isResumable(call: { key: string; phone: string; at: number }): Promise<boolean>;
+  isResumable(call: ResultKey & { at: number }): Promise<boolean>;
   forms: Pick<Forms, 'press'>;
   textHash: TextHash;
   programs: Pick<Programs, 'forCode' | 'find'>;
@@ -71,10 +73,12 @@ export function createHandleRequest(parts: RequestParts): HandleRequest {
           const result = await runRequest(parts, { sessionId, serviceCode, phoneNumber, text, now, log, isRepeated });
           if (result) return result;
         } catch (error) {
-          // The connection may have broken after a commit. Results of actions and sessions are keyed, so a second run finds out.
-          if (isRepeated || faultKind(error) !== 'unreachable' || parts.clock.now() - now > maxFaultMs) throw error;
-          log.warn({ err: error }, 'the database connection broke; the request runs again');
-          await sleep(faultPauseMs);
+          if (!(error instanceof SessionChanged)) {
+            // The connection may have broken after a commit. Results of actions and sessions are keyed, so a second run finds out.
+            if (isRepeated || faultKind(error) !== 'unreachable' || parts.clock.now() - now > maxFaultMs) throw error;
+            log.warn({ err: error }, 'the database connection broke; the request runs again');
+            await sleep(faultPauseMs);
+          }
         }
         parts.cache.delete(sessionId);
       }
@@ -99,6 +103,8 @@ async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Ou
   const cached = isRepeated ? undefined : findCached(parts, request);
   // A first dial is inserted without a read. If the row exists, the insert is refused and the row is read.
   const known = cached ?? (text === '' && !isRepeated ? undefined : await parts.sessions.load(sessionId));
+  if (known && isErased(known))
+    return text === '' ? await openSession(parts, request, undefined) : await refuseExpired(parts, known);
   if (known && known.phone !== phoneNumber) return { invalid: 'the session belongs to another phone number' };
   if (text === '') return await openSession(parts, request, known);
   if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, known);
@@ -112,10 +118,14 @@ async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Ou
   const opening = kept ? withProgram(kept, menu.id) : await parts.profiles.loadOpening(phoneNumber, now, menu);
   const all = toParts(text);
   if (known && textHash.ofText(sessionId, text.slice(0, known.textLength)) === known.textHash) {
-    if (known.textLength === text.length) return { reply: known.reply, kind: 'retried' };
+    const isCached = known === cached;
+    if (known.textLength === text.length) {
+      if (isCached) await checkUnchanged(parts, known);
+      return { reply: known.reply, kind: 'retried' };
+    }
     const inputs = known.status === sessionStatus.active ? toNewParts(text, known.textLength, all) : undefined;
     const from = inputs && unpackDialogue(known.dialogue);
-    if (from) return await continueDialogue(parts, request, { menu, known, all, inputs, opening, from });
+    if (from) return await continueDialogue(parts, request, { menu, known, isCached, all, inputs, opening, from });
   }
   // Nothing to continue from: the inputs of the telecom gateway's text are replayed from the start.
   return await continueDialogue(parts, request, { menu, known, all, inputs: all, opening, from: undefined });
@@ -156,6 +166,8 @@ interface Course {
   /** The one in use when the request came: a reload meanwhile changes nothing for it. */
   menu: Menu;
   known: Session | undefined;
+  /** It comes from memory: another instance may have erased its caller. */
+  isCached?: boolean;
   /** All inputs of the text, and those of them that are to be taken. */
   all: Part[];
   inputs: Part[];
@@ -167,7 +179,7 @@ interface Course {
 async function continueDialogue(
   parts: RequestParts,
   request: OwnRequest,
-  { menu, known, all, inputs, opening, from }: Course,
+  { menu, known, isCached, all, inputs, opening, from }: Course,
 ): Promise<Outcome> {
   const { textHash } = parts;
   const values = all.map(({ value }) => value);
@@ -190,7 +202,8 @@ async function continueDialogue(
     });
     if (before.resume && !step.dialogue.resume && opening.resumeAt !== undefined) {
       const key = textHash.ofAction(request.sessionId, typed, resumeStep);
-      isResumeGone = !(await parts.isResumable({ key, phone: request.phoneNumber, at: opening.resumeAt }));
+      const { sessionId, phoneNumber: phone } = request;
+      isResumeGone = !(await parts.isResumable({ key, sessionId, phone, at: opening.resumeAt }));
       if (isResumeGone) step = refuseResume(before);
     }
     for (let count = 0; step.pending || step.form; count++) {
@@ -199,7 +212,9 @@ async function continueDialogue(
         step = await askForm(parts.forms, menu, step);
         continue;
       }
+      if (isCached && known) await checkUnchanged(parts, known);
       const result = await parts.runAction({
+        sessionId: request.sessionId,
         key: textHash.ofAction(request.sessionId, typed, count),
         isFirst: from !== undefined && !request.isRepeated,
         pending: step.pending,
@@ -217,6 +232,11 @@ async function continueDialogue(
   }
   const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
   return { menu, known, opening, step, kind, before: from, taken, isResumeGone };
+}
+
+/** Before anything is done or shown by what is in memory alone: another instance may have erased the caller. */
+async function checkUnchanged({ sessions }: RequestParts, { id, version }: Session): Promise<void> {
+  if ((await sessions.load(id))?.version !== version) throw new SessionChanged();
 }
 
 /** Not the number of an action: those begin with 0. */

@@ -10,6 +10,7 @@ import type { Submissions } from '../submissions/submissions.ts';
 import type { ActionResults } from './action-results.ts';
 
 export interface ActionCall {
+  sessionId: string;
   key: string;
   /** Nothing indicates an earlier run with this key. */
   isFirst: boolean;
@@ -35,8 +36,8 @@ export interface RunActionParts {
 
 /** Runs the action of a state at most once for a key; its result is recorded whether it wrote anything or not. */
 export function createRunAction({ actions, runBuiltIn, results, submissions, metrics }: RunActionParts): RunAction {
-  const run: RunAction = async ({ key, isFirst, pending, menu, dialogue, phoneNumber, parts, now, log }) => {
-    const own = { key, phone: phoneNumber };
+  const run: RunAction = async ({ sessionId, key, isFirst, pending, menu, dialogue, phoneNumber, parts, now, log }) => {
+    const own = { key, sessionId, phone: phoneNumber };
     const { submission } = pending;
     if (submission)
       return results.commit(own, async (trx) => {

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { createBatchLoader } from '../store/batch-loader.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { SessionTable, UssdTables } from '../store/tables.ts';
+import { toErasedId } from './erased-sessions.ts';
 import { type Session, sessionStatus } from './session.ts';
 import {
   type ApplyWrites,
@@ -16,6 +17,7 @@ import {
 import { createSqliteWriter } from './sqlite-writer.ts';
 
 export interface SessionStore {
+  /** Also one whose caller was erased; see `isErased`. */
   load(id: string): Promise<Session | undefined>;
   /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
   save(write: SessionWrite): Promise<boolean>;
@@ -55,7 +57,7 @@ export function createSessionStore(store: Store<UssdTables>, { timeoutMs }: Sess
 
   return {
     load: async (id) => {
-      const row = await load(id);
+      const row = (await load(id)) ?? (await load(toErasedId(id)));
       return row && fromRow(store.cipher.openRow(sealedTables.session, row));
     },
     save: (write) => writer.write(write),
@@ -74,9 +76,18 @@ export function createSessionStore(store: Store<UssdTables>, { timeoutMs }: Sess
 /** Sessions and forms in one statement, without a transaction around it: a key press is one round trip to PostgreSQL. */
 function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
   const write = store.prepare((db, { sessions, forms }: { sessions: string; forms: string }) => {
-    const statement = sql<{ id: string }>`with written as (
-        insert into ussd_session (${list}) select ${list} from json_to_recordset(${sessions}::json) as row(${types})
-        on conflict (id) do update set ${changes} where ussd_session.version = excluded.version - 1 returning id
+    // A session whose row was read is updated only: one that is gone since was removed and is not written again. Of an array
+    // PostgreSQL expects a few ids and looks each up; of the rows it expects a hundred and may read the whole table.
+    const statement = sql<{ id: string }>`with given as (
+        select ${list} from json_to_recordset(${sessions}::json) as row(${types})
+      ), opened as (
+        insert into ussd_session (${list}) select ${list} from given where version = 1 on conflict (id) do nothing returning id
+      ), changed as (
+        update ussd_session as kept set ${changes} from given
+        where kept.id = any(array(select id from given where version > 1)) and kept.id = given.id
+        and kept.version = given.version - 1 returning kept.id
+      ), written as (
+        select id from opened union all select id from changed
       ), forms as (
         insert into ussd_profile (phone, resume, resume_at)
         select phone, resume, resume_at from json_to_recordset(${forms}::json) as row(id text, phone text, resume text, resume_at bigint)
@@ -103,6 +114,6 @@ const types = sql.raw(names.map((name) => `${name} ${columns[name as keyof Sessi
 const changes = sql.raw(
   names
     .filter((name) => name !== 'id')
-    .map((name) => `${name} = excluded.${name}`)
+    .map((name) => `${name} = given.${name}`)
     .join(', '),
 );

@@ -22,12 +22,13 @@ const ofStep: Columns = [
 const changing: Columns = [...ofStep, 'status', 'opened_at'];
 const all: Columns = ['id', 'phone', ...changing];
 
-const writeSession = `insert into ussd_session (${all.join(', ')}) values (${all.map(() => '?').join(', ')})
-  on conflict (id) do update set ${changing.map((name) => `${name} = excluded.${name}`).join(', ')}
-  where ussd_session.version = excluded.version - 1`;
+const insertSession = `insert into ussd_session (${all.join(', ')}) values (${all.map(() => '?').join(', ')})
+  on conflict (id) do nothing`;
 
-const writeStep = `update ussd_session set ${ofStep.map((name) => `${name} = ?`).join(', ')}
-  where id = ? and version = ? and status = ${sessionStatus.active}`;
+const toUpdate = (columns: Columns) =>
+  `update ussd_session set ${columns.map((name) => `${name} = ?`).join(', ')} where id = ? and version = ?`;
+const updateSession = toUpdate(changing);
+const writeStep = `${toUpdate(ofStep)} and status = ${sessionStatus.active}`;
 
 const writeForm = `insert into ussd_profile (phone, resume, resume_at) values (?, ?, ?)
   on conflict (phone) do update set resume = excluded.resume, resume_at = excluded.resume_at`;
@@ -37,18 +38,17 @@ export function createSqliteWriter({ cipher }: Pick<Store<UssdTables>, 'cipher'>
   const toSealed = ({ session }: SessionWrite) => cipher.sealRow(sealedTables.session, toRow(session));
   return async (trx, writes) => {
     const written = new Set<string>();
-    const write = async (statement: string, some: SessionWrite[], toList: typeof toValues) => {
+    const write = async (statement: string, some: SessionWrite[], toList: ReturnType<typeof toUpdateValues>) => {
       const changes = await runForEach(trx, statement, some.map(toSealed).map(toList));
       for (const [i, { session }] of some.entries()) if (changes[i] === 1) written.add(session.id);
     };
     const steps = writes.filter(({ isStep }) => isStep);
-    await write(writeStep, steps, toStepValues);
+    await write(writeStep, steps, toUpdateValues(ofStep));
     // A sweep may have marked the session as expired since the key press came, which was in time.
-    await write(
-      writeSession,
-      writes.filter(({ session }) => !written.has(session.id)),
-      toValues,
-    );
+    const others = writes.filter(({ session }) => !written.has(session.id));
+    const [known, opened] = [others.filter(isKnown), others.filter((other) => !isKnown(other))];
+    await write(updateSession, known, toUpdateValues(changing));
+    await write(insertSession, opened, (row) => all.map((name) => row[name]));
     const forms = toForms(
       cipher,
       writes.filter(({ session }) => written.has(session.id)),
@@ -60,6 +60,11 @@ export function createSqliteWriter({ cipher }: Pick<Store<UssdTables>, 'cipher'>
   };
 }
 
-const toValues = (row: SessionTable) => all.map((name) => row[name]);
+const toUpdateValues = (columns: Columns) => (row: SessionTable) => [
+  ...columns.map((name) => row[name]),
+  row.id,
+  row.version - 1,
+];
 
-const toStepValues = (row: SessionTable) => [...ofStep.map((name) => row[name]), row.id, row.version - 1];
+/** Its row was read before. One that is gone since was removed, so it is not written again. */
+const isKnown = ({ session }: SessionWrite) => session.version > 1;

@@ -1,5 +1,6 @@
 import { type PersonalData, personalTables } from '@palaver/store';
 import { type SqlBool, sql } from 'kysely';
+import { endSessions } from '../session/erased-sessions.ts';
 import { sealedTables } from './sealed-tables.ts';
 
 const ofPhone = (phone: string) => sql<SqlBool>`phone = ${phone}`;
@@ -11,8 +12,12 @@ export const ussdPersonalData: PersonalData<string> = personalTables<string>([
     omit: ['sealed'],
     where: (phone) => sql`session_id in (select id from ussd_session where phone = ${phone})`,
   },
+  // Before the rest: what its calls still write waits for this row and is then refused, or is deleted below.
+  {
+    ...{ table: 'ussd_session', sealed: sealedTables.session, omit: ['text_hash'], where: ofPhone },
+    erase: endSessions,
+  },
   { table: 'ussd_action_result', sealed: sealedTables.result, omit: ['key'], where: ofPhone },
-  { table: 'ussd_session', sealed: sealedTables.session, omit: ['text_hash'], where: ofPhone },
   { table: 'ussd_report', sealed: sealedTables.report, where: ofPhone },
   { table: 'ussd_record', sealed: sealedTables.record, where: ofPhone },
   { table: 'ussd_submission', sealed: sealedTables.submission, where: ofPhone },
