@@ -52,8 +52,8 @@ export function maskNumbers(text: string): string {
 }
 
 /**
- * Masks phone numbers for people who may not see them: `own` also where only its last digits are written, or letters stand
- * around it, and what looks like another number.
+ * Masks phone numbers for people who may not see them: `own` also where only its last digits are written, or next to
+ * letters, and what looks like another number.
  */
 export function createNumberMask(own: string): (text: string) => string {
   const digits = own.replace(/\D/g, '').slice(-ownDigits);

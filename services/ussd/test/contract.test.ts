@@ -369,7 +369,7 @@ describe('production', () => {
       expect(JSON.parse(text)).toMatchObject({ message: expect.stringContaining('USSD_SHARED_SECRET') });
     }
     expect((await dial({ via: '1.1 x' }, service, '/api/ussd/arkesel')).status).toBe(403);
-    // As nginx does where it is not told otherwise.
+    // As nginx does unless it is configured otherwise.
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
     socket.end('POST /api/ussd HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n');
     expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1\.\d 403 /);

@@ -71,7 +71,7 @@ describe.each(engines)("a person's data on %s", (engine) => {
     expect(await searchDatabase(service.databaseUrl, [ana, 'Anazebra'])).toEqual([]);
     expect(await (await service.get('/api/ussd/callers')).json()).toEqual({ callers: [] });
     expect(await (await service.get('/api/ussd/sessions')).json()).toMatchObject({ count: 0 });
-    // A new call, also one with an id that was used before, begins anew.
+    // A new call, also one with an id that was used before, begins again at the first screen.
     expect(await service.say('here', '', own)).toMatch(/^CON /);
     expect(await other.say('here', '1', own)).toMatch(/^CON /);
     expect(await service.say('new', '', own)).toMatch(/^CON /);

@@ -99,7 +99,7 @@ function checkCaller(
 function createDirectCheck(): (request: FastifyRequest) => Promise<void> {
   let isLogged = false;
   return async ({ headers, log, raw }) => {
-    // nginx adds no header by itself, and speaks HTTP/1.0 to what is behind it.
+    // nginx adds no header unless it is configured to, and speaks HTTP/1.0 to what is behind it.
     if (!isForwarded(headers) && raw.httpVersion !== '1.0') return;
     const remedy = 'Set USSD_SHARED_SECRET or USSD_ALLOWED_IPS, or USSD_ACCESS=network where the proxy restricts it.';
     if (!isLogged) log.warn(`calls that a proxy passes on are refused: anyone may have sent them. ${remedy}`);
