@@ -37,10 +37,6 @@ export const consoleConfigSchema = z.object({
     description: "How often the console reads the services' metrics for its history and alarms.",
     example: '15',
   }),
-  HISTORY_DAYS: envInteger({ min: 1, max: 365 }).prefault('30').meta({
-    description: 'How many days the history of the operations page is kept, in console.sqlite in DATA_DIR.',
-    example: '90',
-  }),
   ALARM_WEBHOOK_URL: envUrl('http:', 'https:').optional().meta({
     description:
       'Address that alarms are posted to as JSON when they are raised and cleared. HTTPS at a public address, unless its host is in ALARM_WEBHOOK_ALLOWED_HOSTS.',

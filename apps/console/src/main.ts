@@ -60,7 +60,7 @@ function toWatchOptions(config: ConsoleConfig, logger: Logger, store: HistorySto
     targets: toTargets(config),
     token: config.OPERATOR_TOKEN,
     everyMs: config.METRICS_INTERVAL_SECONDS * 1_000,
-    keepDays: config.HISTORY_DAYS,
+    keepDays: 30,
     thresholds: { missedLooks: 3, faultPercent: config.ALARM_FAULT_PERCENT, p95Ms: config.ALARM_P95_MS },
     webhook: url ? { url, allowedHosts } : undefined,
   };

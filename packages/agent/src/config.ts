@@ -79,10 +79,6 @@ export const agentConfigSchema = z
       description: 'Whether a delegation alone signs its issuer in.',
       example: 'false',
     }),
-    UCAN_LOOKUPS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 }).prefault(String(ucanLimits.lookupsPerMinute)).meta({
-      description: 'How many unknown DIDs the tokens of one client address may name in a minute.',
-      example: '30',
-    }),
     UCAN_CHECKED_KIB_PER_MINUTE: envInteger({ min: 64, max: 1_000_000_000 })
       .prefault(String(ucanLimits.checkedKibPerMinute))
       .meta({
@@ -104,10 +100,6 @@ export const agentConfigSchema = z
     GATEWAY_PREFIX: gatewayVariables.GATEWAY_PREFIX,
     SENDS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 }).prefault(String(agentLimits.sendsPerMinute)).meta({
       description: 'Messages a user may send in a minute.',
-      example: '60',
-    }),
-    SESSIONS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 }).optional().meta({
-      description: 'Sessions a user may create in a minute. If not set, as many as SENDS_PER_MINUTE.',
       example: '60',
     }),
     SESSIONS_PER_USER: envInteger({ min: 1, max: 10_000_000 }).prefault(String(agentLimits.sessionsPerUser)).meta({
@@ -139,11 +131,6 @@ export const agentConfigSchema = z
         description: 'How long a tool call waits for the user to approve it. Then it counts as refused.',
         example: '3600000',
       }),
-    RUN_FRAMES_MINUTES: envInteger({ min: 5, max: 10_080 }).prefault('10').meta({
-      description:
-        'How long the frames of an ended run can be read again. After that a run is read from its stored answer.',
-      example: '10',
-    }),
     RUN_RETENTION_DAYS: envInteger({ min: 1, max: 36_500 }).prefault('90').meta({
       description: 'How long ended runs are kept; their messages stay with the session.',
       example: '90',
@@ -160,10 +147,6 @@ export const agentConfigSchema = z
     RETENTION_DELEGATIONS_DAYS: envInteger({ min: 1, max: 36_500 }).prefault('1').meta({
       description: 'Days that delegations and their revocations are kept after they expire.',
       example: '30',
-    }),
-    IDEMPOTENCY_HOURS: envInteger({ min: 1, max: 8_760 }).prefault('24').meta({
-      description: 'How long an Idempotency-Key of a message is remembered.',
-      example: '24',
     }),
     BROWSER_TOOL_TIMEOUT_MS: envInteger({ min: 100, max: 3_600_000 })
       .prefault(String(agentLimits.browserToolTimeoutMs))

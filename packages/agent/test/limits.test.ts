@@ -93,7 +93,7 @@ test('free credit can be switched off', async () => {
 });
 
 test('a user creates so many sessions a minute', async () => {
-  await using agent = await startTestAgent({ env: { SESSIONS_PER_MINUTE: '5' } });
+  await using agent = await startTestAgent({ env: { SENDS_PER_MINUTE: '5' } });
   const ana = await agent.createUser();
   for (let index = 0; index < 5; index += 1) expect((await ana.send('POST', '/sessions')).status).toBe(201);
   const refused = await ana.send('POST', '/sessions');

@@ -1,5 +1,5 @@
 import { defaultPorts } from '@palaver/contract';
-import { baseVariables, envBoolean, envInteger, envUrl, type VariableMeta } from '@palaver/service-kit';
+import { baseVariables, envBoolean, envInteger, type VariableMeta } from '@palaver/service-kit';
 import { isTrue } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 
@@ -28,18 +28,6 @@ export const devnodeConfigSchema = z.object({
   DEVNODE_BLOCK_MS: envInteger({ min: 1, max: 3_600_000 }).prefault('5000').meta({
     description: 'Time between two blocks of the development node, in milliseconds.',
     example: '1000',
-  }),
-  DEVNODE_AGENT_DID: z.string().startsWith('did:', 'expected a DID').optional().meta({
-    description: "DID of the agent's key (a did:key), shown in its entity when the node runs alone.",
-    example: 'did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK',
-  }),
-  DEVNODE_AGENT_ENTITY_DID: z.string().startsWith('did:', 'expected a DID').optional().meta({
-    description: "DID of the agent's entity, when it is not that of its key.",
-    example: 'did:ixo:entity:0f3d4e5a6b7c8d9e0f1a2b3c4d5e6f70',
-  }),
-  DEVNODE_AGENT_URL: envUrl('http:', 'https:').optional().meta({
-    description: 'Where the agent is reached, shown in its entity as its API and socket address.',
-    example: 'http://127.0.0.1:4000',
   }),
 });
 

@@ -16,7 +16,7 @@ import type { AgentProfile } from './world/agent-profile.ts';
 export type { AgentProfile } from './world/agent-profile.ts';
 
 export interface DevnodeStartOptions extends ConfigOptions {
-  /** The agent that runs beside the node, where the caller knows it better than the environment. */
+  /** The agent that runs beside the node. */
   agent?: Partial<AgentProfile>;
 }
 
@@ -34,13 +34,7 @@ export async function startDevnode(env: Env, options: DevnodeStartOptions = {}):
     seed: config.DEVNODE_SEED,
     blockMs: config.DEVNODE_BLOCK_MS,
     dataDir: config.DATA_DIR,
-    agent: {
-      did: config.DEVNODE_AGENT_DID,
-      entityDid: config.DEVNODE_AGENT_ENTITY_DID,
-      apiUrl: config.DEVNODE_AGENT_URL,
-      socketUrl: config.DEVNODE_AGENT_URL,
-      ...options.agent,
-    },
+    ...(options.agent && { agent: options.agent }),
   });
   const { HOST: host, PORT: port } = config;
   const bound = await node.listen({ host, port }).catch((error) => {

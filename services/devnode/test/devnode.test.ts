@@ -64,7 +64,7 @@ test('a client finds the node again after a restart on its port', async () => {
 
 test('as a program it says what it is for, serves, and exits with status 0 on SIGTERM', async () => {
   const port = await freePort();
-  const env = { PORT: String(port), DEVNODE_BLOCK_MS: '1', DEVNODE_AGENT_URL: 'http://127.0.0.1:4999' };
+  const env = { PORT: String(port), DEVNODE_BLOCK_MS: '1' };
   await using dir = await createTempDir();
   const child = startProcess(process.execPath, [main], { env, cwd: dir.path });
   await child.printed('for development only');
@@ -106,7 +106,6 @@ test('killed and started again it is as before', async () => {
 test.each([
   [{ PORT: 'x', DEVNODE_BLOCK_MS: '0' }, ['PORT="x"', 'DEVNODE_BLOCK_MS="0"']],
   [{ PORT: '0', DEVNODE_SEED: './nowhere' }, ['The seed in ./nowhere is not valid']],
-  [{ PORT: '0', DEVNODE_AGENT_DID: 'did:web:a.example' }, ['agent.json.publicKeyMultibase: needed']],
 ])('a start with %j is refused in plain words', async (env, expected) => {
   await using dir = await createTempDir();
   const child = startProcess(process.execPath, [main], { env, cwd: dir.path });

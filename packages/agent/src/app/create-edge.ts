@@ -158,8 +158,7 @@ async function addOwnRoutes(server: Server, { config, store, redis, identity, tu
   addStatusRoute(server);
   addOperatorAudit(server, audit);
   addAuditRoute(server, { path: '/audit', audit });
-  const perMinute = config.SESSIONS_PER_MINUTE ?? config.SENDS_PER_MINUTE;
-  const createLimit = { name: 'agent-sessions', perMinute, redis };
+  const createLimit = { name: 'agent-sessions', perMinute: config.SENDS_PER_MINUTE, redis };
   await addSessionRoutes(server, { sessions, messages, hub, clients, createLimit });
   addMessageRoutes(server, { sessions, messages, hub, access, senderOf: turns.senderOf });
   addRunRoutes(server, { access });

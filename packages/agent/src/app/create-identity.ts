@@ -54,7 +54,6 @@ export function createIdentity(
         gatewayHeaders: toAccessHeaders({ apiKey: config.GATEWAY_API_KEY, ucan: config.GATEWAY_UCAN }),
       }),
       dnsServers: config.DNS_SERVERS,
-      lookupsPerMinute: config.UCAN_LOOKUPS_PER_MINUTE,
     }),
     checkedKibPerMinute: config.UCAN_CHECKED_KIB_PER_MINUTE,
     findStanding: delegations.findStanding,

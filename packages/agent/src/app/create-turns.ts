@@ -227,9 +227,9 @@ const hourMs = 3_600_000;
 
 function toRetention(config: AgentConfig) {
   return {
-    framesMs: config.RUN_FRAMES_MINUTES * 60_000,
+    framesMs: 10 * 60_000,
     runsMs: config.RUN_RETENTION_DAYS * 24 * hourMs,
-    sendsMs: config.IDEMPOTENCY_HOURS * hourMs,
+    sendsMs: 24 * hourMs,
     messagesMs: config.RETENTION_MESSAGES_DAYS * 24 * hourMs,
     sessionsMs: config.RETENTION_SESSIONS_DAYS * 24 * hourMs,
     delegationsMs: config.RETENTION_DELEGATIONS_DAYS * 24 * hourMs,

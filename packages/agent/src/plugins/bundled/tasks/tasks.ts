@@ -33,10 +33,6 @@ const configSchema = z.object({
     description: 'How often the agent looks for tasks that are due.',
     example: '5000',
   }),
-  RETENTION_TASKS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('30').meta({
-    description: 'Days that tasks are kept after they are over; 0 keeps them until erased.',
-    example: '30',
-  }),
 });
 
 const scheduleSchema = z.object({
@@ -79,10 +75,9 @@ export function createTasksPlugin(): OraclePlugin {
     async setup({ store, open, logger, config, deriveKey }) {
       const key = deriveKey('client addresses');
       tasks = createTaskStore(store, (client) => createHmac('sha256', key).update(client).digest('base64url'));
-      const { TASKS_POLL_MS: pollMs, RETENTION_TASKS_DAYS: days } = config;
-      runner = createTaskRunner({ tasks, open, instance: randomUUID(), pollMs, logger });
+      runner = createTaskRunner({ tasks, open, instance: randomUUID(), pollMs: config.TASKS_POLL_MS, logger });
       runner.start();
-      removing = removeSettled({ store, logger, days, rules: taskRetention });
+      removing = removeSettled({ store, logger, days: 30, rules: taskRetention });
     },
     async teardown() {
       await Promise.all([runner.stop(), removing.stop()]);
