@@ -15,6 +15,13 @@ test.each([
   expect(holdsPhoneNumber(value, known)).toBe(true);
 });
 
+test.fails.each(['٠٧٠٠٠٠٠٠٠١', '०७००/०००/००१', 'someone else: +٢٥٥/٧١١/٢٢٢/٣٣٣', '+255/711/222/333'])(
+  '%j, in other digits or with other signs between them, holds a phone number',
+  (value) => {
+    expect(holdsPhoneNumber(value, known)).toBe(true);
+  },
+);
+
 test.each(['', 12.5, 700000002, '2026-11-17T10:00:00.000Z', null, { trees: 12, day: '2026-11-17' }, [true, '1+1=2']])(
   '%j holds none',
   (value) => {
