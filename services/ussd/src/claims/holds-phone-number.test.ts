@@ -15,7 +15,7 @@ test.each([
   expect(holdsPhoneNumber(value, known)).toBe(true);
 });
 
-test.fails.each(['٠٧٠٠٠٠٠٠٠١', '०७००/०००/००१', 'someone else: +٢٥٥/٧١١/٢٢٢/٣٣٣', '+255/711/222/333'])(
+test.each(['٠٧٠٠٠٠٠٠٠١', '०७००/०००/००१', 'someone else: +٢٥٥/٧١١/٢٢٢/٣٣٣', '+255/711/222/333'])(
   '%j, in other digits or with other signs between them, holds a phone number',
   (value) => {
     expect(holdsPhoneNumber(value, known)).toBe(true);
