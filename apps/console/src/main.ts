@@ -12,13 +12,14 @@ import {
   loadConfig,
   type RunningService,
   runMain,
+  type Server,
 } from '@palaver/service-kit';
 import { prepareDataDir } from '@palaver/service-kit/internal';
+import { z } from 'zod';
 import { createConsoleApp, toTargets } from './app.ts';
 import { type ConsoleConfig, consoleConfigSchema } from './config.ts';
 import { type HistoryStore, openHistory } from './history/history-store.ts';
-import { type WatchOptions, watchServices } from './history/watch-services.ts';
-import { addHistoryRoute } from './routes/history.ts';
+import { type ServiceWatch, type WatchOptions, watchServices } from './history/watch-services.ts';
 import { createWebBuild, type FinishedBuild } from './web-build/create-web-build.ts';
 
 export interface RunningConsole extends RunningService {
@@ -67,3 +68,24 @@ function toWatchOptions(config: ConsoleConfig, logger: Logger, store: HistorySto
 }
 
 if (isMain(import.meta.url)) await runMain(startConsole, process.env);
+
+const querySchema = z.object({
+  hours: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(24 * 365)
+    .default(24),
+});
+
+/** What the services did in the last hours, for operators. */
+function addHistoryRoute(server: Server, store: HistoryStore, watch: Pick<ServiceWatch, 'refused'>): void {
+  server.get(
+    '/history',
+    { onRequest: server.operatorGuard, schema: { querystring: querySchema, hide: true } },
+    async (request, reply) =>
+      reply
+        .header('cache-control', 'no-store')
+        .send({ ...store.read(request.query.hours, Date.now()), refused: watch.refused() }),
+  );
+}

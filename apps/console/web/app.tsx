@@ -1,12 +1,9 @@
-import { lazy, type ReactNode, Suspense } from 'react';
-import { type PlainKey, t, useLocale } from './i18n/text.ts';
+import { Component, lazy, type ReactNode, Suspense } from 'react';
+import { keepLocale, type Locale, locales, type PlainKey, t, useLocale } from './i18n/text.ts';
 import { useLocation } from './location.ts';
-import { NotFound } from './not-found.tsx';
 import { keepTheme, nextTheme, useTheme } from './theme.ts';
 import { openTour, useTourOpen } from './tour/tour-state.ts';
-import { ErrorBoundary } from './ui/error-boundary.tsx';
 import { Icon, type IconName } from './ui/icon.tsx';
-import { LanguageChoice } from './ui/language-choice.tsx';
 import { Link } from './ui/link.tsx';
 
 const PhoneView = lazy(async () => ({ default: (await import('./phone/phone-view.tsx')).PhoneView }));
@@ -100,5 +97,63 @@ function ThemeButton() {
     >
       <Icon name={theme} />
     </button>
+  );
+}
+
+/** Shown for unknown addresses. */
+function NotFound({ path }: { path: string }) {
+  return (
+    <section className="not-found">
+      <p className="not-found-number" aria-hidden="true">
+        404
+      </p>
+      <h1>{t('missing.title')}</h1>
+      <p className="quiet">{t('missing.text')}</p>
+      <p>
+        <code className="break">{path}</code>
+      </p>
+      <Link className="button button-main" href="/phone">
+        {t('missing.home')}
+      </Link>
+    </section>
+  );
+}
+
+/** A fault in one view leaves the others reachable. */
+class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | undefined }> {
+  override state: { error: Error | undefined } = { error: undefined };
+
+  static getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+
+  override render() {
+    if (!this.state.error) return this.props.children;
+    return (
+      <div className="notice notice-danger" role="alert">
+        <p>{t('app.stopped', { message: this.state.error.message })}</p>
+        <button type="button" className="button" onClick={() => this.setState({ error: undefined })}>
+          {t('app.reopen')}
+        </button>
+      </div>
+    );
+  }
+}
+
+function LanguageChoice() {
+  const locale = useLocale();
+  return (
+    <select
+      className="language"
+      aria-label={t('app.language')}
+      value={locale}
+      onChange={(event) => void keepLocale(event.target.value as Locale).catch(() => {})}
+    >
+      {Object.entries(locales).map(([tag, name]) => (
+        <option key={tag} value={tag} lang={tag}>
+          {name}
+        </option>
+      ))}
+    </select>
   );
 }

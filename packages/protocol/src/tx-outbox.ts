@@ -2,12 +2,19 @@ import { AppError } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
-import type { GatewayClient } from './gateway-client.ts';
+import type { GatewayClient, GatewayFault } from './gateway-client.ts';
 import { fromSubmitClaim, type NewClaim } from './messages.ts';
 import { createOutboxTable, type OnSettled, type Release } from './outbox-table.ts';
-import { broadcastTx, readAccount, readLatestBlock, readTx, type TxResponse, toStorable } from './read-chain.ts';
+import {
+  broadcastTx,
+  readAccount,
+  readLatestBlock,
+  readTx,
+  readTxOfSequence,
+  type TxResponse,
+  toStorable,
+} from './read-chain.ts';
 import { readClaim } from './read-claims.ts';
-import { readTxOutcome } from './read-tx-outcome.ts';
 import type { SigningAccount, TxMessage } from './signing-account.ts';
 import type { OutboxRow } from './tx-outbox-schema.ts';
 
@@ -258,4 +265,28 @@ function toJson({ typeUrl, value }: TxMessage): string {
 function fromJson(text: string): TxMessage {
   const { typeUrl, value } = JSON.parse(text) as { typeUrl: string; value: string };
   return { typeUrl, value: Buffer.from(value, 'base64') };
+}
+
+interface SentTx {
+  hash: string;
+  address: string;
+  sequence: number;
+  /** A block after the last one that may include it. */
+  height: number;
+}
+
+type TxOutcome = { ok: true; response?: TxResponse; isUnclear?: boolean };
+
+/**
+ * The outcome of a transaction that nodes do not find by its hash after its timeout. Their index may lack it, but the state of
+ * a block shows whether its sequence is used up, and the index whether another transaction did that.
+ */
+async function readTxOutcome(gateway: GatewayClient, sent: SentTx): Promise<TxOutcome | GatewayFault> {
+  const account = await readAccount(gateway, sent.address, sent.height);
+  if (!account.ok) return account;
+  if (account.sequence <= sent.sequence) return { ok: true };
+  const used = await readTxOfSequence(gateway, sent);
+  if (!used.ok) return used;
+  if (!used.response) return { ok: true, isUnclear: true };
+  return used.response.txhash === sent.hash ? { ok: true, response: used.response } : { ok: true };
 }

@@ -3,7 +3,6 @@ import { checkProgramFiles, drawProgramFiles, type MenuReport } from '@palaver/u
 import { writeNewProgram } from '@palaver/ussd/commands/new-program';
 import { type Command, InvalidArgumentError } from 'commander';
 import { toCount } from '../options.ts';
-import { createProgress } from '../progress.ts';
 import { toTable } from '../table.ts';
 import { prepareFlow } from '../write-flow.ts';
 
@@ -197,4 +196,17 @@ export function print({ lines, ...report }: MenuReport, json = false): void {
   if (json) process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
   else (report.ok ? process.stdout : process.stderr).write(`${lines.join('\n')}\n`);
   if (!report.ok) process.exitCode = 1;
+}
+
+interface Progress {
+  show(text: string): void;
+  clear(): void;
+}
+
+/** Shows the progress of long work in one line. Writes nothing if standard error is not a terminal. */
+function createProgress(): Progress {
+  const write = (text: string) => {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  };
+  return { show: (text) => write(text.slice(0, process.stderr.columns - 1)), clear: () => write('') };
 }

@@ -1,16 +1,15 @@
-import { type UIComponents, useChat } from '@palaver/oracles-client-sdk';
+import { type UIComponentProps, type UIComponents, useChat, useModels } from '@palaver/oracles-client-sdk';
 import { Composer, Thread } from '@palaver/oracles-client-sdk/ui';
 import { useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
+import { JsonView } from '../ui/json-view.tsx';
 import { AttachmentForm } from './attachment-form.tsx';
 import { browserTools, useBarsAction } from './demo-tools.tsx';
 import { useLabels } from './labels.ts';
-import { ModelChoice } from './model-choice.tsx';
 import { PaymentWall } from './payment-wall.tsx';
 import { RunInspector } from './run-inspector.tsx';
 import { addRunEvent, type RunLog } from './run-log.ts';
-import { ToolCall } from './tool-call.tsx';
 
 interface ConversationProps {
   oracleDid: string;
@@ -104,4 +103,52 @@ function useTurnEnd(isSending: boolean, onEnd: () => void): void {
     if (wasSending.current && !isSending) onEnd();
     wasSending.current = isSending;
   }, [isSending, onEnd]);
+}
+
+interface ModelChoiceProps {
+  oracleDid: string;
+  value: string | undefined;
+  onChange(model: string): void;
+}
+
+/** The models that a message may choose from, where there are several. */
+function ModelChoice({ oracleDid, value, onChange }: ModelChoiceProps) {
+  const { models, defaultModelId } = useModels(oracleDid);
+  if (models.length < 2) return null;
+  return (
+    <select
+      aria-label={t('chat.model')}
+      value={value ?? defaultModelId}
+      onChange={(event) => onChange(event.target.value)}
+    >
+      {models.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const statusWords = { isRunning: 'chat.toolRunning', done: 'chat.toolDone', error: 'chat.toolFailed' } as const;
+const statusTones = { isRunning: 'badge', done: 'badge badge-ok', error: 'badge badge-danger' };
+
+/** A call of a tool, collapsed at first: its arguments and its result. */
+function ToolCall({ name, args, status, output, error }: UIComponentProps) {
+  return (
+    <details className="fold">
+      <summary>
+        {t('chat.tool')} <code>{name}</code> <span className={statusTones[status]}>{t(statusWords[status])}</span>
+      </summary>
+      <h3>{t('chat.arguments')}</h3>
+      <JsonView value={args} label={t('chat.argumentsOf', { name })} />
+      {output !== undefined && (
+        <>
+          <h3>{t('chat.result')}</h3>
+          <JsonView value={output} label={t('chat.resultOf', { name })} />
+        </>
+      )}
+      {error && <p className="notice notice-danger">{error}</p>}
+    </details>
+  );
 }

@@ -1,16 +1,17 @@
+import '../styles/explorer.css';
+import { useQuery } from '@tanstack/react-query';
 import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
 import { Fault } from '../ui/fault.tsx';
 import { Link } from '../ui/link.tsx';
-import { useRoutes } from './ask-gateway.ts';
+import { askGateway, useRoutes } from './ask-gateway.ts';
 import { ClaimsPage } from './claims-page.tsx';
 import { EntitiesPage } from './entities-page.tsx';
-import { LiveHeight } from './live-height.tsx';
 import { RecordPage, recordNames } from './record-page.tsx';
+import { findPath, type Route } from './routes.ts';
 import { RoutesPage } from './routes-page.tsx';
 import { SearchBox } from './search-box.tsx';
 import { TokensPage } from './tokens-page.tsx';
-import '../styles/explorer.css';
 
 const pages = [
   { name: 'entities', title: 'explorer.entities', Page: EntitiesPage },
@@ -55,5 +56,25 @@ export function ExplorerView() {
         <p className="quiet">{t('explorer.askingRoutes')}</p>
       )}
     </>
+  );
+}
+
+/** The height of the node as it grows. */
+function LiveHeight({ routes }: { routes: Route[] }) {
+  const path = findPath(routes, '/blocks/latest');
+  const { data } = useQuery({
+    queryKey: ['latest-block', path],
+    enabled: path !== undefined,
+    refetchInterval: 5_000,
+    queryFn: async () => {
+      const { body } = await askGateway({ target: path ?? '', headers: {} });
+      return (body as { block?: { header?: { height?: string } } }).block?.header?.height ?? null;
+    },
+  });
+  if (!data) return null;
+  return (
+    <Link className="badge badge-ok numbers" href={`/explorer?page=block&id=${data}`}>
+      {t('explorer.height', { height: Number(data) })}
+    </Link>
   );
 }

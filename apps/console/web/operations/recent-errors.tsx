@@ -1,10 +1,11 @@
-import { useQueries } from '@tanstack/react-query';
-import { callAsOperator } from '../api/call-service.ts';
+import { useMutation, useQueries } from '@tanstack/react-query';
+import { callAsOperator, type ServiceName } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
 import { formatMoment } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
+import { Fault } from '../ui/fault.tsx';
+import { JsonView } from '../ui/json-view.tsx';
 import { ScrollRegion } from '../ui/scroll-region.tsx';
-import { LogLines } from './log-lines.tsx';
 import { watched } from './watched.ts';
 
 interface RecentError {
@@ -88,5 +89,27 @@ export function RecentErrors() {
         </ScrollRegion>
       )}
     </section>
+  );
+}
+
+/** What the service logged about a request, asked for when it is wanted. */
+function LogLines({ service, requestId }: { service: ServiceName; requestId: string }) {
+  const ask = useMutation({
+    mutationFn: async () => {
+      const reply = await callAsOperator(service, `/metrics/errors/${encodeURIComponent(requestId)}`);
+      return ((await reply.json()) as { lines: unknown[] }).lines;
+    },
+  });
+  return (
+    <>
+      <button type="button" className="button button-small" disabled={ask.isPending} onClick={() => ask.mutate()}>
+        {t('operations.logLines')}
+      </button>
+      {ask.error && <Fault error={ask.error} />}
+      {ask.data?.length === 0 && <p className="empty">{t('operations.noLogLines')}</p>}
+      {ask.data?.map((line) => (
+        <JsonView key={JSON.stringify(line)} value={line} label={t('operations.logLines')} />
+      ))}
+    </>
   );
 }

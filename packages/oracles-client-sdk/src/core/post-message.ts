@@ -1,6 +1,5 @@
 import type { ChatOptions, SendOptions } from './chat-interface.ts';
 import { declareClientTools } from './client-tools.ts';
-import { isOffline } from './is-offline.ts';
 import { OracleError } from './oracle-error.ts';
 import { uploadAll } from './upload-files.ts';
 
@@ -43,4 +42,10 @@ export async function postMessage(options: ChatOptions, posting: Posting): Promi
     ...(homeServer && { 'x-matrix-homeserver': homeServer }),
   };
   return transport.request(`/messages/${encodeURIComponent(sessionId)}`, { method: 'POST', body, headers, signal });
+}
+
+/** True only if the device reports that it is offline. */
+function isOffline(): boolean {
+  const { navigator } = globalThis as { navigator?: { onLine?: boolean } };
+  return navigator?.onLine === false;
 }

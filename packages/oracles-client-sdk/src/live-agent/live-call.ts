@@ -1,9 +1,17 @@
-import { ExternalE2EEKeyProvider, isE2EESupported, type RemoteTrack, Room, RoomEvent, Track } from 'livekit-client';
+import {
+  ExternalE2EEKeyProvider,
+  isE2EESupported,
+  type RemoteTrack,
+  Room,
+  RoomEvent,
+  type TextStreamReader,
+  Track,
+  type TranscriptionSegment,
+} from 'livekit-client';
 import type { AgentApi } from '../core/agent-api.ts';
 import { createStore } from '../core/store.ts';
 import { LiveError, toDeviceError, toEndError, toJoinError } from './live-error.ts';
 import { addSegments, initialLiveState, type LiveState, toParticipants } from './live-state.ts';
-import { readTranscription, transcriptionTopic } from './transcription.ts';
 
 export interface LiveCallOptions {
   api: Pick<AgentApi, 'startCall' | 'endCall'>;
@@ -154,3 +162,20 @@ const refreshingEvents = [
   RoomEvent.LocalTrackUnpublished,
   RoomEvent.ParticipantEncryptionStatusChanged,
 ] as const;
+
+/** Where voice workers write what is said, by everybody in the call. */
+const transcriptionTopic = 'lk.transcription';
+
+type Segment = Pick<TranscriptionSegment, 'id' | 'text' | 'final'>;
+
+/** One piece of what is said, as it grows. A piece that is not final is sent again in a stream of the same segment. */
+async function* readTranscription(reader: TextStreamReader): AsyncGenerator<Segment> {
+  const id = reader.info.attributes?.['lk.segment_id'] ?? reader.info.id;
+  let text = '';
+  for await (const chunk of reader) {
+    text += chunk;
+    yield { id, text, final: false };
+  }
+  // Read last: the end of a stream may bring attributes of its own.
+  yield { id, text, final: reader.info.attributes?.['lk.transcription_final'] !== 'false' };
+}

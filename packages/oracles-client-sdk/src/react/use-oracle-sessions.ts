@@ -1,12 +1,11 @@
 'use client';
 
-import { useCallback, useEffect } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import type { OracleError } from '../core/oracle-error.ts';
 import type { Session } from '../core/wire.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
-import { useFollowed } from './use-followed.ts';
 import { useLoad } from './use-load.ts';
 
 export interface OracleSessionsResult {
@@ -136,4 +135,23 @@ export function useOracleSessions(
     ),
     refetch: useCallback(async () => void (await (agent ? reload() : findAgent())), [agent, findAgent, reload]),
   };
+}
+
+('use client');
+
+/** Which of a hook's actions is under way, and which of them failed last. */
+function useFollowed<Name extends string>() {
+  const [state, setState] = useState<{ pending?: Name; failed?: Name }>({});
+  const follow = useCallback(async <T>(name: Name, work: () => Promise<T>): Promise<T> => {
+    setState({ pending: name });
+    try {
+      const result = await work();
+      setState({});
+      return result;
+    } catch (error) {
+      setState({ failed: name });
+      throw error;
+    }
+  }, []);
+  return { ...state, follow };
 }

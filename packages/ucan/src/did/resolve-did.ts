@@ -1,9 +1,9 @@
 import { ucanLimits } from '@palaver/contract';
 import { LRUCache } from 'lru-cache';
-import type { DidKeys } from './did-document.ts';
+import { type DidKeys, listSigningKeys } from './did-document.ts';
 import { fromDidKey } from './did-key.ts';
+import { fetchDocument } from './fetch-document.ts';
 import { createLookupLimits } from './lookup-limits.ts';
-import { resolveProtocolDid } from './resolve-protocol-did.ts';
 import { resolveWebDid } from './resolve-web-did.ts';
 
 /**
@@ -105,4 +105,30 @@ export function createDidResolver(options: DidResolverOptions = {}): ResolveDid 
     underway.set(did, lookup);
     return await lookup;
   };
+}
+
+interface ProtocolDidRequest {
+  readonly did: string;
+  readonly gatewayUrl: string;
+  readonly gatewayPrefix: string;
+  readonly gatewayHeaders: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+}
+
+/** Asks the query gateway for the DID document the protocol holds. */
+async function resolveProtocolDid(request: ProtocolDidRequest): Promise<DidKeys> {
+  const { did, gatewayUrl, gatewayPrefix, gatewayHeaders: headers, timeoutMs } = request;
+  // Colons are data in the last segment; everything else that could end it is escaped.
+  const id = encodeURIComponent(did).replaceAll('%3A', ':');
+  const base = `${gatewayUrl.replace(/\/+$/, '')}${gatewayPrefix.replace(/\/+$/, '')}`;
+  const { ok, error } = await fetchDocument({ url: `${base}/did/dids/${id}`, headers, timeoutMs });
+  if (error) return { error };
+  return listSigningKeys(unwrap(ok), did);
+}
+
+// Chains of different age name the one field of the answer differently.
+function unwrap(answer: unknown): unknown {
+  if (typeof answer !== 'object' || answer === null) return answer;
+  const { iidDocument, didDocument, document } = answer as Record<string, unknown>;
+  return iidDocument ?? didDocument ?? document ?? answer;
 }
