@@ -107,6 +107,95 @@ test('repeats that callers count have a limit in all, and none is made for an an
   expect(kept).toMatchObject({ progress: { xml: expect.stringContaining('<name>Ana</name>') } });
 });
 
+/** A repeat whose length the caller says, of these elements and controls. */
+const repeatOf = (fields: Record<string, string>, { asked = [] as string[], select = '', more = '' } = {}) => {
+  const names = Object.keys(fields);
+  const bind = (name: string) => `<bind nodeset="/data/each/${name}" ${fields[name]}/>`;
+  const input = (name: string) => `<input ref="/data/each/${name}"><label>${name}</label></input>`;
+  return toForm(`<h:html xmlns="http://www.w3.org/2002/xforms" xmlns:h="http://www.w3.org/1999/xhtml" xmlns:jr="http://openrosa.org/javarosa">
+<h:head><h:title>Each</h:title><model>
+<instance><data id="each" version="1"><name/><n/><each jr:template="">${names.map((name) => `<${name}/>`).join('')}</each></data></instance>${more}
+<bind nodeset="/data/n" type="int"/>${names.map(bind).join('')}</model></h:head>
+<h:body><input ref="/data/name"><label>Name</label></input><input ref="/data/n"><label>How many?</label></input>
+<group ref="/data/each"><label/><repeat nodeset="/data/each" jr:count=" /data/n ">${asked.map(input).join('')}${select}</repeat></group></h:body></h:html>`);
+};
+const named = (count: number, attributes: string) =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`q${i}`, attributes]));
+const list = `<instance id="places"><root>${Array.from(
+  { length: 10_000 },
+  (_, i) => `<item><name>p${i}</name><label>Place ${i}</label><of>o${i % 100}</of></item>`,
+).join('')}</root></instance>`;
+const choose = (where: string) =>
+  `<select1 ref="/data/each/q0"><label>Where?</label><itemset nodeset="instance('places')/root/item${where}"><value ref="name"/><label ref="label"/></itemset></select1>`;
+
+test.fails.each([
+  ['of 40 questions', repeatOf(named(40, 'type="string"'), { asked: Object.keys(named(40, '')) }), '200'],
+  ['of conditions', repeatOf(named(9, `type="int" relevant="../q0 != 1" constraint="../q0 != ."`)), '200'],
+  ['of sums of itself', repeatOf(named(8, 'calculate="sum(/data/each/q0) + count(/data/each)"')), '200'],
+  ['of a long list', repeatOf(named(1, ''), { select: choose('[of = /data/name]'), more: list }), '60'],
+  [
+    'of values in a long list',
+    repeatOf(named(1, `calculate="instance('places')/root/item[name = /data/name]/label"`), { more: list }),
+    '60',
+  ],
+])('a repeat %s has as many instances as can be computed, and who asks for more is told', async (_, form, many) => {
+  await using forms = createForms({ threads: 1, timeoutMs: 60_000, waitMs: 60_000 });
+  const refused = await press(forms, form, ['Ana', many]);
+  expect(refused).toMatchObject({ screen: { body: 'How many?', hint: { key: 'form.full' } } });
+  if (refused.kind !== 'screen') throw new Error('nothing is shown');
+  expect(refused.progress.xml).toContain('<name>Ana</name>');
+  const fewer = await forms.press(form, { ...call, progress: refused.progress, input: '1' });
+  expect(fewer).toMatchObject({ progress: { xml: expect.stringContaining('<n>1</n>') } });
+});
+
+test.fails('instances that are added one by one are as few as can be computed together', async () => {
+  const { xml } = repeatOf(named(1, ''), { select: choose('[of = /data/name]'), more: list });
+  const form = toForm(xml.replace('jr:count=" /data/n "', ''));
+  await using forms = createForms({ threads: 1, timeoutMs: 60_000, waitMs: 60_000 });
+  let reply = await press(forms, form, ['Ana', '1']);
+  for (let i = 0; i < 60; i++) {
+    if (reply.kind !== 'screen' || reply.screen.hint) break;
+    const input = reply.screen.type === 'another' ? '1' : '000';
+    reply = await forms.press(form, { ...call, progress: reply.progress, input });
+  }
+  expect(reply).toMatchObject({ screen: { type: 'another', hint: { key: 'form.full' } } });
+});
+
+test.fails('a pattern of a form takes time that grows with the answer only', async () => {
+  const pattern = (text: string) => toForm(short.replace('type="string"', `type="string" constraint="${text}"`));
+  await using forms = createForms({ threads: 1, timeoutMs: 5_000 });
+  const form = pattern("regex(., '^(([a-z])+.)+[A-Z]([a-z])+$')");
+  expect(await press(forms, form, ['a'.repeat(60)])).toMatchObject({ screen: { hint: { key: 'form.refused' } } });
+  expect(await press(forms, form, ['abcAbc'])).toMatchObject({ screen: { body: 'How many people?' } });
+  const { faults } = await forms.inspect(pattern("regex(., '^(?!0)[0-9]+$')"));
+  expect(faults).toEqual([{ line: expect.any(Number), message: expect.stringContaining('^(?!0)[0-9]+$') }]);
+});
+
+test.fails('groups inside each other are refused where there are too many for the engine', async () => {
+  await using forms = createForms();
+  const groups = Array.from({ length: 20 }, (_, i) => `g${i}`);
+  const path = `/data/${groups.join('/')}/name`;
+  const xml = short
+    .replace(
+      '<name/>',
+      `${groups.map((name) => `<${name}>`).join('')}<name/>${groups
+        .toReversed()
+        .map((name) => `</${name}>`)
+        .join('')}`,
+    )
+    .replaceAll('/data/name', path);
+  const { faults } = await forms.inspect(toForm(xml));
+  expect(faults).toMatchObject([{ message: 'there are groups in groups 21 deep, and 12 is the most' }]);
+});
+
+test.fails('the time to load a form is no part of the time that a key press has', async () => {
+  const { xml } = repeatOf(named(1, ''), { select: choose('[of = /data/name]'), more: list });
+  await using loading = createForms({ threads: 1, timeoutMs: 400, waitMs: 60_000 });
+  // The engine loads a form again now and then.
+  for (let i = 0; i < 30; i++)
+    expect(await loading.press(toForm(xml), call)).toMatchObject({ screen: { body: 'Name' } });
+});
+
 test('three phones that count a form up leave the others their forms', async () => {
   const state = (name: string) => `{ kind: form, form: forms/${name}.xml, to: home }`;
   await using dir = await writeProgram({
