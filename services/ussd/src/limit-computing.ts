@@ -4,10 +4,10 @@ import type { Worker } from 'node:worker_threads';
 const unmeasuredMs = 250;
 const shortestLookMs = 100;
 /** How much longer a call may take on the clock, on a machine that is busy with other things. */
-const clockFactor = 30;
+const clockFactor = 10;
 
 /**
- * Calls `onOver` once a thread has computed for `limitMs`, or once thirty times that has passed on the clock. Before Node 24.6 a
+ * Calls `onOver` once a thread has computed for `limitMs`, or once ten times that has passed on the clock. Before Node 24.6 a
  * thread cannot be measured from outside: the clock alone counts. Returns what ends the watch.
  */
 export function limitComputing(worker: Worker, limitMs: number, onOver: () => void): () => void {

@@ -65,7 +65,7 @@ export function expandMonths(expression: string): string {
 }
 
 /** The arguments of a call, from its opening parenthesis. */
-function readArguments(expression: string, open: number): { parts: string[]; end: number } | undefined {
+export function readArguments(expression: string, open: number): { parts: string[]; end: number } | undefined {
   let [depth, from, quote] = [0, open + 1, ''];
   const parts: string[] = [];
   for (let at = open; at >= 0 && at < expression.length; at++) {

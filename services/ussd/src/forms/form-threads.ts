@@ -16,7 +16,7 @@ export interface FormJob {
   key: string;
   source: FormSource;
   call: { kind: 'press'; call: FormCall } | { kind: 'load' };
-  /** How long it may compute where the thread has the form, and how much longer where it has not. */
+  /** How long it may compute, and how long the form may take to load before it. */
   limitMs: number;
   loadMs: number;
   /** How long it may wait for a thread. */
@@ -32,10 +32,11 @@ interface Waiting extends FormJob {
 
 interface FormThread {
   thread: Thread<WorkerCall, WorkerReply>;
-  /** The forms that it was sent. */
+  /** The forms that it has loaded: each form is in one thread. */
   forms: Set<string>;
   /** What it works on now. */
   job?: Waiting | undefined;
+  isLoading?: boolean;
 }
 
 const workerFile = new URL(import.meta.url.replace(/form-threads(\.[jt]s)(\?.*)?$/, 'form-worker$1'));
@@ -43,8 +44,10 @@ const threadOptions = { what: 'a form', maxMemoryMb: 1_024, maxWaiting: 1 };
 const maxWaiting = 1_000;
 /** Loading a form leaves some memory behind in the engine: after this many the thread is replaced. */
 const maxLoads = 150;
-/** How long a call waits for a thread that has its form before another one loads it. */
+/** How long a call waits for the thread of its form, which works on another one, before the form moves. */
 const patienceMs = 300;
+/** How long a form that has ended its thread is kept apart from others. */
+const guiltyMs = 600_000;
 
 export const startFormThread = () => startAnyThread<WorkerCall, WorkerReply>(workerFile, threadOptions);
 
@@ -55,8 +58,9 @@ export function createFormThreads(
 ): FormThreads {
   const threads = new Set<FormThread>();
   const queue: Waiting[] = [];
-  /** Forms that have ended their thread, until they answer: all of them together have one. */
-  const guilty = new Set<string>();
+  /** Forms that have ended their thread, and until when they are kept apart: all of them together have one. */
+  const guilty = new Map<string, number>();
+  const isGuilty = (key: string) => (guilty.get(key) ?? 0) > Date.now();
   let patience: NodeJS.Timeout | undefined;
 
   const start = () => {
@@ -64,7 +68,7 @@ export function createFormThreads(
     threads.add(own);
     return own;
   };
-  const laneOf = ({ key, call }: FormJob) => (call.kind === 'load' ? 'load' : guilty.has(key) ? 'guilty' : key);
+  const laneOf = ({ key, call }: FormJob) => (call.kind === 'load' ? 'load' : isGuilty(key) ? 'guilty' : key);
   /** The thread that may take a job now. */
   const findThread = (job: Waiting): FormThread | undefined => {
     for (const own of threads) if (!own.job && !own.thread.isUsable()) threads.delete(own);
@@ -74,16 +78,20 @@ export function createFormThreads(
     const free = all.filter((own) => !own.job);
     // Loading ahead leaves a thread to callers.
     if (job.call.kind === 'load' && maxThreads > 1 && busy.length >= maxThreads - 1) return undefined;
-    const known = free.find(({ forms }) => forms.has(job.key));
-    if (known) return known;
-    if (busy.some(({ forms }) => forms.has(job.key)) && Date.now() - job.since < patienceMs) {
+    const known = all.find(({ forms }) => forms.has(job.key));
+    if (known && !known.job) return known;
+    if (known && Date.now() - job.since < patienceMs) {
       patience ??= setTimeout(() => {
         patience = undefined;
         dispatch();
       }, patienceMs).unref();
       return undefined;
     }
-    return free[0] ?? (threads.size < maxThreads ? start() : undefined);
+    const fits = ({ forms }: FormThread) => [...forms].every((key) => isGuilty(key) === isGuilty(job.key));
+    const [emptiest] = free.sort((a, b) => Number(fits(b)) - Number(fits(a)) || a.forms.size - b.forms.size);
+    const own = emptiest?.forms.size !== 0 && threads.size < maxThreads ? start() : emptiest;
+    if (own) known?.forms.delete(job.key);
+    return own;
   };
   const dispatch = () => {
     for (const job of [...queue]) {
@@ -96,31 +104,30 @@ export function createFormThreads(
   };
   const run = async (own: FormThread, job: Waiting): Promise<void> => {
     const { key, source, call, limitMs, loadMs } = job;
-    const isKnown = own.forms.has(key);
+    const press = async (): Promise<WorkerReply> =>
+      call.kind === 'load' ? { id: 0, missing: true } : own.thread.send({ ...call, form: key }, limitMs);
     own.job = job;
-    own.forms.add(key);
     try {
-      const wanted = { ...call, form: key, ...(!isKnown && { source }) } as WorkerCall;
-      const reply = await own.thread.send(wanted, isKnown ? limitMs : limitMs + loadMs);
-      own.job = undefined;
+      let reply = await press();
       if ('missing' in reply) {
-        // The thread has unloaded it to make room for others.
-        own.forms.delete(key);
-        queue.unshift(job);
-      } else {
-        guilty.delete(key);
-        if (!isKnown) onLoad?.(call.kind === 'load' ? 'ahead' : 'call');
-        job.resolve(reply);
-        if ('loads' in reply && reply.loads >= maxLoads) replace(own);
+        own.forms.add(key);
+        own.isLoading = true;
+        reply = await own.thread.send({ kind: 'load', form: key, source }, loadMs);
+        own.isLoading = false;
+        onLoad?.(call.kind === 'load' ? 'ahead' : 'call');
+        if (call.kind === 'press' && 'loads' in reply) reply = await press();
       }
+      own.job = undefined;
+      job.resolve(reply);
+      if ('loads' in reply && reply.loads >= maxLoads) replace(own);
     } catch (error) {
       threads.delete(own);
-      guilty.add(key);
+      guilty.set(key, Date.now() + guiltyMs);
       job.reject(error as Error);
     }
     dispatch();
   };
-  const isLoading = (key: string) => [...threads].some(({ job }) => job?.key === key && job.call.kind === 'load');
+  const isLoading = (key: string) => [...threads].some((own) => own.job?.key === key && own.isLoading);
   /** Ends a thread that nothing runs in. */
   const replace = (own: FormThread) => {
     threads.delete(own);

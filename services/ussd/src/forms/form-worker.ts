@@ -1,8 +1,17 @@
 import { parentPort } from 'node:worker_threads';
 import { inspectForm } from './inspect.ts';
 import { instanceIdOf, pressKey } from './press.ts';
-import type { FormCall, FormProgress, FormReply, FormSource, WorkerCall, WorkerReply } from './protocol.ts';
-import { limitInstances, RefusedAnswer, RepeatsChanged, refusalOf } from './repeats.ts';
+import type { FormCall, FormReply, FormSource, WorkerCall, WorkerReply } from './protocol.ts';
+import {
+  computedMs,
+  findRefusal,
+  hasGrown,
+  liftLimits,
+  limitBuilding,
+  limitInput,
+  RefusedAnswer,
+  RepeatsChanged,
+} from './repeats.ts';
 import { createInstance, type FormRoot, type LoadedForm, loadXForm, restoreInstance } from './xforms.ts';
 
 /**
@@ -16,7 +25,13 @@ interface Loading {
   form: LoadedForm;
   created: number;
   /** The instances in use, with the answers that they were built from. */
-  instances: Map<string, { root: FormRoot; xml: string }>;
+  instances: Map<string, Instance & { xml: string }>;
+}
+
+interface Instance {
+  root: FormRoot;
+  /** How long the engine computes to build it. */
+  builtMs: number;
 }
 
 interface OpenForm {
@@ -29,78 +44,71 @@ const maxForms = 50;
 const forms = new Map<string, OpenForm>();
 let loads = 0;
 
-async function takeLoading(open: OpenForm): Promise<Loading> {
-  const last = open.loadings.at(-1);
-  if (last && last.created < instancesOfLoading) return last;
-  const fresh: Loading = { form: await loadXForm(open.source), created: 0, instances: new Map() };
-  loads++;
-  open.loadings = [...open.loadings, fresh].slice(-maxLoadings);
-  return fresh;
+/** A loading that takes more instances. */
+function findLoading({ loadings }: OpenForm): Loading | undefined {
+  const last = loadings.at(-1);
+  return last && last.created < instancesOfLoading ? last : undefined;
 }
 
-async function press(open: OpenForm, call: FormCall): Promise<FormReply> {
+/** `undefined` where the form has to be loaded first. */
+async function press(open: OpenForm, call: FormCall): Promise<FormReply | undefined> {
   const { progress, phoneNumber } = call;
   const own = progress && open.loadings.find(({ instances }) => instances.has(progress.id));
   const known = progress && own?.instances.get(progress.id);
-  let root = known?.xml === progress?.xml ? known?.root : undefined;
+  let before: Instance | undefined = known?.xml === progress?.xml ? known : undefined;
   let loading = own;
-  if (!root || !loading) {
+  if (!before || !loading) {
+    loading = findLoading(open);
+    if (!loading) return undefined;
     if (progress) own?.instances.delete(progress.id);
-    loading = await takeLoading(open);
     loading.created++;
+    const start = computedMs();
     const restored = progress && (await restore(loading.form, progress.xml, phoneNumber));
-    root = restored ?? createInstance(loading.form, phoneNumber);
+    const root = restored ?? createInstance(loading.form, phoneNumber);
     if (progress && !restored) return begin(loading, root, call);
+    before = { root, builtMs: computedMs() - start };
   }
-  const id = progress?.id ?? instanceIdOf(root);
+  const id = progress?.id ?? instanceIdOf(before.root);
   // Whatever goes wrong from here on leaves no half-changed instance behind.
   loading.instances.delete(id);
-  limitInstances(root);
-  const pressed = await pressKey(root, id, call).then(
-    (reply) => ({ root, reply }),
-    (error: unknown) => {
-      if (!progress || !loading || !root) throw error;
-      return pressAgain(loading, root, { ...call, progress }, error);
-    },
-  );
-  if (pressed.reply.kind === 'screen')
-    loading.instances.set(id, { root: pressed.root, xml: pressed.reply.progress.xml });
-  return pressed.reply;
-}
-
-interface Pressed {
-  root: FormRoot;
-  reply: FormReply;
-}
-
-/** The engine has changed the instance by half: it is built again, with the answer or, where that is refused, as it was before. */
-async function pressAgain(
-  loading: Loading,
-  root: FormRoot,
-  call: FormCall & { progress: FormProgress },
-  error: unknown,
-): Promise<Pressed> {
-  const { input: _, ...shown } = call;
-  const { id, xml } = call.progress;
-  const build = (answers: string) => {
-    loading.created++;
-    return restoreInstance(loading.form, answers, call.phoneNumber);
-  };
-  let reason = refusalOf(error);
-  if (reason instanceof RepeatsChanged) {
-    try {
-      const changed = await build(root.instanceState.instanceXML);
-      limitInstances(changed, { hasAnswer: true });
-      return { root: changed, reply: await pressKey(changed, id, call) };
-    } catch (failure) {
-      reason = refusalOf(failure);
-    }
+  const { input, ...shown } = call;
+  const reply = await pressKey(before.root, id, shown);
+  if (input === undefined || reply.kind !== 'screen') return keep(loading, id, { ...before, reply });
+  try {
+    return keep(loading, id, await takeInput(loading, before, { id, call }));
+  } catch (error) {
+    const reason = findRefusal() ?? error;
+    if (!(reason instanceof RefusedAnswer)) throw reason;
+    return { ...reply, screen: { ...reply.screen, hint: reason.hint } };
   }
-  if (!(reason instanceof RefusedAnswer)) throw reason;
-  const { hint } = reason;
-  const before = await build(xml);
-  const reply = await pressKey(before, id, shown);
-  return { root: before, reply: reply.kind === 'screen' ? { ...reply, screen: { ...reply.screen, hint } } : reply };
+}
+
+function keep({ instances }: Loading, id: string, { reply, ...instance }: Instance & { reply: FormReply }): FormReply {
+  if (reply.kind === 'screen') instances.set(id, { ...instance, xml: reply.progress.xml });
+  return reply;
+}
+
+async function takeInput(
+  loading: Loading,
+  before: Instance,
+  { id, call }: { id: string; call: FormCall },
+): Promise<Instance & { reply: FormReply }> {
+  const start = computedMs();
+  let { root } = before;
+  limitInput(root, before.builtMs);
+  const reply = await pressKey(root, id, call).catch(async (error: unknown) => {
+    if (!(error instanceof RepeatsChanged)) throw error;
+    // The engine makes the instances right only as the form is built.
+    limitBuilding();
+    loading.created++;
+    root = await restoreInstance(loading.form, root.instanceState.instanceXML, call.phoneNumber);
+    return pressKey(root, id, call);
+  });
+  const refused = findRefusal();
+  if (refused) throw refused;
+  const tookMs = computedMs() - start;
+  if (root !== before.root) return { root, builtMs: tookMs, reply };
+  return { root, builtMs: before.builtMs + (hasGrown() ? tookMs : 0), reply };
 }
 
 /** Answers to an earlier version of the form that this one cannot read are `undefined`. */
@@ -114,9 +122,8 @@ async function begin(
   { progress: _, input: __, ...call }: FormCall,
 ): Promise<FormReply> {
   const id = instanceIdOf(root);
-  const reply = await pressKey(root, id, call);
+  const reply = keep(loading, id, { root, builtMs: 0, reply: await pressKey(root, id, call) });
   if (reply.kind !== 'screen') return reply;
-  loading.instances.set(id, { root, xml: reply.progress.xml });
   return { ...reply, screen: { ...reply.screen, hint: { key: 'form.changed' } } };
 }
 
@@ -132,23 +139,27 @@ function findForm(key: string, source: FormSource | undefined): OpenForm | undef
   return open;
 }
 
-/** The first instance takes the engine longer than others. */
 async function load(open: OpenForm): Promise<void> {
-  const loading = await takeLoading(open);
-  if (loading.created > 0) return;
-  loading.created++;
-  createInstance(loading.form, '');
+  if (findLoading(open)) return;
+  const fresh: Loading = { form: await loadXForm(open.source), created: 1, instances: new Map() };
+  loads++;
+  // The first instance takes the engine longer than others.
+  createInstance(fresh.form, '');
+  open.loadings = [...open.loadings, fresh].slice(-maxLoadings);
 }
 
 async function run(call: WorkerCall): Promise<WorkerReply> {
   const { id } = call;
+  liftLimits();
   try {
     if (call.kind === 'inspect') return { id, report: await inspectForm(call.source) };
-    const open = findForm(call.form, call.source);
-    if (!open) return { id, missing: true };
-    if (call.kind === 'press') return { id, reply: await press(open, call.call), loads };
-    await load(open);
-    return { id, loads };
+    const open = findForm(call.form, 'source' in call ? call.source : undefined);
+    if (open && call.kind === 'load') {
+      await load(open);
+      return { id, loads };
+    }
+    const reply = open && call.kind === 'press' ? await press(open, call.call) : undefined;
+    return reply ? { id, reply, loads } : { id, missing: true };
   } catch (error) {
     return { id, fault: error instanceof Error ? `${error.message}\n${error.stack}` : String(error) };
   }

@@ -22,7 +22,7 @@ export interface FormsOptions {
   threads?: number;
   /** How long one key press may compute. */
   timeoutMs?: number;
-  /** How much longer the first one, which loads the form. */
+  /** How long a form may take to load. */
   loadMs?: number;
   /** How long a key press waits for others. The telecom gateway gives up after a few seconds more. */
   waitMs?: number;
@@ -38,7 +38,7 @@ const warmWaitMs = 600_000;
 const maxWarm = 40;
 
 export function createForms(options: FormsOptions = {}): Forms {
-  const { threads = 3, timeoutMs = 8_000, loadMs = 30_000, waitMs = 10_000, inspectMs = 60_000, onLoad } = options;
+  const { threads = 3, timeoutMs = 4_000, loadMs = 30_000, waitMs = 10_000, inspectMs = 60_000, onLoad } = options;
   const keys = new WeakMap<FormSource, string>();
   const keyOf = (source: FormSource) => {
     const key = keys.get(source) ?? createHash('sha256').update(JSON.stringify(source)).digest('base64');

@@ -1,9 +1,21 @@
+import { readArguments } from './adapt-form.ts';
 import type { FormReport, FormSource } from './protocol.ts';
 import { unanswerable } from './walk.ts';
-import { createInstance, elementsIn, FormFault, loadXForm, messageOf, parseXml, type XmlElement } from './xforms.ts';
+import {
+  createInstance,
+  elementsIn,
+  FormFault,
+  loadXForm,
+  messageOf,
+  parseXml,
+  regexFault,
+  type XmlElement,
+} from './xforms.ts';
 
 const maxQuestions = 1_000;
 const maxChoices = 20_000;
+/** The engine takes twice the memory for each group in a group. */
+const maxDepth = 12;
 const controls = ['input', 'select', 'select1', 'upload', 'range', 'trigger', 'odk:rank', 'rank'];
 const mediaNames: Record<string, string> = {
   upload: 'a photo, a recording or a file',
@@ -17,11 +29,18 @@ export async function inspectForm(source: FormSource): Promise<FormReport> {
   const report = { title: '', formId: '', version: '', languages: [] as string[], names: [] as string[] };
   try {
     const document = await parseXml(source.xml);
+    const elements = [...elementsIn(document)];
+    // The engine computes them as it loads the form.
+    const patterns = findPatterns(source.xml, elements);
+    if (patterns.length > 0) return { ...report, faults: patterns };
+    const instance = elements.find(({ tagName }) => tagName === 'instance');
+    // The root is no group, and neither is a question.
+    const depth = instance ? depthOf(instance) - 2 : 0;
+    if (depth > maxDepth) throw new FormFault(`there are groups in groups ${depth} deep, and ${maxDepth} is the most`);
     const form = await loadXForm(source);
     const root = createInstance(form, '');
-    const elements = [...elementsIn(document)];
     const body = elements.filter(({ tagName }) => controls.includes(tagName));
-    const data = elements.find(({ tagName }) => tagName === 'instance')?.firstElementChild;
+    const data = instance?.firstElementChild;
     const faults = findMissing(source.xml, elements, body);
     if (body.length > maxQuestions) faults.push({ line: 1, message: `more than ${maxQuestions} questions` });
     if (elements.filter(({ tagName }) => tagName === 'item').length > maxChoices)
@@ -46,6 +65,29 @@ export async function inspectForm(source: FormSource): Promise<FormReport> {
       error instanceof FormFault ? error.message : `the form cannot be loaded: ${messageOf(error as Error)}`;
     return { ...report, faults: [{ line: 1, message }] };
   }
+}
+
+function depthOf(parent: XmlElement): number {
+  let depth = 0;
+  for (let element = parent.firstElementChild; element; element = element.nextElementSibling)
+    depth = Math.max(depth, depthOf(element) + 1);
+  return depth;
+}
+
+/** Patterns that cannot be matched in a time that grows with the answer only. */
+function findPatterns(xml: string, elements: readonly XmlElement[]): { line: number; message: string }[] {
+  return elements.flatMap((element) =>
+    Array.from(element.attributes).flatMap(({ value }) =>
+      [...value.matchAll(/\bregex\s*\(/g)].flatMap(({ index, 0: { length } }) => {
+        const [, quoted = ''] = readArguments(value, index + length - 1)?.parts ?? [];
+        const [, , pattern] = /^(['"])(.*)\1$/s.exec(quoted) ?? [];
+        const fault = pattern === undefined ? undefined : regexFault(pattern);
+        const at = xml.indexOf(`"${element.getAttribute('nodeset')}"`);
+        const line = xml.slice(0, Math.max(0, at)).split('\n').length;
+        return fault === undefined ? [] : [{ line, message: `the pattern ${pattern} cannot be used: ${fault}` }];
+      }),
+    ),
+  );
 }
 
 /** Questions that must be answered and cannot be. */

@@ -47,7 +47,8 @@ export async function pressKey(root: FormRoot, id: string, call: FormCall): Prom
   if (stop.kind === 'another') {
     if (input === '2') return showNext();
     const count = stop.node.currentState.children?.length ?? 0;
-    if (input !== '1' || count >= maxInstances) return stay({ key: 'hint.choice' });
+    if (input !== '1') return stay({ key: 'hint.choice' });
+    if (count >= maxInstances) return stay({ key: 'form.full' });
     stop.node.addInstances();
     const added = stopsOf(root).find(({ instances }) =>
       instances.some(({ range, index }) => range === stop.node && index === count),

@@ -103,14 +103,14 @@ export interface FormReport {
 
 export type WorkerCall =
   | { id: number; kind: 'inspect'; source: FormSource }
-  /** `form` is the same for the same form; the source is sent once. */
-  | { id: number; kind: 'press'; form: string; source?: FormSource; call: FormCall }
-  | { id: number; kind: 'load'; form: string; source?: FormSource };
+  /** `form` is the same for the same form. */
+  | { id: number; kind: 'press'; form: string; call: FormCall }
+  | { id: number; kind: 'load'; form: string; source: FormSource };
 
 export type WorkerReply =
   | { id: number; report: FormReport }
   | { id: number; reply: FormReply; loads: number }
   | { id: number; loads: number }
-  /** The form is not loaded here and has to be sent again. */
+  /** The form has to be loaded first, or again. */
   | { id: number; missing: true }
   | { id: number; fault: string };

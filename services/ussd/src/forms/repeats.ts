@@ -4,12 +4,20 @@ import type { FormHint } from './protocol.ts';
 interface Node {
   nodeType: string;
   currentState: { children: readonly Node[] | null };
+  definition: Definition;
+}
+
+export interface Definition {
+  type: string;
+  children: readonly Definition[] | null;
 }
 
 /** A repeat that has this many instances takes no more. */
 export const maxInstances = 200;
-/** Of all repeats of a form together, those inside others included: each takes the engine milliseconds. */
-const maxAllInstances = 500;
+/** Groups, questions and calculations in all repeats of a form together: each takes the engine about 0.2 ms. */
+const maxNodes = 2_000;
+/** How long an input may compute, and a form that still takes more instances to be built: long lists and sums take longer than nodes. */
+const maxComputingMs = 1_200;
 const javarosa = 'http://openrosa.org/javarosa';
 
 /** An answer that cannot be taken, after the engine has changed its instance for it. */
@@ -34,9 +42,12 @@ interface Range extends Node {
   removeChildren(start: number, count: number): unknown;
 }
 
-/** How many instances may still be made. */
-let room = maxAllInstances;
-/** Why none may be made any longer: the engine may try again before it gives up. */
+/** How many nodes may still be made. */
+let room = maxNodes;
+/** Until when expressions may be computed, by the time that the thread computes. */
+let until = Number.POSITIVE_INFINITY;
+let isGrown = false;
+/** Why the engine may do no more: it may try again before it gives up. */
 let refused: RefusedAnswer | undefined;
 /** What the engine wants to do to repeats while an answer is looked at. */
 let held: Held | undefined;
@@ -50,22 +61,49 @@ interface Held {
   isTooLong: boolean;
 }
 
-/** Leaves room for as many more instances as a form may have, or for all of a form that is begun or restored. */
-export function limitInstances(root?: Node, { hasAnswer = false } = {}): void {
-  room = maxAllInstances - (root ? countInstances(root) : 0);
+/** How long this thread has computed; before Node 23.9 that cannot be measured, and the clock counts. */
+export function computedMs(): number {
+  if (!('threadCpuUsage' in process)) return performance.now();
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** For a form that is loaded, begun or restored: it takes as long as it takes. */
+export function liftLimits(): void {
+  room = maxNodes;
+  until = Number.POSITIVE_INFINITY;
   refused = undefined;
-  isHolding = !hasAnswer;
 }
 
-/** Why the engine could not make the instances: it may say so in an error of its own. */
-export function refusalOf(error: unknown): unknown {
-  return refused ?? error;
+/** For an input to a form that took `builtMs` to be built. */
+export function limitInput(root: Node, builtMs: number): void {
+  room = builtMs > maxComputingMs ? 0 : maxNodes - countMade(root);
+  until = computedMs() + maxComputingMs;
+  isGrown = false;
+  isHolding = true;
 }
 
-function countInstances({ nodeType, currentState }: Node): number {
+/** For the same input, with which the form is built again. */
+export function limitBuilding(): void {
+  room = maxNodes;
+  isHolding = false;
+}
+
+/** Why the engine could not do what an input asks for: it may say so in an error of its own, or not at all. */
+export const findRefusal = () => refused;
+/** Whether the input has added instances. */
+export const hasGrown = () => isGrown;
+
+/** The nodes of all instances. */
+function countMade({ nodeType, currentState, definition }: Node): number {
   const children = currentState.children ?? [];
-  const own = nodeType.startsWith('repeat-range') ? children.length : 0;
-  return children.reduce((sum, child) => sum + countInstances(child), own);
+  const own = nodeType.startsWith('repeat-range') ? children.length * countNodes(definition) : 0;
+  return children.reduce((sum, child) => sum + countMade(child), own);
+}
+
+/** The nodes of one instance, without those of the repeats in it. */
+function countNodes({ children }: Definition): number {
+  return (children ?? []).reduce((sum, child) => sum + (child.type === 'repeat' ? 1 : countNodes(child)), 1);
 }
 
 /**
@@ -84,7 +122,7 @@ export function holdInstances(change: () => void): { hasChanges: boolean; refuse
     hasChanges: own.changes > 0,
     refuseTooMany() {
       if (own.isTooLong) throw tooLong();
-      if (own.made > room) throw tooMany();
+      if (own.made > room) throw full();
     },
   };
 }
@@ -94,25 +132,44 @@ function tooLong(): RefusedAnswer {
   return new RefusedAnswer({ key: 'hint.range', values }, `a repeat has more than ${maxInstances} instances`);
 }
 
-function tooMany(): RefusedAnswer {
-  return new RefusedAnswer({ key: 'form.refused' }, `its repeats have more than ${maxAllInstances} instances`);
+function full(): RefusedAnswer {
+  return new RefusedAnswer({ key: 'form.full' }, `its repeats have more than ${maxNodes} questions`);
+}
+
+interface Evaluator {
+  evaluate(...expression: unknown[]): unknown;
+}
+
+/** Puts the limit of time into the engine: every expression is computed by this method. */
+export function limitExpressions(evaluator: Evaluator): void {
+  const methods = findMethods<Evaluator>(evaluator, 'evaluate');
+  const { evaluate } = methods;
+  methods.evaluate = function (...expression) {
+    if (until < Number.POSITIVE_INFINITY && (refused || computedMs() > until)) {
+      refused ??= full();
+      throw refused;
+    }
+    return evaluate.apply(this, expression);
+  };
 }
 
 /** Puts the limits into the engine: all instances of a repeat are made and removed by two methods of its class. */
 export function limitRepeats(range: Node): void {
-  const methods = findMethods(range);
+  const methods = findMethods<Range>(range, 'addChildren');
   const { addChildren, removeChildren } = methods;
   methods.addChildren = function (after, nodes) {
     const isTooLong = (this.currentState.children?.length ?? 0) + nodes.length > maxInstances;
+    const made = nodes.length * countNodes(this.definition);
     if (held) {
       held.changes++;
-      held.made += nodes.length;
+      held.made += made;
       held.isTooLong ||= isTooLong;
       return [];
     }
-    room -= nodes.length;
-    if (isTooLong || room < 0) refused ??= isTooLong ? tooLong() : tooMany();
+    room -= made;
+    if (isTooLong || room < 0) refused ??= isTooLong ? tooLong() : full();
     if (refused) throw refused;
+    isGrown = true;
     return addChildren.call(this, after, nodes);
   };
   methods.removeChildren = function (start, count) {
@@ -124,11 +181,11 @@ export function limitRepeats(range: Node): void {
   };
 }
 
-function findMethods(range: Node): Range {
-  let type = Object.getPrototypeOf(range) as object | null;
-  while (type && !Object.hasOwn(type, 'addChildren')) type = Object.getPrototypeOf(type) as object | null;
-  if (!type) throw new Error('the repeats of this version of @getodk/xforms-engine cannot be limited');
-  return type as Range;
+function findMethods<Methods extends object>(object: Methods | Node, name: keyof Methods): Methods {
+  let type = Object.getPrototypeOf(object) as object | null;
+  while (type && !Object.hasOwn(type, name)) type = Object.getPrototypeOf(type) as object | null;
+  if (!type) throw new Error('this version of @getodk/xforms-engine cannot be limited');
+  return type as Methods;
 }
 
 interface CountedElement {

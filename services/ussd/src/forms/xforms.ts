@@ -1,7 +1,15 @@
 import { createRequire } from 'node:module';
+import { hasMatch } from '../menu/pattern.ts';
 import { adaptForm } from './adapt-form.ts';
 import type { FormSource } from './protocol.ts';
-import { formWithRepeat, limitCounts, limitInstances, limitRepeats } from './repeats.ts';
+import {
+  type Definition,
+  formWithRepeat,
+  limitCounts,
+  limitExpressions,
+  limitRepeats,
+  RefusedAnswer,
+} from './repeats.ts';
 
 /** The part of `@getodk/xforms-engine` that is used here. The package is optional, so its own types are not. */
 export interface FormText {
@@ -35,7 +43,7 @@ export interface FormNode {
     valueOptions: readonly FormItem[] | null;
   };
   /** Without a condition `relevant` is `true()`. */
-  definition: {
+  definition: Definition & {
     bind: { relevant: { expression: string | null } };
     bodyElement?: { bounds?: { start?: string; end?: string } };
   };
@@ -59,8 +67,16 @@ export interface FormRoot extends FormNode {
   languages: readonly (FormLanguage | { isSyntheticDefault: true })[];
   currentState: FormNode['currentState'] & { activeLanguage: FormLanguage };
   instanceState: { instanceXML: string };
+  evaluator: Parameters<typeof limitExpressions>[0] & { functions: Functions };
   setLanguage(language: FormLanguage): void;
   prepareInstancePayload(): Promise<{ data: readonly [FormData, ...FormData[]] }>;
+}
+
+/** The functions of expressions. */
+interface Functions {
+  getDefaultImplementation(name: string): {
+    callable(context: unknown, values: readonly { evaluate(context: unknown): unknown }[]): unknown;
+  };
 }
 
 interface InstanceOptions {
@@ -94,6 +110,7 @@ export interface XmlElement {
   firstElementChild: XmlElement | null;
   nextElementSibling: XmlElement | null;
   getAttribute(name: string): string | null;
+  attributes: ArrayLike<{ value: string }>;
 }
 
 /** Every element below this one, in order. Collections of jsdom take time that grows with the square of their length. */
@@ -120,12 +137,34 @@ async function loadEngine(): Promise<Engine> {
   limitCounts((window.Element as { prototype: Parameters<typeof limitCounts>[0] }).prototype);
   const loaded = (await import(enginePackage)) as Engine;
   const form = await toForm(loaded, { xml: formWithRepeat, attachments: {} });
-  const range = createInstance(form, '').currentState.children?.find(({ nodeType }) =>
-    nodeType.startsWith('repeat-range'),
-  );
+  const { currentState, evaluator } = createInstance(form, '');
+  const range = currentState.children?.find(({ nodeType }) => nodeType.startsWith('repeat-range'));
   if (range) limitRepeats(range);
+  limitExpressions(evaluator);
+  replaceRegex(evaluator.functions);
   return loaded;
 }
+
+/** The engine's own takes time that may double with each character. */
+function replaceRegex(functions: Functions): void {
+  functions.getDefaultImplementation('regex').callable = (context, values) => {
+    const [text = '', pattern = ''] = values.map((value) => String(value.evaluate(context)));
+    const isMatch = hasMatch(toRe2(pattern), text);
+    if (isMatch === undefined) throw new RefusedAnswer({ key: 'form.refused' });
+    return functions.getDefaultImplementation(String(isMatch)).callable(context, []);
+  };
+}
+
+/** What a form cannot do with a pattern, if anything. */
+export function regexFault(pattern: string): string | undefined {
+  try {
+    return hasMatch(toRe2(pattern), '') === undefined ? 'it repeats too much' : undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const toRe2 = (pattern: string) => pattern.replace(/\\u([0-9a-f]{4})/gi, '\\x{$1}');
 
 export class FormFault extends Error {
   override readonly name = 'FormFault';
@@ -180,14 +219,12 @@ export function messageOf(error: Error): string {
 }
 
 export function createInstance(form: LoadedForm, phoneNumber: string): FormRoot {
-  limitInstances();
   return form.createInstance(optionsFor(phoneNumber)).root;
 }
 
 export async function restoreInstance(form: LoadedForm, xml: string, phoneNumber: string): Promise<FormRoot> {
   const data = new FormData();
   data.set(instanceFile, new File([xml], instanceFile, { type: 'text/xml' }));
-  limitInstances();
   return (await form.restoreInstance({ data: [data] }, optionsFor(phoneNumber))).root;
 }
 

@@ -35,6 +35,7 @@ export const formTexts: readonly string[] = [
   'form.send',
   'form.required',
   'form.refused',
+  'form.full',
   'form.noChoices',
   'form.blocked',
   'form.timeHint',
