@@ -1,48 +1,74 @@
 import { createHash } from 'node:crypto';
 import type { CelInput } from '@bufbuild/cel';
+import type { Transaction } from 'kysely';
 import { createLimiter } from '../limiter.ts';
-import { parseTotal, type Records } from '../menu/built-in-actions.ts';
+import { checkOf, parseTotal, type Records, recordKindOf, type Totals } from '../menu/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
-import { computeFields, filterRows } from '../menu/evaluate.ts';
+import type { ActionResult } from '../menu/engine.ts';
+import { computeFields, filterRows, holds } from '../menu/evaluate.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import { fromExpressionValue } from '../menu/value-types.ts';
 import type { RecordStore, StoredRecord } from '../records/records.ts';
+import type { UssdTables } from '../store/tables.ts';
 import type { BuiltInCall, Runs } from './built-in-call.ts';
 
 /** Records that programs keep: `store`, `find`, `total` and `update`. */
 export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 'find' | 'total' | 'update'> {
   /** Every record for which `where` holds, the newest first, as expressions see it. */
-  async function* scanRows({ menu, dialogue }: BuiltInCall, { kind, phone, where }: ScanOptions): AsyncGenerator<Row> {
+  async function* scanRows(
+    { menu, dialogue, spec, context }: BuiltInCall,
+    { of, where, trx }: ScanOptions,
+  ): AsyncGenerator<Row> {
+    const kind = recordKindOf(spec) ?? '';
+    const phone = of === 'caller' ? context.phoneNumber : undefined;
+    const most = trx ? maxChecked : maxScanned;
     let scanned = 0;
-    for await (const batch of records.scan({ program: nameOf(menu.id), kind, phone })) {
+    for await (const batch of records.scan({ program: nameOf(menu.id), kind, phone }, trx)) {
       scanned += batch.length;
-      if (scanned > maxScanned) throw new Error(`a program reads more than ${maxScanned} records of the kind ${kind}`);
+      if (scanned > most) throw new Error(`a program reads more than ${most} records of the kind ${kind}`);
       yield* filter(menu, dialogue, batch, where);
     }
   }
-  const ownerOf = (call: BuiltInCall<'find' | 'total'>) =>
-    call.spec.of === 'caller' ? call.context.phoneNumber : undefined;
   const limit = createLimiter({
     ...scansAtOnce,
     toError: () => new Error('too many calls read the records of everyone'),
   });
-  const scan = <T>({ spec }: BuiltInCall<'find' | 'total'>, read: () => Promise<T>) =>
-    spec.of === 'everyone' ? limit(read) : read();
+  const scan = <T>(of: Totals['of'] | undefined, read: () => Promise<T>) => (of === 'everyone' ? limit(read) : read());
+  async function computeTotals(call: BuiltInCall, { save, ...options }: Totals & ScanOptions) {
+    const totals = Object.entries(save).map(([name, source]) => ({ name, add: createTotal(parseTotal(source)) }));
+    let count = 0;
+    for await (const row of scanRows(call, options)) {
+      count += 1;
+      for (const { add } of totals) add(row);
+    }
+    return { count, values: Object.fromEntries(totals.map(({ name, add }) => [name, fromExpressionValue(add())])) };
+  }
+  /** Writes if the check of the action holds, in the transaction that writes. */
+  const commit = (call: BuiltInCall, write: (trx: Transaction<UssdTables>) => Promise<string>): Promise<ActionResult> =>
+    scan(checkOf(call.spec)?.of, () =>
+      call.context.commit(async (trx) => {
+        const check = checkOf(call.spec);
+        if (!check) return { outcome: await write(trx) };
+        const { menu, dialogue } = call;
+        const { values } = await computeTotals(call, { ...check, trx });
+        const isHeld = holds(menu, { ...dialogue, values: { ...dialogue.values, ...values } }, check.that);
+        return { outcome: isHeld ? await write(trx) : 'refused', values };
+      }),
+    );
   return {
     store: (call) =>
-      call.context.commit(async (trx) => {
+      commit(call, async (trx) => {
         const { spec, menu, context } = call;
         const fields = computeRecord(call, spec.store, spec.fields);
         const { phoneNumber: phone, now, key } = context;
         await records.insert(trx, { id: toId(key), program: nameOf(menu.id), kind: spec.store, phone, fields, now });
-        return { outcome: 'stored' };
+        return 'stored';
       }),
     find: (call) =>
-      scan(call, async () => {
-        const { find, where, save, limit: most, more } = call.spec;
+      scan(call.spec.of, async () => {
+        const { save, limit: most, more } = call.spec;
         const rows: Row[] = [];
-        for await (const row of scanRows(call, { kind: find, phone: ownerOf(call), where }))
-          if (rows.push(row) > most) break;
+        for await (const row of scanRows(call, call.spec)) if (rows.push(row) > most) break;
         return {
           outcome: rows.length > 0 ? 'found' : 'none',
           values: {
@@ -52,29 +78,21 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
         };
       }),
     total: (call) =>
-      scan(call, async () => {
-        const { total, where, save } = call.spec;
-        const totals = Object.entries(save).map(([name, source]) => ({ name, add: createTotal(parseTotal(source)) }));
-        let count = 0;
-        for await (const row of scanRows(call, { kind: total, phone: ownerOf(call), where })) {
-          count += 1;
-          for (const { add } of totals) add(row);
-        }
-        const values = totals.map(({ name, add }) => [name, fromExpressionValue(add())]);
-        return { outcome: count > 0 ? 'found' : 'none', values: Object.fromEntries(values) };
+      scan(call.spec.of, async () => {
+        const { count, values } = await computeTotals(call, call.spec);
+        return { outcome: count > 0 ? 'found' : 'none', values };
       }),
     async update(call) {
-      const { spec, context } = call;
+      const { spec } = call;
       const rows: Row[] = [];
-      const mine = { kind: spec.update, phone: context.phoneNumber, where: spec.where };
-      for await (const row of scanRows(call, mine)) rows.push(row);
+      for await (const row of scanRows(call, { of: 'caller', where: spec.where })) rows.push(row);
       const fields = computeRecord(call, spec.update, spec.fields);
       // Another call may have changed them since.
       const matches = (record: StoredRecord) => filter(call.menu, call.dialogue, [record], spec.where).length > 0;
-      return context.commit(async (trx) => {
+      return commit(call, async (trx) => {
         let count = 0;
         for (const { id } of rows) if (await records.update(trx, { id, matches, fields })) count += 1;
-        return { outcome: count > 0 ? 'updated' : 'none' };
+        return count > 0 ? 'updated' : 'none';
       });
     },
   };
@@ -141,13 +159,15 @@ function toType(type: Records[string][string] | undefined, value: unknown): unkn
 const maxScanned = 100_000;
 /** Of everyone's records. More would take longer than a telecom gateway waits. */
 const scansAtOnce = { concurrency: 2, maxWaiting: 20 };
+/** In the transaction of a write, which others wait for. */
+const maxChecked = 20_000;
 
 type Row = Record<string, unknown> & { id: string };
 
 interface ScanOptions {
-  kind: string;
-  phone: string | undefined;
+  of: Totals['of'];
   where?: string | undefined;
+  trx?: Transaction<UssdTables>;
 }
 
 /** Short enough to be typed and shown, and the same for a retry. */

@@ -45,6 +45,23 @@ export function parseTotal(source: string): { compute: 'count' } | { compute: 's
   return compute === undefined ? { compute: 'count' } : { compute: compute as 'sum' | 'min' | 'max', field };
 }
 
+const totalsFields = {
+  of: ownerSchema,
+  where: whereSchema.exactOptional(),
+  save: z
+    .record(nameSchema, z.string().regex(totalPattern, 'count(), or sum, min or max of a field, such as sum(amount)'))
+    .meta({ description: 'What each value is: `count()`, `sum(FIELD)`, `min(FIELD)` or `max(FIELD)`' }),
+};
+
+/** The figures that a `total` or a `check` saves. */
+export type Totals = z.infer<z.ZodObject<typeof totalsFields>>;
+
+const checkSchema = z.strictObject({ ...totalsFields, that: expressionSchema }).meta({
+  description:
+    '`of`, `where` and `save` as in a `total` over the records of this kind; `that`: a condition over them. It is computed together with the write, so calls at the same time pass it one after the other',
+});
+const refused = '`check` does not hold, and nothing is written';
+
 /** How many claims one phone number can file through programs in 24 hours; its reports count too. */
 export const claimsPerDay = 50;
 
@@ -53,8 +70,8 @@ export const builtInSchemas = {
   store: {
     about:
       'Keeps a record of a kind that `records` of program.yaml declares, once each time a caller reaches this state.',
-    schema: z.strictObject({ store: kindSchema, fields: fieldsSchema }),
-    outcomes: { stored: 'the record is kept' },
+    schema: z.strictObject({ store: kindSchema, fields: fieldsSchema, check: checkSchema.exactOptional() }),
+    outcomes: { stored: 'the record is kept', refused },
     finishes: true,
   },
   find: {
@@ -80,24 +97,19 @@ export const builtInSchemas = {
   total: {
     about:
       "Computes over all records of a kind, however many there are: the caller's own, or everyone's with `of: everyone`.",
-    schema: z.strictObject({
-      total: kindSchema,
-      of: ownerSchema,
-      where: whereSchema.exactOptional(),
-      save: z
-        .record(
-          nameSchema,
-          z.string().regex(totalPattern, 'count(), or sum, min or max of a field, such as sum(amount)'),
-        )
-        .meta({ description: 'What each value is: `count()`, `sum(FIELD)`, `min(FIELD)` or `max(FIELD)`' }),
-    }),
+    schema: z.strictObject({ total: kindSchema, ...totalsFields }),
     outcomes: { found: 'at least one record counts', none: 'no record counts: counts and sums are 0' },
     finishes: false,
   },
   update: {
     about: 'Changes the records of the caller for which `where` holds.',
-    schema: z.strictObject({ update: kindSchema, where: whereSchema, fields: fieldsSchema }),
-    outcomes: { updated: 'at least one was changed', none: 'there is none' },
+    schema: z.strictObject({
+      update: kindSchema,
+      where: whereSchema,
+      fields: fieldsSchema,
+      check: checkSchema.exactOptional(),
+    }),
+    outcomes: { updated: 'at least one was changed', none: 'there is none', refused },
     finishes: true,
   },
   http: {
@@ -197,6 +209,14 @@ export function recordKindOf(spec: BuiltIn): string | undefined {
   return 'update' in spec ? spec.update : undefined;
 }
 
+/** The condition of a write, over the records that there are when it is written. */
+export const checkOf = (spec: BuiltIn) => ('check' in spec ? spec.check : undefined);
+
+/** The figures over records that an action computes, and where they are in it. */
+export function totalsOf(spec: BuiltIn): { totals?: Totals | undefined; path: string[] } {
+  return 'total' in spec ? { totals: spec, path: ['save'] } : { totals: checkOf(spec), path: ['check', 'save'] };
+}
+
 /** Expressions of a built-in action, with where they are. */
 export function builtInExpressions(
   spec: BuiltIn,
@@ -209,6 +229,10 @@ export function builtInExpressions(
   }));
   if ('where' in spec && spec.where !== undefined)
     all.push({ source: spec.where, path: ['where'], hasRow: true, wanted: 'bool' });
+  const check = checkOf(spec);
+  if (check) all.push({ source: check.that, path: ['check', 'that'], wanted: 'bool' });
+  if (check?.where !== undefined)
+    all.push({ source: check.where, path: ['check', 'where'], hasRow: true, wanted: 'bool' });
   if ('when' in spec)
     for (const [i, { that }] of spec.when.entries())
       all.push({ source: that, path: ['when', i, 'that'], hasStatus: true, wanted: 'bool' });
@@ -225,13 +249,14 @@ export function builtInSignature(name: BuiltInName, spec: BuiltIn): ActionSignat
     values[spec.save] = 'list';
     if (spec.more !== undefined) values[spec.more] = 'boolean';
   }
-  if ('total' in spec)
-    for (const [saved, source] of Object.entries(spec.save)) values[saved] = totalTypes[parseTotal(source).compute];
+  for (const [saved, source] of Object.entries(totalsOf(spec).totals?.save ?? {}))
+    values[saved] = totalTypes[parseTotal(source).compute];
   if ('take' in spec) for (const taken of Object.keys(spec.take)) values[taken] = 'any';
   if ('assistant' in spec || 'claim' in spec) values[spec.save] = 'text';
-  const { outcomes } = builtInSchemas[name];
+  const isUnchecked = ('store' in spec || 'update' in spec) && !spec.check;
+  const outcomes = Object.keys(builtInSchemas[name].outcomes).filter((each) => !(isUnchecked && each === 'refused'));
   // What was posted may have been paid: Back and a later call do not lead to it again.
   const finishes = builtInSchemas[name].finishes || ('http' in spec && spec.http.post !== undefined);
   const named = 'when' in spec ? spec.when.map(({ outcome }) => outcome) : [];
-  return { outcomes: [...new Set([...Object.keys(outcomes), ...named])], finishes, values };
+  return { outcomes: [...new Set([...outcomes, ...named])], finishes, values };
 }

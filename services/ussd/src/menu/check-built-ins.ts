@@ -1,10 +1,11 @@
-import { parseTotal, type Records, recordKindOf } from './built-in-actions.ts';
+import { parseTotal, type Records, recordKindOf, totalsOf } from './built-in-actions.ts';
 import { resultTypes } from './check-expression.ts';
-import type { CheckedValues } from './check-values.ts';
+import { type CheckedValues, expressionsOf } from './check-values.ts';
 import type { Fault } from './fault.ts';
 import { placeholdersOf } from './locales.ts';
 import type { PlacedState } from './parse-menu.ts';
 import { suggest } from './suggest.ts';
+import { targetsOf } from './targets.ts';
 
 /** What the service adds to every claim. */
 const claimFields = ['source', 'collection', 'filedAt'];
@@ -44,6 +45,46 @@ export function warnOfSums(states: ReadonlyMap<string, PlacedState>, { expressio
           return [{ file, line: lineOf('values', value), state: name, message }];
         }),
   );
+}
+
+/** Calls at the same time all pass a condition over a total that each of them has read before it writes. */
+export function warnOfUnchecked(
+  states: ReadonlyMap<string, PlacedState>,
+  { expressions }: CheckedValues,
+  start: string,
+): Fault[] {
+  const specOf = (name: string) => {
+    const state = states.get(name)?.state;
+    return state?.kind === 'action' ? state.spec : undefined;
+  };
+  const totals = [...states.keys()].flatMap((name) => {
+    const spec = specOf(name);
+    return spec && 'total' in spec ? [spec] : [];
+  });
+  const warnings = new Map<string, Fault>();
+  for (const { state, inherited } of states.values()) {
+    if (inherited || state.kind === 'action') continue;
+    const conditions = [...expressionsOf(state)].filter(({ wanted }) => wanted === 'bool');
+    const names = conditions.flatMap(({ source }) => expressions.get(source)?.names ?? []);
+    for (const { total, save } of totals) {
+      const value = Object.keys(save).find((saved) => names.includes(saved));
+      if (value === undefined) continue;
+      const follow = new Set(targetsOf(state).map(({ to }) => to));
+      for (const name of follow) {
+        const [placed, spec] = [states.get(name), specOf(name)];
+        if (!placed || name === start || (spec && 'total' in spec)) continue;
+        if (spec && 'store' in spec && spec.store === total && !spec.check)
+          warnings.set(name, {
+            file: placed.file,
+            line: placed.lineOf('store'),
+            state: name,
+            message: `calls at the same time may have read the same \`${value}\` before; a \`check\` of the store looks at it again`,
+          });
+        for (const { to } of targetsOf(placed.state)) follow.add(to);
+      }
+    }
+  }
+  return [...warnings.values()];
 }
 
 function checkState(
@@ -109,11 +150,12 @@ function checkState(
     if (!type) say(path, `the record ${kind} has no field ${field}${suggest(field, Object.keys(fields))}`);
     return type;
   };
-  for (const [value, source] of 'total' in spec ? Object.entries(spec.save) : []) {
+  const { totals, path } = totalsOf(spec);
+  for (const [value, source] of Object.entries(totals?.save ?? {})) {
     const total = parseTotal(source);
-    const type = 'field' in total ? typeOf(total.field, ['save', value]) : undefined;
+    const type = 'field' in total ? typeOf(total.field, [...path, value]) : undefined;
     if (total.compute === 'sum' && type && type !== 'integer' && type !== 'decimal')
-      say(['save', value], `${source} needs a field of numbers, and its type is ${type}`);
+      say([...path, value], `${source} needs a field of numbers, and its type is ${type}`);
   }
   for (const [field, source] of Object.entries('fields' in spec ? spec.fields : {})) {
     const type = typeOf(field, ['fields', field]);

@@ -1,6 +1,6 @@
 import type { FormSource } from '../forms/protocol.ts';
 import { checkAnswers } from './check-answers.ts';
-import { checkBuiltIns, warnOfSums } from './check-built-ins.ts';
+import { checkBuiltIns, warnOfSums, warnOfUnchecked } from './check-built-ins.ts';
 import { checkFit } from './check-fit.ts';
 import { checkTexts } from './check-texts.ts';
 import { checkValues } from './check-values.ts';
@@ -85,7 +85,8 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   };
   const fit = checkFit(menu, states);
   if (fit.faults.length > 0) return { ok: false, faults: fit.faults };
-  return { ok: true, menu, warnings: [...warnOfSums(states, values), ...texts.warnings, ...fit.warnings] };
+  const unsafe = [...warnOfSums(states, values), ...warnOfUnchecked(states, values, start)];
+  return { ok: true, menu, warnings: [...unsafe, ...texts.warnings, ...fit.warnings] };
 }
 
 function joinStates(files: MenuFile[], base: MenuFile[], faults: Fault[]): Map<string, PlacedState> {

@@ -180,7 +180,8 @@ interface Found {
   hasStatus?: boolean;
 }
 
-function* expressionsOf(state: State): Generator<Found> {
+/** Every expression of a state. */
+export function* expressionsOf(state: State): Generator<Found> {
   if (state.kind === 'menu' || state.kind === 'page') {
     for (const [i, { when }] of state.options.entries())
       if (when !== undefined && !isCondition(when))

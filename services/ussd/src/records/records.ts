@@ -40,8 +40,11 @@ export interface RecordStore {
   find(kind: RecordKind & { phone?: string | undefined; limit: number; offset?: number }): Promise<StoredRecord[]>;
   /** The same for operators. */
   list: RecordStore['find'];
-  /** Every record, the newest first, in batches between which other requests are served. */
-  scan(kind: RecordKind & { phone?: string | undefined }): AsyncGenerator<StoredRecord[]>;
+  /** Every record, the newest first, in batches between which other requests are served; in a transaction, as it sees them. */
+  scan(
+    kind: RecordKind & { phone?: string | undefined },
+    trx?: Transaction<UssdTables>,
+  ): AsyncGenerator<StoredRecord[]>;
   kinds(): Promise<(RecordKind & { count: number })[]>;
 }
 
@@ -83,8 +86,8 @@ export function createRecordStore({
     },
     find: findIn(db),
     list: findIn(readDb),
-    async *scan(wanted) {
-      const query = select(db, wanted);
+    async *scan(wanted, trx) {
+      const query = select(trx ?? db, wanted);
       const load = (after: RecordTable | undefined, limit: number): Promise<RecordTable[]> => {
         if (!after) return query.limit(limit).execute();
         const { created_at, id } = after;
