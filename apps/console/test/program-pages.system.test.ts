@@ -3,11 +3,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { createTempDir } from '@palaver/test-kit';
+import { createTempDir, waitFor } from '@palaver/test-kit';
 import { testPrograms } from '@palaver/ussd/commands/test-programs';
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import ar from '../web/i18n/ar.json' with { type: 'json' };
 import { en } from '../web/i18n/en.ts';
 import fr from '../web/i18n/fr.json' with { type: 'json' };
@@ -68,14 +68,29 @@ const smsServer = createServer((request, response) => {
   request.resume().on('end', () => response.writeHead(isRefusing ? 400 : 200).end('{}'));
 });
 
-async function post(path: string, body: unknown, method = 'POST'): Promise<string> {
-  const reply = await fetch(`${palaver.url}/api/ussd-gateway/api/ussd${path}`, {
+const send = (path: string, body: unknown, method = 'POST') =>
+  fetch(`${palaver.url}/api/ussd-gateway/api/ussd${path}`, {
     method,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
+
+async function post(path: string, body: unknown): Promise<string> {
+  const reply = await send(path, body);
   expect(reply.status).toBe(200);
   return reply.text();
+}
+
+/** Whatever draft there is before. */
+async function saveDraft(name: string, files: Record<string, string>): Promise<void> {
+  const path = `/programs/${name}/draft`;
+  const save = async () => {
+    const draft = await fetch(`${palaver.url}/api/ussd-gateway/api/ussd${path}`);
+    const { revision = 0 } = (await draft.json()) as { revision?: number };
+    return (await send(path, { files, revision }, 'PUT')).status === 200;
+  };
+  // A page that was closed may have been saving its own.
+  await waitFor('the draft', save, 60_000);
 }
 
 const dial = (sessionId: string, phoneNumber: string, text: string, serviceCode = '*384*9#') =>
@@ -85,7 +100,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => smsServer.listen(0, '127.0.0.1', resolve));
   const { port } = smsServer.address() as AddressInfo;
   palaver = await startTestConsole({ SMS_PROVIDER: 'webhook', SMS_URL: `http://127.0.0.1:${port}/` });
-  await post('/programs/market/draft', { files: program, revision: 0 }, 'PUT');
+  await saveDraft('market', program);
   await post('/programs/market/publish', {});
   for (const [i, crop] of crops.entries())
     expect(await dial(`o${i}`, `+25471100000${i}`, `1*${crop}*${7 * i + 3}*=cmd ${i}`)).toMatch(/^END Thank you/);
@@ -93,6 +108,8 @@ beforeAll(async () => {
   await dial('r', customer, '2*1*Amina*4071*4071', '*1234#');
   for (const i of [1, 2, 3]) await dial(`wrong${i}`, customer, '2*2*9990', '*1234#');
 });
+
+beforeEach(() => saveDraft('market', program));
 
 afterAll(async () => {
   await palaver[Symbol.asyncDispose]();
@@ -336,7 +353,6 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   await page.getByText(/^Line \d+ of locales\/en.yaml is not YAML\./).waitFor();
   await page.getByRole('button', { name: 'Undo' }).click();
   await expect.poll(() => title.inputValue()).toBe('Market');
-  // The draft that other tests open is saved by then.
   await fault.waitFor({ state: 'detached' });
   const broken = { ...zip, buffer: Buffer.from('not a zip') };
   await page.getByLabel('Import a folder as ZIP').setInputFiles(broken);
@@ -374,8 +390,9 @@ test('states are connected by drawing a line; actions, branches and values are e
   const target = await page.locator('[data-state=total]').boundingBox();
   if (!target) throw new Error('the state total is not on the map');
   const [x, y] = [target.x + target.width / 2, target.y + target.height / 2];
-  // A page that is slow takes one movement and the end of it together, and draws no line.
   await page.mouse.move(x - 5, y, { steps: 10 });
+  // A page that is slow has not begun the line yet.
+  await page.locator('.react-flow__connection').waitFor({ state: 'attached' });
   await page.mouse.move(x, y, { steps: 5 });
   await page.mouse.up();
   await large.getByRole('textbox', { name: 'Condition 3' }).waitFor();
@@ -520,7 +537,7 @@ async function measureFrames(page: Page, act: () => Promise<void>): Promise<stri
 }
 
 test('a program of 300 states is panned, zoomed and edited on the map', async () => {
-  await post('/programs/large/draft', { files: toLargeProgram(), revision: 0 }, 'PUT');
+  await saveDraft('large', toLargeProgram());
   await using opened = await openPage(palaver, '/programs?program=large&view=map');
   const { page, complaints } = opened;
   await page.locator('.program-map[data-ready=true] [data-state=s299]').waitFor();
