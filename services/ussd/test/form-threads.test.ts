@@ -63,6 +63,26 @@ test('a thread that is ended costs nobody the call but who ended it', async () =
   expect(replies.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
 });
 
+test('a caller who has held up others waits behind them', async () => {
+  await using forms = createForms({ threads: 1, timeoutMs: 1_500, waitMs: 120_000 });
+  const form = toForm(endless);
+  const begin = (phoneNumber: string) => forms.press(form, { ...call, phoneNumber });
+  const hold = async (phoneNumber: string) => {
+    const begun = await begin(phoneNumber);
+    if (begun.kind !== 'screen') throw new Error('the form shows nothing');
+    return forms.press(form, { ...call, phoneNumber, progress: begun.progress, input: 'x' });
+  };
+  await expect(hold('+254700000002')).rejects.toThrow('took too long');
+  const order: string[] = [];
+  const first = begin('+254700000003');
+  await Promise.all([
+    first,
+    begin('+254700000002').then(() => order.push('guilty')),
+    begin('+254700000004').then(() => order.push('other')),
+  ]);
+  expect(order).toEqual(['other', 'guilty']);
+});
+
 test('a caller does not wait for a form without end', async () => {
   await using forms = createForms({ threads: 1, timeoutMs: 60_000, waitMs: 200 });
   const [slow, other] = [toForm(endless), toForm(short)];

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { startThread as startAnyThread, type Thread } from '../thread.ts';
 import type { FormCall, FormSource, WorkerCall, WorkerReply } from './protocol.ts';
 
@@ -46,8 +47,11 @@ const maxWaiting = 1_000;
 const maxLoads = 150;
 /** How long a call waits for the thread of its form, which works on another one, before the form moves. */
 const patienceMs = 300;
-/** How long a form that has ended its thread is kept apart from others. */
-const guiltyMs = 600_000;
+/** For how long a form that has ended its thread is kept apart from others. */
+const guilt = { max: 1_000, ttl: 600_000 };
+/** A caller whose key press took this long comes after the others for a while. */
+const slowMs = 500;
+const slowness = { max: 10_000, ttl: 60_000 };
 
 export const startFormThread = () => startAnyThread<WorkerCall, WorkerReply>(workerFile, threadOptions);
 
@@ -58,9 +62,11 @@ export function createFormThreads(
 ): FormThreads {
   const threads = new Set<FormThread>();
   const queue: Waiting[] = [];
-  /** Forms that have ended their thread, and until when they are kept apart: all of them together have one. */
-  const guilty = new Map<string, number>();
-  const isGuilty = (key: string) => (guilty.get(key) ?? 0) > Date.now();
+  /** Forms that have ended their thread: all of them together have one. */
+  const guilty = new LRUCache<string, true>(guilt);
+  const isGuilty = (key: string) => guilty.has(key);
+  const slowCallers = new LRUCache<string, true>(slowness);
+  const isSlow = ({ call }: FormJob) => call.kind === 'press' && slowCallers.has(call.call.phoneNumber);
   let patience: NodeJS.Timeout | undefined;
 
   const start = () => {
@@ -94,7 +100,7 @@ export function createFormThreads(
     return own;
   };
   const dispatch = () => {
-    for (const job of [...queue]) {
+    for (const job of queue.toSorted((a, b) => Number(isSlow(a)) - Number(isSlow(b)))) {
       const own = findThread(job);
       if (!own) continue;
       queue.splice(queue.indexOf(job), 1);
@@ -104,8 +110,15 @@ export function createFormThreads(
   };
   const run = async (own: FormThread, job: Waiting): Promise<void> => {
     const { key, source, call, limitMs, loadMs } = job;
-    const press = async (): Promise<WorkerReply> =>
-      call.kind === 'load' ? { id: 0, missing: true } : own.thread.send({ ...call, form: key }, limitMs);
+    const press = async (): Promise<WorkerReply> => {
+      if (call.kind === 'load') return { id: 0, missing: true };
+      const start = Date.now();
+      try {
+        return await own.thread.send({ ...call, form: key }, limitMs);
+      } finally {
+        if (Date.now() - start > slowMs) slowCallers.set(call.call.phoneNumber, true);
+      }
+    };
     own.job = job;
     try {
       let reply = await press();
@@ -122,7 +135,7 @@ export function createFormThreads(
       if ('loads' in reply && reply.loads >= maxLoads) replace(own);
     } catch (error) {
       threads.delete(own);
-      guilty.set(key, Date.now() + guiltyMs);
+      guilty.set(key, true);
       job.reject(error as Error);
     }
     dispatch();
