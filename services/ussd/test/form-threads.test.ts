@@ -158,7 +158,7 @@ test.each([
     repeatOf(named(1, `calculate="instance('places')/root/item[name = /data/name]/label"`), { more: listOf(2_000) }),
     '200',
   ],
-])('a repeat %s has as many instances as can be computed, and who asks for more is told', async (_, form, many) => {
+])('a repeat %s has as many instances as can be computed, and who asks for more reads so', async (_, form, many) => {
   await using forms = createForms({ threads: 1, timeoutMs: 60_000, waitMs: 60_000 });
   const refused = await press(forms, form, ['Ana', many]);
   expect(refused).toMatchObject({ screen: { body: 'How many?', hint: { key: 'form.full' } } });
@@ -208,7 +208,7 @@ test('groups inside each other are refused where there are too many for the engi
   expect(faults).toMatchObject([{ message: 'there are groups in groups 20 deep, and 12 is the most' }]);
 });
 
-test('the time to load a form is no part of the time that a key press has', async () => {
+test('the time to load a form does not count for a key press', async () => {
   const { xml } = repeatOf(named(1, ''), { select: choose('[of = /data/name]'), more: listOf(10_000) });
   await using loading = createForms({ threads: 1, timeoutMs: 400, waitMs: 60_000 });
   // The engine loads a form again now and then.
