@@ -32,11 +32,10 @@ import { addDocumentRoutes } from './routes/documents.ts';
 import { createFindKept, queryRoute } from './routes/find-kept.ts';
 import { createQueryHandler, type QueryHandler, type QueryParts } from './routes/query.ts';
 import { addRpcRoutes } from './routes/rpc.ts';
-import { addStatusRoute } from './routes/status.ts';
 import { createTxHandler } from './routes/tx.ts';
 import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
 import { createSubscriptions } from './rpc/subscriptions.ts';
-import { timeCalls } from './upstream/time-calls.ts';
+import type { Interceptor } from './upstream/send.ts';
 
 const bodyLimit = 1024; // queries have no body
 const txBodyLimit = 1024 * 1024;
@@ -67,7 +66,11 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
     upstreams: nodes.upstream.status,
     chain: () => nodes.checkHealth().body,
   });
-  addStatusRoute(server);
+  server.get('/', async () => ({
+    status: 'ok',
+    message: 'Palaver query gateway running; see /docs',
+    timestamp: new Date().toISOString(),
+  }));
   addDocumentRoutes(server, nodes.live);
 
   const authorize = config.GATEWAY_AUTH === 'api-key' ? nameKeys(parts.authorize, metrics) : parts.authorize;
@@ -109,6 +112,17 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   server.addHook('onReady', () => Promise.race([nodes.firstLoad, sleep(firstLoadMs)]));
   server.addHook('onClose', keepOpen(started));
   return server;
+}
+
+/** Observes how long each call takes, retries included. */
+function timeCalls({ observeUpstream }: GatewayMetrics): Interceptor {
+  return (send) => (request, done) => {
+    const started = performance.now();
+    return send(request, (answer) => {
+      observeUpstream(request.path, answer.ok ? 0 : answer.code, (performance.now() - started) / 1000);
+      done(answer);
+    });
+  };
 }
 
 /** Errors in the operator's shape; in the gateway's own where that fails. */

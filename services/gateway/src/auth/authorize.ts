@@ -1,5 +1,5 @@
 import type { AppError } from '@palaver/contract';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Who asks: the name of an API key, or a DID. Answers do not depend on it. */
 export type Authorized =
@@ -14,6 +14,13 @@ export type Authorize = (request: Asker, path: string) => Authorized | Promise<A
 
 export function refuse(error: AppError, headers?: Record<string, string>): Authorized {
   return { ok: false, error, headers };
+}
+
+/** Throws what a request that may not continue is refused with. */
+export function requireAuthorized(authorized: Authorized, reply: FastifyReply): void {
+  if (authorized.ok) return;
+  reply.headers(authorized.headers ?? {});
+  throw authorized.error;
 }
 
 export const authorizeAnyone: Authorize = () => ({ ok: true, identity: '' });

@@ -1,10 +1,12 @@
 // `Any` types that no service file declares. Each is requested once, for all clients, and added to the schema in use:
 // nothing that is compiled or kept has to be made again.
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { Logger } from '@palaver/service-kit';
 import { LRUCache } from 'lru-cache';
+import type { Caller } from '../upstream/connection.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { listAnyTypes } from './list-any-types.ts';
 import { inParallel, loadSymbol } from './load-reflection.ts';
+import { readFields } from './read-fields.ts';
 import { addFiles, type Schema } from './schema.ts';
 
 export interface TypeLearner {
@@ -57,4 +59,22 @@ export function createTypeLearner({ schema, upstream, logger }: TypeLearnerOptio
       await Promise.all(typeNames.map(learnOne));
     },
   };
+}
+
+const service = '/cosmos.base.reflection.v1beta1.ReflectionService';
+const timeoutMs = 10_000;
+
+/** The types that a Cosmos SDK node packs into `Any`s, from its interface registry: the implementations of all interfaces; empty when the node does not list them. */
+async function listAnyTypes(node: Caller): Promise<string[]> {
+  const ask = async (method: string, body: Uint8Array): Promise<string[]> => {
+    const answer = await node.call({ path: `${service}/${method}`, body, metadata: {}, timeoutMs });
+    if (!answer.ok) return [];
+    return readFields(answer.message).flatMap(({ no, bytes }) => (no === 1 ? bytes.toString('utf8') : []));
+  };
+  const types = new Set<string>();
+  await inParallel(await ask('ListAllInterfaces', new Uint8Array()), async (name) => {
+    const body = new BinaryWriter().tag(1, WireType.LengthDelimited).string(name).finish();
+    for (const typeUrl of await ask('ListImplementations', body)) types.add(typeUrl.replace(/^.*\//, ''));
+  });
+  return [...types];
 }

@@ -4,7 +4,7 @@ import { AppError } from '@palaver/contract';
 import { setSpanRoute } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toFailureAnswer, type WriteError } from '../answer.ts';
-import type { Authorize, Authorized } from '../auth/authorize.ts';
+import { type Authorize, type Authorized, requireAuthorized } from '../auth/authorize.ts';
 import type { LiveTable } from '../live-table.ts';
 import { readMetadata } from '../metadata.ts';
 import { cleanPath, escapePath } from '../request/clean-path.ts';
@@ -57,10 +57,7 @@ export function createQueryHandler(parts: QueryParts): QueryHandler {
 
 function answer(parts: QueryParts, asked: Asked, authorized: Authorized): undefined | Promise<undefined> {
   const { request, reply } = asked;
-  if (!authorized.ok) {
-    reply.headers(authorized.headers ?? {});
-    throw authorized.error;
-  }
+  requireAuthorized(authorized, reply);
   const metadata = readMetadata(request.headers, parts.options);
   if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
   return new QueryCall(parts, asked, metadata).answer();

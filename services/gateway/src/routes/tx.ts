@@ -3,7 +3,7 @@ import { AppError } from '@palaver/contract';
 import { setSpanRoute } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AskNode, Query } from '../ask-node.ts';
-import type { Authorize } from '../auth/authorize.ts';
+import { type Authorize, requireAuthorized } from '../auth/authorize.ts';
 import { decodeBody, listAnyTypes } from '../decode-body.ts';
 import type { LiveTable } from '../live-table.ts';
 import { type MetadataOptions, readMetadata } from '../metadata.ts';
@@ -33,11 +33,7 @@ export function createTxHandler({ live, authorize, ask, metrics, options, otherw
       return reply;
     }
     setSpanRoute(request.method, route.template);
-    const authorized = await authorize(request, path);
-    if (!authorized.ok) {
-      reply.headers(authorized.headers ?? {});
-      throw authorized.error;
-    }
+    requireAuthorized(await authorize(request, path), reply);
     const metadata = readMetadata(request.headers, options);
     if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
     await snapshot.learner?.learn(listAnyTypes(request.body).slice(0, maxTypes));

@@ -1,8 +1,9 @@
 // Events of the node for any number of clients: one subscription upstream for each query, on a connection of its own,
 // because nodes allow only a few subscriptions on one.
+
+import { parseJson } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { GatewayMetrics } from '../metrics.ts';
-import { createClientQueries } from './client-queries.ts';
 
 export interface EventListener {
   /** `result` is the JSON text of one event. */
@@ -57,7 +58,7 @@ export function createSubscriptions(options: SubscriptionOptions): Subscriptions
   const { rpcUrl, logger, metrics, perClient, silenceMs = defaultSilenceMs } = options;
   const url = `${rpcUrl.replace(/^http/, 'ws').replace(/\/$/, '')}/websocket`;
   const running = new Map<string, Subscription>();
-  const clientQueries = createClientQueries(perClient);
+  const takeQuery = createClientQueries(perClient);
   metrics.watchSubscriptions(() => running.size);
 
   const refuse = (reason: SubscriptionRefusal, message: string): Subscribed => {
@@ -101,7 +102,7 @@ export function createSubscriptions(options: SubscriptionOptions): Subscriptions
     socket.onmessage = ({ data }) => {
       isAsked = false;
       life.refresh();
-      const reply = parseReply(String(data));
+      const reply = parseJson(String(data)) as EventReply | undefined;
       if (reply?.id === ids.health) return;
       if (!reply || reply.error) {
         const message = String(reply?.error?.data ?? reply?.error?.message ?? 'refused by the node');
@@ -124,7 +125,7 @@ export function createSubscriptions(options: SubscriptionOptions): Subscriptions
   return {
     async subscribe(client, query, listener) {
       if (query.length > maxQueryLength) return refuse('node', `a query has at most ${maxQueryLength} characters`);
-      const giveBack = clientQueries.take(client, query);
+      const giveBack = takeQuery(client, query);
       if (!giveBack) return refuse('client', `at most ${perClient} different queries from one address`);
       if (!running.has(query) && running.size >= maxQueries) {
         giveBack();
@@ -161,10 +162,19 @@ interface EventReply {
   error?: { message?: unknown; data?: unknown };
 }
 
-function parseReply(text: string): EventReply | undefined {
-  try {
-    return JSON.parse(text) as EventReply;
-  } catch {
-    return undefined;
-  }
+/** Counts the different queries of each client. The result counts one, and returns what gives it back, or undefined at the limit. */
+function createClientQueries(perClient: number) {
+  const clients = new Map<string, Map<string, number>>();
+  return (client: string, query: string): (() => void) | undefined => {
+    const queries = clients.get(client) ?? new Map<string, number>();
+    const count = queries.get(query) ?? 0;
+    if (count === 0 && queries.size >= perClient) return undefined;
+    clients.set(client, queries.set(query, count + 1));
+    return () => {
+      const left = (queries.get(query) ?? 0) - 1;
+      if (left > 0) queries.set(query, left);
+      else queries.delete(query);
+      if (queries.size === 0) clients.delete(client);
+    };
+  };
 }
