@@ -18,6 +18,7 @@ export { Durations } from './durations.ts';
 export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
 export { isTrue, parseKeyBytes } from './env-types.ts';
 export { sendError } from './error-reply.ts';
+export { openEventStream, toEvent } from './event-stream.ts';
 export { toExport } from './export-stream.ts';
 export { createFairQueue, type QueueOwner } from './fair-queue.ts';
 export { AnswerTooLargeError, fetchBounded, limitResponses, readBounded } from './fetch-bounded.ts';

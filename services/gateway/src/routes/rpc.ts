@@ -1,12 +1,20 @@
 // The node's CometBFT RPC, opt-in: JSON-RPC by POST and by WebSocket, and its events as Server-Sent Events.
-import { PassThrough } from 'node:stream';
+import type { ServerResponse } from 'node:http';
 import { AppError, type ErrorCode } from '@palaver/contract';
-import { eventStreamHeaders, parseJson } from '@palaver/contract/internal';
+import { parseJson } from '@palaver/contract/internal';
 import { clientAddress } from '@palaver/service-kit';
-import { isJsonTooDeep, type RateLimit, signalOf, toAddressKey, toRateError } from '@palaver/service-kit/internal';
+import {
+  isJsonTooDeep,
+  openEventStream,
+  type RateLimit,
+  signalOf,
+  toAddressKey,
+  toEvent,
+  toRateError,
+} from '@palaver/service-kit/internal';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
-import type { Authorize } from '../auth/authorize.ts';
+import { type Authorize, requireAuthorized } from '../auth/authorize.ts';
 import { type AnswerParts, answerRpc, notAllowed, parseError, toRpcRequest, toRpcText } from '../rpc/answer-rpc.ts';
 import { isWrite } from '../rpc/rpc-methods.ts';
 import type { SubscriptionRefusal, Subscriptions } from '../rpc/subscriptions.ts';
@@ -32,12 +40,8 @@ const newBlocks = "tm.event='NewBlock'";
 
 export function addRpcRoutes(scope: FastifyInstance, parts: RpcParts): void {
   const { authorize, allowed } = parts;
-  const guard = async (request: FastifyRequest, reply: FastifyReply) => {
-    const authorized = await authorize(request, request.url.split('?', 1)[0] ?? '');
-    if (authorized.ok) return;
-    reply.headers(authorized.headers ?? {});
-    throw authorized.error;
-  };
+  const guard = async (request: FastifyRequest, reply: FastifyReply) =>
+    requireAuthorized(await authorize(request, request.url.split('?', 1)[0] ?? ''), reply);
 
   scope.post('/rpc', { bodyLimit, preHandler: guard }, async (request, reply) => {
     const signal = signalOf(reply);
@@ -185,29 +189,25 @@ function serveEvents({ subscriptions }: RpcParts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { query = newBlocks } = request.query as { query?: unknown };
     if (typeof query !== 'string') throw new AppError('BAD_REQUEST', 'Give one query.');
-    const stream = new PassThrough();
-    const closed = signalOf(reply);
+    let stream: ServerResponse | undefined;
+    let isLost = false;
     const subscribed = await subscriptions.subscribe(clientOf(request), query, {
       onEvent(result) {
-        if (stream.writableLength > maxBuffered) stream.destroy();
-        else stream.write(`event: ${nameOf(result)}\ndata: ${result}\n\n`);
+        if (stream && stream.writableLength > maxBuffered) stream.destroy();
+        else stream?.write(toEvent(result, nameOf(result)));
       },
-      onLost: () => stream.end(),
+      onLost() {
+        isLost = true;
+        stream?.end();
+      },
     });
     if (!subscribed.ok && refusalCodes[subscribed.reason] === 'UNAVAILABLE') reply.header('retry-after', '1');
     if (!subscribed.ok) throw new AppError(refusalCodes[subscribed.reason], `Not subscribed: ${subscribed.message}.`);
-    // A reader that is too slow is found by what is buffered; between heartbeats nothing moves.
-    request.raw.socket.setTimeout(0);
-    stream.write(': subscribed\n\n');
-    const heartbeat = setInterval(() => stream.write(': heartbeat\n\n'), heartbeatMs);
-    const end = () => {
-      clearInterval(heartbeat);
-      subscribed.leave();
-      stream.destroy();
-    };
-    if (closed.aborted) end();
-    else closed.addEventListener('abort', end);
-    return reply.headers(eventStreamHeaders).send(stream);
+    stream = openEventStream(reply, { heartbeatMs })?.once('close', subscribed.leave);
+    if (!stream) subscribed.leave();
+    stream?.write(': subscribed\n\n');
+    if (isLost) stream?.end();
+    return reply;
   };
 }
 

@@ -1,9 +1,9 @@
 import type { Approval, EndedRunStatus, Message, RunStatus } from '@palaver/contract';
+import { toEvent } from '@palaver/service-kit/internal';
 import type { AgentRun, RunSummary } from '../../plugins/agent-run.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { hasEnded } from '../../run/run-state.ts';
 import { findPause, toRequests } from '../door-approvals.ts';
-import { toEvent } from '../event-stream.ts';
 
 const endStates: Record<EndedRunStatus, string> = {
   complete: 'TASK_STATE_COMPLETED',

@@ -1,7 +1,7 @@
 import type { Approval, SseEventData } from '@palaver/contract';
+import { toEvent } from '@palaver/service-kit/internal';
 import type { AgentRun } from '../../plugins/agent-run.ts';
 import { findPause } from '../door-approvals.ts';
-import { toEvent } from '../event-stream.ts';
 
 export interface AguiRun {
   threadId: string;

@@ -1,8 +1,8 @@
 import type { Approval, SseEventData } from '@palaver/contract';
+import { toEvent } from '@palaver/service-kit/internal';
 import type { AgentRun } from '../../plugins/agent-run.ts';
 import { createCallTracker } from '../collect-answer.ts';
 import { findPause } from '../door-approvals.ts';
-import { toEvent } from '../event-stream.ts';
 
 export const uiStreamHeaders = { 'x-vercel-ai-ui-message-stream': 'v1' };
 

@@ -22,7 +22,6 @@ import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { defineDoor, openInNamedSession, openInNewSession, toBody } from '../define-door.ts';
 import { refuseApprovals } from '../door-approvals.ts';
-import { copyHeaders } from '../event-stream.ts';
 import { publicUrlOf } from '../public-url.ts';
 import { headerOf } from '../sender-of.ts';
 
@@ -92,7 +91,9 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
     const transport = new StreamableHTTPServerTransport({});
     reply.hijack();
     reply.raw.once('close', () => void mcp.close());
-    copyHeaders(reply);
+    // The headers that hooks have set, such as those of CORS: the transport writes past the framework.
+    for (const [name, value] of Object.entries(reply.getHeaders()))
+      if (value !== undefined) reply.raw.setHeader(name, value);
     if (isInitializeRequest(request.body)) reply.raw.setHeader(sessionHeader, randomUUID());
     await mcp.connect(transport);
     await transport.handleRequest(request.raw, reply.raw, request.body);

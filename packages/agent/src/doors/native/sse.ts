@@ -1,5 +1,5 @@
 import { agentLimits } from '@palaver/contract';
-import { eventStreamHeaders } from '@palaver/contract/internal';
+import { openEventStream } from '@palaver/service-kit/internal';
 import type { FastifyReply } from 'fastify';
 import type { FrameLog } from '../../run/frame-log.ts';
 import { dropBody } from '../held-bytes.ts';
@@ -24,48 +24,35 @@ export function sendFrames(
   reply: FastifyReply,
   { runId, messageId, frames, after, heartbeatMs = agentLimits.heartbeatMs }: StreamOptions,
 ): Promise<void> {
-  reply.hijack();
   dropBody(reply.request);
-  const response = reply.raw;
-  // A reader that left meanwhile: `close` has been emitted and will not be again.
-  if (response.destroyed || response.closed || response.socket?.destroyed) return Promise.resolve();
-  reply.headers({ ...eventStreamHeaders, 'x-run-id': runId, 'x-message-id': messageId });
-  response.writeHead(200, reply.getHeaders() as Record<string, string>);
+  const headers = { 'x-run-id': runId, 'x-message-id': messageId };
+  const stream = openEventStream(reply, { headers, heartbeatMs });
+  if (!stream) return Promise.resolve();
   return new Promise((resolve) => {
     let sent = after;
-    /** The reader has not taken what was written. */
-    let isStalled = false;
     const pump = () => {
-      while (!isStalled) {
+      while (!stream.writableNeedDrain) {
         const { text, last } = frames.read(sent, chunkCharacters);
         if (text === '') break;
         sent = last;
-        isStalled = !response.write(text);
+        stream.write(text);
       }
-      if (frames.ended && sent >= frames.length && !isStalled) {
+      if (frames.ended && sent >= frames.length && !stream.writableNeedDrain) {
         unwatch();
         // The reader has frames that their owner had no time to store: it gets the end under the number it expects.
-        if (sent > frames.length) response.write(renumber(frames.read(frames.length - 1, 1).text, sent + 1));
-        response.end();
+        if (sent > frames.length) stream.write(renumber(frames.read(frames.length - 1, 1).text, sent + 1));
+        stream.end();
       }
     };
-    const heartbeat = setInterval(() => {
-      // Every write is whole frames, so a comment always falls between two of them.
-      if (!isStalled) response.write(': heartbeat\n\n');
-    }, heartbeatMs);
     const unwatch = frames.watch(pump);
-    response.on('drain', () => {
-      isStalled = false;
-      pump();
-    });
-    response.once('close', () => {
-      clearInterval(heartbeat);
+    stream.on('drain', pump);
+    stream.once('close', () => {
       unwatch();
       resolve();
     });
     pump();
     // A reader that has everything so far gets the headers at least, and so knows that it is connected.
-    if (sent === after) response.flushHeaders();
+    if (sent === after) stream.flushHeaders();
   });
 }
 

@@ -1,13 +1,13 @@
 import type { MessageFinish, ToolCall } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { signalOf, toReply } from '@palaver/service-kit/internal';
+import { signalOf, toEvent, toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { AgentRun } from '../../plugins/agent-run.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { collectAnswer, createCallTracker, noUsage, type RunUsage, toFailure } from '../collect-answer.ts';
 import { abortOnLeave, invalid, openInNewSession, sendRefusals, toBody } from '../define-door.ts';
 import { refuseApprovals } from '../door-approvals.ts';
-import { sendEventStream, toEvent } from '../event-stream.ts';
+import { sendEventStream } from '../event-stream.ts';
 import { checkModel, toOpenAiError } from './openai-error.ts';
 import { chatMessageSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
 

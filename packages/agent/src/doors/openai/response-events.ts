@@ -1,7 +1,7 @@
 import type { MessageFinish, ToolCall } from '@palaver/contract';
+import { toEvent } from '@palaver/service-kit/internal';
 import type { AgentRun } from '../../plugins/agent-run.ts';
 import { type Answer, createCallTracker, noUsage, type RunUsage, toFailure } from '../collect-answer.ts';
-import { toEvent } from '../event-stream.ts';
 import { toOpenAiError } from './openai-error.ts';
 
 export interface ResponseBase {
