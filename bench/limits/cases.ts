@@ -163,7 +163,7 @@ async function createSession(key: Key): Promise<string> {
   return (await key.send('POST', '/sessions')).body.sessionId;
 }
 
-/** Files of 50 MB for each of 100 approvals; or of 5 MB for each of five approvals of 200 keys; then all are approved at once. */
+/** Files of 50 MB for each of 20 approvals; or of 5 MB for each of five approvals of 200 keys; then all are approved at once. */
 async function leaveFilesWaiting({ keys, share }: World): Promise<void> {
   const size = share(24_900_000, 5_000_000);
   const file = png(size);
@@ -175,7 +175,7 @@ async function leaveFilesWaiting({ keys, share }: World): Promise<void> {
     const running = await key.open('POST', `/messages/${busy}`, { body: { message: '/long 800', stream: true } });
     running.resume();
     const queued = range(share(8, 2)).map(() => sendUntilTaken(key, busy, { message: 'look', attachments }));
-    await eachOf(range(share(100, 5)), share(4, 1), async () => {
+    await eachOf(range(share(20, 5)), share(4, 1), async () => {
       const sessionId = await createSession(key);
       const reply = await sendUntilTaken(key, sessionId, { message: '/tool report {}', attachments });
       const asked = reply && (await readApproval(reply));

@@ -67,13 +67,12 @@ export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutP
     }
     run.step('start');
     const cancelled = rejectOnAbort(run.signal);
-    let isWaiting = begun.status === 'waiting';
-    let recorded = isWaiting ? undefined : await loadRecorded(begun, run.runId, parts);
+    let recorded = begun.status === 'waiting' ? undefined : await loadRecorded(begun, run.runId, parts);
     begun.steps = [];
-    do {
-      recorded = isWaiting || !recorded ? await limit.without(() => waitForUser(entry, parts)) : recorded;
-      isWaiting = (await Promise.race([execute(entry, recorded, parts), cancelled])) === 'waiting';
-    } while (isWaiting);
+    for (let outcome: TurnOutcome | undefined; outcome !== 'answered'; recorded = undefined) {
+      recorded ??= await limit.without(() => waitForUser(entry, parts));
+      outcome = await Promise.race([execute(entry, recorded, parts), cancelled]);
+    }
     run.step('complete');
   } catch (error) {
     endByError(run, error, parts.logger);
@@ -108,10 +107,11 @@ async function execute(entry: LiveRun, recorded: RecordedRun, parts: CarryOutPar
     recorded,
   });
   const hold = (value: unknown) => {
-    entry.turnSize = turnSizeOf(turn) + sizeOf(value);
+    entry.turnSize += sizeOf(value);
     parts.live.checkSize(entry);
   };
-  return parts.execute({ turn, run, steps: watchSteps(steps, entry), hold });
+  hold(steps.earlier);
+  return parts.execute({ turn, run, steps: watchSteps(steps, entry, hold), hold });
 }
 
 /** While a run waits, what its message brought is in the store alone. */
@@ -163,7 +163,7 @@ function createTurnLimit(run: Run, timeoutMs: number) {
   };
 }
 
-function watchSteps(steps: RunSteps, entry: LiveRun): RunSteps {
+function watchSteps(steps: RunSteps, entry: LiveRun, hold: Work['hold']): RunSteps {
   return {
     ...steps,
     async begin(result, isRepeatable) {
@@ -173,6 +173,7 @@ function watchSteps(steps: RunSteps, entry: LiveRun): RunSteps {
     async end(outcomes) {
       await steps.end(outcomes);
       entry.isHeld = false;
+      hold(outcomes);
     },
   };
 }

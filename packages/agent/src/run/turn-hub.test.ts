@@ -161,6 +161,23 @@ test('what a live run holds of its message counts', async () => {
   own.end();
 });
 
+test('what its tools gave counts, however small the values', async () => {
+  const output = Array.from({ length: 20_000 }, () => ({}));
+  const result = { text: '', toolCalls: [] };
+  await using own = await openHub('sqlite', {
+    limits,
+    async execute({ steps, run }) {
+      for (let count = 0; count < 3 && !run.signal.aborted; count += 1) {
+        await steps.begin(result as never, true);
+        await steps.end([{ output }]);
+      }
+      return 'answered';
+    },
+  });
+  const run = await own.submit();
+  expect(await run.answer).toMatchObject({ status: 'failed', error: { code: 'TURN_LIMIT_EXCEEDED' } });
+});
+
 test('where all together are too much, a run of the user who has most ends, not the largest run', async () => {
   await using own = await openSayers(0.5 * mebibyte);
   const context = ['x'.repeat(0.7 * mebibyte)];
