@@ -18,7 +18,7 @@ import type { AgentDatabase } from '../src/store/schema.ts';
 import { answerOf, ask } from './ask-approval.ts';
 import { createGate } from './gate-plugin.ts';
 import { readUntil } from './read-frames.ts';
-import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
@@ -50,7 +50,11 @@ async function askUnread(agent: TestAgent, user: TestUser, path: string) {
 }
 
 /** Messages of that many characters in one session, past the API: their texts are for the reader's memory alone. */
-async function fillSession(agent: TestAgent, user: TestUser, { count, column = 'content', size = mebibyte }: Filling) {
+async function fillSession(
+  agent: TestAgent,
+  user: TestUser,
+  { count, column = 'content', size = mebibyte, name = 'm' }: Filling,
+) {
   const sessionId = await user.createSession();
   await user.say(sessionId, 'first');
   const store = await openStore<AgentDatabase>(agent.databaseUrl);
@@ -59,7 +63,7 @@ async function fillSession(agent: TestAgent, user: TestUser, { count, column = '
     const hidden = column === 'hidden' ? JSON.stringify({ files: [{ name: 'f', text: 'x'.repeat(size) }] }) : null;
     await sql`insert into agent_message
         (id, session_id, run_id, position, number, type, content, status, request_id, hidden, created_at)
-      select ${`m${number}`}, session_id, run_id, ${`${randomUUID()}:0`}, ${number}, 'human', ${content}, 'complete', 'r',
+      select ${`${name}${number}`}, session_id, run_id, ${`${randomUUID()}:0`}, ${number}, 'human', ${content}, 'complete', 'r',
         ${hidden}, created_at
       from agent_message where session_id = ${sessionId} and number = 2`.execute(store.db);
   }
@@ -70,6 +74,8 @@ interface Filling {
   count: number;
   column?: 'content' | 'hidden';
   size?: number;
+  /** How their ids begin. */
+  name?: string;
 }
 
 describe.each(engines)('on %s', (engine) => {
@@ -90,6 +96,28 @@ describe.each(engines)('on %s', (engine) => {
     expect(body.data.agent_message).toHaveLength(14);
     expect(body.data.agent_session).toMatchObject([{ id: sessionId }]);
     expect(body.data.agent_replaced).toEqual([]);
+  });
+
+  test.fails('two exports of one address are read at a time, others and operators have theirs', async () => {
+    await using agent = await startTestAgent({
+      engine,
+      env: { TRUST_PROXY_ENABLED: 'true', OPERATOR_TOKEN: 'o'.repeat(32) },
+    });
+    const users = await Promise.all(Array.from({ length: 3 }, () => agent.createUser()));
+    const from = (address: string, user: TestUser) => ({ ...user.headers, 'x-forwarded-for': address });
+    const [ana, ben, cem] = users as [TestUser, TestUser, TestUser];
+    const unread = [];
+    for (const user of [ana, ben]) {
+      const { store } = await fillSession(agent, user, { count: 12, name: user.did });
+      await store.close();
+      unread.push(await askUnread(agent, { ...user, headers: from('192.0.2.1', user) }, '/me/export'));
+    }
+    const ask = async (address: string) =>
+      (await request(`${agent.url}/me/export`, { headers: from(address, cem) })).status;
+    expect([await ask('192.0.2.1'), await ask('192.0.2.2')]).toEqual([429, 200]);
+    const operator = { authorization: `Bearer ${'o'.repeat(32)}` };
+    expect((await request(`${agent.url}/users/${ana.did}/export`, { headers: operator })).status).toBe(200);
+    for (const { close } of unread) close();
   });
 
   test('a page of large messages has fewer of them, and the cursors reach the rest', async () => {
