@@ -5,6 +5,7 @@ import type { AuditActor, AuditLog, PersonalRows, Store } from '@palaver/store';
 import { encryptTables, registerSealed } from '@palaver/store/internal';
 import type { OraclePlugin } from './plugins/plugin.ts';
 import { toJsonStream } from './routes/json-stream.ts';
+import type { Reading } from './store/messages.ts';
 import { agentPersonalData, toAgentPerson } from './store/personal-data.ts';
 import type { AgentDatabase } from './store/schema.ts';
 
@@ -27,14 +28,25 @@ export type UserData = ReturnType<typeof createUserData>;
 
 /** Each keeps a few rows and the keys of the user's rows in memory, as long as its reader takes. */
 const exportsAtOnce = 20;
+const exportsPerClient = 2;
+/** What a reader takes at least, so that nobody holds an export for ever. */
+const leastCharacters = 64 * 1024;
+const leastPerMs = 60_000;
+const pieceCharacters = 16 * 1024;
+
+/** Whose request an export is for, and how it reads. */
+export interface ExportReader {
+  client: string | undefined;
+  reading: Reading;
+}
 
 /** Everything the agent and its plugins keep of a user: handed out, or erased. */
 export function createUserData({ store, audit, agentDid, plugins, dropSession }: UserDataParts) {
   const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
   const sealedTables = parts.flatMap(({ sealed = [] }) => sealed);
   const exported = createRecentKeys();
-  /** Users whose export is being read. */
-  const exporting = new Set<string>();
+  /** What users read of themselves; operators and commands read beside that. */
+  const exporting = new Map<string, string | undefined>();
   const toPerson = (did: string) => toAgentPerson(did, agentDid, audit.person(did));
 
   async function recordExport(did: string, by: AskedBy): Promise<void> {
@@ -43,6 +55,12 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
     if (exported.has(key)) return;
     await audit.record({ ...by, action: 'data.exported', subject });
     exported.add(key);
+  }
+
+  function checkRoom(did: string, client: string | undefined): void {
+    const ofClient = [...exporting.values()].filter((other) => client !== undefined && other === client);
+    if (exporting.has(did) || exporting.size >= exportsAtOnce || ofClient.length >= exportsPerClient)
+      throw new AppError('RATE_LIMITED', 'Another export is being read. Please try again in a moment.');
   }
 
   async function* readParts(did: string): AsyncGenerator<PersonalRows> {
@@ -60,17 +78,22 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
     tables: parts.flatMap(({ tables }) => tables),
 
     /** Everything kept of a user as the text of a JSON object, no faster than it is taken. */
-    async export(did: string, by: AskedBy): Promise<Readable> {
-      if (exporting.has(did) || exporting.size >= exportsAtOnce)
-        throw new AppError('RATE_LIMITED', 'Another export is being read. Please try again in a moment.');
-      exporting.add(did);
+    async export(did: string, by: AskedBy, reader?: ExportReader): Promise<Readable> {
+      if (!reader) {
+        await recordExport(did, by);
+        return toJsonStream(toJson(did, readParts(did)));
+      }
+      checkRoom(did, reader.client);
+      exporting.set(did, reader.client);
       try {
         await recordExport(did, by);
       } catch (error) {
         exporting.delete(did);
         throw error;
       }
-      return toJsonStream(toJson(did, readParts(did))).once('close', () => exporting.delete(did));
+      const parts = readInPlaces(readParts(did), reader.reading);
+      const stream: Readable = toJsonStream(atLeastPace(toJson(did, parts), () => stream.destroy()));
+      return stream.once('close', () => exporting.delete(did));
     },
 
     /** Notes the encrypted columns of all plugins, so that `palaver keys rotate` finds those of authors' plugins too. */
@@ -97,6 +120,35 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
       for (const { id } of erased) dropSession?.(id);
     },
   };
+}
+
+/** Each part is read as work that costs much. */
+async function* readInPlaces<T>(parts: AsyncGenerator<T>, reading: Reading): AsyncGenerator<T> {
+  while (true) {
+    const { done, value } = await reading(Number.POSITIVE_INFINITY, () => parts.next());
+    if (done) return;
+    yield value;
+  }
+}
+
+/** Gives text in small pieces; gives up where the reader takes too few of them. */
+export async function* atLeastPace(texts: AsyncIterable<string>, giveUp: () => void): AsyncGenerator<string> {
+  let waitedMs = 0;
+  let taken = 0;
+  for await (const text of texts) {
+    for (let at = 0; at < text.length; at += pieceCharacters) {
+      const since = Date.now();
+      const timer = setTimeout(giveUp, leastPerMs - waitedMs);
+      try {
+        yield text.slice(at, at + pieceCharacters);
+      } finally {
+        clearTimeout(timer);
+      }
+      waitedMs += Date.now() - since;
+      taken += pieceCharacters;
+      if (taken >= leastCharacters) [waitedMs, taken] = [0, 0];
+    }
+  }
 }
 
 async function* toJson(did: string, parts: AsyncIterable<PersonalRows>): AsyncGenerator<string> {

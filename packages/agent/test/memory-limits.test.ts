@@ -87,7 +87,8 @@ describe.each(engines)('on %s', (engine) => {
     const unread = await askUnread(agent, ana, '/me/export');
     expect(await ana.send('GET', '/me/export')).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
     expect((await ben.send('GET', '/me/export')).status).toBe(200);
-    const text = await unread.read();
+    // Without the lines between two chunks.
+    const text = (await unread.read()).replaceAll(/\r\n[0-9a-f]+\r\n/g, '');
     expect(text.match(/x{1048576}/g)).toHaveLength(12);
     const again = await askUnread(agent, ana, '/me/export');
     again.close();
@@ -98,7 +99,7 @@ describe.each(engines)('on %s', (engine) => {
     expect(body.data.agent_replaced).toEqual([]);
   });
 
-  test.fails('two exports of one address are read at a time, others and operators have theirs', async () => {
+  test('two exports of one address are read at a time, others and operators have theirs', async () => {
     await using agent = await startTestAgent({
       engine,
       env: { TRUST_PROXY_ENABLED: 'true', OPERATOR_TOKEN: 'o'.repeat(32) },

@@ -173,7 +173,7 @@ async function addOwnRoutes(server: Server, { config, store, redis, identity, tu
     },
   });
   await userData.registerSealed();
-  addUserDataRoutes(server, { userData, audit });
+  addUserDataRoutes(server, { userData, audit, clientKey: turns.clientKey });
   addDelegationRoutes(server, { delegations, verifier, audit, approvals, onRevoked: clients.dropDelegation });
 }
 

@@ -4,6 +4,7 @@ import { toAuditBy } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
 import { identityOf } from '../auth/auth-hook.ts';
+import type { ClientKey } from '../auth/client-key.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { UserData } from '../user-data.ts';
 import { sendJsonStream } from './json-stream.ts';
@@ -14,11 +15,14 @@ const exportSchema = z
 const erasedSchema = z.object({ ok: z.literal(true) });
 const paramsSchema = z.object({ did: z.string().regex(didPattern) });
 
+export interface UserDataRouteParts {
+  userData: UserData;
+  audit: Pick<AuditLog<AgentDatabase>, 'person'>;
+  clientKey: ClientKey;
+}
+
 /** A user's own data: for themselves under `/me`, for operators under `/users/:did`. */
-export function addUserDataRoutes(
-  server: Server,
-  { userData, audit }: { userData: UserData; audit: Pick<AuditLog<AgentDatabase>, 'person'> },
-): void {
+export function addUserDataRoutes(server: Server, { userData, audit, clientKey }: UserDataRouteParts): void {
   const tags = ['Your data'];
   server.get(
     '/me/export',
@@ -29,7 +33,8 @@ export function addUserDataRoutes(
     async (request, reply) => {
       const { did } = identityOf(request);
       const by = { actor: audit.person(did), from: clientAddress(request) };
-      return sendJsonStream(reply, await userData.export(did, by));
+      const reader = { client: clientKey(request), reading: request.inPlace.bind(request) };
+      return sendJsonStream(reply, await userData.export(did, by, reader));
     },
   );
   server.delete(
