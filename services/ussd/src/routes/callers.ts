@@ -1,4 +1,4 @@
-import { AppError } from '@palaver/contract';
+import { AppError, errorBodySchema } from '@palaver/contract';
 import { boundedText, callerSchema, phoneNumberSchema, recentCallersSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { maskPhone, toAuditBy } from '@palaver/service-kit/internal';
@@ -44,7 +44,7 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
   // By POST: a phone number in an address would appear in the logs of proxies.
   server.post(
     '/api/ussd/callers/find',
-    { schema: { body: findSchema, response: { 200: callerSchema } }, config: { audited: true } },
+    { schema: { body: findSchema, response: { 200: callerSchema, 404: errorBodySchema } }, config: { audited: true } },
     async (request) => {
       const { body } = request;
       const phoneNumber = 'caller' in body ? callerReferences.open(body.caller) : body.phoneNumber;
