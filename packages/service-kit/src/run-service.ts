@@ -35,6 +35,9 @@ export interface ListenOptions {
   portName?: string | undefined;
 }
 
+/** Connections that the system keeps while the service is busy, as far as it allows. Others wait seconds for their second try. */
+const backlog = 4_096;
+
 /**
  * Listens and returns the address; a port in use is reported in one sentence.
  *
@@ -47,7 +50,7 @@ export interface ListenOptions {
  */
 export async function listen(server: Server, { host, port, portName = 'PORT' }: ListenOptions): Promise<string> {
   try {
-    await server.listen({ host, port, listenTextResolver: (address) => `listening on ${address}` });
+    await server.listen({ host, port, backlog, listenTextResolver: (address) => `listening on ${address}` });
   } catch (error) {
     throw toListenError(error, { host, port, portName });
   }
