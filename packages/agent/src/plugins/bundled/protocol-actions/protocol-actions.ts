@@ -46,14 +46,18 @@ const configSchema = z.object({
       'Claims and payments that one user can order in 24 hours, also those that the chain refuses: the agent pays their fees.',
     example: '50',
   }),
+  ACTIONS_PER_ADDRESS_PER_DAY: envInteger({ min: 1, max: 1_000_000 }).prefault('200').meta({
+    description:
+      'The same for all users of one client address (an IPv6 /64 counts as one); not for SHARED_CLIENT_CIDRS. Anyone can make as many users as they like. All users together can order 50 times as much.',
+    example: '200',
+  }),
   ...settledVariables,
   SEND_LIMIT_PER_CALL: envSendLimit('one call'),
   SEND_LIMIT_PER_DAY: envSendLimit('24 hours'),
 });
 
-/** Anyone can make users: those of one client address can order as much as ten, all together as much as 500. */
-const usersPerAddress = 10;
-const usersInAll = 500;
+/** How many client addresses' worth all users together can order, which bounds the fees that the agent pays for them. */
+const addressesInAll = 50;
 const pollMs = 2_000;
 const maxContent = 10_000;
 const addressPattern = /^ixo1[a-z0-9]{38,58}$/;
@@ -107,8 +111,8 @@ export function createProtocolActionsPlugin(): OraclePlugin {
         hashClient: (client) => createHmac('sha256', clientsKey).update(client).digest('base64url'),
         perDay: {
           user: config.ACTIONS_PER_DAY,
-          address: config.ACTIONS_PER_DAY * usersPerAddress,
-          agent: config.ACTIONS_PER_DAY * usersInAll,
+          address: config.ACTIONS_PER_ADDRESS_PER_DAY,
+          agent: config.ACTIONS_PER_ADDRESS_PER_DAY * addressesInAll,
         },
       });
       const looking = runEvery({
