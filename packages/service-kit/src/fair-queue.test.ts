@@ -18,7 +18,8 @@ function createWork(waiting: number) {
   };
   const endOne = async () => {
     end();
-    await new Promise(setImmediate);
+    // The next one starts in a turn of the event loop of its own.
+    for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
   };
   return { add, endOne, started, refused };
 }
@@ -52,4 +53,17 @@ test('lets a newcomer wait in place of the newest of whoever has most waiting', 
   expect(refused).toEqual(['four', 'three']);
   for (let count = 0; count < 4; count += 1) await endOne();
   expect(started).toEqual(['first', 'other', 'newcomer', 'one', 'two']);
+});
+
+test('between work that waits for nothing other events are served', async () => {
+  const queue = createFairQueue({ atOnce: 1, waiting: 100, waitingPerUser: 100 });
+  const order: string[] = [];
+  const work = Array.from({ length: 5 }, (_, index) =>
+    queue.run({ userDid: `did:${index}` }, async () => {
+      setImmediate(() => order.push('event'));
+      order.push('work');
+    }),
+  );
+  await Promise.all(work);
+  expect(order.slice(0, 8)).toEqual(Array(4).fill(['work', 'event']).flat());
 });

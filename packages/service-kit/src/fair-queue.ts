@@ -78,7 +78,8 @@ export function createFairQueue(limits: QueueLimits) {
         return await work();
       } finally {
         running.splice(running.indexOf(owner), 1);
-        startNext();
+        // Work that waits for nothing would otherwise follow work without an end, and nothing else would be served meanwhile.
+        setImmediate(startNext);
       }
     },
   };

@@ -23,6 +23,8 @@ declare module 'fastify' {
 const heavyBytes = 64 * 1024;
 /** A usual token has half a KiB; a chain of proofs is verified one by one. */
 const heavyTokenCharacters = 4 * 1024;
+/** Of the event loop, that costly work waits for new connections. */
+const maxTurns = 200;
 /** Of large bodies that arrive or wait. */
 const arrivingBytes = 64 * 1024 * 1024;
 
@@ -37,6 +39,18 @@ export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientK
   const tokens = createFairQueue(limits);
   const places = new WeakMap<FastifyRequest, () => void>();
   const arriving = createArriving();
+  let connections = 0;
+  server.server.on('connection', () => {
+    connections += 1;
+  });
+
+  /** Node takes one new connection in a turn of its event loop, so connections would wait for as many pieces of costly work. */
+  async function letOthersConnect(): Promise<void> {
+    for (let before = -1, turn = 0; before !== connections && turn < maxTurns; turn += 1) {
+      before = connections;
+      await new Promise(setImmediate);
+    }
+  }
 
   async function enter(request: FastifyRequest, queue: typeof work, owner: QueueOwner): Promise<void> {
     const [entered, left] = [Promise.withResolvers<boolean>(), Promise.withResolvers<void>()];
@@ -51,6 +65,7 @@ export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientK
     });
     void served.then((done) => entered.resolve(done ?? false)).finally(() => socket.off('close', left.resolve));
     if (!(await entered.promise)) throw tooMuch();
+    await letOthersConnect();
   }
 
   server.decorateRequest('takePlace', async function takePlace(this: FastifyRequest, bytes: number) {
