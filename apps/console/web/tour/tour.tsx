@@ -63,7 +63,7 @@ function FirstCall() {
     <svg className="first-call" viewBox="0 0 240 132" role="img" aria-label={t('tour.picture')}>
       <rect className="picture-body" x="74" y="4" width="92" height="124" rx="14" />
       <rect className="picture-screen" x="84" y="16" width="72" height="44" rx="5" />
-      <text className="picture-code" x="120" y="43">
+      <text className="picture-code" x="120" y="43" direction="ltr">
         *1234#
       </text>
       <rect className="picture-call" x="84" y="68" width="34" height="16" rx="8" />
