@@ -1,5 +1,9 @@
-// Writes docs/ussd-actions.md from the bundled actions. A test keeps it equal.
-import { writeFileSync } from 'node:fs';
-import { toActionReference } from '@palaver/ussd/commands/action-reference';
+// Writes what documents and the console's editor say of keywords, from their files. A test keeps them equal.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { toActionReference, toEditorFields, toStateReference } from '@palaver/ussd/commands/action-reference';
 
-writeFileSync(new URL('../docs/ussd-actions.md', import.meta.url), toActionReference());
+const at = (path: string) => new URL(`../${path}`, import.meta.url);
+const menus = readFileSync(at('docs/ussd-menus.md'), 'utf8');
+writeFileSync(at('docs/ussd-actions.md'), toActionReference());
+writeFileSync(at('docs/ussd-menus.md'), menus.replace(/\| Kind[^\n]*\n(?:\|[^\n]*\n)+/, toStateReference));
+writeFileSync(at('apps/console/web/programs/keywords.json'), toEditorFields());

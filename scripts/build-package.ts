@@ -57,7 +57,7 @@ async function compile(): Promise<void> {
 /** The compiler leaves `.ts` in the imports of declarations; published ones name the JavaScript files. */
 async function nameJavaScript(file: string): Promise<void> {
   const text = await readFile(file, 'utf8');
-  await writeFile(file, text.replace(/((?:from|import\()\s*['"]\.[^'"]*)\.tsx?(['"])/g, '$1.js$2'));
+  await writeFile(file, text.replace(/((?:from|import\(|declare module)\s*['"]\.[^'"]*)\.tsx?(['"])/g, '$1.js$2'));
 }
 
 function readJson<Content>(file: string): Content {

@@ -9,14 +9,17 @@ import { createProgram } from 'palaver/create-program';
 import { expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import manifest from '../package.json' with { type: 'json' };
-import { type CodeBlock, toCodeBlocks } from './code-blocks.ts';
+import { type CodeBlock, toCodeBlocks } from '../test/guides/code-blocks.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const files = globSync(['*.md', 'docs/**/*.md', '{packages,services,apps}/*/README.md'], { cwd: root }).sort();
 /** Examples in the TSDoc of what authors import. */
-const sources = globSync(['packages/{agent,contract,protocol,service-kit,store,ucan}/src/**/*.ts'], {
-  cwd: root,
-}).sort();
+const sources = globSync(
+  ['packages/{agent,agent-plugins,contract,offline-model,protocol,service-kit,store,ucan}/src/**/*.ts'],
+  {
+    cwd: root,
+  },
+).sort();
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 const blocks = [
   ...files.flatMap((file) => toCodeBlocks(file, read(file))),

@@ -5,7 +5,7 @@ import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { createOracleApp } from '@palaver/agent';
+import { createOracleApp } from '@palaver/agent-plugins';
 import { startDevnode } from '@palaver/devnode';
 import { startGateway } from '@palaver/gateway';
 import { installTools } from '@palaver/test-kit/install-tools';
@@ -14,7 +14,17 @@ import { type OpenApiDocument, toOpenApiPage } from './openapi-page.ts';
 const root = join(import.meta.dirname, '..');
 const source = join(root, 'dist/site-source');
 const site = join(root, 'dist/site');
-const packages = ['agent', 'oracles-client-sdk', 'contract', 'ucan', 'store', 'service-kit', 'protocol'];
+const packages = [
+  'agent',
+  'agent-plugins',
+  'offline-model',
+  'oracles-client-sdk',
+  'contract',
+  'ucan',
+  'store',
+  'service-kit',
+  'protocol',
+];
 const tools = installTools('docs');
 
 rmSync(source, { recursive: true, force: true });

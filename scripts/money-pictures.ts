@@ -1,6 +1,7 @@
 // Draws the pictures of docs/money.md: npm run money-pictures
 import { writeFile } from 'node:fs/promises';
 import { isMain } from '@palaver/service-kit';
+import drawn from './money-pictures.json' with { type: 'json' };
 
 export interface Story {
   title: string;
@@ -9,62 +10,7 @@ export interface Story {
   steps: [from: string, to: string, text: string][];
 }
 
-export const stories: Record<string, Story> = {
-  'money-phone': {
-    title: 'A report becomes a claim, and its reward is paid out',
-    actors: ['Phone', 'USSD gateway', 'Node', 'Evaluator'],
-    steps: [
-      ['Phone', 'USSD gateway', 'report, PIN'],
-      ['USSD gateway', 'USSD gateway', '!report and claim in one transaction'],
-      ['USSD gateway', 'Node', '!MsgSubmitClaim, the same bytes at a retry'],
-      ['Evaluator', 'Node', 'MsgEvaluateClaim: approved and paid'],
-      ['Node', 'USSD gateway', '!reward, booked once'],
-      ['USSD gateway', 'Phone', '"paid 2.5 IXO"'],
-      ['Phone', 'USSD gateway', 'pay out 1.5, PIN'],
-      ['USSD gateway', 'USSD gateway', '!order, books and message in one transaction'],
-      ['USSD gateway', 'Node', '!MsgSend to the linked wallet'],
-      ['USSD gateway', 'Phone', '"1.5 IXO: sent"'],
-    ],
-  },
-  'money-link': {
-    title: 'A wallet is linked to a phone',
-    actors: ['Page', 'USSD gateway', 'Phone'],
-    steps: [
-      ['Page', 'USSD gateway', 'invocation of the user, address'],
-      ['USSD gateway', 'Page', 'code of 8 digits, for 10 minutes'],
-      ['Phone', 'USSD gateway', 'Wallet, Link a wallet, code'],
-      ['USSD gateway', 'Phone', 'the ends of the address'],
-      ['Phone', 'USSD gateway', 'PIN: the code is used up'],
-    ],
-  },
-  'money-page': {
-    title: 'A page chats until 402, pays, and is let in',
-    actors: ['Page', 'Agent', 'Node'],
-    steps: [
-      ['Page', 'Agent', 'message'],
-      ['Agent', 'Page', '402 with claimIds'],
-      ['Page', 'Node', 'MsgSend, memo "claims ID"'],
-      ['Node', 'Agent', '!new blocks, read since the last one booked'],
-      ['Agent', 'Agent', '!payment and credit in one transaction'],
-      ['Page', 'Agent', 'message'],
-      ['Agent', 'Page', 'answer'],
-    ],
-  },
-  'money-delegation': {
-    title: 'The agent sends tokens for its user, whose delegation has expired',
-    actors: ['Page', 'Agent', 'Node'],
-    steps: [
-      ['Page', 'Node', 'MsgGrant to the agent, with a limit'],
-      ['Page', 'Agent', 'message: "send 3 to the shop"'],
-      ['Agent', 'Agent', '!step and approvals in one transaction'],
-      ['Agent', 'Page', 'may it run? tokens/send is missing'],
-      ['Page', 'Agent', '!yes; a delegation of exactly that'],
-      ['Agent', 'Agent', '!order and message in one transaction'],
-      ['Agent', 'Node', '!MsgExec of MsgSend, memo: invocation'],
-      ['Agent', 'Page', 'answer'],
-    ],
-  },
-};
+export const stories = drawn as unknown as Record<string, Story>;
 
 const [column, row, margin, top] = [230, 44, 110, 96];
 const escapeXml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');

@@ -1,8 +1,9 @@
 // Words that stop a reader, in everything that people read: documents, help texts and descriptions of variables, and
-// comments. `node scripts/prose-lint.ts [file …]`; the list is scripts/prose-words.ts.
+// comments. `node scripts/prose-lint.ts [file …]`; the list is scripts/prose-words.json: words as a
+// regular expression, in which a space also matches a line break, and what to write instead.
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { rules } from './prose-words.ts';
+import words from './prose-words.json' with { type: 'json' };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const documents = [
@@ -19,7 +20,13 @@ const sources = [
   'scripts/*.ts',
   'bench/**/*.ts',
   'test/**/*.ts',
+  'apps/console/web/i18n/en.json',
 ];
+
+const rules = Object.entries(words).map(([pattern, advice]) => ({
+  pattern: new RegExp(`\\b(?:${pattern.replaceAll(' ', '(?: |\\n) *')})\\b`, 'gi'),
+  advice,
+}));
 
 interface Finding {
   file: string;
@@ -30,7 +37,7 @@ interface Finding {
 
 /** The lines of a document without its code; of a source, its texts and comments. */
 function toProse(file: string, text: string): string[] {
-  if (!/\.tsx?$/.test(file)) {
+  if (!/\.(?:tsx?|json)$/.test(file)) {
     let isCode = false;
     return text.split('\n').map((line) => {
       if (line.startsWith('```')) isCode = !isCode;
@@ -68,7 +75,7 @@ if (import.meta.main) {
     given.length > 0
       ? given
       : globSync([...documents, ...sources], { cwd: root }).filter(
-          (file) => !/node_modules|prose-(?:words|lint\.test)/.test(file),
+          (file) => !/node_modules|prose-lint\.test/.test(file),
         );
   const findings = files
     .sort()

@@ -1,8 +1,8 @@
 // A server in a process of its own, so that its CPU time and memory are measured apart from the load's:
 // `agent` is the service unchanged, `bare` a Fastify route that pipes the same model's stream as SSE and does nothing else.
 import { startAgent } from '@palaver/agent-service';
+import { createOfflineModel } from '@palaver/offline-model';
 import Fastify from 'fastify';
-import { createOfflineModel } from '../../packages/agent/src/models/offline-model.ts';
 
 export interface ServerStats {
   /** Milliseconds of CPU since the start. */

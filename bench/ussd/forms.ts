@@ -2,8 +2,8 @@
 // memory, and by more callers than there is room for, whose instances are rebuilt from their answers.
 // Processor time is that of the whole process, its thread for forms included. `npm run bench:ussd-forms`, about a minute.
 import { readFileSync } from 'node:fs';
-import { createForms } from '../../services/ussd/src/forms/forms.ts';
-import type { FormProgress, FormScreen } from '../../services/ussd/src/forms/protocol.ts';
+import { createForms } from '@palaver/forms/internal';
+import type { FormProgress, FormScreen } from '@palaver/program/internal';
 
 const folder = new URL('../../examples/household-survey/forms/', import.meta.url);
 const read = (name: string) => readFileSync(new URL(name, folder), 'utf8');

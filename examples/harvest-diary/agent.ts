@@ -1,5 +1,5 @@
 // A harvest diary. `node examples/harvest-diary/agent.ts` starts it, talks to it once and stops; --serve keeps it running.
-import { createOracleApp } from '@palaver/agent';
+import { createOracleApp } from '@palaver/agent-plugins';
 import { converse } from '../converse.ts';
 import { harvestDiary } from './harvest-diary.ts';
 

@@ -1,5 +1,5 @@
 // A market helper. `node examples/market-prices/agent.ts` starts it, talks to it once and stops; --serve keeps it running.
-import { createOracleApp } from '@palaver/agent';
+import { createOracleApp } from '@palaver/agent-plugins';
 import { converse } from '../converse.ts';
 import { marketPrices } from './market-prices.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createOracleApp } from '@palaver/agent';
+import { createOracleApp } from '@palaver/agent-plugins';
 import { createTempDir, launchBrowser, waitFor } from '@palaver/test-kit';
 import { build, type Rolldown } from 'vite';
 import { expect, it, onTestFinished } from 'vitest';

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// The public suites of the standards, against the agent: `npm run check:a2a-tck`, `npm run check:mcp-conformance`.
+// The public suites of the standards: `npm run check:a2a-tck`, `npm run check:mcp-conformance`, `npm run check:openapi`.
 export default defineConfig({
-  test: { include: ['test/conformance/*.check.ts'], testTimeout: 900_000, hookTimeout: 600_000 },
+  test: { include: ['test/conformance/*.check.ts'], testTimeout: 1_800_000, hookTimeout: 600_000 },
 });

@@ -77,11 +77,11 @@ export function createUssdLoad(world: World, options: { leaveEarly?: boolean } =
     ...createCallers(callers, caller),
     lastConfirmed: () => confirmedAt,
     async check(): Promise<Tally> {
-      const rows = await readRows(world, 'select phone, amount, reference from ussd_report');
+      const rows = await readRows(world, 'select phone, fields, id as reference from ussd_record');
       const accounts = new Set((await readRows(world, 'select phone from ussd_account')).map((row) => row.phone));
       const stored = new Map<string, unknown[]>();
-      for (const { phone, amount, reference } of rows) {
-        const key = `${phone} ${Number(amount)}`;
+      for (const { phone, fields, reference } of rows) {
+        const key = `${phone} ${Number(JSON.parse(String(fields)).amount)}`;
         stored.set(key, [...(stored.get(key) ?? []), reference]);
       }
       let lost = 0;

@@ -23,12 +23,16 @@ describe('the packed packages', () => {
   it('are all that an outsider needs', () => {
     expect(packages.map(({ name }) => name).sort()).toEqual([
       '@palaver/agent',
+      '@palaver/agent-plugins',
       '@palaver/agent-service',
       '@palaver/console',
       '@palaver/contract',
       '@palaver/devnode',
+      '@palaver/forms',
       '@palaver/gateway',
+      '@palaver/offline-model',
       '@palaver/oracles-client-sdk',
+      '@palaver/program',
       '@palaver/protocol',
       '@palaver/service-kit',
       '@palaver/store',
@@ -49,8 +53,10 @@ describe('the packed packages', () => {
         name,
       ).toEqual([]);
       expect(paths, name).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
-      // The page is for browsers, and the library's index files only export what others hold.
-      const modules = paths.filter((path) => /^dist\/(?!web\/)(?!.*\bindex\.js$).*\.js$/.test(path));
+      // The page is for browsers, the library's index files only export what others hold, and its translated words are data.
+      const modules = paths.filter((path) =>
+        /^dist\/(?!web\/)(?!.*\b(?:index|translated-labels)\.js$).*\.js$/.test(path),
+      );
       const missing = modules
         .flatMap((path) => [`${path}.map`, path.replace(/\.js$/, '.d.ts')])
         .filter((path) => !files.has(path));

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { toCodeBlocks } from '../../scripts/code-blocks.ts';
+import { toCodeBlocks } from '../guides/code-blocks.ts';
 
 interface Guide {
   /** The code of each file that the guide shows, by its name. */

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { createGatewayClient, createSigningAccount, toSend } from '@palaver/protocol';
-import { toSendGrant } from '@palaver/protocol/internal';
 import { openStore } from '@palaver/store';
 import { launchBrowser, waitFor } from '@palaver/test-kit';
 import { type Capability, createDelegation } from '@palaver/ucan';
@@ -11,6 +10,7 @@ import { createAgentInstances } from '../../packages/agent/test/start-agent-proc
 import { createTestUser } from '../../packages/agent/test/test-agent.ts';
 import { buildPage } from '../../packages/oracles-client-sdk/test/build-page.ts';
 import { serveFiles } from '../../packages/oracles-client-sdk/test/serve-files.ts';
+import { toSendGrant } from '../../packages/protocol/test/to-send-grant.ts';
 import type { World } from './start-world.ts';
 
 interface Send {

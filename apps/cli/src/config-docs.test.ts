@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { createBundledPlugins } from '@palaver/agent';
+import { createBundledPlugins } from '@palaver/agent-plugins';
 import { listVariables, parseConfig } from '@palaver/service-kit/internal';
 import { expect, test } from 'vitest';
 import { toConfigReference } from './config-reference.ts';

@@ -1,4 +1,4 @@
-import { createBundledPlugins } from '@palaver/agent';
+import { createBundledPlugins } from '@palaver/agent-plugins';
 import { baseVariables } from '@palaver/service-kit';
 import { listVariables, type Variable } from '@palaver/service-kit/internal';
 import { z } from 'zod';

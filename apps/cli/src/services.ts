@@ -1,5 +1,5 @@
-import { createBundledPlugins } from '@palaver/agent';
 import { agentConfigSchema } from '@palaver/agent/config';
+import { createBundledPlugins } from '@palaver/agent-plugins';
 import { startAgent } from '@palaver/agent-service';
 import { startConsole } from '@palaver/console';
 import { consoleConfigSchema } from '@palaver/console/config';

@@ -59,3 +59,11 @@ test('a node is called: a port that only takes connections is a fault', async ()
     { state: 'fault', found: expect.stringContaining('no HTTP/2 within 3 s') },
   ]);
 });
+
+test('the RPC of a node is asked, and its password is not shown', async () => {
+  const url = 'http://us:hidden-word@127.0.0.1:1';
+  const { findings } = await doctor({ GATEWAY_RPC: url });
+  const found = findings.filter(({ what }) => what === 'RPC of the node');
+  expect(found).toMatchObject([{ state: 'fault', remedy: 'check GATEWAY_RPC' }]);
+  expect(JSON.stringify(found)).not.toContain('hidden-word');
+});

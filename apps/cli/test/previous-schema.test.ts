@@ -1,5 +1,6 @@
 // The schema of the release before, column by column: its statements must go on working while instances are replaced.
 import { migrateAgent } from '@palaver/agent/migrate';
+import { createBundledPlugins } from '@palaver/agent-plugins';
 import { createTempDir, createTestDatabase, engines, listColumns } from '@palaver/test-kit';
 import { migrateUssdDatabase } from '@palaver/ussd/commands/migrate';
 import { expect, test } from 'vitest';
@@ -10,7 +11,7 @@ test('PostgreSQL compares every text by the byte, whatever the language of the s
   await using database = await createTestDatabase('postgres');
   const env = { DATA_DIR: dir.path, DATABASE_URL: database.url };
   await migrateUssdDatabase(env);
-  await migrateAgent(env);
+  await migrateAgent(env, createBundledPlugins());
   const texts = Object.entries(await listColumns(database.url)).filter(([, { type }]) => /text|char/.test(type));
   expect(texts.length).toBeGreaterThan(100);
   const others = texts.flatMap(([name, { collation }]) => (collation === 'C' ? [] : [name]));
@@ -23,7 +24,7 @@ test.each(engines)('the schema on %s only expands: the release before reads and 
   await using database = await createTestDatabase(engine);
   const env = { DATA_DIR: dir.path, DATABASE_URL: database.url };
   await migrateUssdDatabase(env);
-  await migrateAgent(env);
+  await migrateAgent(env, createBundledPlugins());
   const now = Object.fromEntries(
     Object.entries(await listColumns(database.url)).map(([name, { type, required }]) => [
       name,

@@ -6,8 +6,8 @@ import { StartError } from '@palaver/service-kit';
 import { createTempDir } from '@palaver/test-kit';
 import { startUssd } from '@palaver/ussd';
 import { expect, test, vi } from 'vitest';
-import { toCodeBlocks } from '../../../scripts/code-blocks.ts';
-import { walkGuide } from '../../../scripts/walk-guide.ts';
+import { toCodeBlocks } from '../../../test/guides/code-blocks.ts';
+import { walkGuide } from '../../../test/guides/walk-guide.ts';
 import { createProgram } from '../src/create-program.ts';
 
 const guide = 'docs/ussd-menus.md';

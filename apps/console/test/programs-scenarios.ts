@@ -26,7 +26,7 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await call(palaver(), 'programs-1', ['', '1', '1*9', '1*1', '1*1*0', '1*1*0**']);
     await using opened = await openPage(palaver(), '/programs');
     const { page, complaints } = opened;
-    await page.getByRole('link', { name: 'palaver', exact: true }).click();
+    await page.locator('.program-list').getByRole('link', { name: 'Palaver' }).click();
     await mapReady(page);
     const main = stateOn(page, 'preMenu');
     await main.waitFor();
@@ -81,12 +81,12 @@ export function programsScenarios(palaver: () => TestConsole): void {
       ['thanks', 'Page'],
       ['bye', 'End'],
     ] as const) {
-      await page.getByLabel('New state').fill(name);
+      await page.getByLabel(/^New step/).fill(name);
       await page.getByLabel('Kind').selectOption({ label: kind });
       await page.getByRole('button', { name: 'Add', exact: true }).click();
       await page.getByRole('region', { name, exact: true }).waitFor();
     }
-    // Nothing leads to the new states yet.
+    // They lead to each other, and nothing leads to the first of them yet.
     const problems = page.locator('.problems summary');
     await problems.waitFor();
 
@@ -96,12 +96,11 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await amount.getByLabel('Type of answer').selectOption('integer');
     await amount.getByLabel('At most').fill('50');
     await amount.getByLabel('At most').press('Enter');
-    await amount.getByLabel('Leads to').selectOption('thanks');
+    expect(await amount.getByLabel('Leads to').inputValue()).toBe('thanks');
     await stateOn(page, 'thanks').click();
     const thanks = page.getByRole('region', { name: 'thanks', exact: true });
-    await thanks.getByLabel('Text, en').fill('{amount} seeds are yours.');
-    await thanks.getByRole('button', { name: 'Add a choice' }).click();
-    await thanks.getByLabel('Leads to').selectOption('bye');
+    await thanks.getByLabel('Text, en').first().fill('{amount} seeds are yours.');
+    expect(await thanks.getByLabel('Leads to').inputValue()).toBe('bye');
     await stateOn(page, 'home').click();
     const home = page.getByRole('region', { name: 'home', exact: true });
     await home.getByRole('button', { name: 'Add a choice' }).click();
@@ -109,8 +108,8 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await second.getByLabel('Text, en').fill('Order seeds');
     await second.getByLabel('Leads to').selectOption('amount');
     await problems.waitFor({ state: 'detached' });
-    await home.getByLabel('Name').fill('market');
-    await home.getByLabel('Name').press('Enter');
+    await home.getByRole('textbox', { name: 'Name', exact: true }).fill('market');
+    await home.getByRole('textbox', { name: 'Name', exact: true }).press('Enter');
     await page.getByRole('region', { name: 'market', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Undo' }).click();
     await stateOn(page, 'home').waitFor();
@@ -151,6 +150,7 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await publish.getByText(/is in use\.$/).waitFor();
     expect(await dial('seeds-2', '')).toMatch(/^CON Second edition/);
     await publish.getByRole('button', { name: /^Roll back to seeds@/ }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click();
     await publish.getByText(/is in use again\.$/).waitFor();
     expect(await dial('seeds-3', '')).toMatch(/^CON Welcome/);
     expect(await findBarriers(page)).toEqual([]);
@@ -177,7 +177,7 @@ export function programsScenarios(palaver: () => TestConsole): void {
   test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
     await using opened = await openPage(palaver(), '/programs', look);
     const { page } = opened;
-    await page.getByRole('link', { name: 'palaver', exact: true }).waitFor();
+    await page.locator('.program-list').getByRole('link', { name: 'Palaver' }).waitFor();
     expect(await findBarriers(page)).toEqual([]);
     for (const view of ['map', 'outline', 'figures']) {
       await page.goto(`${palaver().url}/programs?program=palaver&state=about&view=${view}`);

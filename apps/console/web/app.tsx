@@ -1,8 +1,9 @@
 import { Component, lazy, type ReactNode, Suspense } from 'react';
-import { keepLocale, type Locale, locales, type PlainKey, t, useLocale } from './i18n/text.ts';
+import { keepLocale, type Locale, locales, type MessageKey, t, useLocale } from './i18n/text.ts';
 import { useLocation } from './location.ts';
 import { keepTheme, nextTheme, useTheme } from './theme.ts';
 import { openTour, useTourOpen } from './tour/tour-state.ts';
+import { Button, IconButton } from './ui/button.tsx';
 import { Icon, type IconName } from './ui/icon.tsx';
 import { Link } from './ui/link.tsx';
 
@@ -18,7 +19,7 @@ const Tour = lazy(async () => ({ default: (await import('./tour/tour.tsx')).Tour
 
 interface View {
   path: string;
-  title: PlainKey;
+  title: MessageKey;
   icon: IconName;
   show: () => ReactNode;
 }
@@ -57,15 +58,7 @@ export function App() {
           ))}
         </nav>
         <LanguageChoice />
-        <button
-          type="button"
-          className="icon-button"
-          aria-label={t('tour.title')}
-          title={t('tour.title')}
-          onClick={openTour}
-        >
-          <Icon name="help" />
-        </button>
+        <IconButton icon="help" label={t('tour.title')} title={t('tour.title')} onClick={openTour} />
         <ThemeButton />
       </header>
       <main id="main" className={`view view-${view?.path.slice(1)}`} tabIndex={-1}>
@@ -87,17 +80,7 @@ export function App() {
 function ThemeButton() {
   const theme = useTheme();
   const label = t('app.theme', { theme: t(`theme.${theme}`) });
-  return (
-    <button
-      type="button"
-      className="icon-button"
-      onClick={() => keepTheme(nextTheme(theme))}
-      aria-label={label}
-      title={label}
-    >
-      <Icon name={theme} />
-    </button>
-  );
+  return <IconButton icon={theme} label={label} onClick={() => keepTheme(nextTheme(theme))} title={label} />;
 }
 
 /** Shown for unknown addresses. */
@@ -132,9 +115,7 @@ class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | 
     return (
       <div className="notice notice-danger" role="alert">
         <p>{t('app.stopped', { message: this.state.error.message })}</p>
-        <button type="button" className="button" onClick={() => this.setState({ error: undefined })}>
-          {t('app.reopen')}
-        </button>
+        <Button onClick={() => this.setState({ error: undefined })}>{t('app.reopen')}</Button>
       </div>
     );
   }

@@ -9,11 +9,6 @@ const did = z.string().regex(didPattern, 'expected a DID such as did:key:z6Mk…
 const doorNames = ['agui', 'ai-sdk', 'openai', 'a2a', 'mcp'] as const;
 export type DoorName = (typeof doorNames)[number];
 export const defaultDoors = doorNames.join(',');
-export const publicUrl = envUrl('http:', 'https:').optional().meta({
-  description:
-    'The address by which clients reach the service, in the documents that name it (agent card, OAuth metadata). If not set, the address of the request.',
-  example: 'https://agent.example',
-});
 const modelId = z.string().max(200);
 
 export const agentConfigSchema = z
@@ -37,7 +32,11 @@ export const agentConfigSchema = z
         description: 'The standard protocols by which clients reach the agent beside its own; empty for none.',
         example: 'openai,mcp',
       }),
-    PUBLIC_URL: publicUrl,
+    PUBLIC_URL: envUrl('http:', 'https:').optional().meta({
+      description:
+        'The address by which clients reach the service, in the documents that name it (agent card, OAuth metadata). If not set, the address of the request.',
+      example: 'https://agent.example',
+    }),
     ORACLE_NAME: z.string().max(80).prefault('Palaver').meta({
       description: 'What the agent calls itself.',
       example: 'Farm helper',
@@ -208,5 +207,18 @@ export const agentConfigSchema = z
       context.addIssue({ code: 'custom', path: ['LLM_BASE_URL'], message: 'LLM_PROVIDER=compatible needs an address' });
     }
   });
+
+/**
+ * The agent's own variables, for the `configSchema` of a plugin that reads some of them too.
+ *
+ * @example
+ * ```ts
+ * import { agentVariables } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * export const configSchema = z.object({ DATA_DIR: agentVariables.DATA_DIR });
+ * ```
+ */
+export const agentVariables = agentConfigSchema.shape;
 
 export type AgentConfig = Readonly<z.infer<typeof agentConfigSchema>>;

@@ -16,7 +16,7 @@ export {
 export { type Logger, type RateStanding, type Server, withEnvFile } from '@palaver/service-kit';
 export type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 export type { Capability, MintedToken } from '@palaver/ucan';
-export { createOracleApp, type OracleApp, type OracleAppOptions } from './app/create-oracle-app.ts';
+export { createAgent, type OracleApp, type OracleAppOptions } from './app/create-agent.ts';
 export {
   createTestRuntime,
   type TestRuntime,
@@ -26,15 +26,8 @@ export {
 } from './app/create-test-runtime.ts';
 export type { PublicRoute } from './auth/auth-hook.ts';
 export { identityOf } from './auth/auth-hook.ts';
-export type { AgentBehaviour, CallSettings } from './loop/agent-behaviour.ts';
-export type { StepContent } from './loop/collect-content.ts';
-export type { ModelRole, Models } from './models/create-models.ts';
-export {
-  createScriptedModel,
-  type ScriptedModel,
-  type ScriptedReply,
-  type ScriptedStep,
-} from './models/scripted-model.ts';
+export { createSeal, type Seal } from './auth/seal.ts';
+export { agentVariables } from './config.ts';
 export type {
   AgentRun,
   CallerResult,
@@ -46,17 +39,16 @@ export type {
   RunQuery,
   RunSummary,
   Sender,
-} from './plugins/agent-run.ts';
-export type { Awaitable } from './plugins/awaitable.ts';
-export { createBundledPlugins } from './plugins/bundled/create-bundled-plugins.ts';
+} from './define/agent-run.ts';
 export type {
   Middleware,
   ModelCall,
   ModelResult,
   PendingSend,
+  StepContent,
   ToolCallRequest,
   TurnEnd,
-} from './plugins/middleware.ts';
+} from './define/middleware.ts';
 export {
   defineOraclePlugin,
   type OraclePlugin,
@@ -64,17 +56,18 @@ export {
   type PluginManifest,
   type TableTypes,
   tablesOf,
-} from './plugins/plugin.ts';
-export type { PluginContext } from './plugins/plugin-context.ts';
+} from './define/plugin.ts';
+export type { PluginContext } from './define/plugin-context.ts';
 export {
   type BlobSource,
   type BlobStore,
   type RuntimeContext,
   ToolError,
   type ToolProgress,
-} from './plugins/runtime-context.ts';
-export type { Features, PluginStatus } from './plugins/select-plugins.ts';
+} from './define/runtime-context.ts';
+export type { Features, PluginStatus } from './define/select-plugins.ts';
 export {
+  type Awaitable,
   type JsonSchema,
   type PublicTool,
   type SubAgent,
@@ -82,8 +75,18 @@ export {
   type ToolDefinition,
   type Tools,
   tool,
-} from './plugins/tool.ts';
+} from './define/tool.ts';
+export type { ModelRole, Models } from './models/create-models.ts';
+export { estimateTokens } from './models/estimate-tokens.ts';
+export {
+  createScriptedModel,
+  type ScriptedModel,
+  type ScriptedReply,
+  type ScriptedStep,
+} from './models/scripted-model.ts';
 export type { ApprovalAnswer } from './store/approvals.ts';
 export type { MessageStore } from './store/messages.ts';
 export type { AgentPerson } from './store/personal-data.ts';
+export { removeSettled, type SettledRule } from './store/remove-settled.ts';
 export type { OracleIdentity, SessionStore } from './store/sessions.ts';
+export type { AgentBehaviour, CallSettings } from './turn/behaviour.ts';

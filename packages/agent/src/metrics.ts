@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Cluster } from './cluster/create-cluster.ts';
-import type { TurnHub } from './run/turn-hub.ts';
+import type { TurnHub } from './runs/hub.ts';
 
 export type RunCounters = ReturnType<typeof createRunCounters>;
 

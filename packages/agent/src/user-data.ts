@@ -3,7 +3,7 @@ import { AppError } from '@palaver/contract';
 import { createRecentKeys } from '@palaver/service-kit/internal';
 import type { AuditActor, AuditLog, PersonalRows, Store } from '@palaver/store';
 import { encryptTables, registerSealed } from '@palaver/store/internal';
-import type { OraclePlugin } from './plugins/plugin.ts';
+import type { OraclePlugin } from './define/plugin.ts';
 import { toJsonStream } from './routes/json-stream.ts';
 import type { Reading } from './store/messages.ts';
 import { agentPersonalData, toAgentPerson } from './store/personal-data.ts';
@@ -29,6 +29,7 @@ export type UserData = ReturnType<typeof createUserData>;
 /** Each keeps a few rows and the keys of the user's rows in memory, as long as its reader takes. */
 const exportsAtOnce = 20;
 const exportsPerClient = 2;
+const operatorExportsAtOnce = 5;
 /** What a reader takes at least, so that nobody holds an export for ever. */
 const leastCharacters = 64 * 1024;
 const leastPerMs = 60_000;
@@ -37,6 +38,8 @@ const pieceCharacters = 16 * 1024;
 /** Whose request an export is for, and how it reads. */
 export interface ExportReader {
   client: string | undefined;
+  /** Operators read beside the users. */
+  isOperator?: boolean;
   reading: Reading;
 }
 
@@ -45,8 +48,7 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
   const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
   const sealedTables = parts.flatMap(({ sealed = [] }) => sealed);
   const exported = createRecentKeys();
-  /** What users read of themselves; operators and commands read beside that. */
-  const exporting = new Map<string, string | undefined>();
+  const exporting = new Set<ExportReader & { did: string }>();
   const toPerson = (did: string) => toAgentPerson(did, agentDid, audit.person(did));
 
   async function recordExport(did: string, by: AskedBy): Promise<void> {
@@ -57,10 +59,15 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
     exported.add(key);
   }
 
-  function checkRoom(did: string, client: string | undefined): void {
-    const ofClient = [...exporting.values()].filter((other) => client !== undefined && other === client);
-    if (exporting.has(did) || exporting.size >= exportsAtOnce || ofClient.length >= exportsPerClient)
-      throw new AppError('RATE_LIMITED', 'Another export is being read. Please try again in a moment.');
+  function checkRoom(did: string, { client, isOperator = false }: ExportReader): void {
+    const others = [...exporting].filter((other) => (other.isOperator ?? false) === isOperator);
+    const ofClient = others.filter((other) => client !== undefined && other.client === client);
+    const isFull = isOperator
+      ? others.length >= operatorExportsAtOnce
+      : others.length >= exportsAtOnce ||
+        ofClient.length >= exportsPerClient ||
+        others.some((other) => other.did === did);
+    if (isFull) throw new AppError('RATE_LIMITED', 'Another export is being read. Please try again in a moment.');
   }
 
   async function* readParts(did: string): AsyncGenerator<PersonalRows> {
@@ -77,23 +84,24 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
     /** Tables that hold rows of users. */
     tables: parts.flatMap(({ tables }) => tables),
 
-    /** Everything kept of a user as the text of a JSON object, no faster than it is taken. */
+    /** Everything kept of a user as the text of a JSON object, no faster than it is taken; a command has no `reader`. */
     async export(did: string, by: AskedBy, reader?: ExportReader): Promise<Readable> {
       if (!reader) {
         await recordExport(did, by);
         return toJsonStream(toJson(did, readParts(did)));
       }
-      checkRoom(did, reader.client);
-      exporting.set(did, reader.client);
+      checkRoom(did, reader);
+      const own = { ...reader, did };
+      exporting.add(own);
       try {
         await recordExport(did, by);
       } catch (error) {
-        exporting.delete(did);
+        exporting.delete(own);
         throw error;
       }
       const parts = readInPlaces(readParts(did), reader.reading);
       const stream: Readable = toJsonStream(atLeastPace(toJson(did, parts), () => stream.destroy()));
-      return stream.once('close', () => exporting.delete(did));
+      return stream.once('close', () => exporting.delete(own));
     },
 
     /** Notes the encrypted columns of all plugins, so that `palaver keys rotate` finds those of authors' plugins too. */

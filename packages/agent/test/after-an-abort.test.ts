@@ -4,12 +4,12 @@ import { openStore } from '@palaver/store';
 import { createTempDir, engines, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { createTestPlugin } from '../src/plugins/test-plugin.ts';
 import { answerOf, ask, pay } from './ask-approval.ts';
 import { createBank, readPaid } from './bank-plugin.ts';
 import { readUntil } from './read-frames.ts';
 import { createBankInstances } from './start-bank.ts';
 import { startTestAgent } from './test-agent.ts';
+import { createTestPlugin } from './test-plugin.ts';
 
 describe.each(engines)('on %s', (engine) => {
   it('no tool starts after a confirmed abort, whatever held its call up', async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createScriptedModel, type OraclePlugin, type ScriptedStep, type Tool, tool } from '../src/index.ts';
-import { createTestPlugin } from '../src/plugins/test-plugin.ts';
 import { answerOf, ask } from './ask-approval.ts';
 import { readUntil } from './read-frames.ts';
 import { startTestAgent } from './test-agent.ts';
+import { createTestPlugin } from './test-plugin.ts';
 
 const capability = { can: 'bank/withdraw', with: 'ixo:bank' };
 

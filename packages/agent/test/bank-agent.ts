@@ -1,5 +1,5 @@
 // An agent with the bank as a process of its own, so that it can be killed.
-import { createOracleApp } from '../src/index.ts';
+import { createOracleApp } from '@palaver/agent-plugins';
 import { createBank } from './bank-plugin.ts';
 
 const { env } = process;

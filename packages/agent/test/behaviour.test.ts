@@ -2,8 +2,9 @@
 
 import { expect, it } from 'vitest';
 import { z } from 'zod';
+import { defineOraclePlugin } from '../src/define/plugin.ts';
+import { createAgent } from '../src/index.ts';
 import { createScriptedModel } from '../src/models/scripted-model.ts';
-import { defineOraclePlugin } from '../src/plugins/plugin.ts';
 import { callTools, say, startOpenAiServer } from './openai-server.ts';
 import { startTestAgent, type TestAgentOptions } from './test-agent.ts';
 
@@ -75,8 +76,8 @@ it.each([
   });
 });
 
-it('the bundled plugins can be replaced', async () => {
+it('an agent can do without the bundled plugins', async () => {
   const model = createScriptedModel([{ text: 'Alone.' }]);
-  await ask({ model, bundledPlugins: [] });
+  await ask({ model, create: createAgent });
   expect(model.calls[0]?.tools?.map(({ name }) => name)).toEqual(['count']);
 });

@@ -21,6 +21,12 @@ const plugin = defineOraclePlugin({
       execute: async (_args, rt) =>
         (await rt.ucan.mintInvocation({ audience: vault.did(), capability, lifetimeSeconds: 600 })).serialized,
     },
+    look_inside: {
+      description: 'Looks into the vault, without calling anyone.',
+      input: z.object({}),
+      needsDelegation: () => capability,
+      execute: () => 'gold',
+    },
   }),
 });
 
@@ -135,6 +141,22 @@ test('one that runs out while the turn waits counts as none', async () => {
   gate.open();
   await held;
   expect((await waiting).toolCalls).toMatchObject([refusal]);
+});
+
+test('one that is revoked while the turn waits counts as none, also for a tool that calls nobody', async () => {
+  const gate = createGate();
+  await using agent = await start({ plugins: [gate.plugin] });
+  const ana = await agent.createUser();
+  const sessionId = await ana.createSession();
+  const sent = await createDelegation({ issuer: ana.signer, audience: agent.did, capabilities: [capability] });
+  const held = ana.say(sessionId, '/tool gate');
+  await gate.reached();
+  const waiting = ana.stream(sessionId, '/tool look_inside {}', {}, { 'x-ucan-delegation': sent.serialized });
+  expect((await waiting).status).toBe(200);
+  await ana.send('DELETE', `/delegation/${sent.cid}`);
+  gate.open();
+  await held;
+  await expect.poll(async () => (await ana.liveRun(sessionId))?.status).toBe('waiting');
 });
 
 test('a delegation whose proof its issuer has revoked is not used any more', async () => {

@@ -267,6 +267,21 @@ describe.each(engines)('on %s a delegation', (engine) => {
     expect((await signIn(agent, leaked.raw)).status).toBe(401);
   });
 
+  test('erases its issuer only if it grants that', async () => {
+    const ana = await agent.createUser();
+    await ana.createSession();
+    const erase = async (can: Capability['can'], resource: string = agent.did) => {
+      const { raw } = await mint(ana, agent.did, [chatCapability, { can, with: resource } as Capability]);
+      return request(`${agent.url}/me`, { method: 'DELETE', headers: { 'x-ucan-delegation': raw } });
+    };
+    for (const [can, resource] of [['oracle/chat'], ['oracle/erase/some'], ['oracle/*', 'ixo:vault']] as const)
+      expect(await erase(can, resource)).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+    expect((await ana.send('GET', '/sessions')).body.total).toBe(1);
+    expect((await erase('oracle/*')).status).toBe(200);
+    expect((await ana.send('GET', '/sessions')).body.total).toBe(0);
+    expect((await erase('oracle/erase', ana.did)).status).toBe(200);
+  });
+
   test('is listed by what was stored beside it, without its token', async () => {
     const ana = await agent.createUser();
     const spend = { can: 'coin/spend', with: ana.did, nb: { most: 5, by: new Uint8Array(2) } };

@@ -94,26 +94,35 @@ test('the reply to a takeover is lost: the run is taken over again', async () =>
   expect((await ana.messages(sessionId))[1].content).toMatch(/word40$/);
 });
 
-test('the begin of a run is committed after it was undone: its session is not blocked', async () => {
+test('the reply to the begin of a run is lost: its message is answered once', async () => {
   await using own = await startOnBreakingLine();
-  const { ana, store } = own;
+  const { ana } = own;
   const sessionId = await ana.createSession();
-  await sql`create table test_undone (at timestamptz default now())`.execute(store.db);
-  await sql`create function note_undone() returns trigger language plpgsql as $$ begin
-    insert into test_undone default values; return null; end $$`.execute(store.db);
-  await sql`create trigger note_undone after delete on agent_run for each statement
-    execute function note_undone()`.execute(store.db);
   const begin = await own.hold('insert', 'true');
   const sent = ana.say(sessionId, '/long 3');
   await begin.reached();
   own.line.drop();
-  expect((await sent).status).toBeGreaterThanOrEqual(500);
-  const untilFilled = (table: string) =>
-    waitFor(table, async () => (await sql`select 1 from ${sql.table(table)}`.execute(store.db)).rows.length > 0);
-  await untilFilled('test_undone');
   await begin.release();
-  await untilFilled('agent_run');
-  expect((await ana.say(sessionId, 'hello')).body.message.status).toBe('complete');
+  expect(await sent).toMatchObject({ status: 200, body: { message: { status: 'complete' } } });
+  expect(await ana.messages(sessionId)).toHaveLength(2);
+});
+
+test('a begin that is committed while the database cannot be reached is carried out', async () => {
+  await using own = await startOnBreakingLine();
+  const { ana, store } = own;
+  const sessionId = await ana.createSession();
+  const begin = await own.hold('insert', 'true');
+  const sent = ana.say(sessionId, '/long 3');
+  await begin.reached();
+  own.line.cut();
+  await begin.release();
+  const statuses = async () => (await sql<{ status: string }>`select status from agent_run`.execute(store.db)).rows;
+  await waitFor('the begin', async () => (await statuses()).length === 1);
+  expect((await sent).status).toBeGreaterThanOrEqual(500);
+  own.line.restore();
+  await waitFor('the end', async () => (await statuses())[0]?.status !== 'running', 20_000);
+  expect(await statuses()).toEqual([{ status: 'complete' }]);
+  expect(await ana.messages(sessionId)).toHaveLength(2);
 });
 
 test('while the database is unreachable, routes of users and of operators answer 503 and say why', async () => {

@@ -11,7 +11,6 @@ import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { tool } from '../src/index.ts';
-import { createTestPlugin } from '../src/plugins/test-plugin.ts';
 import { createDelegationStore } from '../src/store/delegations.ts';
 import { createMessageStore } from '../src/store/messages.ts';
 import type { AgentDatabase } from '../src/store/schema.ts';
@@ -19,6 +18,7 @@ import { answerOf, ask } from './ask-approval.ts';
 import { createGate } from './gate-plugin.ts';
 import { readUntil } from './read-frames.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+import { createTestPlugin } from './test-plugin.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
@@ -117,7 +117,10 @@ describe.each(engines)('on %s', (engine) => {
       (await request(`${agent.url}/me/export`, { headers: from(address, cem) })).status;
     expect([await ask('192.0.2.1'), await ask('192.0.2.2')]).toEqual([429, 200]);
     const operator = { authorization: `Bearer ${'o'.repeat(32)}` };
-    expect((await request(`${agent.url}/users/${ana.did}/export`, { headers: operator })).status).toBe(200);
+    const path = `/users/${ana.did}/export`;
+    expect((await request(`${agent.url}${path}`, { headers: operator })).status).toBe(200);
+    for (let at = 0; at < 5; at += 1) unread.push(await askUnread(agent, { ...ana, headers: operator }, path));
+    expect((await request(`${agent.url}${path}`, { headers: operator })).status).toBe(429);
     for (const { close } of unread) close();
   });
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { defineOraclePlugin } from '../src/plugins/plugin.ts';
-import type { Tools } from '../src/plugins/tool.ts';
+import { defineOraclePlugin } from '../src/define/plugin.ts';
+import type { Tools } from '../src/define/tool.ts';
 import {
   type Answer,
   callTools,

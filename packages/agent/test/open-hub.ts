@@ -4,13 +4,11 @@ import { createAuditLog } from '@palaver/store/internal';
 import { createTestDatabase, type Engine } from '@palaver/test-kit';
 import { createSeal } from '../src/auth/seal.ts';
 import { createNoBroadcast } from '../src/cluster/broadcast.ts';
-import { createRunApprovals } from '../src/run/run-approvals.ts';
-import { createSessionClients } from '../src/run/session-clients.ts';
-import type { Turn } from '../src/run/turn.ts';
-import { createBlobStore } from '../src/run/turn-blobs.ts';
-import { createTurnHub, type TurnHubParts } from '../src/run/turn-hub.ts';
+import { createSessionClients } from '../src/cluster/session-clients.ts';
+import { createRunApprovals } from '../src/runs/approvals.ts';
+import { createTurnHub, type TurnHubParts } from '../src/runs/hub.ts';
+import { createBlobStore, type Turn } from '../src/runs/input.ts';
 import { createApprovalStore } from '../src/store/approvals.ts';
-import { createInterruptedRuns } from '../src/store/interrupted-runs.ts';
 import { agentMigrations } from '../src/store/migrations.ts';
 import { createRunStore } from '../src/store/runs.ts';
 import type { AgentDatabase } from '../src/store/schema.ts';
@@ -25,7 +23,6 @@ export async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {})
   const session = await createSessionStore(store, oracle).create('did:key:zAna', {});
   const broadcast = createNoBroadcast();
   const runs = createRunStore(store);
-  const interrupted = createInterruptedRuns(store);
   const logger = createLogger({ name: 'test', level: 'silent' });
   const audit = createAuditLog(store, { service: 'agent', referenceKey: Buffer.alloc(32) });
   const hub = createTurnHub({
@@ -38,9 +35,8 @@ export async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {})
     approvals: createRunApprovals({
       approvals: createApprovalStore(store, createSeal(Buffer.alloc(32))),
       runs,
-      interrupted,
       audit,
-      delegations: { findUsable: async () => ({ usable: [] }) },
+      delegations: { afterRecording: async () => {}, findUsable: async () => ({ usable: [] }) },
       broadcast,
       logger,
       timeoutMs: 10_000,
@@ -63,11 +59,10 @@ export async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {})
   return {
     store,
     runs,
-    interrupted,
     logger,
     hub,
     turn,
-    submit: () => hub.submit(turn),
+    submit: () => hub.begin(turn),
     async [Symbol.asyncDispose]() {
       await hub.close(0);
       await audit.close();

@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http';
 import { createGoogle } from '@ai-sdk/google';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { defineOraclePlugin } from '../src/plugins/plugin.ts';
-import type { Tools } from '../src/plugins/tool.ts';
+import { defineOraclePlugin } from '../src/define/plugin.ts';
+import type { Tools } from '../src/define/tool.ts';
 import { type Answer, endStream, openStream, say, startOpenAiServer, toChunk, toFrame } from './openai-server.ts';
 import { startTestAgent } from './test-agent.ts';
 

@@ -1,6 +1,7 @@
 // An agent with the bank as a process of its own, whose model schedules payments and makes them when they are due.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createOracleApp, createScriptedModel, type ScriptedStep } from '../src/index.ts';
+import { createOracleApp } from '@palaver/agent-plugins';
+import { createScriptedModel, type ScriptedStep } from '../src/index.ts';
 import { createBank } from './bank-plugin.ts';
 
 const { env } = process;

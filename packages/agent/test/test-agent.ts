@@ -1,12 +1,13 @@
+import { createBundledPlugins, createOracleApp } from '@palaver/agent-plugins';
 import { createLogger, type Server } from '@palaver/service-kit';
 import { createTempDir, createTestDatabase, type Engine, recordReplies, type Template } from '@palaver/test-kit';
 import { createDelegation, createInvocation, createSigner, type Signer } from '@palaver/ucan';
-import { createOracleApp, type OracleAppOptions } from '../src/index.ts';
+import type { OracleAppOptions } from '../src/index.ts';
 import { migrateAgent } from '../src/store/migrate.ts';
 
 export const agentTemplate: Template = {
   name: 'agent',
-  migrate: (url) => migrateAgent({ DATABASE_URL: url }),
+  migrate: (url) => migrateAgent({ DATABASE_URL: url }, createBundledPlugins()),
 };
 
 export interface TestAgent extends AsyncDisposable {
@@ -37,7 +38,12 @@ export interface TestUser {
   createSession(): Promise<string>;
   say(sessionId: string, message: string, more?: Record<string, unknown>): Promise<Reply>;
   /** The response of a streamed send, its body unread. */
-  stream(sessionId: string, message: string, more?: Record<string, unknown>): Promise<Response>;
+  stream(
+    sessionId: string,
+    message: string,
+    more?: Record<string, unknown>,
+    headers?: Record<string, string>,
+  ): Promise<Response>;
   abort(sessionId: string): Promise<Reply>;
   // biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect.
   messages(sessionId: string): Promise<any[]>;
@@ -51,6 +57,8 @@ export interface TestAgentOptions extends Omit<OracleAppOptions, 'logger'> {
   engine?: Engine;
   /** On this database, beside whoever else uses it. */
   databaseUrl?: string;
+  /** With the bundled plugins unless it is `createAgent`. */
+  create?: typeof createOracleApp;
 }
 
 /** The whole service on a real port, on the embedded database in a folder of its own by default. */
@@ -58,6 +66,7 @@ export async function startTestAgent({
   engine,
   databaseUrl: shared,
   env,
+  create = createOracleApp,
   ...options
 }: TestAgentOptions = {}): Promise<TestAgent> {
   const dir = await createTempDir();
@@ -76,7 +85,7 @@ export async function startTestAgent({
   });
   const start = async () => {
     let server: Server | undefined;
-    const app = await createOracleApp({
+    const app = await create({
       ...options,
       hooks: {
         ...options.hooks,
@@ -178,10 +187,10 @@ export async function createTestUser({ url, audience, signer: own }: TestUserOpt
       return (await user.send('POST', '/sessions')).body.sessionId;
     },
     say: (sessionId, message, more) => user.send('POST', `/messages/${sessionId}`, { message, ...more }),
-    stream: (sessionId, message, more) =>
+    stream: (sessionId, message, more, own) =>
       fetch(`${url()}/messages/${sessionId}`, {
         method: 'POST',
-        headers: json,
+        headers: { ...json, ...own },
         body: JSON.stringify({ message, stream: true, ...more }),
       }),
     abort: (sessionId) => user.send('POST', '/messages/abort', { sessionId }),

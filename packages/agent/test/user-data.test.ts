@@ -1,8 +1,8 @@
+import { createBundledPlugins } from '@palaver/agent-plugins';
 import { openStore } from '@palaver/store';
 import { engines, listTables, searchDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import { createBundledPlugins } from '../src/plugins/bundled/create-bundled-plugins.ts';
-import type { CreditsDatabase } from '../src/plugins/bundled/credits/credits-schema.ts';
+import type { CreditsDatabase } from '../../agent-plugins/src/credits/credits-schema.ts';
 import { agentPersonalData } from '../src/store/personal-data.ts';
 import { delegate, request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 

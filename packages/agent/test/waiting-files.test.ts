@@ -3,11 +3,11 @@ import { createTempDir, engines, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createScriptedModel, type PendingSend, tool } from '../src/index.ts';
-import { createTestPlugin } from '../src/plugins/test-plugin.ts';
 import { answerOf, ask } from './ask-approval.ts';
 import { createGate } from './gate-plugin.ts';
 import { collectFrames, readUntil } from './read-frames.ts';
 import { startTestAgent, type TestUser } from './test-agent.ts';
+import { createTestPlugin } from './test-plugin.ts';
 
 const text = 'The harvest was 412 mangoes. '.repeat(1_000);
 

@@ -1,7 +1,5 @@
 import { z } from 'zod';
 
-const errorFields = { statusCode: z.int(), error: z.string(), message: z.string(), code: z.string() };
-
 /**
  * The body of every error reply.
  *
@@ -13,7 +11,7 @@ const errorFields = { statusCode: z.int(), error: z.string(), message: z.string(
  * ```
  */
 export const errorBodySchema = z
-  .looseObject(errorFields)
+  .looseObject({ statusCode: z.int(), error: z.string(), message: z.string(), code: z.string() })
   .meta({ id: 'Error', description: 'Every error of every service; some errors have further fields.' });
 
 /**
@@ -27,26 +25,3 @@ export const errorBodySchema = z
  * ```
  */
 export type ErrorBody = z.infer<typeof errorBodySchema>;
-
-const validationIssueSchema = z.object({
-  path: z.string().meta({ description: 'The field, dotted: `attachments.0.filename`.' }),
-  message: z.string(),
-});
-
-export type ValidationIssue = z.infer<typeof validationIssueSchema>;
-
-export const validationErrorBodySchema = z
-  .looseObject({ ...errorFields, code: z.literal('VALIDATION_FAILED'), issues: z.array(validationIssueSchema) })
-  .meta({ id: 'ValidationError', description: 'A body, query or path that does not fit its schema (400).' });
-
-const claimIdsSchema = z.array(z.string());
-
-export const paymentRequiredBodySchema = z
-  .looseObject({
-    ...errorFields,
-    code: z.literal('PAYMENT_REQUIRED'),
-    claimIds: claimIdsSchema,
-    claims: claimIdsSchema.meta({ description: 'The same as claimIds, for existing clients.' }),
-    outstandingClaims: claimIdsSchema.meta({ description: 'The same as claimIds, for existing clients.' }),
-  })
-  .meta({ id: 'PaymentRequiredError', description: 'The agent asks for payment before it answers (402).' });

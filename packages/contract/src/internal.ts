@@ -30,7 +30,6 @@ export {
   storeDelegationSchema,
 } from './delegation.ts';
 export { type DidDocument, didDocumentSchema } from './did-document.ts';
-export { paymentRequiredBodySchema } from './error-body.ts';
 export { toErrorBody, toReasonPhrase } from './errors.ts';
 export { clientEvents, reauthorizeComponentName, serverEvents, toSocketPayload } from './event-catalogue.ts';
 export { fileParamsSchema, type UploadedFile, uploadedFileSchema, uploadQuerySchema } from './files.ts';
@@ -38,6 +37,7 @@ export { type ApiKey, apiKeyFileSchema, type GatewayErrorBody, gatewayErrorBodyS
 export { type GrpcCode, type GrpcStatusName, toGrpcCode, toGrpcStatus, toRefusalGrpcCode } from './grpc-status.ts';
 export { agentLandingSchema, type GatewayHealth, gatewayHealthSchema } from './health.ts';
 export { corsMethods, corsRequestHeaders, eventStreamHeaders, heightHeader, minHeightHeader } from './http-headers.ts';
+export { findLanguageTag } from './language-names.ts';
 export { toLanguageTag } from './language-tag.ts';
 export { memoryLimits, shutdownTimeoutMs } from './limits.ts';
 export {
@@ -62,6 +62,7 @@ export {
 } from './pagination.ts';
 export { parseJson } from './parse-json.ts';
 export {
+  defaultServiceCode,
   mxcUriPattern,
   pinPattern,
   serviceCodePattern,

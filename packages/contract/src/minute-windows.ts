@@ -12,6 +12,9 @@ export const mergedMs = 1_000;
 /** Each entry is a second in which a key was used: its first use, its last, and how many. */
 type Entry = { from: number; at: number; count: number };
 
+/** `total` is the sum of the counts: a busy key has 61 of them, and every request asks. */
+type Window = { entries: Entry[]; total: number };
+
 /** The uses of many keys in the last 60 seconds. */
 export interface MinuteWindows {
   /** The uses of a key now, without another one. */
@@ -24,19 +27,22 @@ export interface MinuteWindows {
  * it is dropped.
  */
 export function createMinuteWindows({ now = () => performance.now(), maxKeys = 100_000 } = {}): MinuteWindows {
-  let older = new Map<string, Entry[]>();
-  let newer = new Map<string, Entry[]>();
+  let older = new Map<string, Window>();
+  let newer = new Map<string, Window>();
   let rotateAt = Number.NEGATIVE_INFINITY;
-  const find = (key: string, time: number): Entry[] => {
-    const entries = newer.get(key) ?? older.get(key) ?? [];
-    while (entries[0] && time - entries[0].at >= minuteMs) entries.shift();
-    return entries;
+  const find = (key: string, time: number): Window => {
+    const window = newer.get(key) ?? older.get(key) ?? { entries: [], total: 0 };
+    const { entries } = window;
+    for (let first = entries[0]; first && time - first.at >= minuteMs; first = entries[0]) {
+      window.total -= first.count;
+      entries.shift();
+    }
+    return window;
   };
   return {
     look(key) {
       const time = now();
-      const entries = find(key, time);
-      const count = entries.reduce((sum, entry) => sum + entry.count, 0);
+      const { entries, total: count } = find(key, time);
       return { count, leftMs: (entries[0]?.at ?? time) + minuteMs - time };
     },
     add(key) {
@@ -46,13 +52,14 @@ export function createMinuteWindows({ now = () => performance.now(), maxKeys = 1
         newer = new Map();
         rotateAt = time + minuteMs;
       }
-      const entries = find(key, time);
-      const last = entries.at(-1);
+      const window = find(key, time);
+      const last = window.entries.at(-1);
       if (last && time - last.from < mergedMs) {
         last.at = time;
         last.count += 1;
-      } else entries.push({ from: time, at: time, count: 1 });
-      newer.set(key, entries);
+      } else window.entries.push({ from: time, at: time, count: 1 });
+      window.total += 1;
+      newer.set(key, window);
     },
   };
 }

@@ -16,10 +16,15 @@ export const phoneNumberPattern = /^\+[1-9]\d{6,14}$/;
 
 export const serviceCodePattern = /^\*\d+(\*\d+)*#$/;
 
+/** What phones dial unless another code is given. */
+export const defaultServiceCode = '*1234#';
+
 /** Printable ASCII without the space. */
 export const visibleAsciiPattern = /^[\x21-\x7e]+$/;
 
-export const noControlCharactersPattern = /^\P{Cc}*$/u;
+// Without `\p`, which regular expressions of other languages do not have: the pattern is in the OpenAPI documents.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it refuses.
+export const noControlCharactersPattern = /^[^\u0000-\u001f\u007f-\u009f]*$/;
 
 export const pinPattern = new RegExp(`^\\d{${ussdLimits.pinMinDigits},${ussdLimits.pinMaxDigits}}$`);
 

@@ -1,4 +1,5 @@
-import { createOracleApp, withEnvFile } from '@palaver/agent';
+import { withEnvFile } from '@palaver/agent';
+import { createOracleApp } from '@palaver/agent-plugins';
 import { weather } from './weather.ts';
 
 const app = await createOracleApp({

@@ -78,7 +78,7 @@ it('runs an application of the older library: everything in its place, no messag
     'Weather in Nairobi24°C',
     'get_title is done An application of the older library',
     'And a table.',
-    'pay: approved{\n  "amount": 5\n}',
+    'pay: approvedamount5',
     'pay is done paid 5',
     'That is all.',
   ].join('');
@@ -86,7 +86,7 @@ it('runs an application of the older library: everything in its place, no messag
   expect(await answer.getAttribute('data-kind')).toBe(
     'text look_up WeatherWidget get_title text create_data_table Approval pay text',
   );
-  expect(await answer.locator('table').getAttribute('data-rows')).toBe('2');
+  expect(await answer.locator('table[data-rows]').getAttribute('data-rows')).toBe('2');
   expect(sent).toEqual([expect.objectContaining({ metadata: { spaceId: 'space-1' }, attachments: [] })]);
 
   const ids = () => page.evaluate(() => (globalThis as unknown as { mounted: string[] }).mounted);

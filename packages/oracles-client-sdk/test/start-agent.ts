@@ -1,4 +1,5 @@
-import { createOracleApp, type OracleAppOptions, type OraclePlugin } from '@palaver/agent';
+import type { OracleAppOptions, OraclePlugin } from '@palaver/agent';
+import { createOracleApp } from '@palaver/agent-plugins';
 import { createTempDir } from '@palaver/test-kit';
 import { createDelegation, createInvocation, createSigner, type Signer } from '@palaver/ucan';
 import { createCredentialCache, createTransport } from '../src/core/index.ts';

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { createScriptedModel, defineOraclePlugin, tool } from '@palaver/agent';
 import { freePort, launchBrowser } from '@palaver/test-kit';
 import { parseToken } from '@palaver/ucan';
@@ -101,6 +102,17 @@ it('uploads a file with a message and answers again', async () => {
   await first?.waitForElementState('hidden');
   await log.getByText('No language model').waitFor();
   expect(await page.locator('.palaver-message').count()).toBe(2);
+  const versions = page.getByRole('group', { name: 'Answers' });
+  await versions.getByText('2/2').waitFor();
+  expect(await versions.getByRole('button', { name: 'Later answer' }).isDisabled()).toBe(true);
+  await versions.getByRole('button', { name: 'Earlier answer' }).click();
+  await versions.getByText('1/2').waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    log.getByRole('button', { name: 'Download: goats.txt' }).click(),
+  ]);
+  expect([file.suggestedFilename(), await readFile(await file.path(), 'utf8')]).toEqual(['goats.txt', 'Three goats']);
 });
 
 it('leaves a conversation open that was opened while another one is deleted', async () => {
@@ -148,7 +160,7 @@ it('takes files that are dropped or pasted, and leaves pasted words alone', asyn
   await page.getByRole('button', { name: 'Remove: pasted.txt' }).waitFor();
   await box.fill('read them');
   await page.keyboard.press('Enter');
-  await page.getByRole('log').getByText('dropped.txt, pasted.txt').waitFor();
+  await page.getByRole('log').getByRole('button', { name: 'Download: pasted.txt' }).waitFor();
 });
 
 it('copies a message, and sends other words in place of a question', async () => {
@@ -278,6 +290,19 @@ describe('what the agent lacks, with the key of this browser', () => {
     await page.getByRole('group', { name: 'May order run?' }).getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('log').getByText('bank/withdraw').last().waitFor();
     await page.locator('[data-oracle-call="order"][data-status="done"]').waitFor();
+  });
+
+  it('is shown as a table of what is asked; a refusal is no failure', async () => {
+    await using bankAgent = await startAgent({}, [bank]);
+    const { page, ask } = await openBank(bankAgent);
+    await ask('/tool order {"sacks": 3}');
+    const card = page.getByRole('group', { name: 'May order run?' });
+    await card.getByRole('row', { name: 'sacks 3' }).waitFor();
+    await page.getByRole('status').getByText('Waiting for your decision').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await card.getByRole('button', { name: 'Refuse' }).click();
+    await page.getByRole('group', { name: 'order: refused' }).waitFor();
+    await page.locator('[data-oracle-call="order"][data-status="refused"]').waitFor();
   });
 
   it('is asked for where an answer fails for it, signed once the user authorises it, and enough for another answer', async () => {

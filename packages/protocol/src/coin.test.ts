@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { envCoin, parseCoin } from './coin.ts';
+import { envCoin, formatCoin, parseCoin } from './coin.ts';
 
 test.each([
   ['1000uixo', { amount: 1000n, denom: 'uixo' }],
@@ -15,4 +15,14 @@ test.each([
 ])('%s', (text, coin) => {
   expect(parseCoin(text)).toEqual(coin);
   expect(envCoin().safeParse(text).success).toBe(coin !== undefined && coin.amount > 0n);
+});
+
+test.each([
+  [{ denom: 'uixo', amount: '38500000' }, '38.5 IXO'],
+  [{ denom: 'uixo', amount: '1' }, '0.000001 IXO'],
+  [{ denom: 'uixo', amount: '0' }, '0 IXO'],
+  [{ denom: 'ibc/BFF0D3805B50D93E', amount: '42' }, '42 ibc/BFF0D3'],
+  [{ denom: 'carbon', amount: '7' }, '7 carbon'],
+])('%j is shown as %s', (coin, shown) => {
+  expect(formatCoin(coin)).toBe(shown);
 });

@@ -23,3 +23,12 @@ export function envCoin(example = '1000uixo') {
     return z.NEVER;
   });
 }
+
+/** `38500000 uixo` is 38.5 IXO; bridged coins are shown by the start of their hash. */
+export function formatCoin({ denom, amount }: { denom: string; amount: string }): string {
+  const micro = /^u([a-z]{2,15})$/.exec(denom)?.[1];
+  if (!micro) return `${amount} ${denom.startsWith('ibc/') ? `ibc/${denom.slice(4, 10)}` : denom}`;
+  const padded = amount.padStart(7, '0');
+  const decimals = padded.slice(-6).replace(/0+$/, '');
+  return `${padded.slice(0, -6)}${decimals && `.${decimals}`} ${micro.toUpperCase()}`;
+}

@@ -1,6 +1,5 @@
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { MsgExec, MsgGrant } from 'cosmjs-types/cosmos/authz/v1beta1/tx';
-import { SendAuthorization } from 'cosmjs-types/cosmos/bank/v1beta1/authz';
+import { MsgExec } from 'cosmjs-types/cosmos/authz/v1beta1/tx';
 import { MsgSend } from 'cosmjs-types/cosmos/bank/v1beta1/tx';
 import type { TxMessage } from './signing-account.ts';
 
@@ -37,24 +36,6 @@ export function toSend({ from, to, coins }: { from: string; to: string; coins: r
 /** Sends coins of an account that has granted it to the grantee, who signs. */
 export function toSendFor(transfer: { grantee: string; from: string; to: string; coins: readonly Coin[] }): TxMessage {
   return toExec(transfer.grantee, toSend(transfer));
-}
-
-interface NewSendGrant {
-  granter: string;
-  grantee: string;
-  limit: readonly Coin[];
-  expiresAt: Date;
-}
-
-/** Lets the grantee send coins of the granter, up to the limit. The granter signs. */
-export function toSendGrant({ granter, grantee, limit, expiresAt }: NewSendGrant): TxMessage {
-  const authorization = {
-    typeUrl: SendAuthorization.typeUrl,
-    value: SendAuthorization.encode(SendAuthorization.fromPartial({ spendLimit: [...limit] })).finish(),
-  };
-  const expiration = { seconds: BigInt(Math.floor(expiresAt.getTime() / 1000)), nanos: 0 };
-  const message = MsgGrant.fromPartial({ granter, grantee, grant: { authorization, expiration } });
-  return { typeUrl: MsgGrant.typeUrl, value: MsgGrant.encode(message).finish() };
 }
 
 export interface NewClaim {

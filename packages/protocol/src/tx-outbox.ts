@@ -2,6 +2,7 @@ import { AppError } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
+import { readClaim } from './claims.ts';
 import type { GatewayClient, GatewayFault } from './gateway-client.ts';
 import { fromSubmitClaim, type NewClaim } from './messages.ts';
 import { createOutboxTable, type OnSettled, type Release } from './outbox-table.ts';
@@ -14,7 +15,6 @@ import {
   type TxResponse,
   toStorable,
 } from './read-chain.ts';
-import { readClaim } from './read-claims.ts';
 import type { SigningAccount, TxMessage } from './signing-account.ts';
 import type { OutboxRow } from './tx-outbox-schema.ts';
 

@@ -1,12 +1,12 @@
 import { waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findAddress } from '../src/find-address.ts';
-import { findGranter } from '../src/find-granter.ts';
+import { findAddress, findGranter } from '../src/find-address.ts';
 import { createGatewayClient, type GatewayClient } from '../src/gateway-client.ts';
-import { toSend, toSendGrant } from '../src/messages.ts';
+import { toSend } from '../src/messages.ts';
 import { broadcastTx, readAccount, readLatestBlock, readTx } from '../src/read-chain.ts';
 import type { TxMessage } from '../src/signing-account.ts';
 import { createAccount, startChain, startProxy, type TestChain } from './start-chain.ts';
+import { toSendGrant } from './to-send-grant.ts';
 
 const [owner, other] = ['did:x:owner', 'did:x:other'];
 let chain: TestChain;

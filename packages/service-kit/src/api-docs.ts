@@ -12,6 +12,8 @@ declare module 'fastify' {
     errorBody?: z.ZodType;
     /** Statuses of errors that only this route and few others answer. */
     refuses?: readonly number[];
+    /** The media type of a body that is a file and has no schema. */
+    takesFile?: string;
   }
 }
 
@@ -64,14 +66,23 @@ export async function addApiDocs(server: Server, options: ApiDocsOptions): Promi
       const isOpen = [method].flat().every((one) => options.isPublic(route.url, one));
       const schema = withRefusals(route.schema, { method, isOpen: isOpen && !config.forOperators, config });
       const transformed = jsonSchemaTransform({ ...route, schema });
-      const documented: FastifySchema = { summary: summaries[`${method} ${route.url}`], ...transformed.schema };
+      const documented: FastifySchema = {
+        summary: summaries[`${method} ${route.url}`],
+        ...transformed.schema,
+        ...(config.takesFile && { consumes: [config.takesFile], body: { type: 'string', format: 'binary' } }),
+      };
       const own = config.forOperators ? operatorSecurity : isOpen ? [] : undefined;
       return { schema: own ? { ...documented, security: own } : documented, url: transformed.url };
     },
     transformObject: (document) => finishDocument(jsonSchemaTransformObject(document)),
   });
   addDocsPage(server, { title, document: 'docs/json' });
-  server.get('/docs/json', { schema: { hide: true } }, () => server.swagger());
+  // Made once: it takes as long as twenty requests.
+  let document: string | undefined;
+  server.get('/docs/json', { schema: { hide: true } }, (_request, reply) => {
+    document ??= JSON.stringify(server.swagger());
+    return reply.type('application/json; charset=utf-8').send(document);
+  });
 }
 
 interface Route {

@@ -27,10 +27,12 @@ import { createOperatorGuards, type OperatorGuard } from './operator-guard.ts';
 import type { OperatorRole } from './operators.ts';
 import { addRecentErrors } from './recent-errors.ts';
 import { findLines } from './recent-lines.ts';
-import { toRequestId } from './request-id.ts';
-import { callerOf, createRequestLog, pathOf } from './request-log.ts';
+import { callerOf, createRequestLog, pathOf, toRequestId } from './request-log.ts';
 import type { Server } from './server.ts';
 import { addTracing } from './tracing.ts';
+
+/** In bytes, headers aside. */
+export const maxUrlLength = 8192;
 
 /**
  * What a server needs.
@@ -58,8 +60,6 @@ export interface ServerOptions extends Edge, HealthSources {
   isUpload?: ((request: { method: string; url: string }) => boolean) | undefined;
   /** How long a client may take nothing of its reply before it is cut off; a minute where it is not set. */
   idleTimeoutMs?: number | undefined;
-  /** Longest URL in bytes, headers aside. */
-  maxUrlLength?: number;
   /** The error that clients may see instead of one from outside, such as an unreachable database; undefined for all others. */
   toKnownError?: ((error: unknown) => AppError | undefined) | undefined;
   /** Error bodies of another shape than the shared one. */
@@ -83,7 +83,6 @@ export interface ServerOptions extends Edge, HealthSources {
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   keepTickShape();
-  const maxUrlLength = options.maxUrlLength ?? 8192;
   const { requestTimeoutMs = 30_000, isUpload } = options;
   const longestRequestMs = isUpload ? Math.max(longestUploadMs, requestTimeoutMs) : requestTimeoutMs;
   const toBody = options.toErrorBody ?? toErrorBody;
@@ -94,6 +93,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     loggerInstance: options.logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: toRequestId,
+    // Proxies may send the whole URL; servers have to take it (RFC 9112, 3.2.2).
+    rewriteUrl: ({ url = '/' }) => url.replace(/^https?:\/\/[^/?]*\/?/i, '/'),
     requestIdHeader: false,
     trustProxy: options.trustProxy,
     bodyLimit: options.bodyLimit,
@@ -118,6 +119,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     clientErrorHandler: (error, socket) => refuseMalformed(error, socket, toBody),
   }).withTypeProvider<ZodTypeProvider>();
 
+  const pages = new Set<string>();
+  server.decorate('pages', pages);
+  server.addHook('onRoute', ({ url, method }) => {
+    if ([method].flat().includes('GET')) pages.add(toFirstSegment(url));
+  });
   server.setValidatorCompiler(validatorCompiler);
   server.setSerializerCompiler(serializerCompiler);
   server.setErrorHandler(send);
@@ -171,8 +177,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
-/** Node fires it only where nothing of what was written has been taken since. */
-function cutOffUnread(socket: Socket): void {
+/** `/health/now` is `health`. */
+export function toFirstSegment(path: string): string {
+  const end = path.indexOf('/', 1);
+  return end === -1 ? path.slice(1) : path.slice(1, end);
+}
+
+/** For `timeout` of a response. Node fires it only where nothing of what was written has been taken since. */
+export function cutOffUnread(socket: Socket): void {
   if (socket.writableLength > 0) socket.destroy();
 }
 

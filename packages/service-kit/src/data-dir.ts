@@ -1,7 +1,6 @@
-import { accessSync, chmodSync, constants, existsSync, lstatSync, readdirSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
-import { makeFolder } from './make-folder.ts';
 import { StartError } from './start-error.ts';
 
 // What the services write there. Other files in the folder are not touched: DATA_DIR may be set by mistake.
@@ -78,4 +77,20 @@ export function toStoreOptions(
 export function toDataFolder({ DATABASE_URL, DATA_DIR }: Pick<BaseConfig, 'DATABASE_URL' | 'DATA_DIR'>) {
   if (DATABASE_URL === undefined) return resolve(DATA_DIR);
   return DATABASE_URL.startsWith('file:') ? dirname(resolve(DATABASE_URL.slice('file:'.length))) : undefined;
+}
+
+/**
+ * Makes a folder and those above it. `mkdirSync` with `recursive` never returns where an existing folder answers ENOENT,
+ * as `/proc` does.
+ */
+export function makeFolder(path: string, options: { mode?: number } = {}): void {
+  const folder = resolve(path);
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (!existsSync(dirname(folder))) makeFolder(dirname(folder), options);
+  try {
+    mkdirSync(folder, options);
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
 }

@@ -7,7 +7,8 @@ import type { Env } from './config.ts';
  *
  * @example
  * ```ts
- * import { createOracleApp, withEnvFile } from '@palaver/agent';
+ * import { createOracleApp } from '@palaver/agent-plugins';
+ * import { withEnvFile } from '@palaver/service-kit';
  *
  * export const app = await createOracleApp({ env: withEnvFile(process.env) });
  * ```

@@ -2,6 +2,7 @@
 export type { ZodTypeProvider } from 'fastify-type-provider-zod';
 export { addApiDocs, tableReply, toReply } from './api-docs.ts';
 export { auditVariables, type BaseConfig } from './base-config.ts';
+export { type ByteShare, createByteCounter } from './byte-counter.ts';
 export { createRawClientAddress, envCidrs, rawClientAddress, type TrustProxy, toAddressKey } from './client-address.ts';
 export {
   findMisspelt,
@@ -13,15 +14,22 @@ export {
 } from './config.ts';
 export { type CorsOptions, envOrigins, toOriginRules } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
-export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
+export { toFirstSegment } from './create-server.ts';
+export { makeFolder, prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
 export { Durations } from './durations.ts';
 export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
 export { isTrue, parseKeyBytes } from './env-types.ts';
 export { sendError } from './error-reply.ts';
-export { openEventStream, toEvent } from './event-stream.ts';
-export { toExport } from './export-stream.ts';
+export { sendFile } from './export-stream.ts';
 export { createFairQueue, type QueueOwner } from './fair-queue.ts';
-export { AnswerTooLargeError, fetchBounded, limitResponses, readBounded } from './fetch-bounded.ts';
+export {
+  AnswerTooLargeError,
+  fetchBounded,
+  fetchJson,
+  limitResponses,
+  readBounded,
+  splitCredentials,
+} from './fetch-bounded.ts';
 export {
   decodeGrpcMessage,
   encodeGrpcMessage,
@@ -30,11 +38,10 @@ export {
   toGrpcFrame,
 } from './grpc-frames.ts';
 export { createProbes } from './health-probes.ts';
-export { isUnchanged } from './is-unchanged.ts';
 export { isJsonTooDeep, measureJson } from './json-depth.ts';
+export { createLimiter } from './limiter.ts';
 export { isAllowedPage, isForeignOrigin, isForwarded, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { sendLogsTo } from './logger.ts';
-export { makeFolder } from './make-folder.ts';
 export { createNumberMask, maskPhone, maskText } from './mask.ts';
 export { addStoreMetrics } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, createRecentKeys, toAuditBy } from './operator-audit.ts';
@@ -52,13 +59,14 @@ export {
   toRateError,
   toRateHeaders,
 } from './rate-limit.ts';
-export { addReadyReplies, type FindReady } from './ready-replies.ts';
+export { addReadyReplies, type FindReply, type ReadyReply } from './ready-replies.ts';
 export { openRedis } from './redis.ts';
+export { isUnchanged, openEventStream, signalOf, toEvent } from './replies.ts';
 export { nameCaller } from './request-log.ts';
 export { runEvery } from './run-every.ts';
 export { exitOnStartFault, stopOnSignals, toListenError, toReachableHost } from './run-service.ts';
 export { loadOrCreateSecretFile } from './secret-file.ts';
 export { serializeErrorPlaces } from './serialize-error.ts';
-export { signalOf } from './signal-of.ts';
+export { startThread, type Thread } from './thread.ts';
 export { toCsvLines } from './to-csv.ts';
 export { inSpan, setSpanRoute } from './tracing.ts';

@@ -10,8 +10,13 @@ import { isNamedOrigin } from './cors.ts';
 const forwardingHeader = /^(?:forwarded|via|x-(?:original-)?forwarded.*|.*-(?:real|client|connecting)-ip)$/;
 const harmlessMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
+interface LocalRequest extends Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket' | 'url'> {
+  /** The request line's own, where the server has taken a host out of it. */
+  originalUrl?: string | undefined;
+}
+
 /** Whether a request was sent from this machine, to a loopback host name, without a proxy and not by a page of another origin. */
-export function isTrustedLocal(request: Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket' | 'url'>): boolean {
+export function isTrustedLocal(request: LocalRequest): boolean {
   const { headers, socket } = request;
   return (
     isLoopbackAddress(socket.remoteAddress ?? '') &&
@@ -29,9 +34,9 @@ export function isForwarded(headers: IncomingHttpHeaders): boolean {
 }
 
 /** No browser names two hosts, or one in the request line; what does is made for a proxy that reads the other one. */
-function hasOneHost({ rawHeaders, url }: Pick<IncomingMessage, 'rawHeaders' | 'url'>): boolean {
+function hasOneHost({ rawHeaders, url, originalUrl = url }: LocalRequest): boolean {
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
-  return hosts.length === 1 && url?.startsWith('/') === true;
+  return hosts.length === 1 && originalUrl?.startsWith('/') === true;
 }
 
 /** Whether a page of another origin sent the request. The browser itself says so; programs say nothing. */

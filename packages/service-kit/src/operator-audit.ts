@@ -10,7 +10,7 @@ import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { tableReply } from './api-docs.ts';
 import { clientAddress } from './client-address.ts';
-import { toExport } from './export-stream.ts';
+import { sendFile } from './export-stream.ts';
 import { maskNumbers } from './mask.ts';
 import type { Server } from './server.ts';
 import { toCsvLines } from './to-csv.ts';
@@ -96,10 +96,8 @@ export function addAuditRoute(server: Server, { path, audit }: { path: string; a
       throw new AppError('FORBIDDEN', 'To look for the lines of a person, the role operator is needed.');
     const show = isViewer ? hidePersons : (line: AuditLine) => line;
     const wanted = { ...filter, ...(subject !== undefined && { subject: toReference(subject, audit) }) };
-    if (toFileFormat(request) !== undefined) {
-      reply.header('content-disposition', 'attachment; filename="audit.csv"').type('text/csv; charset=utf-8');
-      return reply.send(toExport(server, toCsv(audit.listAll(wanted), show)));
-    }
+    if (toFileFormat(request) !== undefined)
+      return sendFile(server, reply, 'audit.csv', toCsv(audit.listAll(wanted), show));
     const { lines, nextCursor } = await audit.list(wanted);
     return auditListSchema.parse({ lines: lines.map(show), nextCursor });
   });

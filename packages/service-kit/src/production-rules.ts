@@ -18,9 +18,11 @@ export function toEnvironment(text: string): string {
   return text.replace(/^\W+|\W+$/g, '').toLowerCase();
 }
 
-/** `production-eu` is production too: a name that is not known must not make a deployment unsafe. */
+const workplaces = new Set(['', 'development', 'dev', 'test', 'local', 'ci']);
+
+/** `production-eu`, `live` and `staging` too: a name that is not known must not make a deployment unsafe. */
 export function isProduction(environment: string): boolean {
-  return toEnvironment(environment).startsWith('prod');
+  return !workplaces.has(toEnvironment(environment));
 }
 
 /** A secret chosen by the operator. It is not required if one of the variables named by `unless` is set. */

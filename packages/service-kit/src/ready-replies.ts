@@ -1,75 +1,95 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { browserHeaders } from './browser-headers.ts';
 import { type CorsOptions, createCorsHeaders } from './cors.ts';
+import { cutOffUnread, maxUrlLength } from './create-server.ts';
 import { createHostCheck } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { requestDurations } from './metrics.ts';
-import { toRequestId } from './request-id.ts';
-import { callerOf, createRequestLog } from './request-log.ts';
+import { callerOf, createRequestLog, toRequestId } from './request-log.ts';
 import type { Server } from './server.ts';
 
-/** A reply that is ready to be sent. */
+/** A reply that only has to be sent. */
 export interface ReadyReply {
-  /** The route that would have answered. */
-  route: string;
   status: number;
-  /** Names and values alternating, including `Cache-Control`. */
+  /** Names in lower case and values alternating, including `Cache-Control`. */
   headers: string[];
   /** None for a reply without a body. */
   body: Buffer | undefined;
 }
 
 /** The reply to a request; undefined leaves the request to the routes. */
-export type FindReady = (request: IncomingMessage) => ReadyReply | undefined;
+export type FindReply = (
+  request: IncomingMessage,
+  response: ServerResponse,
+) => ReadyReply | Promise<ReadyReply> | undefined;
 
 export interface ReadyRepliesOptions {
-  find: FindReady;
+  find: FindReply;
+  /** The route that would have answered. */
+  route: string;
   logger: Logger;
   allowedHosts: string[] | undefined;
   cors: CorsOptions | undefined;
 }
 
 /**
- * Sends replies that are ready without the framework, whose requests, replies and hooks cost more than the rest. They have the
- * same id, CORS and other headers, metrics and log line; access rules and limits of a route are left to `find`. There are no spans.
+ * Sends replies without the framework, whose requests, replies and hooks cost more than the rest. They have the same id, CORS
+ * and other headers, metrics, log line and entry in the list of errors; access rules and limits of a route are left to `find`.
+ * There are no spans.
  */
-export function addReadyReplies(server: Server, { find, logger, allowedHosts, cors }: ReadyRepliesOptions): void {
+export function addReadyReplies(server: Server, options: ReadyRepliesOptions): void {
+  const { find, route, logger, allowedHosts, cors } = options;
   const { 'cache-control': _cacheControl, ...fixed } = browserHeaders;
   const fixedHeaders = Object.entries(fixed).flat();
   const corsHeaders = cors ? createCorsHeaders(cors) : () => [];
   const logRequest = createRequestLog(logger);
   const durations = requestDurations(server.metrics);
-
   const isServed = allowedHosts ? createHostCheck(allowedHosts) : () => true;
+  // The framework's own listener is the last one: others are put before it.
+  const [handle] = server.server.listeners('request').slice(-1) as [(...args: unknown[]) => void];
 
-  const answer = (request: IncomingMessage, response: ServerResponse): boolean => {
+  const send = (request: IncomingMessage, response: ServerResponse, started: number, reply: ReadyReply) => {
+    if (response.destroyed) return;
+    const { status, body } = reply;
     const { url = '', method = '', headers } = request;
-    if (headers.upgrade !== undefined || !isServed(headers.host)) return false;
-    const found = find(request);
-    if (!found) return false;
-    const { route, status, body } = found;
     const id = toRequestId(request);
-    const started = performance.now();
-    response.writeHead(status, [...fixedHeaders, 'x-request-id', id, ...corsHeaders(headers.origin), ...found.headers]);
+    const all = [...fixedHeaders, 'x-request-id', id, ...corsHeaders(headers.origin), ...reply.headers];
+    if (body) all.push('content-length', String(body.length));
+    response.writeHead(status, all);
     response.end(body);
     const elapsedMs = performance.now() - started;
     durations.count(elapsedMs / 1000, method, route, String(status));
+    if (status >= 400) server.noteFailure({ requestId: id, method, url, status });
     logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
-    return true;
   };
-  /** An exception here would end the process; the routes have the same fault and report it. */
-  const tryAnswer = (request: IncomingMessage, response: ServerResponse): boolean => {
+  // An exception would end the process; the routes have the same fault and report it.
+  const sendOrLeave = (request: IncomingMessage, response: ServerResponse, started: number, reply: ReadyReply) => {
     try {
-      return answer(request, response);
+      send(request, response, started, reply);
     } catch {
-      return response.headersSent;
+      if (!response.headersSent) handle(request, response);
     }
   };
-
-  // The framework's own listener is the last one: others are put before it.
-  const [handle] = server.server.listeners('request').slice(-1) as [(...args: unknown[]) => void];
+  const tryFind = (request: IncomingMessage, response: ServerResponse) => {
+    try {
+      const { url = '', headers } = request;
+      const isPlain = headers.upgrade === undefined && isServed(headers.host) && url.length <= maxUrlLength;
+      return isPlain ? find(request, response) : undefined;
+    } catch {
+      return undefined;
+    }
+  };
   server.server.removeListener('request', handle);
   server.server.on('request', (request, response) => {
-    if (!tryAnswer(request, response)) handle(request, response);
+    const started = performance.now();
+    const found = tryFind(request, response);
+    if (!found) handle(request, response);
+    else if ('then' in found) {
+      response.on('timeout', cutOffUnread);
+      found.then(
+        (reply) => sendOrLeave(request, response, started, reply),
+        () => handle(request, response),
+      );
+    } else sendOrLeave(request, response, started, found);
   });
 }

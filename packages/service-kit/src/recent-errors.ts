@@ -14,6 +14,14 @@ export interface RecentError {
   message?: string;
 }
 
+/** A request that was refused or failed. */
+export interface FailedRequest {
+  requestId: string;
+  method: string;
+  url: string;
+  status: number;
+}
+
 const kept = 50;
 
 /**
@@ -29,20 +37,16 @@ export function addRecentErrors(server: FastifyInstance, toKnown: (error: unknow
     replies.set(request, { code, message: maskNumbers(maskText(message)).slice(0, 300) });
     done();
   });
-  server.addHook('onResponse', (request, reply, done) => {
-    const { statusCode: status } = reply;
-    if (status >= 400) {
-      const list = status >= 500 ? faults : refusals;
-      list.push({
-        time: new Date().toISOString(),
-        requestId: request.id,
-        method: request.method,
-        path: maskNumbers(maskText(pathOf(request.url))).slice(0, 200),
-        status,
-        ...replies.get(request),
-      });
-      if (list.length > kept) list.shift();
-    }
+  const note = ({ requestId, method, url, status }: FailedRequest, told?: { code: string; message: string }) => {
+    const list = status >= 500 ? faults : refusals;
+    const path = maskNumbers(maskText(pathOf(url))).slice(0, 200);
+    list.push({ time: new Date().toISOString(), requestId, method, path, status, ...told });
+    if (list.length > kept) list.shift();
+  };
+  server.decorate('noteFailure', note);
+  server.addHook('onResponse', (request, { statusCode: status }, done) => {
+    const { id: requestId, method, url } = request;
+    if (status >= 400) note({ requestId, method, url, status }, replies.get(request));
     done();
   });
   return () => [...refusals, ...faults].sort((a, b) => b.time.localeCompare(a.time));

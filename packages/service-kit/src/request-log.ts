@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { isRequestId } from '@palaver/contract/internal';
 import { levels, symbols } from 'pino';
 import type { Logger } from './logger.ts';
 import { maskText } from './mask.ts';
@@ -67,4 +69,10 @@ export function pathOf(url: string): string {
 /** Texts of clients may contain secrets. Plain ids and paths, nearly all of them, cannot, and are not masked. */
 function quote(text: string): string {
   return /^[\w/.:-]*$/.test(text) && !text.includes('://') ? `"${text}"` : maskText(JSON.stringify(text));
+}
+
+/** The client's `x-request-id` where the contract takes it, otherwise a new one. */
+export function toRequestId(request: Pick<IncomingMessage, 'headers'>): string {
+  const given = request.headers['x-request-id'];
+  return isRequestId(given) ? given : randomUUID();
 }

@@ -4,6 +4,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Registry } from 'prom-client';
 import type { OperatorGuard } from './operator-guard.ts';
 import type { Operator, OperatorRole } from './operators.ts';
+import type { FailedRequest } from './recent-errors.ts';
 
 /**
  * A Fastify server whose routes take zod schemas.
@@ -35,6 +36,10 @@ export type Server = FastifyInstance<
 declare module 'fastify' {
   interface FastifyInstance {
     metrics: Registry;
+    /** The first segments of the routes of GET. */
+    pages: ReadonlySet<string>;
+    /** Lists a failure that the server's hooks do not see. */
+    noteFailure(failed: FailedRequest): void;
     /** An `onRequest` hook for routes of operators: reading needs a viewer, everything else an operator. */
     operatorGuard: OperatorGuard;
     /** The same for routes that need a certain role. */

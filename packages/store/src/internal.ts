@@ -15,12 +15,11 @@ export {
   openCipher,
   registerSealed,
 } from './cipher/stored-cipher.ts';
-export { claimSqliteFile } from './claim-sqlite-file.ts';
-export { databaseTime, timeReaderOf } from './database-time.ts';
+export { databaseTime, timeReaderOf } from './database-clock.ts';
 export { createLeases, type LeaseColumns } from './leases.ts';
-export { createPrivateFile } from './open-sqlite.ts';
+export { claimSqliteFile, createPrivateFile } from './open-sqlite.ts';
 export { engineOf } from './open-store.ts';
 export { parsePostgresUrl } from './postgres-hosts.ts';
-export { changePieces, readPieces } from './read-pieces.ts';
+export { changePieces, mapRows, readPieces } from './read-pieces.ts';
 export { runForEach } from './run-for-each.ts';
 export { faultKind, toUnavailable } from './store-error.ts';

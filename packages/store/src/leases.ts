@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { databaseTime } from './database-time.ts';
+import { databaseTime } from './database-clock.ts';
 import type { Engine } from './engine.ts';
 
 /** What a row has that several instances may work at, one at a time. */

@@ -93,3 +93,20 @@ test('requests do not wait for reports that are read on the same database, and a
   await client.end();
   await store.close();
 });
+
+test('transactions that collide each time they are tried are answered like a database that is busy', async () => {
+  await using database = await createTestDatabase('postgres');
+  const store = await openStore<{ counter: { n: number } }>(database.url);
+  await using _closing = { [Symbol.asyncDispose]: () => store.close() };
+  await store.db.schema.createTable('counter').addColumn('n', 'integer').execute();
+  await store.db.insertInto('counter').values({ n: 0 }).execute();
+  const collide = store.transaction(async (trx) => {
+    await trx.selectFrom('counter').selectAll().execute();
+    await store.db
+      .updateTable('counter')
+      .set((eb) => ({ n: eb('n', '+', 1) }))
+      .execute();
+    await trx.updateTable('counter').set({ n: 0 }).execute();
+  });
+  expect(await collide.catch((error: unknown) => toUnavailable(error)?.code)).toBe('UNAVAILABLE');
+});

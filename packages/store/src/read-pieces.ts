@@ -31,3 +31,25 @@ export async function changePieces(
 ) {
   while ((await change(size)) >= size) await letOthersRun();
 }
+
+/** How long rows are worked on before requests are answered in between. */
+const sliceMs = 10;
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/**
+ * Computes something of each row, with pauses by time, for a row may be long. Those who ask at once take turns: each has the event
+ * loop for a moment, and then requests have it.
+ */
+export async function mapRows<Row, Result>(rows: readonly Row[], toResult: (row: Row) => Result): Promise<Result[]> {
+  const results: Result[] = [];
+  let endsAt = 0;
+  for (const row of rows) {
+    if (performance.now() >= endsAt) {
+      lastTurn = lastTurn.then(() => letOthersRun());
+      await lastTurn;
+      endsAt = performance.now() + sliceMs;
+    }
+    results.push(toResult(row));
+  }
+  return results;
+}

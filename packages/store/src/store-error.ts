@@ -61,8 +61,8 @@ const sqliteFaults: Record<number, StoreErrorKind> = {
  * then system errors.
  */
 const postgresFaultCode = /^(08|25006|28|3D|53|57P)[0-9A-Z]*$|^E(AI_AGAIN|[A-Z]+)$/;
-/** PostgreSQL canceled the statement: it took too long. */
-const statementTimeout = '57014';
+/** PostgreSQL canceled the statement: it took too long, or collided with others each time it was tried. */
+const overloads: unknown[] = ['57014', '40001', '40P01'];
 const postgresFaultMessage =
   /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client (has encountered|was closed))/;
 
@@ -73,7 +73,7 @@ export function faultKind(error: unknown): StoreErrorKind | undefined {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown };
   // Extended result codes carry the primary one in their low byte.
   if (typeof errcode === 'number') return sqliteFaults[errcode & 0xff];
-  if (code === statementTimeout) return 'overloaded';
+  if (overloads.includes(code)) return 'overloaded';
   if (typeof code === 'string' && postgresFaultCode.test(code)) return 'unreachable';
   return postgresFaultMessage.test(error.message) ? 'unreachable' : undefined;
 }

@@ -17,3 +17,4 @@ export { listTables, searchDatabase } from './search-database.ts';
 export { createSelfSignedCertificate } from './self-signed-certificate.ts';
 export { createTempDir } from './temp-dir.ts';
 export { waitFor } from './wait-for.ts';
+export { makeWorkbook } from './workbook.ts';

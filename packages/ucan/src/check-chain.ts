@@ -1,3 +1,4 @@
+import { ucanLimits } from '@palaver/contract';
 import { type Capability, coversAbility, coversCapability } from './capability.ts';
 import type { UcanError, UcanErrorCode } from './result.ts';
 import type { UcanView } from './ucan-view.ts';
@@ -8,10 +9,7 @@ export interface ChainPolicy {
   readonly maxTtlSeconds: number;
   /** The same for a delegation that signs its issuer in. */
   readonly delegationMaxTtlSeconds: number;
-  readonly clockSkewSeconds: number;
   readonly now: number;
-  /** Whether an issuer may hand out a resource that is not its own DID without a proof. */
-  readonly canIssue: (issuer: string, resource: string) => boolean;
 }
 
 export interface ChainRefusal {
@@ -21,8 +19,9 @@ export interface ChainRefusal {
 }
 
 /** The resource that stands for "this oracle, whichever it is". */
-const oracleResource = 'ixo:oracle';
+export const oracleResource = 'ixo:oracle';
 const oracleAbility = 'oracle/*';
+const { clockSkewSeconds } = ucanLimits;
 
 /** The token first, then every proof under it, each once. */
 export function listChain(view: UcanView): UcanView[] {
@@ -90,7 +89,7 @@ function checkEnvelope(view: UcanView, policy: ChainPolicy): ChainRefusal | null
 }
 
 function checkLifetime({ expiration }: UcanView, maxSeconds: number, policy: ChainPolicy): ChainRefusal | null {
-  const latest = policy.now + maxSeconds + policy.clockSkewSeconds;
+  const latest = policy.now + maxSeconds + clockSkewSeconds;
   if (expiration === null || expiration <= latest) return null;
   return refuseForNow('UCAN_TTL_TOO_LONG', `it expires more than ${maxSeconds} s ahead`);
 }
@@ -126,14 +125,14 @@ function isGranted(capability: Capability, { issuer, proofs }: UcanView, policy:
   if (proofs.length > 0) {
     return proofs.some((proof) => proof.capabilities.some((granted) => coversCapability(granted, capability)));
   }
-  return !resource.startsWith('did:') || policy.audiences.has(resource) || policy.canIssue(issuer, resource);
+  return !resource.startsWith('did:') || policy.audiences.has(resource);
 }
 
-function isExpired({ expiration }: UcanView, { now, clockSkewSeconds }: ChainPolicy): boolean {
+function isExpired({ expiration }: UcanView, { now }: ChainPolicy): boolean {
   return expiration !== null && expiration + clockSkewSeconds <= now;
 }
 
-function isEarly({ notBefore }: UcanView, { now, clockSkewSeconds }: ChainPolicy): boolean {
+function isEarly({ notBefore }: UcanView, { now }: ChainPolicy): boolean {
   return notBefore !== null && notBefore - clockSkewSeconds > now;
 }
 

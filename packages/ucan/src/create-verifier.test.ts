@@ -152,12 +152,9 @@ describe('every reason to refuse', () => {
     expect((await verifier.verifyInvocation(await invoke({ capability }))).error?.code).toBe('UCAN_NOT_ALLOWED');
   });
 
-  it('a delegation of someone else’s DID without a proof, unless the service vouches for it', async () => {
+  it('a delegation of someone else’s DID without a proof', async () => {
     const token = await delegate({ capabilities: [{ can: 'claims/*', with: 'did:ixo:entity:project' }] });
     expect((await verifier.verifyDelegation(token)).error?.code).toBe('UCAN_BAD_PROOF');
-    const canIssue = vi.fn((_issuer: string, resource: string) => resource.startsWith('did:ixo:entity:'));
-    expect(await setUp({ canIssue }).verifyDelegation(token)).toHaveProperty('ok');
-    expect(canIssue).toHaveBeenCalledWith(user.did(), 'did:ixo:entity:project');
   });
 
   it('a token that is absurdly long, without reading it', async () => {
@@ -178,12 +175,11 @@ describe('clock skew', () => {
     expect((await verifier.verifyInvocation(await invoke(options))).error?.code).toBe(code);
   });
 
-  it('and its limits are options', async () => {
+  it('and the lifetime is an option', async () => {
     clock = 1_000_000;
-    const strict = setUp({ clockSkewSeconds: 0, maxTtlSeconds: 60 });
-    expect((await strict.verifyInvocation(await invoke({ expiration: 1000 }))).error?.code).toBe('UCAN_EXPIRED');
-    expect((await strict.verifyInvocation(await invoke({ expiration: 1061 }))).error?.code).toBe('UCAN_TTL_TOO_LONG');
-    expect(await strict.verifyInvocation(await invoke({ expiration: 1060 }))).toHaveProperty('ok');
+    const strict = setUp({ maxTtlSeconds: 60 });
+    expect((await strict.verifyInvocation(await invoke({ expiration: 1091 }))).error?.code).toBe('UCAN_TTL_TOO_LONG');
+    expect(await strict.verifyInvocation(await invoke({ expiration: 1090 }))).toHaveProperty('ok');
   });
 });
 

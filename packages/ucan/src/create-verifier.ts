@@ -38,13 +38,10 @@ export interface VerifierOptions {
   readonly maxTtlSeconds?: number;
   /** The longest lifetime of a delegation that signs its issuer in. */
   readonly delegationMaxTtlSeconds?: number;
-  readonly clockSkewSeconds?: number;
   /** Finds the keys of issuers that are not did:key; without it they are refused. */
   readonly resolveDid?: ResolveDid;
   /** Called on every use, cached or not, with the token first and then its proofs. */
   readonly findStanding?: (chain: readonly IssuedToken[]) => Awaitable<Standing | undefined>;
-  /** Whether an issuer may delegate another DID without a proof; always the same answer, by default false. */
-  readonly canIssue?: (issuer: string, resource: string) => boolean;
   /** Milliseconds, like `Date.now`. */
   readonly now?: () => number;
   /** How much memory verified tokens may take in the cache, roughly. */
@@ -158,13 +155,11 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const {
     maxTtlSeconds = ucanLimits.maxTtlSeconds,
     delegationMaxTtlSeconds = ucanLimits.delegationMaxTtlSeconds,
-    clockSkewSeconds = ucanLimits.clockSkewSeconds,
     resolveDid = async () => ({ error: { message: 'its issuer is not a did:key' } }),
-    canIssue = () => false,
     now = Date.now,
   } = options;
   const audiences = new Set(options.audiences);
-  const limits = { maxTtlSeconds, delegationMaxTtlSeconds, clockSkewSeconds };
+  const limits = { maxTtlSeconds, delegationMaxTtlSeconds };
   const allowance = createCheckAllowance(options.checkedKibPerMinute ?? ucanLimits.checkedKibPerMinute, now);
   const accepted = new LRUCache<string, Accepted>({
     maxSize: options.cacheBytes ?? defaultCacheBytes,
@@ -189,7 +184,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
 
   /** The first kind that the token is by everything but its signatures; otherwise why it is not. */
   function choose(view: UcanView, kinds: readonly Kind[]): { kind: Kind } | ChainRefusal {
-    const policy: ChainPolicy = { audiences, ...limits, canIssue, now: now() / 1000 };
+    const policy: ChainPolicy = { audiences, ...limits, now: now() / 1000 };
     let first: ChainRefusal | undefined;
     for (const kind of kinds) {
       const refusal = checks[kind](view, policy);
@@ -218,7 +213,10 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const expiration = findExpiration(view);
     const { issuer: did, cid, capabilities } = view;
     const verdict = { ok: { did, expiration, cid, capabilities, view } };
-    const seconds = Math.min(expiration + clockSkewSeconds - now() / 1000, resolved ? resolvedSeconds : forever);
+    const seconds = Math.min(
+      expiration + ucanLimits.clockSkewSeconds - now() / 1000,
+      resolved ? resolvedSeconds : forever,
+    );
     // Kept for as long as `ttl`, and that millisecond too.
     const ttl = Math.floor(seconds * 1000) - 1;
     if (ttl > 0) accepted.set(hash, { verdict }, { ttl, size: token.length * bytesPerCharacter });

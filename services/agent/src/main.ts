@@ -1,4 +1,4 @@
-import { createOracleApp } from '@palaver/agent';
+import { createOracleApp } from '@palaver/agent-plugins';
 import {
   CloseStack,
   type ConfigOptions,

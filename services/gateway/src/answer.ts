@@ -1,7 +1,7 @@
-import { hash } from 'node:crypto';
 import type { GatewayErrorBody } from '@palaver/contract/internal';
 import { toFailureBody } from './gateway-error.ts';
 import { toHeaders } from './metadata.ts';
+import { hashOf } from './printer/pieces.ts';
 import type { GrpcFailure, Metadata } from './upstream/call.ts';
 import { readHeight } from './upstream/node-watch.ts';
 
@@ -9,7 +9,8 @@ import { readHeight } from './upstream/node-watch.ts';
 export interface Answer {
   status: number;
   body: Buffer;
-  headers: Record<string, string | string[]>;
+  /** Names in lower case and values alternating. */
+  headers: string[];
   grpcCode: number;
   /** When it came from the node. */
   madeAt: number;
@@ -19,8 +20,6 @@ export interface Answer {
   keeps: boolean;
   /** Whether the node could not be asked, so that an older answer is better than this one. */
   isOutage: boolean;
-  /** What replies from the cache say; set when the answer is kept. */
-  hit?: { path: string; template: string; isLatest: boolean; headers: Record<string, string | string[]> };
 }
 
 const jsonType = 'application/json';
@@ -30,7 +29,7 @@ export function toJsonAnswer(json: string | Buffer, metadata: Metadata): Answer 
   return {
     status: 200,
     body,
-    headers: { 'content-type': jsonType, ...toHeaders(metadata) },
+    headers: ['content-type', jsonType, ...toHeaders(metadata)],
     grpcCode: 0,
     madeAt: Date.now(),
     height: readHeight(metadata),
@@ -51,11 +50,12 @@ export function toFailureAnswer(
   return {
     status: body.statusCode,
     body: Buffer.from(JSON.stringify(writeError(body))),
-    headers: {
-      'content-type': `${jsonType}; charset=utf-8`,
-      ...(body.statusCode === 503 && { 'retry-after': '1' }),
+    headers: [
+      'content-type',
+      `${jsonType}; charset=utf-8`,
+      ...(body.statusCode === 503 ? ['retry-after', '1'] : []),
       ...toHeaders(failure.metadata),
-    },
+    ],
     grpcCode: body.code,
     madeAt: Date.now(),
     height: readHeight(failure.metadata),
@@ -70,7 +70,7 @@ const etags = new WeakMap<Answer, string>();
 export function etagOf(answer: Answer): string {
   const known = etags.get(answer);
   if (known !== undefined) return known;
-  const etag = answer.grpcCode === 0 ? `"${hash('sha1', answer.body, 'base64url')}"` : '';
+  const etag = answer.grpcCode === 0 ? `"${hashOf(answer.body)}"` : '';
   etags.set(answer, etag);
   return etag;
 }

@@ -12,6 +12,7 @@ import {
   type openRedis,
   type RateLimit,
   toEdge,
+  toFirstSegment,
 } from '@palaver/service-kit/internal';
 import type { FastifyInstance } from 'fastify';
 import type { WriteError } from './answer.ts';
@@ -29,8 +30,7 @@ import { createGatewayMetrics, type GatewayMetrics } from './metrics.ts';
 import { type Nodes, openNodes } from './open-nodes.ts';
 import { createAdmit } from './routes/admit.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
-import { createFindKept, queryRoute } from './routes/find-kept.ts';
-import { createQueryHandler, type QueryHandler, type QueryParts } from './routes/query.ts';
+import { createFindReply, createQueryHandler, type QueryHandler, type QueryParts, queryRoute } from './routes/query.ts';
 import { addRpcRoutes } from './routes/rpc.ts';
 import { createTxHandler } from './routes/tx.ts';
 import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
@@ -88,7 +88,8 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
     const { allowedHosts, trustProxy } = toEdge(config);
     const admit = createAdmit({ limit, trustProxy, authorize });
     addReadyReplies(server, {
-      find: createFindKept({ ...queries, admit }),
+      find: createFindReply({ ...queries, admit, isPage: (path) => server.pages.has(toFirstSegment(path)) }),
+      route: queryRoute,
       logger,
       allowedHosts,
       cors: toCors(config),
@@ -202,7 +203,7 @@ function createQueryParts({ config, matchHeader, ...shared }: Shared, { cache, u
   };
 }
 
-/** Whether kept answers may be sent before the routes: spans are made there, and tokens and Redis have to be waited for. */
+/** Whether queries may be answered before the routes: spans are made there, and tokens and Redis have to be waited for. */
 function mayAnswerEarly({ config, redis }: GatewayParts): boolean {
   return !config.OTEL_ENABLED && config.GATEWAY_AUTH !== 'ucan' && !redis;
 }
@@ -234,9 +235,16 @@ async function addRpc(
   const perClient = config.GATEWAY_RPC_QUERIES_PER_CLIENT;
   const subscriptions = createSubscriptions({ rpcUrl: url, logger, metrics, perClient });
   scope.addHook('preClose', async () => subscriptions.close());
-  await scope.register(websocket, { options: { maxPayload: 1024 * 1024 } });
+  await scope.register(websocket, {
+    options: { maxPayload: 1024 * 1024 },
+    // Clients' faults, such as a frame that is too large; faults of the gateway end in the handler.
+    errorHandler(error, socket, request) {
+      request.log.debug({ err: error }, 'a socket failed');
+      socket.terminate();
+    },
+  });
   const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_PINNED_TTL_MS: pinnedTtlMs } = config;
-  const client = createRpcClient({ url, timeoutMs, pinnedTtlMs, cache });
+  const client = createRpcClient({ url, timeoutMs, pinnedTtlMs, cache, logger });
   const allowed = new Set(config.GATEWAY_RPC_METHODS);
   addRpcRoutes(scope, { client, allowed, subscriptions, authorize, limit });
 }

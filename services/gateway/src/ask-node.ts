@@ -40,6 +40,8 @@ export interface AskParts {
 const maxRounds = 8;
 /** Details of an error whose types are asked for. */
 const maxLearned = 8;
+/** Longer details are shown as their bytes. */
+const maxDetailJson = 256 * 1024;
 
 export function createAskNode({ send, ...reading }: AskParts): AskNode {
   return (query) => {
@@ -86,7 +88,8 @@ async function toFailure({ route, snapshot }: Query, answer: GrpcFailure, readin
   for (const [index, any] of parseDetails(answer.details).entries()) {
     const learning = index < maxLearned ? snapshot : { ...snapshot, learner: undefined };
     const printed = await printLearning(learning, snapshot.encoder, { type: AnySchema, bytes: any });
-    const detail = printed.ok ? JSON.parse(printed.json.toString()) : toRawDetail(any);
+    const isShort = printed.ok && printed.json.length <= maxDetailJson;
+    const detail = isShort ? JSON.parse(printed.json.toString()) : toRawDetail(any);
     if (detail) details.push(detail);
   }
   return toFailureAnswer(answer, details, writeError);
@@ -133,6 +136,9 @@ async function printLearning(
 
 /** The node's answer cannot be printed. What is wrong with its bytes is for the log, the missing type for the client. */
 function unreadable(encoded: Encoded & { ok: false }): GrpcFailure {
-  const message = encoded.missingTypes ? encoded.message : 'the answer of the node could not be read';
-  return { ok: false, code: toGrpcCode(encoded.missingTypes ? 'UNKNOWN' : 'INTERNAL'), message, metadata: {} };
+  const { missingTypes, isTooLarge } = encoded;
+  const message = missingTypes || isTooLarge ? encoded.message : 'the answer of the node could not be read';
+  if (isTooLarge)
+    return { ok: false, code: toGrpcCode('RESOURCE_EXHAUSTED'), message, fault: 'too large', metadata: {} };
+  return { ok: false, code: toGrpcCode(missingTypes ? 'UNKNOWN' : 'INTERNAL'), message, metadata: {} };
 }

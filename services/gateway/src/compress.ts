@@ -24,30 +24,13 @@ export function chooseEncoding(accepted: string | undefined, body: Buffer): Cont
 }
 
 /** Compressed forms of bodies, made once for each body that is kept. */
-const made = new WeakMap<Buffer, Partial<Record<ContentEncoding, CompressedForm>>>();
-
-interface CompressedForm {
-  making: Promise<Buffer>;
-  done?: Buffer;
-}
+const made = new WeakMap<Buffer, Partial<Record<ContentEncoding, Promise<Buffer>>>>();
 
 export function compress(body: Buffer, encoding: ContentEncoding): Promise<Buffer> {
   const forms = made.get(body) ?? {};
   made.set(body, forms);
-  const known = forms[encoding];
-  if (known) return known.making;
-  const form: CompressedForm = { making: compressors[encoding](body) };
-  forms[encoding] = form;
-  form.making.then(
-    (done) => (form.done = done),
-    () => undefined,
-  );
-  return form.making;
-}
-
-/** The compressed form, if it is made already. */
-export function findCompressed(body: Buffer, encoding: ContentEncoding): Buffer | undefined {
-  return made.get(body)?.[encoding]?.done;
+  forms[encoding] ??= compressors[encoding](body);
+  return forms[encoding];
 }
 
 /** The tag of a compressed form: bytes that differ have tags that differ. */

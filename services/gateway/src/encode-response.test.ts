@@ -1,4 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import { fromBinary, toJson } from '@bufbuild/protobuf';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitraryWire } from '../test/arbitrary-message.ts';
@@ -144,20 +146,28 @@ test('a non-nullable Any is printed where it is set and refused where it is not'
   expect(strict.encode(type, bytes([0x1a, 'text'])).ok).toBe(false);
 });
 
-test('a large message is printed in as many turns of the event loop as it has pieces, with the same JSON', async () => {
-  const leaf = Buffer.from([0x42, 0x06, 0x0a, 0x02, 0x3c, 0x61, 0x10, 0x05]);
-  const numbers = Buffer.alloc(400_000, 7);
-  const packed = Buffer.concat([Buffer.from([0x22, 0x80, 0xb5, 0x18]), numbers]);
-  const bytes = Buffer.concat([...Array.from({ length: 100_000 }, () => leaf), packed, leaf, packed]);
-  const type = fixtureType(schema, 'Lists');
+/** What a function gives, and the turns of the event loop until then. */
+async function countTurns<T>(run: () => Promise<T>): Promise<[T, number]> {
   let turns = 0;
   const count = () => {
     turns += 1;
     timer = setImmediate(count);
   };
   let timer = setImmediate(count);
-  const [first, second] = await Promise.all([encoder.encodeInPieces(type, bytes), encoder.encodeInPieces(type, bytes)]);
+  const result = await run();
   clearImmediate(timer);
+  return [result, turns];
+}
+
+test('a large message is printed in as many turns of the event loop as it has pieces, with the same JSON', async () => {
+  const leaf = Buffer.from([0x42, 0x06, 0x0a, 0x02, 0x3c, 0x61, 0x10, 0x05]);
+  const numbers = Buffer.alloc(400_000, 7);
+  const packed = Buffer.concat([Buffer.from([0x22, 0x80, 0xb5, 0x18]), numbers]);
+  const bytes = Buffer.concat([...Array.from({ length: 100_000 }, () => leaf), packed, leaf, packed]);
+  const type = fixtureType(schema, 'Lists');
+  const [[first, second], turns] = await countTurns(() =>
+    Promise.all([encoder.encodeInPieces(type, bytes), encoder.encodeInPieces(type, bytes)]),
+  );
   const json = printJson('Lists', bytes);
   expect([first, second].map((encoded) => encoded.ok && encoded.json.toString() === json)).toEqual([true, true]);
   expect(turns).toBeGreaterThanOrEqual((2 * bytes.length) / pieceBytes);
@@ -174,6 +184,76 @@ test('a message of a few pieces does not wait for long ones that came before it'
   };
   await Promise.all([print('first', 200_000), print('second', 200_000), print('short', 20_000)]);
   expect(ended).toEqual(['short', 'first', 'second']);
+});
+
+/** Field 9 of `Scalars`. */
+const toText = (text: Uint8Array) =>
+  Buffer.from(new BinaryWriter().tag(9, WireType.LengthDelimited).bytes(text).finish());
+
+test('a long text is printed in pieces, cut between characters, and repaired where it is not UTF-8', async () => {
+  const type = fixtureType(schema, 'Scalars');
+  const parts = fc.constantFrom('<', 'é', '€', '😀', '\u2028', 'a', '"', '\0').map((text) => Buffer.from(text));
+  const broken = fc.constantFrom(
+    [0xff],
+    [0xc3],
+    [0xe2, 0x82],
+    [0xed, 0xa0, 0x80],
+    [0xf0, 0x9f, 0x98],
+    [0x80, 0x80],
+    [0xc0, 0xaf],
+  );
+  const some = fc.array(fc.oneof(parts, broken.map(Buffer.from)), { minLength: 1, maxLength: 8 });
+  await fc.assert(
+    fc.asyncProperty(some, fc.nat(8), async (list, shift) => {
+      const part = Buffer.concat(list);
+      const text = Buffer.concat([
+        Buffer.alloc(shift, 'x'),
+        ...Array(Math.ceil((3 * pieceBytes) / part.length)).fill(part),
+      ]);
+      const [encoded, turns] = await countTurns(() => encoder.encodeInPieces(type, toText(text)));
+      if (!encoded.ok) throw new Error(encoded.message);
+      expect(encoded.json.toString()).toBe(printJson('Scalars', toText(text)));
+      expect(turns).toBeGreaterThanOrEqual(3);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('text that is not UTF-8 has one replacement for each byte that does not belong', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 12 }), (bytes) => {
+      expect(JSON.parse(printJson('Scalars', toText(bytes))).text).toBe(decodeAsGo(bytes));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+/** Decodes the longest character at each place. */
+function decodeAsGo(bytes: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < bytes.length; ) {
+    const size = [1, 2, 3, 4].find((length) => at + length <= bytes.length && isUtf8(bytes.subarray(at, at + length)));
+    text += size ? Buffer.from(bytes.subarray(at, at + size)).toString() : '\ufffd';
+    at += size ?? 1;
+  }
+  return text;
+}
+
+test('messages of two bytes that print many are printed in pieces too, up to a limit', async () => {
+  const type = fixtureType(schema, 'Lists');
+  const leaves = (count: number) => Buffer.concat(Array.from({ length: count }, () => Buffer.from([0x4a, 0])));
+  const few = await encoder.encodeInPieces(type, leaves(500_000));
+  expect(few.ok && JSON.parse(few.json.toString()).whole_leaf).toHaveLength(500_000);
+  const [many, turns] = await countTurns(() => encoder.encodeInPieces(type, leaves(4_000_000)));
+  expect(many).toMatchObject({ ok: false, isTooLarge: true, message: expect.stringContaining('64 MiB') });
+  expect(turns).toBeGreaterThan(20);
+  // What is small on the wire and long as JSON is not printed at once either.
+  expect(encoder.encode(type, leaves(500_000))).toMatchObject({ ok: false });
+});
+
+test('an integer of a million digits is refused at once', async () => {
+  const bytes = new BinaryWriter().tag(1, WireType.LengthDelimited).string('9'.repeat(3_000_000)).finish();
+  expect(encoder.encode(fixtureType(schema, 'Customs'), bytes)).toMatchObject({ message: 'integer out of range' });
 });
 
 // The library refuses field masks of any text, which `Loose` has.

@@ -3,14 +3,14 @@ import { compileBare, compileMessage } from './printer/compile-message.ts';
 import { compileGoJson, printsItself } from './printer/go-json.ts';
 import { quoteText } from './printer/json-text.ts';
 import type { MessagePrinter, Printing } from './printer/message-printer.ts';
-import { printInPieces } from './printer/pieces.ts';
+import { JsonTooLargeError, printInPieces } from './printer/pieces.ts';
 import { durationPrinter, standardTimestampPrinter, timestampPrinter } from './printer/time-printers.ts';
 import { WireError, WireReader, wire } from './printer/wire-reader.ts';
 
 export type Encoded<T = string> =
   | { ok: true; json: T }
   /** `missingTypes` are all `Any` types of the message that no known file declares; the node may still know them. */
-  | { ok: false; message: string; missingTypes?: string[] };
+  | { ok: false; message: string; missingTypes?: string[]; isTooLarge?: boolean };
 
 export interface Encoder {
   /** Wire bytes of `type` as JSON; with `only`, the JSON of that field alone. */
@@ -78,7 +78,8 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
     const [typeUrl] = missing.values();
     return { ok: false, message: `unable to resolve type URL ${typeUrl}`, missingTypes: [...missing.keys()] };
   };
-  const toFault = (error: unknown): { ok: false; message: string } => {
+  const toFault = (error: unknown): Encoded & { ok: false } => {
+    if (error instanceof JsonTooLargeError) return { ok: false, message: error.message, isTooLarge: true };
     if (error instanceof WireError) return { ok: false, message: error.message };
     throw error;
   };
@@ -114,14 +115,20 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
   };
 }
 
+/** In bytes: names that people give are shorter. */
+const maxTypeUrl = 2_048;
+
 /** Reads the `Any` in `pos..end`; its value is in `start..end`. */
 export function readAny(reader: WireReader): { typeUrl: string; typeName: string; start: number; end: number } {
   let typeUrl = '';
   let { end: start, end } = reader;
   while (reader.pos < reader.end) {
     const tag = reader.tag();
-    if (tag === ((1 << 3) | wire.bytes)) typeUrl = reader.bytes.toString('utf8', reader.span(), reader.pos);
-    else if (tag === ((2 << 3) | wire.bytes)) {
+    if (tag === ((1 << 3) | wire.bytes)) {
+      const at = reader.span();
+      if (reader.pos - at > maxTypeUrl) throw new WireError('a type URL that is too long');
+      typeUrl = reader.bytes.toString('utf8', at, reader.pos);
+    } else if (tag === ((2 << 3) | wire.bytes)) {
       start = reader.span();
       end = reader.pos;
     } else if (tag >>> 3 <= 2) throw new WireError('wrong wire type in an Any');
@@ -135,7 +142,7 @@ function compileMask(type: DescMessage, printing: Printing): MessagePrinter {
   const paths = compileBare(type, printing);
   const print = (reader: WireReader) =>
     quoteText(
-      (JSON.parse(paths.print(reader, '{')) as string[])
+      (JSON.parse(paths.print(Object.assign(reader.fork(), { pieces: undefined }), '{')) as string[])
         .map((path) => path.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase()))
         .join(),
     );

@@ -1,8 +1,16 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** The highest height that each client connection has seen: answers never go back below it. */
 export interface HeightFloors {
   of(socket: Socket): number;
+  /** Whether the reply to an earlier request of the connection is not sent yet: its height is the next floor. */
+  isPending(socket: Socket): boolean;
+  /**
+   * Runs the answer to a request after the replies to earlier ones of the connection, which may come before they are sent
+   * (pipelining). Whoever does not read is not answered further.
+   */
+  inOrder<T extends object>(response: ServerResponse, answer: () => T | Promise<T>): T | Promise<T>;
   /** `isLatest` is false for an answer about a height that the client chose, which may be an old one. */
   raise(socket: Socket, height: number | undefined, isLatest: boolean): void;
 }
@@ -10,11 +18,28 @@ export interface HeightFloors {
 /** `highest` is the highest height of the last seconds; above it no floor holds, for the chain may have begun again. */
 export function createHeightFloors(highest: () => number | null): HeightFloors {
   const floors = new WeakMap<Socket, number>();
+  const pending = new WeakMap<Socket, Promise<void>>();
+  const floorOf = (socket: Socket) => Math.min(floors.get(socket) ?? 0, highest() ?? 0);
   return {
-    of: (socket) => Math.min(floors.get(socket) ?? 0, highest() ?? 0),
+    of: floorOf,
+    isPending: (socket) => pending.has(socket),
+    inOrder(response, answer) {
+      const { socket } = response.req;
+      const earlier = pending.get(socket);
+      const own = earlier ? earlier.then(answer) : answer();
+      if (!('then' in own)) return own;
+      const sent = new Promise<void>((resolve) => {
+        response.once('close', () => {
+          if (pending.get(socket) === sent) pending.delete(socket);
+          resolve();
+        });
+      });
+      pending.set(socket, sent);
+      return own;
+    },
     raise(socket, height, isLatest) {
       if (height === undefined) return;
-      floors.set(socket, isLatest ? height : Math.max(height, floors.get(socket) ?? 0));
+      floors.set(socket, Math.max(height, isLatest ? floorOf(socket) : (floors.get(socket) ?? 0)));
     },
   };
 }

@@ -103,30 +103,16 @@ function hasAny(metadata: Metadata): boolean {
   return false;
 }
 
-/** Headers for the metadata of an answer: under the prefix, the height also by its own name. */
-export function toHeaders(metadata: Metadata): Record<string, string | string[]> {
-  const headers: Record<string, string | string[]> = {};
+/** Headers for the metadata of an answer, names and values alternating: under the prefix, the height also by its own name. */
+export function toHeaders(metadata: Metadata): string[] {
+  const headers: string[] = [];
   for (const name in metadata) {
-    const value = metadata[name];
-    const header = toHeaderName(name);
-    if (value === undefined || header === '' || !printable.test(String(value))) continue;
-    headers[header] = value;
-    if (name === heightHeader) headers[heightHeader] = value;
+    const value = String(metadata[name]);
+    if (!metadataName.test(name) || !printable.test(value)) continue;
+    headers.push(prefix + name, value);
+    if (name === heightHeader) headers.push(heightHeader, value);
   }
   return headers;
-}
-
-/** Nodes send the same few names with every answer. */
-const headerNames = new Map<string, string>();
-const maxHeaderNames = 1_000;
-
-/** Empty for a name that no header can have. */
-function toHeaderName(name: string): string {
-  const known = headerNames.get(name);
-  if (known !== undefined) return known;
-  const header = metadataName.test(name) ? shownPrefix + toTitleCase(name) : '';
-  if (headerNames.size < maxHeaderNames) headerNames.set(name, header);
-  return header;
 }
 
 function toTitleCase(name: string): string {

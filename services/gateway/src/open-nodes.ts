@@ -33,11 +33,12 @@ export function openNodes({ config, logger, ca }: NodesOptions, started: CloseSt
     ca,
     maxLagBlocks: config.GATEWAY_MAX_LAG_BLOCKS,
     // A node that is back may be another version of itself.
-    onConnect: (address, again) => {
+    onUp: (address, again) => {
       logger.info({ address }, again ? 'node reached again' : 'node reached');
       loadRoutes();
     },
-    onDown: (address, cause) => logger.warn({ address, cause: cause.message }, 'node cannot be reached'),
+    onDown: (address, { message: cause }, wasReached) =>
+      logger.warn({ address, cause }, wasReached ? 'connection to a node lost' : 'node cannot be reached'),
   });
   started.defer(() => upstream.close());
   const cache = createCache<Answer>({

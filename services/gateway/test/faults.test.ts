@@ -233,3 +233,29 @@ test('metadata whose names every object has is passed on as it came', async () =
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
   expect((await gateway.get('/fixture/item/1')).headers.get('grpc-metadata-constructor')).toBe('a');
 });
+
+test('a request that names the whole URL is answered as one that names the path', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  let text = '';
+  socket.on('data', (chunk) => (text += chunk));
+  socket.write(`GET ${gateway.url}/fixture/item/1 HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n`);
+  await waitFor('the reply', () => socket.closed);
+  expect(text).toMatch(/^HTTP\/1\.1 200/);
+});
+
+test('a client that sends requests without reading the replies has at most a few of them made', async () => {
+  const large = Buffer.concat([Buffer.from([0x0a, 0x80, 0x80, 0x80, 0x02]), Buffer.alloc(4 * 1024 * 1024, 'x')]);
+  await using node = await startFixtureNode({ reply: () => ({ message: large }) });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '0' });
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1').pause();
+  const head = (id: number) => `GET /fixture/item/${id} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
+  socket.write(Array.from({ length: 40 }, (_, id) => head(id)).join(''));
+  for (let round = 0; round < 12; round += 1) await (await gateway.get(`/fixture/item/own-${round}`)).arrayBuffer();
+  const calls = node.calls.filter(({ method }) => method === 'Item').length - 12;
+  socket.destroy();
+  // Those that fit into the buffers of the connection.
+  expect(calls).toBeGreaterThan(0);
+  expect(calls).toBeLessThan(6);
+});

@@ -1,5 +1,6 @@
 // Several nodes at different heights: a real chain's nodes are never all at the same block.
 import { Agent, request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
 import { gatewayHealthSchema } from '@palaver/contract/internal';
@@ -223,6 +224,31 @@ test('a node that has no block yet is not asked, and what it answers is asked ag
   expect(alone.headers.get('retry-after')).toBe('1');
 });
 
+test('the words of a client in an error of the node neither change the error nor set the node aside', async () => {
+  const reply = (code: number, text: string) => ({ code, message: text });
+  let answer = reply(5, '');
+  await using node = await startFixtureNode({
+    reply: ({ method }) => (method === 'Item' ? answer : { message: new Uint8Array() }),
+  });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '0' });
+  const words = ['context did not contain latest block height', 'ixo is not ready; please wait for first block'];
+  for (const text of words) {
+    for (const [code, message, status] of [
+      [5, text, 404],
+      [3, `rpc error: code = Unknown desc = ${text}`, 400],
+      [2, `no metadata for denom ${text}`, 500],
+    ] as const) {
+      answer = reply(code, message);
+      expect((await gateway.get('/fixture/item/1')).status).toBe(status);
+      expect((await readHealth(gateway)).status).toBe('ok');
+    }
+    // Even in the node's own words, a call of a client is no reason to send others elsewhere.
+    answer = reply(2, text);
+    expect((await gateway.get('/fixture/item/1')).status).toBe(503);
+    expect((await readHealth(gateway)).status).toBe('ok');
+  }
+});
+
 test('clients that give up early leave the only node in service', async () => {
   await using node = await startFixtureNode({
     reply: ({ method, cancelled }) =>
@@ -282,6 +308,32 @@ test('a client that has seen a given height is not taken back by a kept answer',
   expect((await client.get('/fixture/item/1', { 'x-cosmos-block-height': '5' })).height).toBe(5);
   expect((await client.get('/fixture/item/1')).height).toBe(101);
   client.close();
+});
+
+test('requests that are sent before the last reply are not answered from an older height', async () => {
+  let release = () => {};
+  const slow = new Promise<void>((resolve) => (release = resolve));
+  let height = 100;
+  await using node = await startFixtureNode({
+    reply: async ({ request }) => {
+      if (Buffer.from(request).includes('slow')) await slow;
+      return { message: request, metadata: { 'x-cosmos-block-height': String(height) } };
+    },
+  });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  const heights = (text: string) => [...text.matchAll(/\r\nx-cosmos-block-height: (\d+)/g)].map(([, digits]) => digits);
+  await gateway.get('/fixture/item/kept');
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  let text = '';
+  socket.on('data', (chunk) => (text += chunk));
+  for (const id of ['slow', 'fast', 'kept'])
+    socket.write(`GET /fixture/item/${id} HTTP/1.1\r\nhost: x.localhost\r\n\r\n`);
+  await sleep(300);
+  height = 101;
+  release();
+  await waitFor('three answers', () => heights(text).length === 3);
+  socket.destroy();
+  expect(heights(text)).toEqual(['101', '101', '101']);
 });
 
 test('a height far above the chain is refused at once, one that is near is waited for without asking', async () => {

@@ -50,5 +50,28 @@ test('a node that is lost and comes back is logged once each time', async () => 
   await waitFor('the loss', () => said().includes('node cannot be reached'));
   await using _second = await start(first.port);
   await waitFor('the return', () => said().includes('node reached again'));
-  expect(said()).toEqual(['node reached', 'node cannot be reached', 'node reached again']);
+  expect(said().filter((line) => line !== 'connection to a node lost')).toEqual([
+    'node reached',
+    'node cannot be reached',
+    'node reached again',
+  ]);
+});
+
+test('a node that ends its sessions again and again is logged with the cause, once', async () => {
+  await using node = await startScriptedNode((stream) => respond(stream, frame(Buffer.alloc(0))));
+  const { gateway, aboutNode } = await startLogged(node.address);
+  await using _closing = gateway;
+  for (let round = 0; round < 4; round += 1) {
+    await waitFor('a session', () => node.sessions.size > 0);
+    const [session] = node.sessions;
+    session?.goaway(11, 0, Buffer.from('too_many_pings'));
+    session?.destroy();
+    await waitFor('its end', () => !node.sessions.has(session as never));
+  }
+  await waitFor('the return', () => aboutNode().at(-1)?.msg === 'node reached again');
+  expect(aboutNode()).toMatchObject([
+    { msg: 'node reached' },
+    { msg: 'connection to a node lost', cause: expect.stringContaining('too_many_pings') },
+    { msg: 'node reached again' },
+  ]);
 });

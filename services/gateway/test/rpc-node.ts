@@ -1,6 +1,6 @@
 // The CometBFT RPC of a node at the wire: answers recorded from a real one, and events on demand.
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer } from 'ws';
 
@@ -20,7 +20,8 @@ function readUri(url: string) {
   return { id: -1, method: pathname.slice(1), params };
 }
 
-export async function startRpcNode() {
+/** With `authorization`, requests and sockets need that header. */
+export async function startRpcNode({ authorization }: { authorization?: string } = {}) {
   const calls: { method: string; params: Record<string, unknown> }[] = [];
   const subscribed: { query: string; id: unknown; send(text: string): void }[] = [];
   /** Results in place of the recorded ones, by method. */
@@ -29,6 +30,7 @@ export async function startRpcNode() {
   const confirmation = { until: Promise.resolve(), awaited: 0 };
   const server = createServer(async (request, response) => {
     let body = '';
+    if (authorization && request.headers.authorization !== authorization) return response.writeHead(401).end('no');
     for await (const chunk of request) body += chunk;
     const { id, method, params } = request.method === 'GET' ? readUri(request.url ?? '') : JSON.parse(body);
     calls.push({ method, params });
@@ -42,7 +44,11 @@ export async function startRpcNode() {
       : { error: { code: -32603, message: 'Internal error', data: 'none' } };
     response.end(JSON.stringify({ jsonrpc: '2.0', id, ...reply }));
   });
-  const sockets = new WebSocketServer({ server, path: '/websocket' });
+  const sockets = new WebSocketServer({
+    server,
+    path: '/websocket',
+    verifyClient: ({ req }: { req: IncomingMessage }) => !authorization || req.headers.authorization === authorization,
+  });
   sockets.on('connection', (socket) => {
     socket.on('message', async (data) => {
       const { id, method, params } = JSON.parse(String(data));

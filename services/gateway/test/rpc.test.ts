@@ -451,3 +451,72 @@ test('events while the node is down are refused with a time to come back', async
   const response = await gateway.get('/events');
   expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
 });
+
+function keepLines() {
+  const lines: { msg: string; level: number; cause?: string }[] = [];
+  return { lines, destination: { write: (line: string) => void lines.push(JSON.parse(line)) } };
+}
+
+test('a user and password in GATEWAY_RPC are sent as a header, and are in no log', async () => {
+  await using node = await startFixtureNode();
+  const authorization = `Basic ${Buffer.from('us er:p@ss').toString('base64')}`;
+  await using rpc = await startRpcNode({ authorization });
+  const { lines, destination } = keepLines();
+  await using gateway = await startTestGateway(
+    {
+      GATEWAY_UPSTREAMS: node.address,
+      GATEWAY_RPC: rpc.url.replace('http://', 'http://us%20er:p%40ss@'),
+      LOG_LEVEL: 'debug',
+    },
+    { destination },
+  );
+  expect((await gateway.get('/rpc/block?height=5')).status).toBe(200);
+  expect((await post(gateway, { id: 1, method: 'block', params: {} })).status).toBe(200);
+  const { received, send, socket } = await openSocket(gateway);
+  send(1, 'subscribe', { query: "tm.event='Tx'" });
+  await waitFor('the confirmation', () => received.length > 0);
+  expect(received[0]).toMatchObject({ id: 1, result: {} });
+  socket.terminate();
+  expect(JSON.stringify(lines)).not.toMatch(/p@ss|p%40ss/);
+  expect(await (await gateway.get('/health')).text()).not.toContain('p@ss');
+});
+
+test('an RPC that cannot be reached is logged once with the cause, and again when it is back', async () => {
+  await using node = await startFixtureNode();
+  await using rpc = await startRpcNode();
+  await using network = await startTcpProxy(Number(new URL(rpc.url).port));
+  const { lines, destination } = keepLines();
+  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_RPC: `http://127.0.0.1:${network.port}`, LOG_LEVEL: 'info' };
+  await using gateway = await startTestGateway(env, { destination });
+  network.cut();
+  for (let round = 0; round < 3; round += 1) expect((await gateway.get('/rpc/block')).status).toBe(503);
+  network.restore();
+  await waitFor('the return', async () => (await gateway.get('/rpc/block')).status === 200);
+  expect(lines.filter(({ msg }) => msg.includes('the RPC'))).toMatchObject([
+    { msg: 'the RPC of the node cannot be reached', cause: expect.any(String) },
+    { msg: 'the RPC of the node was reached again' },
+  ]);
+});
+
+test('HEAD /events is answered without a subscription', async () => {
+  await using pair = await startPair();
+  const response = await fetch(`${pair.gateway.url}/events`, { method: 'HEAD', signal: AbortSignal.timeout(5_000) });
+  expect([response.status, response.headers.get('content-type')]).toEqual([
+    200,
+    expect.stringContaining('event-stream'),
+  ]);
+  expect(pair.rpc.subscribed).toEqual([]);
+});
+
+test('a frame that is too large is not an error of the gateway', async () => {
+  await using node = await startFixtureNode();
+  await using rpc = await startRpcNode();
+  const { lines, destination } = keepLines();
+  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_RPC: rpc.url, LOG_LEVEL: 'info' };
+  await using gateway = await startTestGateway(env, { destination });
+  const { socket, state } = await openSocket(gateway);
+  socket.on('error', () => undefined);
+  socket.send('x'.repeat(1_100_000));
+  await waitFor('the end', () => state.closed > 0);
+  expect(lines.filter(({ level }) => level >= 50)).toEqual([]);
+});

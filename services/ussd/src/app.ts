@@ -13,15 +13,14 @@ import {
 import type { Store } from '@palaver/store';
 import { type KeyRing, timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import type { ProgramServers } from './actions/http-actions.ts';
+import { addUssdRoutes } from './channel/ussd-routes.ts';
 import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
 import { createUssdMetrics } from './metrics.ts';
-import { addUssdDocs } from './routes/api-docs.ts';
-import { addClaimRoutes } from './routes/claims.ts';
-import { addLinkRoutes } from './routes/links.ts';
-import { addOperatorRoutes } from './routes/operators.ts';
-import { addStatusRoute } from './routes/status.ts';
-import { addUssdRoutes } from './routes/ussd.ts';
+import { addUssdDocs } from './operators/api-docs.ts';
+import { addClaimRoutes } from './operators/claim-routes.ts';
+import { addLinkRoutes } from './operators/link-routes.ts';
+import { addOperatorRoutes } from './operators/operator-routes.ts';
 import type { UssdTables } from './store/tables.ts';
 
 type RateLimitRedis = Parameters<typeof addRateLimit>[1]['redis'];
@@ -69,7 +68,13 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
     },
   });
   await addUssdDocs(server);
-  addStatusRoute(server, config);
+  // For platform probes.
+  server.get('/', async () => ({
+    status: 'ok',
+    message: 'Palaver USSD gateway running',
+    environment: config.NODE_ENV,
+    timestamp: new Date().toISOString(),
+  }));
   const metrics = createUssdMetrics(server.metrics, {
     activeSessions: () => domain.countActive(),
     sweepLagSeconds: () => domain.sweeper.lagSeconds(),

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { defaultPorts, ussdLimits } from '@palaver/contract';
 import { serviceCodePattern } from '@palaver/contract/internal';
+import { fitsOneScreen } from '@palaver/program/internal';
 import {
   claimsVariables,
   envCoin,
@@ -12,8 +13,7 @@ import {
 import { baseVariables, type Env, envBoolean, envInteger, envList, envUrl } from '@palaver/service-kit';
 import { auditVariables, ownSecret } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { parseKey } from './accounts/parse-key.ts';
-import { fitsOneScreen } from './screen.ts';
+import { parseKey } from './parse-key.ts';
 
 const keyExpected = 'expected 32 bytes as 64 hex digits or base64, or a text of 32 characters';
 const keyExample = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
@@ -72,9 +72,10 @@ export const ussdConfigSchema = z.object({
       'Days that submissions of forms are kept, except those that wait for FORMS_SERVER; 0 keeps them until erased.',
     example: '365',
   }),
-  RETENTION_RECORDS_DAYS: envInteger({ min: 0, max: 36_500 })
-    .prefault('0')
-    .meta({ description: 'Days that records of programs are kept; 0 keeps them until erased.', example: '730' }),
+  RETENTION_RECORDS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
+    description: 'Days that records of programs and reports are kept; 0 keeps them until erased.',
+    example: '730',
+  }),
   RETENTION_STATS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('730').meta({
     description:
       'Days that the counts of programs (screens shown, answered, timed out) are kept; 0 keeps them forever.',

@@ -1,65 +1,62 @@
 import { join } from 'node:path';
+import { createForms, createOpenRosaClient, startFetching } from '@palaver/forms/internal';
+import { toShowable } from '@palaver/program/internal';
 import { toGatewayAccess } from '@palaver/protocol/internal';
 import { CloseStack, keepOpen, type Logger, StartError } from '@palaver/service-kit';
 import { type Store, startDatabaseClock } from '@palaver/store';
 import { createAuditLog, type KeyRing, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
-import { createAccounts } from './accounts/accounts.ts';
-import { createAddressChanges } from './accounts/address-changes.ts';
-import { createPersonData } from './accounts/person-data.ts';
-import { createPinVault } from './accounts/pin-vault.ts';
-import { loadServiceSecret, toReferenceKey } from './accounts/service-secret.ts';
-import { createSimSwapCheck } from './accounts/sim-swap.ts';
 import { createAccountActions } from './actions/account-actions.ts';
 import type { Actions, DeclaredAction, RunOf } from './actions/action.ts';
 import { createAssistantActions } from './actions/assistant-actions.ts';
-import { createBuiltInActions } from './actions/built-in-actions.ts';
-import { toMenuSources, toRegistry, toServed } from './actions/default-menu.ts';
 import { type DefaultAction, defaultSignatures } from './actions/default-signatures.ts';
 import type { ProgramServers } from './actions/http-actions.ts';
 import { loadOwnActions } from './actions/load-own-actions.ts';
 import { createPayoutActions } from './actions/payout-actions.ts';
+import { createBuiltInActions } from './actions/perform-keywords.ts';
 import { createWalletActions } from './actions/wallet-actions.ts';
-import { createInputLog } from './adapters/input-log.ts';
-import { createAgentClient } from './assistant/agent-client.ts';
-import { createAgentPerson } from './assistant/agent-person.ts';
-import { createAssistant } from './assistant/assistant.ts';
-import { createTransportFor } from './assistant/phone-transport.ts';
-import { createQuestions } from './assistant/questions.ts';
-import { createCallerReferences } from './callers/caller-references.ts';
-import { createCallers } from './callers/callers.ts';
-import { startClaims } from './claims/start-claims.ts';
+import { createActionResults } from './calls/action-results.ts';
+import { createHandleRequest } from './calls/handle-request.ts';
+import { startProgramStats } from './calls/program-stats.ts';
+import { createRunAction } from './calls/run-action.ts';
+import { createSessionCache } from './calls/session-cache.ts';
+import { startSweeper } from './calls/sweeper.ts';
+import { toTimedOut } from './calls/timed-out.ts';
+import { toMenuSources, toRegistry, toServed } from './catalog/bundled-menus.ts';
+import { createFindUnmetNeeds } from './catalog/deployment-needs.ts';
+import { openPrograms } from './catalog/programs.ts';
+import { createPublishedPrograms } from './catalog/published.ts';
+import { createPublishing } from './catalog/publishing.ts';
+import { createProgramVersions } from './catalog/versions.ts';
+import { createInputLog } from './channel/input-log.ts';
 import type { UssdConfig } from './config.ts';
-import { createForms } from './forms/forms.ts';
-import { toShowable } from './gsm.ts';
 import type { UssdMetrics } from './metrics.ts';
-import { startFetching } from './openrosa/fetch-forms.ts';
-import { createOpenRosaClient } from './openrosa/openrosa-client.ts';
-import { startSender } from './openrosa/send-submissions.ts';
-import { createFindUnmetNeeds } from './programs/deployment-needs.ts';
-import { openPrograms } from './programs/programs.ts';
-import { createPublishedPrograms } from './programs/published.ts';
-import { createPublishing } from './programs/publishing.ts';
-import { createProgramVersions } from './programs/versions.ts';
-import { createQueryClient } from './protocol/query-client.ts';
-import { createRecordStore } from './records/records.ts';
-import { createReports } from './reports/reports.ts';
-import { createResults } from './results/results.ts';
-import { createActionResults } from './session/action-results.ts';
-import { createHandleRequest } from './session/handle-request.ts';
-import { createProfiles } from './session/profiles.ts';
-import { createRunAction } from './session/run-action.ts';
-import { createSessionCache } from './session/session-cache.ts';
-import { createSessionStore } from './session/session-store.ts';
-import { startSweeper } from './session/sweeper.ts';
-import { createTextHash } from './session/text-hash.ts';
-import { createMessages, startMessageSender } from './sms/messages.ts';
-import { toSmsProvider } from './sms/to-provider.ts';
-import { startProgramStats } from './stats/program-stats.ts';
-import { toTimedOut } from './stats/timed-out.ts';
+import { startClaims } from './money/start-claims.ts';
+import { createCallers } from './operators/callers.ts';
+import { createResults } from './operators/results.ts';
+import { createAgentClient, createAgentPerson } from './outgoing/agent-client.ts';
+import { createAssistant } from './outgoing/assistant.ts';
+import { createMessages, startMessageSender } from './outgoing/messages.ts';
+import { createTransportFor } from './outgoing/phone-transport.ts';
+import { createQueryClient } from './outgoing/query-client.ts';
+import { createQuestions } from './outgoing/questions.ts';
+import { toSmsProvider } from './outgoing/sms-provider.ts';
+import { createSubmissions, startSender } from './outgoing/submissions.ts';
+import { createAccounts } from './people/accounts.ts';
+import { createAddressChanges } from './people/address-changes.ts';
+import { createCallerReferences } from './people/caller-references.ts';
+import { createLinking } from './people/create-linking.ts';
+import { createLinks } from './people/links.ts';
+import { createPersonData } from './people/person-data.ts';
+import { createPinVault } from './people/pin-vault.ts';
+import { createProfiles } from './people/profiles.ts';
+import { loadServiceSecret, toReferenceKey } from './people/service-secret.ts';
+import { createSimSwapCheck } from './people/sim-swap.ts';
+import { createRecordStore } from './store/records.ts';
+import { createReports } from './store/reports.ts';
+import { createRows } from './store/rows.ts';
+import { createSessionStore } from './store/session-store.ts';
 import type { UssdTables } from './store/tables.ts';
-import { createSubmissions } from './submissions/submissions.ts';
-import { createLinking } from './wallet/create-linking.ts';
-import { createLinks } from './wallet/links.ts';
+import { createTextHash } from './store/text-hash.ts';
 
 export interface DomainParts {
   config: UssdConfig;
@@ -83,6 +80,7 @@ export async function createDomain(parts: DomainParts) {
   const resumeMs = config.RESUME_MINUTES * 60_000;
   const retentionMs = toRetentionMs(config);
   const secret = await loadServiceSecret(store, keys);
+  const textHash = createTextHash(secret);
   const clock = await startDatabaseClock(store);
   started.defer(() => clock.stop());
   const audit = createAuditLog(store, {
@@ -94,10 +92,11 @@ export async function createDomain(parts: DomainParts) {
   started.defer(() => audit.close());
   const accounts = createAccounts(store, { vault: createPinVault(keys), audit, clock });
   const addressChanges = createAddressChanges(store, audit);
-  const personData = createPersonData(store, audit);
+  const personData = createPersonData(store, audit, textHash);
   const transportFor = config.AGENT_URL === undefined ? undefined : createTransportFor(config.AGENT_URL, secret);
   const agentPerson = transportFor && createAgentPerson(transportFor);
-  const reports = createReports(store);
+  const records = createRecordStore(store);
+  const reports = createReports(records);
   const questions = createQuestions(store);
   const agent = servers?.agent ?? (transportFor && createAgentClient(transportFor));
   const assistant = agent && createAssistant(agent, questions, config.ASSISTANT_WAIT_MS);
@@ -163,7 +162,6 @@ export async function createDomain(parts: DomainParts) {
   const publishing = createPublishing({ store, programs, published, versions, audit, clock, readOnly });
   if (!programs.current().some(({ locales }) => locales.has(config.USSD_LANGUAGE)))
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
-  const records = createRecordStore(store);
   const submissions = createSubmissions(store, { isSent: server !== undefined });
   const sender = server && startSender({ store, cipher: store.cipher, client: server, clock, logger });
   started.defer(() => sender?.stop());
@@ -186,12 +184,12 @@ export async function createDomain(parts: DomainParts) {
     secrets: programSecrets,
     servers,
   });
-  const sessions = createSessionStore(store, { timeoutMs });
+  const sessions = createSessionStore(store, { timeoutMs, textHash });
   const cache = createSessionCache(cachedSessions);
-  const results = createActionResults(store, clock);
+  const results = createActionResults(store, { clock, textHash });
   const runAction = createRunAction({ actions, runBuiltIn, submissions, results, metrics });
-  const programResults = createResults(store);
-  const textHash = createTextHash(secret);
+  const rows = createRows(store);
+  const programResults = createResults(rows);
   const stats = startProgramStats(store, logger);
   started.defer(() => stats.stop());
   const sweeper = startSweeper({
@@ -219,11 +217,10 @@ export async function createDomain(parts: DomainParts) {
     addressChanges,
     personData,
     agentPerson,
-    reports,
+    rows,
     results: programResults,
     callers: createCallers({ store, accounts, results: programResults, clock }),
     callerReferences: createCallerReferences(keys),
-    records,
     submissions,
     programs,
     messages,
@@ -236,6 +233,7 @@ export async function createDomain(parts: DomainParts) {
     clock,
     timeoutMs,
     inputLog: createInputLog(store, { keys, clock }),
+    textHash,
     handleRequest: createHandleRequest({
       sessions,
       cache,
@@ -246,7 +244,6 @@ export async function createDomain(parts: DomainParts) {
         return (await results.record(own, { outcome: isSame ? 'same' : 'changed' })).outcome === 'same';
       },
       forms,
-      textHash,
       programs,
       stats,
       unknownCode: `END ${toShowable(config.USSD_UNKNOWN_CODE_TEXT)}`,
@@ -281,6 +278,6 @@ function toSimSwapCheck(config: UssdConfig, metrics: UssdMetrics) {
 function declare(runs: RunOf<DefaultAction>): Actions {
   const entries = Object.entries(defaultSignatures) as [DefaultAction, DeclaredAction][];
   return Object.fromEntries(
-    entries.map(([name, signature]) => [name, { ...signature, repeatable: true, run: runs[name] }]),
+    entries.map(([name, signature]) => [name, { repeatable: true, ...signature, run: runs[name] }]),
   );
 }

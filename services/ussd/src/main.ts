@@ -14,9 +14,9 @@ import {
 import { openRedis, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { engineOf } from '@palaver/store/internal';
-import { loadKeys } from './accounts/load-keys.ts';
 import { createUssdApp, type UssdParts } from './app.ts';
 import { toProgramSecrets, ussdConfigSchema } from './config.ts';
+import { loadKeys } from './people/load-keys.ts';
 import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 

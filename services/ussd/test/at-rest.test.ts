@@ -113,8 +113,8 @@ test('one damaged cell hides neither the other reports nor the rest of a person'
   const damage = (table: string, column: string) =>
     database.exec(`update ${table} set ${column} = substr(${column}, 1, length(${column}) - 4) || 'AAAA'
       where rowid = (select min(rowid) from ${table})`);
-  damage('ussd_report', 'phone');
-  damage('ussd_report', 'amount');
+  damage('ussd_record', 'phone');
+  damage('ussd_record', 'fields');
   damage('ussd_account', 'name');
   damage('ussd_address_change', 'address');
 
@@ -131,5 +131,5 @@ test('one damaged cell hides neither the other reports nor the rest of a person'
   const changes = (await (await service.get('/api/ussd/address-changes', operator)).json()) as object;
   expect(changes).toMatchObject({ changes: [{ phoneNumber, address: '[unreadable]' }] });
   const metrics = await (await service.get('/metrics', operator)).text();
-  expect(metrics).toMatch(/database_unreadable_cells_total{table="ussd_report",column="amount",.*} [1-9]/);
+  expect(metrics).toMatch(/database_unreadable_cells_total{table="ussd_record",column="fields",.*} [1-9]/);
 });

@@ -326,7 +326,7 @@ describe('production', () => {
     expect(await start({ ...behindProxy, USSD_ACCESS: 'open' })).toContain('USSD_ACCESS="open": expected network');
   });
 
-  test.each(['Production', ' production ', 'PRODUCTION', '"production"', 'prod', 'production-eu'])(
+  test.each(['Production', ' production ', 'PRODUCTION', '"production"', 'prod', 'production-eu', 'live', 'staging'])(
     'NODE_ENV=%j is production',
     async (name) => {
       expect(await start({ ...behindProxy, NODE_ENV: name })).toContain('USSD_SHARED_SECRET is not set');

@@ -108,10 +108,12 @@ describe.each(engines)('killed in the middle of load, on %s', (engine) => {
     running.process.kill('SIGTERM');
     expect(await running.process.exited).toBe(0);
     const store = await openStore<UssdTables>(database.url);
-    const reports = await store.db.selectFrom('ussd_report').select(['phone', 'amount']).execute();
+    const reports = await store.db.selectFrom('ussd_record').select(['phone', 'fields']).execute();
     await store.close();
     expect(reports).toHaveLength(attempted.size);
-    expect(new Set(reports.map(({ phone, amount }) => `${phone} ${amount}`)).size).toBe(attempted.size);
+    expect(new Set(reports.map(({ phone, fields }) => `${phone} ${JSON.parse(fields).amount}`)).size).toBe(
+      attempted.size,
+    );
 
     const log = running.process.output();
     expect(log).toContain('"audit":"PIN accepted"');

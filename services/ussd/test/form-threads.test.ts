@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { createForms, type Forms } from '@palaver/forms/internal';
+import type { FormReply, FormSource } from '@palaver/program/internal';
 import { createTempDir, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { createForms, type Forms } from '../src/forms/forms.ts';
-import type { FormReply, FormSource } from '../src/forms/protocol.ts';
 import { createOperator } from './program-operator.ts';
 import { startService } from './service-fixture.ts';
 import { writeProgram } from './write-program.ts';
@@ -265,7 +265,7 @@ states:
 });
 
 test('what the engine prints does not reach the output of the service', async () => {
-  const file = new URL('../src/forms/forms.ts', import.meta.url).href;
+  const file = new URL('../../../packages/forms/src/internal.ts', import.meta.url).href;
   const script = `import { createForms } from ${JSON.stringify(file)};
     const form = { xml: ${JSON.stringify(repeats)}, attachments: {} };
     const call = { language: 'en', phoneNumber: '+254700000001' };
@@ -279,4 +279,30 @@ test('what the engine prints does not reach the output of the service', async ()
   writeFileSync(program, script);
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [program]);
   expect([stdout.trim(), stderr]).toEqual(['screen', '']);
+});
+
+test('callers who each ask for more than a form takes come after those who do not', async () => {
+  const form = repeatOf(named(8, 'calculate="sum(/data/each/q0) + count(/data/each)"'));
+  await using forms = createForms({ threads: 1, timeoutMs: 60_000, waitMs: 120_000 });
+  const own = (i: number) => ({ ...call, phoneNumber: `+25470000001${i}` });
+  const reach = async (i: number) => {
+    const begun = await forms.press(form, own(i));
+    if (begun.kind !== 'screen') throw new Error('nothing is shown');
+    return forms.press(form, { ...own(i), progress: begun.progress, input: 'Ana' });
+  };
+  const order: string[] = [];
+  const ready: FormReply[] = [];
+  for (let i = 0; i < 9; i++) ready.push(await reach(i));
+  const ask = async (i: number, input: string) => {
+    const reply = ready[i];
+    if (reply?.kind !== 'screen') throw new Error('nothing is shown');
+    const answer = await forms.press(form, { ...own(i), progress: reply.progress, input });
+    order.push(input);
+    return answer;
+  };
+  const asked = Array.from({ length: 8 }, (_, i) => ask(i, '200'));
+  expect(await ask(8, '1')).toMatchObject({ progress: { xml: expect.stringContaining('<n>1</n>') } });
+  // Also not after the one that began when nobody else waited.
+  expect(order[0]).toBe('1');
+  for (const reply of await Promise.all(asked)) expect(reply).toMatchObject({ screen: { hint: { key: 'form.full' } } });
 });

@@ -1,11 +1,11 @@
 // ODK forms on a phone: every kind of question, a phone that changes its mind, and answers that survive whatever happens.
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createForms } from '@palaver/forms/internal';
+import type { FormSource } from '@palaver/program/internal';
 import { createTempDir, createTestDatabase, engines, startProcess, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { checkProgramFiles } from '../src/commands/check-menu-files.ts';
-import { createForms } from '../src/forms/forms.ts';
-import type { FormSource } from '../src/forms/protocol.ts';
 import { startService, type TestService, testKey } from './service-fixture.ts';
 
 const fixtures = join(import.meta.dirname, 'forms');

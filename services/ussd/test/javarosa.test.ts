@@ -2,13 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { createForms, exploreForm } from '@palaver/forms/internal';
+import { type FormSource, toFormSources } from '@palaver/program/internal';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test, vi } from 'vitest';
-import { exploreForm } from '../src/explore/explore-form.ts';
-import { toFormSources } from '../src/forms/form-sources.ts';
-import { createForms } from '../src/forms/forms.ts';
-import type { FormSource } from '../src/forms/protocol.ts';
-import { readProgramSource } from '../src/programs/read-source.ts';
+import { readProgramSource } from '../src/catalog/read-source.ts';
 import { samples, toXForm } from './sample-forms.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
@@ -44,8 +42,8 @@ test('JavaRosa reads the same answers from every submission, and finds none that
   await using forms = createForms();
   const expected = new Map<string, { name: string; answers: Readonly<Record<string, string>> }>();
   for (const [name, source] of await listForms()) {
-    const call = { forms, source, language: 'en', phoneNumber: '+254700000001', take: {}, samples: [] };
-    const { submissions } = await exploreForm({ ...call, see: () => {}, isOver: () => false });
+    const call = { source, language: 'en', phoneNumber: '+254700000001', take: {}, samples: [] };
+    const { submissions } = await exploreForm(forms, { ...call, see: () => {}, isOver: () => false });
     for (const { xml, answers } of submissions) {
       const folder = String(expected.size);
       expected.set(folder, { name, answers });

@@ -1,5 +1,8 @@
 // What operators read of large tables takes nothing from callers: on SQLite both are in one process, on PostgreSQL on one server.
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { addOperator } from '@palaver/service-kit/internal';
+import { createTempDir } from '@palaver/test-kit';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { pressUntil, startService, type TestService } from './service-fixture.ts';
@@ -7,14 +10,13 @@ import { pressUntil, startService, type TestService } from './service-fixture.ts
 const records = 30_000;
 const results = '/api/ussd/programs/savings/results/records/deposit';
 
-function fill({ databaseUrl }: TestService): void {
+function fill({ databaseUrl }: TestService, { rows = records, note = 'a note of a few words '.repeat(10) } = {}): void {
   const database = new DatabaseSync(databaseUrl.replace(/^file:/, ''));
-  const note = 'a note of a few words '.repeat(10);
   database.exec('begin');
   const insert = database.prepare(
     "insert into ussd_record (id, program, kind, phone, fields, created_at) values (?, 'savings', 'deposit', ?, ?, ?)",
   );
-  for (let i = 0; i < records; i++)
+  for (let i = 0; i < rows; i++)
     insert.run(
       `r${String(i).padStart(6, '0')}`,
       '+254700000001',
@@ -62,6 +64,29 @@ test('searches wait for each other, and files beyond a few are refused', async (
   await Promise.all(exports.map((response) => response.body?.cancel()));
   // What is no longer read is no longer written.
   await expect.poll(async () => (await service.get(`${results}/export`)).status).toBe(200);
+});
+
+test('callers press keys while viewers read pages of long answers', async () => {
+  await using dir = await createTempDir();
+  const file = join(dir.path, 'operators.json');
+  const token = addOperator(file, { name: 'vera', role: 'viewer' });
+  await using service = await startService('sqlite', { OPERATORS_FILE: file });
+  fill(service, { rows: 300, note: '1 2 '.repeat(10_000) });
+  for (const path of [
+    '/api/ussd/records/savings/deposit?limit=100',
+    `${results}?limit=100`,
+    `${results}?search=nowhere`,
+  ]) {
+    const pages = Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const response = await service.get(path, { authorization: `Bearer ${token}` });
+        await response.body?.cancel();
+        return response.status;
+      }),
+    );
+    expect([path, await pressUntil(service, pages)]).toEqual([path, expect.toSatisfy((count) => count > 30)]);
+    expect(await pages).toEqual([200, 200, 200, 200]);
+  }
 });
 
 async function connect({ databaseUrl }: TestService): Promise<pg.Client> {

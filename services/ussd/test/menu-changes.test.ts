@@ -3,7 +3,7 @@ import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { toMenuSources } from '../src/actions/default-menu.ts';
+import { toMenuSources } from '../src/catalog/bundled-menus.ts';
 import { startService } from './service-fixture.ts';
 
 const menu = (page: string) => `

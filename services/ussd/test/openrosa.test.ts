@@ -4,12 +4,11 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync } from 'node:f
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createOpenRosaClient, elementsOf, startFetching } from '@palaver/forms/internal';
 import { createLogger } from '@palaver/service-kit';
 import { countSteps, createTempDir, waitFor } from '@palaver/test-kit';
 import { expect, test, vi } from 'vitest';
 import { exportSubmissions, listSubmissions, retrySubmissions } from '../src/commands/submissions.ts';
-import { startFetching } from '../src/openrosa/fetch-forms.ts';
-import { createOpenRosaClient, elementsOf } from '../src/openrosa/openrosa-client.ts';
 import { formsServerCredentials, formsServerEnv, startOpenRosaServer, surveyProgram } from './openrosa-server.ts';
 import { startService, type TestService, testKey } from './service-fixture.ts';
 import { writeProgram } from './write-program.ts';

@@ -4,7 +4,7 @@ import { openStore } from '@palaver/store';
 import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { migrateUssdDatabase } from '../src/commands/migrate.ts';
-import { startOutbox } from '../src/outbox/outbox.ts';
+import { startOutbox } from '../src/outgoing/outbox.ts';
 import type { UssdTables } from '../src/store/tables.ts';
 
 test.each(engines)('what two instances find at the same time is sent by one of them, on %s', async (engine) => {

@@ -92,6 +92,25 @@ states:
     expect(await service.say('e', '')).toMatch(/^CON Welcome to Palaver\n/);
   });
 
+  test('a milder notice does not hide a serious one, and each is shown', async () => {
+    await using service = await startService(engine);
+    await register(service, 'r');
+    const account = (action: string) =>
+      fetch(`${service.url}/api/ussd/accounts/${encodeURIComponent(phoneNumber)}/${action}`, { method: 'POST' });
+    for (let attempt = 1; attempt <= 3; attempt += 1) await service.say(`w${attempt}`, '2*2*9999');
+    expect((await account('reset-pin')).status).toBe(200);
+    for (let attempt = 4; attempt <= 6; attempt += 1) await service.say(`w${attempt}`, '2*2*9999');
+    expect((await account('unlock')).status).toBe(200);
+    expect(await service.say('a', '')).toMatch(/^CON Your PIN was changed on/);
+    await service.say('a', '9');
+    expect(await service.say('b', '')).toMatch(/^CON The office unlocked your account/);
+    await service.say('b', '9');
+    expect(await service.say('c', '')).toMatch(/^CON Welcome to Palaver\n/);
+    // Nothing was locked.
+    expect((await account('unlock')).status).toBe(200);
+    expect(await service.say('d', '')).toMatch(/^CON Welcome to Palaver\n/);
+  });
+
   test('the PINs that are guessed first are refused', async () => {
     await using service = await startService(engine);
     for (const pin of ['1985', '2580', '7777', '3456', '9876', '0000', '0001', '25470', '147258']) {

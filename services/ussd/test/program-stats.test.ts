@@ -3,7 +3,7 @@ import { addOperator } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createTempDir, engines, searchDatabase, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import type { StatsReport } from '../src/stats/read-stats.ts';
+import type { StatsReport } from '../src/calls/read-stats.ts';
 import type { UssdTables } from '../src/store/tables.ts';
 import { startService, type TestService } from './service-fixture.ts';
 

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { formatCoin } from '../src/protocol/query-client.ts';
 import { phoneNumber, register, startService } from './service-fixture.ts';
 
 const address = 'ixo1rvqvzf99azcyjtsawm3m6cqhqwl0gjml2tr2lf';
@@ -83,14 +82,4 @@ describe('balance and status', () => {
       expect((await link(service.url, bad)).status).toBe(400);
     expect((await link(service.url, { address }, '12')).status).toBe(400);
   });
-});
-
-test.each([
-  [{ denom: 'uixo', amount: '38500000' }, '38.5 IXO'],
-  [{ denom: 'uixo', amount: '1' }, '0.000001 IXO'],
-  [{ denom: 'uixo', amount: '0' }, '0 IXO'],
-  [{ denom: 'ibc/BFF0D3805B50D93E', amount: '42' }, '42 ibc/BFF0D3'],
-  [{ denom: 'carbon', amount: '7' }, '7 carbon'],
-])('%j is shown as %s', (coin, shown) => {
-  expect(formatCoin(coin)).toBe(shown);
 });

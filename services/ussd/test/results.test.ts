@@ -3,7 +3,7 @@ import type { AuditLine, ListedSet, ResultSummary } from '@palaver/contract/inte
 import { addOperator } from '@palaver/service-kit/internal';
 import { createTempDir, engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import type { Result, ResultPage } from '../src/results/results.ts';
+import type { Result, ResultPage } from '../src/operators/results.ts';
 import { startService, type TestService } from './service-fixture.ts';
 import { writeProgram } from './write-program.ts';
 

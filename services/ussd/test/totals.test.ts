@@ -6,7 +6,7 @@ import { engines } from '@palaver/test-kit';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { checkProgramFiles } from '../src/commands/check-menu-files.ts';
-import { createRecordStore } from '../src/records/records.ts';
+import { createRecordStore } from '../src/store/records.ts';
 import type { UssdTables } from '../src/store/tables.ts';
 import { startService, type TestService } from './service-fixture.ts';
 import { writeProgram } from './write-program.ts';

@@ -7,8 +7,8 @@ import { openStore } from '@palaver/store';
 import { createTempDir, engines } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
+import { post } from '../src/money/books.ts';
 import type { UssdTables } from '../src/store/tables.ts';
-import { post } from '../src/wallet/books.ts';
 import { startService } from './service-fixture.ts';
 
 /** A node that has used up sequence 7 of every account and has no transaction. */

@@ -1,21 +1,21 @@
 // Whole forms, filled in with made-up answers in every language: no fault, no dead end, and no screen that is too long.
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTempDir } from '@palaver/test-kit';
+import { createForms, exploreForm, questionsOf, walkForm } from '@palaver/forms/internal';
+import {
+  checkProgram,
+  countPages,
+  type Dialogue,
+  type FormSource,
+  isGsm,
+  type Menu,
+  renderScreen,
+} from '@palaver/program/internal';
+import { createTempDir, makeWorkbook } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { toMenuSources, toRegistry } from '../src/actions/default-menu.ts';
 import { defaultSignatures } from '../src/actions/default-signatures.ts';
-import { exploreForm, questionsOf } from '../src/explore/explore-form.ts';
-import { walkForm } from '../src/explore/walk-form.ts';
-import { createForms } from '../src/forms/forms.ts';
-import type { FormSource } from '../src/forms/protocol.ts';
-import { isGsm } from '../src/gsm.ts';
-import { checkProgram } from '../src/menu/check-program.ts';
-import type { Dialogue } from '../src/menu/dialogue.ts';
-import type { Menu } from '../src/menu/menu.ts';
-import { countPages, renderScreen } from '../src/menu/render.ts';
-import { readMenuSource, readProgramSource } from '../src/programs/read-source.ts';
+import { toMenuSources, toRegistry } from '../src/catalog/bundled-menus.ts';
+import { readMenuSource, readProgramSource } from '../src/catalog/read-source.ts';
 import { type Sample, samples, toXForm } from './sample-forms.ts';
 
 const survey = join(import.meta.dirname, '../../../examples/household-survey');
@@ -78,8 +78,8 @@ test('each feature of ODK forms is filled in to its end, in several ways, and ev
   const shown = new Map<string, string[]>();
   for (const { name, source } of all) {
     const lines: string[] = [];
-    const { faults, seen, submissions } = await exploreForm({
-      ...{ forms, source, language: 'fr', phoneNumber: '+254700000001', take: {}, samples: [] },
+    const { faults, seen, submissions } = await exploreForm(forms, {
+      ...{ source, language: 'fr', phoneNumber: '+254700000001', take: {}, samples: [] },
       see: ({ screen }) => lines.push(screen.body, ...(screen.options ?? []).map(({ label }) => label)),
       isOver: () => false,
     });
@@ -158,48 +158,40 @@ test('a form of 27,000 elements is inspected in time', async () => {
   });
 });
 
-const hasPyxform = spawnSync('xls2xform', ['--help']).status === 0;
-const makeSheet = `
-import openpyxl, sys
-book = openpyxl.Workbook()
-survey = book.active
-survey.title = 'survey'
-for row in [['type', 'name', 'label::English (en)', 'label::French (fr)', 'relevant', 'required', 'constraint'],
-            ['text', 'name', 'Your name?', 'Votre nom ?', '', 'yes', ''],
-            ['select_one yesno', 'farms', 'Do you farm?', 'Cultivez-vous ?', '', 'yes', ''],
-            ['begin repeat', 'plot', 'Plot', 'Parcelle', "\${farms} = 'yes'", '', ''],
-            ['decimal', 'acres', 'Acres?', 'Acres ?', '', 'yes', '. > 0'],
-            ['end repeat', '', '', '', '', '', ''],
-            ['calculate', 'total', '', '', '', '', '']]:
-    survey.append(row)
-choices = book.create_sheet('choices')
-for row in [['list_name', 'name', 'label::English (en)', 'label::French (fr)'], ['yesno', 'yes', 'Yes', 'Oui'], ['yesno', 'no', 'No', 'Non']]:
-    choices.append(row)
-if len(sys.argv) == 2:
-    settings = book.create_sheet('settings')
-    settings.append(['form_id', 'version'])
-    settings.append(['plots', '7'])
-survey.cell(row=1, column=8, value='calculation')
-survey.cell(row=7, column=8, value='sum(\${acres})')
-book.save(sys.argv[1])
-`;
+const plots = {
+  survey: [
+    ['type', 'name', 'label::English (en)', 'label::French (fr)', 'relevant', 'required', 'constraint', 'calculation'],
+    ['text', 'name', 'Your name?', 'Votre nom ?', null, 'yes'],
+    ['select_one yesno', 'farms', 'Do you farm?', 'Cultivez-vous ?', null, 'yes'],
+    ['begin repeat', 'plot', 'Plot', 'Parcelle', `\${farms} = 'yes'`],
+    ['decimal', 'acres', 'Acres?', 'Acres ?', null, 'yes', '. > 0'],
+    ['end repeat'],
+    ['calculate', 'total', null, null, null, null, null, `sum(\${acres})`],
+  ],
+  choices: [
+    ['list_name', 'name', 'label::English (en)', 'label::French (fr)'],
+    ['yesno', 'yes', 'Yes', 'Oui'],
+    ['yesno', 'no', 'No', 'Non'],
+  ],
+};
 
-test('without pyxform an XLSForm is a fault that says how to get it', async () => {
+test('what is not a workbook is a fault of its form', async () => {
   await using dir = await createTempDir();
   mkdirSync(join(dir.path, 'forms'));
   writeFileSync(join(dir.path, 'program.yaml'), '');
   writeFileSync(join(dir.path, 'forms/plots.xlsx'), 'not a workbook');
-  const fault = hasPyxform ? 'pyxform cannot convert the form' : '"pip install pyxform"';
-  await expect(readProgramSource(dir.path)).rejects.toThrow(fault);
+  await expect(readProgramSource(dir.path)).rejects.toThrow('it is not an Excel workbook');
 });
 
-test('an XLSForm is converted and filled in', async ({ skip }) => {
-  if (!hasPyxform) return skip('xls2xform is not on the PATH: pip install pyxform');
+test('an XLSForm is converted and filled in', async () => {
   await using dir = await createTempDir();
   mkdirSync(join(dir.path, 'forms'));
-  const make = (...words: string[]) => spawnSync('python3', ['-c', makeSheet, ...words], { encoding: 'utf8' }).stderr;
-  expect(make(join(dir.path, 'forms/plots.xlsx'))).toBe('');
-  expect(make(join(dir.path, 'forms/garden.xlsx'), 'without settings')).toBe('');
+  const settings = [
+    ['form_id', 'version'],
+    ['plots', 7],
+  ];
+  writeFileSync(join(dir.path, 'forms/plots.xlsx'), makeWorkbook({ ...plots, settings }));
+  writeFileSync(join(dir.path, 'forms/garden.xlsx'), makeWorkbook(plots));
   writeFileSync(join(dir.path, 'program.yaml'), '');
   const { files } = await readProgramSource(dir.path);
   const xml = files.find(({ path }) => path === 'forms/plots.xlsx')?.text ?? '';

@@ -1,5 +1,6 @@
 import { withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
+import { withAgentData } from '../agent-data.ts';
 import { findDatabases } from '../databases.ts';
 
 const by = { actor: 'command', from: null } as const;
@@ -20,8 +21,7 @@ export function addKeyCommands(program: Command): void {
         rows.ussd = await withPersonData(env, (data) => data.encrypt(by));
       }
       if (services.includes('agent')) {
-        const { withUserData } = await import('@palaver/agent/user-data');
-        rows.agent = await withUserData(env, (data) => data.encrypt(by));
+        rows.agent = await withAgentData(env, (data) => data.encrypt(by));
       }
       for (const [service, count] of Object.entries(rows))
         process.stdout.write(`${service}: ${count} rows encrypted.\n`);

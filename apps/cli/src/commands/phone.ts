@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { defaultServiceCode } from '@palaver/contract/internal';
 import { StartError } from '@palaver/service-kit';
 import { fetchBounded, printable, toPrintableProse } from '@palaver/service-kit/internal';
 import { runDial } from '@palaver/ussd/commands/dial';
 import { type Flow, formatDifference, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
 import { makePhoneNumber } from '@palaver/ussd/commands/flow-secrets';
-import { createPhone, defaultServiceCode, type Phone } from '@palaver/ussd/commands/phone';
+import { createPhone, type Phone } from '@palaver/ussd/commands/phone';
 import { type Command, InvalidArgumentError } from 'commander';
 import { toServerUrl } from '../options.ts';
 import { prepareFlow } from '../write-flow.ts';

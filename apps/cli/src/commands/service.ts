@@ -27,9 +27,10 @@ export function addServiceCommands(program: Command): void {
     .action(async () => {
       const { migrateUssdDatabase } = await import('@palaver/ussd/commands/migrate');
       const { migrateAgent } = await import('@palaver/agent/migrate');
+      const { createBundledPlugins } = await import('@palaver/agent-plugins');
       const env = withEnvFile(process.env);
       await migrateUssdDatabase(env);
-      await migrateAgent(env);
+      await migrateAgent(env, createBundledPlugins());
       process.stdout.write('The databases are up to date.\n');
     });
   for (const [name, title] of Object.entries(titles) as [ServiceName, string][]) {

@@ -2,6 +2,7 @@ import { json } from 'node:stream/consumers';
 import { didPattern, phoneNumberPattern } from '@palaver/contract';
 import { type Env, StartError, withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
+import { withAgentData } from '../agent-data.ts';
 
 const by = { actor: 'command', from: null } as const;
 
@@ -30,8 +31,7 @@ export function addUserCommands(program: Command): void {
 
 async function exportPerson(env: Env, who: string): Promise<object> {
   const { phone, did } = await identify(env, who);
-  const { withUserData } = await import('@palaver/agent/user-data');
-  const agent = await withUserData(env, async (data) => json(await data.export(did, by)));
+  const agent = await withAgentData(env, async (data) => json(await data.export(did, by)));
   if (phone === undefined) return { agent };
   const { withPersonData } = await import('@palaver/ussd/commands/person-data');
   return { ussd: await withPersonData(env, (data) => data.export(phone, by)), agent };
@@ -39,8 +39,7 @@ async function exportPerson(env: Env, who: string): Promise<object> {
 
 async function erasePerson(env: Env, who: string): Promise<void> {
   const { phone, did } = await identify(env, who);
-  const { withUserData } = await import('@palaver/agent/user-data');
-  await withUserData(env, (data) => data.erase(did, by));
+  await withAgentData(env, (data) => data.erase(did, by));
   if (phone === undefined) return;
   const { withPersonData } = await import('@palaver/ussd/commands/person-data');
   await withPersonData(env, (data) => data.erase(phone, by));

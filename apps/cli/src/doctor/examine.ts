@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { findDatabases } from '../databases.ts';
 import { misspeltVariables, type ServiceEntry, services, unknownVariables } from '../services.ts';
 import type { Finding } from './finding.ts';
-import { reachDatabase, reachHttp, reachNode, reachRedis } from './reach.ts';
+import { reachDatabase, reachHttp, reachNode, reachRedis, reachRpc } from './reach.ts';
 
 type Findings = Finding | Finding[];
 type Check = (env: Env) => Findings | Promise<Findings>;
@@ -22,6 +22,7 @@ export async function* examine(env: Env): AsyncGenerator<Finding> {
     checkRedis,
     checkModel,
     checkNodes,
+    checkRpc,
     checkGatewayAccess,
     checkOptions,
     checkRunning,
@@ -135,6 +136,17 @@ async function checkNodes({ GATEWAY_UPSTREAMS: list, GATEWAY_TLS_CA_FILE: caFile
         : { what, state: 'ok', found: `${address} answers gRPC calls` };
     }),
   );
+}
+
+async function checkRpc({ GATEWAY_RPC: url }: Env): Promise<Finding[]> {
+  const what = 'RPC of the node';
+  if (!url) return [];
+  const fault = await reachRpc(url);
+  return [
+    fault
+      ? { what, state: 'fault', found: fault, remedy: 'check GATEWAY_RPC' }
+      : { what, state: 'ok', found: 'it answers' },
+  ];
 }
 
 /** A gateway that asks for a credential must admit ours: otherwise the services get no answers from it. */

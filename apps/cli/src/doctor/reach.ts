@@ -1,7 +1,7 @@
 // Each gives undefined if the other side answers, otherwise what was found in a sentence. No secret is in it.
 import { checkNode } from '@palaver/gateway/check-node';
 import { createLogger } from '@palaver/service-kit';
-import { limitResponses, maskText, openRedis } from '@palaver/service-kit/internal';
+import { fetchBounded, limitResponses, maskText, openRedis } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { checkCipher } from '@palaver/store/internal';
 
@@ -34,6 +34,14 @@ export async function reachNode(address: string, caFile: string | undefined): Pr
   return failureOf(async () => {
     const fault = await checkNode(address, caFile);
     if (fault !== undefined) throw new Error(fault);
+  });
+}
+
+/** Asks the RPC of a node for its health. */
+export async function reachRpc(url: string): Promise<string | undefined> {
+  return failureOf(async () => {
+    const { ok, status } = await fetchBounded(`${url.replace(/\/+$/, '')}/health`, { timeoutMs });
+    if (!ok) throw new Error(`the RPC answers ${status}`);
   });
 }
 

@@ -15,9 +15,10 @@ const sources = [
   'packages/contract/src',
   'packages/ucan/src',
   'packages/oracles-client-sdk/src',
+  'packages/program/src',
+  'examples/savings-group',
+  'examples/price-list',
   'services/ussd/src/commands',
-  'services/ussd/src/gsm.ts',
-  'services/ussd/src/screen.ts',
 ];
 
 /** The name of the page that is built from these sources. */

@@ -37,6 +37,11 @@ export async function callAsOperator(service: ServiceName, path: string, init: R
   });
 }
 
+/** The JSON of a route of operators. */
+export async function loadAsOperator<Answer>(service: ServiceName, path: string, init?: RequestInit): Promise<Answer> {
+  return (await callAsOperator(service, path, init)).json() as Promise<Answer>;
+}
+
 export function isRefused(error: unknown): boolean {
   return error instanceof ServiceFault && error.status === 401;
 }

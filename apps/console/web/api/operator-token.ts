@@ -1,3 +1,4 @@
+import { type UseQueryOptions, useQuery } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 
 // Kept for the life of the tab only: it opens every operators' route.
@@ -14,10 +15,15 @@ export function keepOperatorToken(token: string): void {
   for (const notify of listeners) notify();
 }
 
-/** The token entered in this tab; part of the key of every operators' query, so that they are asked again with a new one. */
+/** The token entered in this tab. */
 export function useOperatorToken(): string {
   return useSyncExternalStore((notify) => {
     listeners.add(notify);
     return () => listeners.delete(notify);
   }, readOperatorToken);
+}
+
+/** A query of operators' routes: the token is part of its key, so that it is asked again with a new one. */
+export function useOperatorQuery<Data>({ queryKey, ...options }: UseQueryOptions<Data>) {
+  return useQuery({ ...options, queryKey: [...queryKey, useOperatorToken()] });
 }

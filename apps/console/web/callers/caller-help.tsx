@@ -1,5 +1,7 @@
 import { type FormEvent, useEffect, useRef, useState } from 'react';
-import { type PlainKey, t } from '../i18n/text.ts';
+import { type MessageKey, t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { callersApi } from './callers-api.ts';
 
 interface CallerHelpProps {
@@ -18,7 +20,7 @@ const questions = {
   resetPin: 'callers.resetAsk',
   link: 'callers.linkAsk',
   erase: 'callers.eraseAsk',
-} as const satisfies Record<Action, PlainKey>;
+} as const satisfies Record<Action, MessageKey>;
 
 /** What operators can do for a caller. Each asks first, and is recorded by the service. */
 export function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }: CallerHelpProps) {
@@ -57,8 +59,7 @@ export function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }:
     </button>
   );
   return (
-    <section className="panel" aria-labelledby="caller-help">
-      <h2 id="caller-help">{t('callers.help')}</h2>
+    <Panel title={t('callers.help')}>
       {!number && <p className="quiet small">{t('callers.showFirst')}</p>}
       <div className="actions">
         {button('unlock', t('callers.unlock'), hasAccount)}
@@ -70,7 +71,7 @@ export function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }:
       <p role="status" className={done ? 'notice' : 'visually-hidden'}>
         {done}
       </p>
-    </section>
+    </Panel>
   );
 }
 
@@ -113,12 +114,10 @@ function Confirm({ action, number, onRun, onCancel }: ConfirmProps) {
       )}
       {fault && <p role="alert">{fault}</p>}
       <div className="actions">
-        <button type="submit" className="button" disabled={action === 'erase' && input.trim() !== number}>
+        <Button type="submit" disabled={action === 'erase' && input.trim() !== number}>
           {t('callers.confirm')}
-        </button>
-        <button type="button" className="button" onClick={onCancel}>
-          {t('app.cancel')}
-        </button>
+        </Button>
+        <Button onClick={onCancel}>{t('app.cancel')}</Button>
       </div>
     </form>
   );

@@ -1,9 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactElement, useState } from 'react';
+import { useState } from 'react';
 import { useOperatorToken } from '../api/operator-token.ts';
 import { formatDay, formatNumber, formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
-import { ScrollRegion } from '../ui/scroll-region.tsx';
+import { Button } from '../ui/button.tsx';
+import { Facts, Panel } from '../ui/panel.tsx';
+import { Table } from '../ui/table.tsx';
 import { CallerHelp } from './caller-help.tsx';
 import { type Caller, type CallerKey, callersApi } from './callers-api.ts';
 
@@ -36,13 +38,11 @@ export function CallerView({ callerKey, isAdmin, onClose }: CallerViewProps) {
           {number || caller.maskedNumber}
         </h2>
         {!number && (
-          <button type="button" className="button" title={t('callers.revealNote')} onClick={() => void reveal()}>
+          <Button title={t('callers.revealNote')} onClick={() => void reveal()}>
             {t('callers.reveal')}
-          </button>
+          </Button>
         )}
-        <button type="button" className="button" onClick={onClose}>
-          {t('app.close')}
-        </button>
+        <Button onClick={onClose}>{t('app.close')}</Button>
       </div>
       {fault && (
         <p className="notice notice-danger" role="alert">
@@ -66,7 +66,7 @@ export function CallerView({ callerKey, isAdmin, onClose }: CallerViewProps) {
 }
 
 function Account({ caller: { account, language } }: { caller: Caller }) {
-  const facts = account
+  const facts: [string, string][] = account
     ? [
         [t('callers.name'), account.name],
         [t('callers.since'), formatDay(account.createdAt)],
@@ -75,19 +75,12 @@ function Account({ caller: { account, language } }: { caller: Caller }) {
         [t('callers.address'), toAddress(account)],
       ]
     : [];
+  const rows = [...facts, ...(language ? [[t('app.language'), language] as const] : [])];
   return (
-    <section className="panel" aria-labelledby="caller-account">
-      <h2 id="caller-account">{t('callers.account')}</h2>
+    <Panel title={t('callers.account')}>
       {!account && <p className="empty">{t('callers.noAccount')}</p>}
-      <dl className="facts">
-        {[...facts, ...(language ? [[t('app.language'), language]] : [])].map(([title, value]) => (
-          <div key={title} className="facts-row">
-            <dt>{title}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-    </section>
+      <Facts rows={rows} />
+    </Panel>
   );
 }
 
@@ -98,94 +91,61 @@ function toAddress({ address, hasWallet }: NonNullable<Caller['account']>): stri
 
 function Sessions({ sessions }: Pick<Caller, 'sessions'>) {
   return (
-    <TablePanel
-      id="caller-sessions"
-      title={t('callers.sessions')}
-      empty={t('callers.noSessions')}
-      heads={[t('callers.seen'), t('callers.code'), t('callers.program'), t('programs.screen'), t('callers.status')]}
-    >
-      {sessions.map(({ id, seenAt, serviceCode, program, state, status }) => (
-        <tr key={id}>
-          <td className="numbers">{formatUtc(seenAt)}</td>
-          <td className="numbers">
-            <bdi>{serviceCode}</bdi>
-          </td>
-          <td>{program}</td>
-          <td>{state}</td>
-          <td>
-            <span className={status === 'active' ? 'badge badge-ok' : 'badge'}>{t(`callers.status-${status}`)}</span>
-          </td>
-        </tr>
-      ))}
-    </TablePanel>
+    <Panel title={t('callers.sessions')} empty={sessions.length === 0 && t('callers.noSessions')}>
+      <Table
+        label={t('callers.sessions')}
+        heads={[t('callers.seen'), t('callers.code'), t('callers.program'), t('programs.screen'), t('callers.status')]}
+      >
+        {sessions.map(({ id, seenAt, serviceCode, program, state, status }) => (
+          <tr key={id}>
+            <td className="numbers">{formatUtc(seenAt)}</td>
+            <td className="numbers">
+              <bdi>{serviceCode}</bdi>
+            </td>
+            <td>{program}</td>
+            <td>{state}</td>
+            <td>
+              <span className={status === 'active' ? 'badge badge-ok' : 'badge'}>{t(`callers.status-${status}`)}</span>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Panel>
   );
 }
 
 function Kept({ results }: Pick<Caller, 'results'>) {
   return (
-    <TablePanel
-      id="caller-results"
-      title={t('callers.results')}
-      empty={t('callers.noResults')}
-      heads={[t('results.time'), t('callers.kind'), t('callers.program'), t('callers.answers'), t('callers.status')]}
-    >
-      {results.map(({ id, source, name, program, createdAt, values, delivery }) => (
-        <tr key={`${source} ${id}`}>
-          <td className="numbers">{formatUtc(createdAt)}</td>
-          <td>{source === 'messages' ? 'SMS' : t(source === 'forms' ? 'callers.form' : 'callers.record', { name })}</td>
-          <td>{program}</td>
-          <td className="break">
-            <bdi>
-              {Object.entries(values)
-                .map(([question, answer]) => `${question}: ${answer}`)
-                .join(', ')}
-            </bdi>
-          </td>
-          <td>
-            {delivery && t(`results.status-${delivery.status}`)}
-            {delivery?.fault && delivery.status !== 'sent' && (
-              <div className="small" lang="en" dir="auto">
-                {delivery.fault}
-              </div>
-            )}
-          </td>
-        </tr>
-      ))}
-    </TablePanel>
-  );
-}
-
-interface TablePanelProps {
-  id: string;
-  title: string;
-  /** Shown where there are no rows. */
-  empty: string;
-  heads: string[];
-  children: ReactElement[];
-}
-
-function TablePanel({ id, title, empty, heads, children }: TablePanelProps) {
-  return (
-    <section className="panel" aria-labelledby={id}>
-      <h2 id={id}>{title}</h2>
-      {children.length === 0 ? (
-        <p className="empty">{empty}</p>
-      ) : (
-        <ScrollRegion label={title}>
-          <table>
-            <thead>
-              <tr>
-                {heads.map((head) => (
-                  <th key={head} scope="col">
-                    {head}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>{children}</tbody>
-          </table>
-        </ScrollRegion>
-      )}
-    </section>
+    <Panel title={t('callers.results')} empty={results.length === 0 && t('callers.noResults')}>
+      <Table
+        label={t('callers.results')}
+        heads={[t('results.time'), t('callers.kind'), t('callers.program'), t('callers.answers'), t('callers.status')]}
+      >
+        {results.map(({ id, source, name, program, createdAt, values, delivery }) => (
+          <tr key={`${source} ${id}`}>
+            <td className="numbers">{formatUtc(createdAt)}</td>
+            <td>
+              {source === 'messages' ? 'SMS' : t(source === 'forms' ? 'callers.form' : 'callers.record', { name })}
+            </td>
+            <td>{program}</td>
+            <td className="break">
+              <bdi>
+                {Object.entries(values)
+                  .map(([question, answer]) => `${question}: ${answer}`)
+                  .join(', ')}
+              </bdi>
+            </td>
+            <td>
+              {delivery && t(`results.status-${delivery.status}`)}
+              {delivery?.fault && delivery.status !== 'sent' && (
+                <div className="small" lang="en" dir="auto">
+                  {delivery.fault}
+                </div>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Panel>
   );
 }

@@ -1,16 +1,16 @@
 import type { RecentCallers, UssdCaller } from '@palaver/contract/internal';
-import { callAsOperator } from '../api/call-service.ts';
+import { loadAsOperator } from '../api/call-service.ts';
 
 export type { UssdCaller as Caller } from '@palaver/contract/internal';
 
 /** Found by a number that was typed, or by a reference from a list. */
 export type CallerKey = { phoneNumber: string } | { caller: string };
 
-async function ask<Answer>(method: string, path: string, body?: object): Promise<Answer> {
+function ask<Answer>(method: string, path: string, body?: object): Promise<Answer> {
   const init = body
     ? { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
     : { method };
-  return (await callAsOperator('ussd-gateway', `/api/ussd${path}`, init)).json() as Promise<Answer>;
+  return loadAsOperator('ussd-gateway', `/api/ussd${path}`, init);
 }
 
 const accountPath = (phoneNumber: string, rest: string) => `/accounts/${encodeURIComponent(phoneNumber)}/${rest}`;

@@ -1,10 +1,12 @@
-import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import type { ListedPrograms } from '../programs/program-api.ts';
+import { Button } from '../ui/button.tsx';
+import { InputField } from '../ui/fields.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { CallerView } from './caller-view.tsx';
 import { type CallerKey, callersApi } from './callers-api.ts';
 import '../styles/results.css';
@@ -30,22 +32,20 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
   return (
     <div className="callers">
       <form className="find-caller" onSubmit={find}>
-        <label className="field">
-          <span>{t('callers.number')}</span>
-          <input
-            required
-            type="tel"
-            autoComplete="off"
-            placeholder="+254700000001"
-            dir="ltr"
-            pattern="\+[0-9 \(\)\.\-]{7,25}"
-            value={number}
-            onChange={(event) => setNumber(event.target.value)}
-          />
-        </label>
-        <button type="submit" className="button button-main">
+        <InputField
+          label={t('callers.number')}
+          required
+          type="tel"
+          autoComplete="off"
+          placeholder="+254700000001"
+          dir="ltr"
+          pattern="\+[0-9 \(\)\.\-]{7,25}"
+          value={number}
+          onChange={(event) => setNumber(event.target.value)}
+        />
+        <Button type="submit" main>
           {t('callers.find')}
-        </button>
+        </Button>
       </form>
       {key ? (
         <CallerView key={JSON.stringify(key)} callerKey={key} isAdmin={role === 'admin'} onClose={close} />
@@ -57,11 +57,9 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
 }
 
 function Recent() {
-  const token = useOperatorToken();
-  const query = useQuery({ queryKey: ['callers', token], queryFn: callersApi.recent, refetchInterval: 15_000 });
+  const query = useOperatorQuery({ queryKey: ['callers'], queryFn: callersApi.recent, refetchInterval: 15_000 });
   return (
-    <section className="panel" aria-labelledby="recent-callers">
-      <h2 id="recent-callers">{t('callers.recent')}</h2>
+    <Panel title={t('callers.recent')}>
       {query.error ? (
         <p className="notice notice-danger">{query.error.message}</p>
       ) : query.data?.callers.length === 0 ? (
@@ -82,6 +80,6 @@ function Recent() {
           ))}
         </ul>
       )}
-    </section>
+    </Panel>
   );
 }

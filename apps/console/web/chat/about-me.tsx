@@ -4,6 +4,8 @@ import { toServicePath } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Fault } from '../ui/fault.tsx';
+import { InputField } from '../ui/fields.tsx';
+import { Facts } from '../ui/panel.tsx';
 import type { Identity } from './identity.ts';
 import type { MatrixSession } from './matrix-session.ts';
 import { MemoryPanel } from './memory-panel.tsx';
@@ -38,24 +40,20 @@ export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOu
       <details>
         <summary>{t('chat.matrix')}</summary>
         <div className="matrix-fields">
-          <label className="field">
-            <span>{t('chat.homeserver')}</span>
-            <input
-              type="url"
-              placeholder="https://matrix.example"
-              value={matrix.homeServer}
-              onChange={(event) => onMatrix({ ...matrix, homeServer: event.target.value })}
-            />
-          </label>
-          <label className="field">
-            <span>{t('chat.accessToken')}</span>
-            <input
-              type="password"
-              autoComplete="off"
-              value={matrix.accessToken}
-              onChange={(event) => onMatrix({ ...matrix, accessToken: event.target.value })}
-            />
-          </label>
+          <InputField
+            label={t('chat.homeserver')}
+            type="url"
+            placeholder="https://matrix.example"
+            value={matrix.homeServer}
+            onChange={(event) => onMatrix({ ...matrix, homeServer: event.target.value })}
+          />
+          <InputField
+            label={t('chat.accessToken')}
+            type="password"
+            autoComplete="off"
+            value={matrix.accessToken}
+            onChange={(event) => onMatrix({ ...matrix, accessToken: event.target.value })}
+          />
         </div>
       </details>
     </aside>
@@ -83,14 +81,7 @@ function Preferences({ oracleDid, turns }: { oracleDid: string; turns: number })
       ) : entries.length === 0 ? (
         <p className="empty">{t('chat.noPreferences')}</p>
       ) : (
-        <dl className="facts">
-          {entries.map(([name, value]) => (
-            <div key={name} className="facts-row">
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
+        <Facts rows={entries} />
       )}
     </section>
   );

@@ -1,6 +1,8 @@
 import type { Attachment } from '@palaver/oracles-client-sdk';
 import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
+import { InputField } from '../ui/fields.tsx';
 
 /** Attachments are on the user's Matrix homeserver; the agent fetches them from there with the session set under About you. */
 export function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void }) {
@@ -15,27 +17,27 @@ export function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void 
   };
   return (
     <form className="field-row" aria-label={t('chat.attachment')} onSubmit={submit}>
-      <label className="field">
-        <span>{t('chat.contentAddress')}</span>
-        <input
-          required
-          pattern="mxc:\/\/[^\/\s]+\/[^\/\s]+"
-          placeholder="mxc://server/id"
-          value={mxcUri}
-          onChange={(event) => setMxcUri(event.target.value)}
-        />
-      </label>
-      <label className="field">
-        <span>{t('chat.fileName')}</span>
-        <input required value={filename} onChange={(event) => setFilename(event.target.value)} />
-      </label>
-      <label className="field">
-        <span>{t('chat.fileType')}</span>
-        <input required value={mimetype} onChange={(event) => setMimetype(event.target.value)} />
-      </label>
-      <button type="submit" className="button">
-        {t('chat.add')}
-      </button>
+      <InputField
+        label={t('chat.contentAddress')}
+        required
+        pattern="mxc:\/\/[^\/\s]+\/[^\/\s]+"
+        placeholder="mxc://server/id"
+        value={mxcUri}
+        onChange={(event) => setMxcUri(event.target.value)}
+      />
+      <InputField
+        label={t('chat.fileName')}
+        required
+        value={filename}
+        onChange={(event) => setFilename(event.target.value)}
+      />
+      <InputField
+        label={t('chat.fileType')}
+        required
+        value={mimetype}
+        onChange={(event) => setMimetype(event.target.value)}
+      />
+      <Button type="submit">{t('chat.add')}</Button>
     </form>
   );
 }

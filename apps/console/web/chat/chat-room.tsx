@@ -3,8 +3,8 @@ import { Sessions } from '@palaver/oracles-client-sdk/ui';
 import { useEffect, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
+import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
-import { Icon } from '../ui/icon.tsx';
 import { AboutMe } from './about-me.tsx';
 import { Conversation } from './conversation.tsx';
 import type { Identity } from './identity.ts';
@@ -70,23 +70,12 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
     <div className={`chat-room ${drawer ? `chat-room-${drawer}` : ''}`}>
       <h1 className="visually-hidden">{t('app.chat')}</h1>
       <div className="chat-drawers">
-        <button
-          type="button"
-          className="button button-small"
-          aria-pressed={drawer === 'sessions'}
-          onClick={() => toggle('sessions')}
-        >
-          <Icon name="menu" size={16} />
+        <Button small icon="menu" aria-pressed={drawer === 'sessions'} onClick={() => toggle('sessions')}>
           {t('chat.sessions')}
-        </button>
-        <button
-          type="button"
-          className="button button-small"
-          aria-pressed={drawer === 'about'}
-          onClick={() => toggle('about')}
-        >
+        </Button>
+        <Button small aria-pressed={drawer === 'about'} onClick={() => toggle('about')}>
           {t('chat.aboutYou')}
-        </button>
+        </Button>
       </div>
       <div className="chat-sessions panel">
         <Sessions
@@ -104,9 +93,9 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
           <div className="chat-empty">
             <h2>{t(all.isLoading ? 'chat.loadingSessions' : 'chat.noConversation')}</h2>
             {!all.isLoading && (
-              <button type="button" className="button button-main" onClick={() => void start()}>
+              <Button main onClick={() => void start()}>
                 {t('chat.start')}
-              </button>
+              </Button>
             )}
           </div>
         )}

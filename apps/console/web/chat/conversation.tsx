@@ -2,7 +2,7 @@ import { type UIComponentProps, type UIComponents, useChat, useModels } from '@p
 import { Composer, Thread } from '@palaver/oracles-client-sdk/ui';
 import { useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Icon } from '../ui/icon.tsx';
+import { Button, IconButton } from '../ui/button.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { AttachmentForm } from './attachment-form.tsx';
 import { browserTools, useBarsAction } from './demo-tools.tsx';
@@ -49,9 +49,9 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
   return (
     <>
       <div className="chat-status">
-        <button type="button" className="button button-small" onClick={() => setInspecting(true)}>
+        <Button small onClick={() => setInspecting(true)}>
           {t('runs.open')}
-        </button>
+        </Button>
         <span className={chat.isRealTimeConnected ? 'badge badge-ok' : 'badge badge-warn'} role="status">
           {t(chat.isRealTimeConnected ? 'chat.live' : 'chat.connecting')}
         </span>
@@ -66,9 +66,9 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
             <h2>{t('chat.begin')}</h2>
             <div className="starters">
               {starters.map((key) => (
-                <button key={key} type="button" className="button" onClick={() => void chat.sendMessage(t(key))}>
+                <Button key={key} onClick={() => void chat.sendMessage(t(key))}>
                   {t(key)}
-                </button>
+                </Button>
               ))}
             </div>
           </div>
@@ -81,15 +81,12 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
         notice={claimIds && <PaymentWall claimIds={claimIds} onSettled={payAndRetry} />}
         attach={isAttaching ? (add) => <AttachmentForm onAdd={add} /> : undefined}
       >
-        <button
-          type="button"
-          className="icon-button"
-          aria-label={t('chat.attachMatrix')}
+        <IconButton
+          icon="clip"
+          label={t('chat.attachMatrix')}
           aria-expanded={isAttaching}
           onClick={() => setAttaching(!isAttaching)}
-        >
-          <Icon name="clip" />
-        </button>
+        />
         <ModelChoice oracleDid={oracleDid} value={model} onChange={setModel} />
       </Composer>
     </>
@@ -134,11 +131,13 @@ const statusWords = { isRunning: 'chat.toolRunning', done: 'chat.toolDone', erro
 const statusTones = { isRunning: 'badge', done: 'badge badge-ok', error: 'badge badge-danger' };
 
 /** A call of a tool, collapsed at first: its arguments and its result. */
-function ToolCall({ name, args, status, output, error }: UIComponentProps) {
+function ToolCall({ name, args, status, output, error, isRefused }: UIComponentProps) {
+  const word = isRefused ? 'chat.toolRefused' : statusWords[status];
   return (
     <details className="fold">
       <summary>
-        {t('chat.tool')} <code>{name}</code> <span className={statusTones[status]}>{t(statusWords[status])}</span>
+        {t('chat.tool')} <code>{name}</code>{' '}
+        <span className={isRefused ? 'badge' : statusTones[status]}>{t(word)}</span>
       </summary>
       <h3>{t('chat.arguments')}</h3>
       <JsonView value={args} label={t('chat.argumentsOf', { name })} />
@@ -148,7 +147,7 @@ function ToolCall({ name, args, status, output, error }: UIComponentProps) {
           <JsonView value={output} label={t('chat.resultOf', { name })} />
         </>
       )}
-      {error && <p className="notice notice-danger">{error}</p>}
+      {error && !isRefused && <p className="notice notice-danger">{error}</p>}
     </details>
   );
 }

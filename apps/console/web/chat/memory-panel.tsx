@@ -1,7 +1,7 @@
 import { useMemoryEngine } from '@palaver/oracles-client-sdk';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Icon } from '../ui/icon.tsx';
+import { Button, IconButton } from '../ui/button.tsx';
 
 /** What the agent remembers of its user, who can add to it and make it forget. */
 export function MemoryPanel({ oracleDid, turns }: { oracleDid: string; turns: number }) {
@@ -37,22 +37,20 @@ export function MemoryPanel({ oracleDid, turns }: { oracleDid: string; turns: nu
             {memories.map(({ id, text: words }) => (
               <li key={id}>
                 <span dir="auto">{words}</span>
-                <button
-                  type="button"
-                  className="icon-button"
-                  aria-label={t('chat.forget', { text: words })}
+                <IconButton
+                  icon="close"
+                  size={16}
+                  label={t('chat.forget', { text: words })}
                   onClick={() => void deleteMemory(id)}
-                >
-                  <Icon name="close" size={16} />
-                </button>
+                />
               </li>
             ))}
           </ul>
           {memories.length === 0 && !isLoading && <p className="empty">{t('chat.nothingRemembered')}</p>}
           {hasMore && (
-            <button type="button" className="button button-small" onClick={() => void loadMore()}>
+            <Button small onClick={() => void loadMore()}>
               {t('chat.more')}
-            </button>
+            </Button>
           )}
           <form className="memory-add" onSubmit={(event) => void add(event)}>
             <input
@@ -63,9 +61,9 @@ export function MemoryPanel({ oracleDid, turns }: { oracleDid: string; turns: nu
               value={text}
               onChange={(event) => setText(event.target.value)}
             />
-            <button type="submit" className="button button-small" disabled={text.trim() === ''}>
+            <Button type="submit" small disabled={text.trim() === ''}>
               {t('chat.add')}
-            </button>
+            </Button>
           </form>
         </>
       )}

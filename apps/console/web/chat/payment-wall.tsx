@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { callAsOperator, isRefused } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
 import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
 
@@ -26,12 +27,10 @@ export function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSet
         ))}
       </ul>
       <div className="actions">
-        <button type="button" className="button" onClick={onSettled}>
-          {t('chat.paid')}
-        </button>
-        <button type="button" className="button" disabled={settle.isPending} onClick={() => settle.mutate()}>
+        <Button onClick={onSettled}>{t('chat.paid')}</Button>
+        <Button disabled={settle.isPending} onClick={() => settle.mutate()}>
           {t('chat.settle')}
-        </button>
+        </Button>
       </div>
       {isRefused(settle.error) ? (
         <OperatorSignIn message={t('chat.settleOperators')} />

@@ -1,7 +1,9 @@
 import { formatMs, formatTime } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { Modal } from '../ui/modal.tsx';
+import { Facts } from '../ui/panel.tsx';
 import type { RunLog, RunStep } from './run-log.ts';
 
 interface RunInspectorProps {
@@ -27,9 +29,7 @@ export function RunInspector({ runs, onClose }: RunInspectorProps) {
         ))}
       </ol>
       <div className="actions">
-        <button type="button" className="button" onClick={onClose}>
-          {t('app.close')}
-        </button>
+        <Button onClick={onClose}>{t('app.close')}</Button>
       </div>
     </Modal>
   );
@@ -37,7 +37,7 @@ export function RunInspector({ runs, onClose }: RunInspectorProps) {
 
 function Run({ run }: { run: RunLog }) {
   const ms = (value: number | undefined) => (value === undefined ? '–' : formatMs(value));
-  const facts = [
+  const facts: [string, string][] = [
     [t('runs.prompt'), run.prompt],
     [t('runs.status'), run.status ?? t('runs.running')],
     [t('runs.firstWord'), ms(run.firstWordMs)],
@@ -52,14 +52,7 @@ function Run({ run }: { run: RunLog }) {
   ];
   return (
     <>
-      <dl className="facts">
-        {facts.map(([name, value]) => (
-          <div key={name} className="facts-row">
-            <dt>{name}</dt>
-            <dd dir="auto">{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts rows={facts} dir="auto" />
       <h3>{t('runs.steps')}</h3>
       <ol className="run-steps">
         {run.steps.map((step) => (

@@ -1,5 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { createDemoIdentity, type Identity, readIdentity } from './identity.ts';
 import { keepCredential } from './kept-credential.ts';
 
@@ -28,15 +30,13 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
 
   return (
     <div className="sign-in-page">
-      <section className="panel" aria-labelledby="demo-key">
-        <h2 id="demo-key">{t('chat.demoKey')}</h2>
+      <Panel title={t('chat.demoKey')}>
         <p className="quiet">{t('chat.demoKeyText')}</p>
-        <button type="button" className="button button-main" onClick={() => void create()}>
+        <Button main onClick={() => void create()}>
           {t('chat.makeKey')}
-        </button>
-      </section>
-      <section className="panel" aria-labelledby="own-key">
-        <h2 id="own-key">{t('chat.ownKey')}</h2>
+        </Button>
+      </Panel>
+      <Panel title={t('chat.ownKey')}>
         <form onSubmit={(event) => void paste(event)}>
           <label className="field">
             <span>{t('chat.credential')}</span>
@@ -49,11 +49,11 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
               placeholder={t('chat.credentialHint')}
             />
           </label>
-          <button type="submit" className="button" disabled={pasted.trim() === ''}>
+          <Button type="submit" disabled={pasted.trim() === ''}>
             {t('chat.signIn')}
-          </button>
+          </Button>
         </form>
-      </section>
+      </Panel>
       {problem && (
         <p className="notice notice-danger" role="alert">
           {problem}

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { download } from '../ui/download.ts';
 import { Modal } from '../ui/modal.tsx';
 import type { Identity } from './identity.ts';
@@ -12,30 +13,24 @@ export function SignOut({ identity, onSignOut }: { identity: Identity; onSignOut
   return (
     <>
       {isKey && (
-        <button type="button" className="button button-small" onClick={exportKey}>
+        <Button small onClick={exportKey}>
           {t('chat.exportKey')}
-        </button>
+        </Button>
       )}
-      <button
-        type="button"
-        className="button button-small button-danger"
-        onClick={() => (isKey ? setAsking(true) : onSignOut())}
-      >
+      <Button small danger onClick={() => (isKey ? setAsking(true) : onSignOut())}>
         {t('chat.signOut')}
-      </button>
+      </Button>
       {isAsking && (
         <Modal title={t('chat.leaveTitle')} onClose={() => setAsking(false)}>
           <p>{t('chat.leaveText')}</p>
           <div className="actions">
-            <button type="button" className="button" onClick={() => setAsking(false)}>
-              {t('app.cancel')}
-            </button>
-            <button type="button" className="button button-main" onClick={exportKey}>
+            <Button onClick={() => setAsking(false)}>{t('app.cancel')}</Button>
+            <Button main onClick={exportKey}>
               {t('chat.exportKey')}
-            </button>
-            <button type="button" className="button button-danger" onClick={onSignOut}>
+            </Button>
+            <Button danger onClick={onSignOut}>
               {t('chat.leave')}
-            </button>
+            </Button>
           </div>
         </Modal>
       )}

@@ -2,9 +2,10 @@ import { useState } from 'react';
 import { formatCount, formatDay } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
+import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
 import { Link } from '../ui/link.tsx';
-import { ScrollRegion } from '../ui/scroll-region.tsx';
+import { Table } from '../ui/table.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
 import { type Claim, type Collection, shorten, toWord } from './protocol.ts';
@@ -53,9 +54,9 @@ export function ClaimsPage({ routes }: { routes: Route[] }) {
             ))}
           </select>
           {chosen && (
-            <button type="button" className="button button-small" onClick={() => navigate('/explorer?page=claims')}>
+            <Button small onClick={() => navigate('/explorer?page=claims')}>
               {t('explorer.showAll')}
-            </button>
+            </Button>
           )}
         </div>
         <ClaimTable key={`${chosen} ${outcome}`} {...claims} />
@@ -131,42 +132,38 @@ function ClaimTable({ claims, hasMore, isReading, loadMore }: ClaimPages) {
   if (claims.length === 0) return <p className="empty">{t(isReading ? 'explorer.reading' : 'explorer.noClaims')}</p>;
   return (
     <>
-      <ScrollRegion label={t('explorer.claims')}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{t('explorer.claim')}</th>
-              <th scope="col">{t('explorer.collectionHead')}</th>
-              <th scope="col">{t('explorer.submitted')}</th>
-              <th scope="col">{t('explorer.evaluated')}</th>
-              <th scope="col">{t('explorer.outcome')}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {claims.map((claim) => (
-              <tr key={claim.claim_id}>
-                <td>
-                  <Link href={`/explorer?page=claim&id=${encodeURIComponent(claim.claim_id)}`}>
-                    <code title={claim.claim_id}>{shorten(claim.claim_id)}</code>
-                  </Link>
-                </td>
-                <td>
-                  <Link href={`/explorer?page=claims&collection=${claim.collection_id}`}>{claim.collection_id}</Link>
-                </td>
-                <td>{formatDay(claim.submission_date)}</td>
-                <td>{formatDay(claim.evaluation?.evaluation_date)}</td>
-                <td>
-                  <Outcome status={claim.evaluation?.status} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </ScrollRegion>
+      <Table
+        label={t('explorer.claims')}
+        heads={[
+          t('explorer.claim'),
+          t('explorer.collectionHead'),
+          t('explorer.submitted'),
+          t('explorer.evaluated'),
+          t('explorer.outcome'),
+        ]}
+      >
+        {claims.map((claim) => (
+          <tr key={claim.claim_id}>
+            <td>
+              <Link href={`/explorer?page=claim&id=${encodeURIComponent(claim.claim_id)}`}>
+                <code title={claim.claim_id}>{shorten(claim.claim_id)}</code>
+              </Link>
+            </td>
+            <td>
+              <Link href={`/explorer?page=claims&collection=${claim.collection_id}`}>{claim.collection_id}</Link>
+            </td>
+            <td>{formatDay(claim.submission_date)}</td>
+            <td>{formatDay(claim.evaluation?.evaluation_date)}</td>
+            <td>
+              <Outcome status={claim.evaluation?.status} />
+            </td>
+          </tr>
+        ))}
+      </Table>
       {hasMore && (
-        <button type="button" className="button" disabled={isReading} onClick={loadMore}>
+        <Button disabled={isReading} onClick={loadMore}>
           {t('explorer.more')}
-        </button>
+        </Button>
       )}
     </>
   );

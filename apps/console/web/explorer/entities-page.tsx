@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
+import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
 import { Link } from '../ui/link.tsx';
 import { useAnswer } from './ask-gateway.ts';
@@ -42,11 +43,7 @@ export function EntitiesPage({ routes }: { routes: Route[] }) {
             </ul>
           </div>
         ))}
-        {body?.pagination?.next_key && (
-          <button type="button" className="button" onClick={() => setLimit(limit + pageSize)}>
-            {t('explorer.more')}
-          </button>
-        )}
+        {body?.pagination?.next_key && <Button onClick={() => setLimit(limit + pageSize)}>{t('explorer.more')}</Button>}
       </section>
       {id && <EntityPage key={id} target={entityPath.replace('{id}', encodePath(id))} />}
     </div>

@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { AnswerBar } from './answer-bar.tsx';
@@ -38,9 +39,9 @@ export function RouteForm({ route }: { route: Route }) {
             />
           ))}
         </div>
-        <button type="submit" className="button button-main" disabled={ask.isPending}>
+        <Button type="submit" main disabled={ask.isPending}>
           {t(ask.isPending ? 'explorer.asking' : 'explorer.ask')}
-        </button>
+        </Button>
       </form>
       {ask.error && <Fault error={ask.error} />}
       {answer && (

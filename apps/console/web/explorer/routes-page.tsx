@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
+import { InputField } from '../ui/fields.tsx';
 import { Link } from '../ui/link.tsx';
 import { RouteForm } from './route-form.tsx';
 import type { Route } from './routes.ts';
@@ -15,15 +16,13 @@ export function RoutesPage({ routes }: { routes: Route[] }) {
   return (
     <div className="split">
       <section className="panel split-list" aria-label={t('explorer.routeList')}>
-        <label className="field">
-          <span>{t('explorer.routeCount', { count: routes.length })}</span>
-          <input
-            type="search"
-            placeholder={t('explorer.routeHint')}
-            value={search}
-            onChange={(event) => setSearch(event.target.value)}
-          />
-        </label>
+        <InputField
+          label={t('explorer.routeCount', { count: routes.length })}
+          type="search"
+          placeholder={t('explorer.routeHint')}
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+        />
         {[...groups].map(([group, members]) => (
           <div key={group} className="route-group">
             <h2>{group}</h2>

@@ -1,6 +1,7 @@
 import { type FormEvent, useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { navigate } from '../location.ts';
+import { InputField } from '../ui/fields.tsx';
 import { Link } from '../ui/link.tsx';
 import { findTarget } from './find-target.ts';
 import type { Route } from './routes.ts';
@@ -30,19 +31,17 @@ export function SearchBox({ routes }: { routes: Route[] }) {
   return (
     <search className="explorer-search">
       <form onSubmit={submit}>
-        <label className="field">
-          <span>{t('explorer.search')}</span>
-          <input
-            type="search"
-            dir="auto"
-            value={text}
-            spellCheck={false}
-            autoComplete="off"
-            placeholder={t('explorer.searchHint')}
-            aria-describedby={list}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </label>
+        <InputField
+          label={t('explorer.search')}
+          type="search"
+          dir="auto"
+          value={text}
+          spellCheck={false}
+          autoComplete="off"
+          placeholder={t('explorer.searchHint')}
+          aria-describedby={list}
+          onChange={(event) => setText(event.target.value)}
+        />
         <div id={list} className="explorer-found" aria-live="polite">
           {found.map(([id, name]) => (
             <Link key={id} href={toEntityPath(id)} onClickCapture={() => setText('')}>

@@ -1,7 +1,9 @@
 import { formatCount, formatNumber } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
+import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
+import { InputField } from '../ui/fields.tsx';
 import { Link } from '../ui/link.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
@@ -36,25 +38,23 @@ export function TokensPage({ routes }: { routes: Route[] }) {
             if (typed) navigate(`/explorer?page=tokens&minter=${encodeURIComponent(typed)}`);
           }}
         >
-          <label className="field">
-            <span>{t('explorer.minterAddress')}</span>
-            <input
-              key={minter}
-              name="minter"
-              defaultValue={minter}
-              list="minters"
-              spellCheck={false}
-              autoComplete="off"
-            />
-          </label>
+          <InputField
+            label={t('explorer.minterAddress')}
+            key={minter}
+            name="minter"
+            defaultValue={minter}
+            list="minters"
+            spellCheck={false}
+            autoComplete="off"
+          />
           <datalist id="minters">
             {evaluators.map((address) => (
               <option key={address} value={address} />
             ))}
           </datalist>
-          <button type="submit" className="button button-main">
+          <Button type="submit" main>
             {t('explorer.showTokens')}
-          </button>
+          </Button>
         </form>
         {code && (
           <p className="quiet small">{t('explorer.contractCode', { code: code.ixo1155_contract_code ?? '–' })}</p>

@@ -47,3 +47,12 @@ export function formatMs(ms: number): string {
 export function formatUnit(value: number, unit: 'second' | 'minute' | 'hour' | 'day'): string {
   return new Intl.NumberFormat(intlLocale(), { style: 'unit', unit, maximumFractionDigits: 0 }).format(value);
 }
+
+/** A language by its name in the language shown: “Swahili” for `sw`. */
+export function languageName(tag: string): string {
+  try {
+    return new Intl.DisplayNames(intlLocale(), { type: 'language' }).of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
+}

@@ -1,22 +1,17 @@
 import { useSyncExternalStore } from 'react';
-import type { en } from './en.ts';
-import type { Forms, MessageKey, Messages } from './messages.ts';
+import type en from './en.json';
 
 /** The languages of the console, by their own names. */
 export const locales = { en: 'English', fr: 'Français', sw: 'Kiswahili', ar: 'العربية' } as const;
 export type Locale = keyof typeof locales;
 
-type English<Key extends MessageKey> = (typeof en)[Key] extends { other: infer Other } ? Other : (typeof en)[Key];
-type Names<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never;
-type Values<Key extends MessageKey> = [Names<English<Key>>] extends [never]
-  ? []
-  : [values: Record<Names<English<Key>>, string | number>];
-
-/** A key of a text without values. */
-export type PlainKey = { [Key in MessageKey]: Values<Key> extends [] ? Key : never }[MessageKey];
+/** A sentence in the forms that `Intl.PluralRules` chooses from by `count`. */
+export type Forms = { other: string } & Partial<Record<Intl.LDMLPluralRule, string>>;
+export type MessageKey = keyof typeof en;
+export type Messages = { [Key in MessageKey]: (typeof en)[Key] extends string ? string : Forms };
 
 const files: Record<Locale, () => Promise<Messages>> = {
-  en: async () => (await import('./en.ts')).en,
+  en: async () => (await import('./en.json')).default,
   fr: async () => (await import('./fr.json')).default,
   sw: async () => (await import('./sw.json')).default,
   ar: async () => (await import('./ar.json')).default,
@@ -62,9 +57,9 @@ export function useLocale(): Locale {
 export const intlLocale = () => intlLocales[current?.locale ?? 'en'];
 
 /** A text in the language shown. `{name}` stands for a value; numbers are written as the language writes them. */
-export function t<Key extends MessageKey>(key: Key, ...[values]: Values<Key>): string {
+export function t(key: MessageKey, values: Record<string, string | number> = {}): string {
   if (!current) return key;
-  return fillMessage(current.messages[key], intlLocale(), values ?? {});
+  return fillMessage(current.messages[key], intlLocale(), values);
 }
 
 export function fillMessage(message: string | Forms, locale: string, values: Record<string, string | number>): string {

@@ -1,5 +1,6 @@
 import { toQuantile } from '../../src/metrics/load.ts';
 import { t } from '../i18n/text.ts';
+import { Panel } from '../ui/panel.tsx';
 import { RouteTable } from './route-table.tsx';
 import type { Load } from './use-load.ts';
 import { watched } from './watched.ts';
@@ -20,16 +21,12 @@ export function BusyRoutes({ loads }: { loads: (Load | undefined)[] }) {
     .sort((a, b) => b.count - a.count)
     .slice(0, shown);
   return (
-    <section className="panel" aria-labelledby="busy-routes">
-      <div className="panel-head">
-        <h2 id="busy-routes">{t('operations.busiest')}</h2>
-        <span className="quiet small">{t('operations.sinceStart')}</span>
-      </div>
-      {rows.length === 0 ? (
-        <p className="empty">{t('operations.nothingAsked')}</p>
-      ) : (
-        <RouteTable label={t('operations.busiest')} rows={rows} />
-      )}
-    </section>
+    <Panel
+      title={t('operations.busiest')}
+      beside={<span className="quiet small">{t('operations.sinceStart')}</span>}
+      empty={rows.length === 0 && t('operations.nothingAsked')}
+    >
+      <RouteTable label={t('operations.busiest')} rows={rows} />
+    </Panel>
   );
 }

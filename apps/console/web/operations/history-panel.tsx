@@ -1,11 +1,11 @@
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { History, HistoryPoint, KeptAlarm } from '../../src/history/history-store.ts';
-import { callAsOperator } from '../api/call-service.ts';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { loadAsOperator } from '../api/call-service.ts';
+import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatMoment, formatMs, formatNumber } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Fault } from '../ui/fault.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { Chart, type Series } from './chart.tsx';
 import { RouteTable } from './route-table.tsx';
 import { watched } from './watched.ts';
@@ -19,16 +19,12 @@ const periods = [
 
 /** What the console kept of the services' metrics over hours and days, with the alarms and slow routes of that time. */
 export function HistoryPanel() {
-  const token = useOperatorToken();
   const [period, setPeriod] = useState<(typeof periods)[number]>(periods[1]);
-  const query = useQuery({
-    queryKey: ['history', period.hours, token],
+  const query = useOperatorQuery({
+    queryKey: ['history', period.hours],
     refetchInterval: 15_000,
     placeholderData: (before) => before,
-    queryFn: async () =>
-      (await callAsOperator('console', `/history?hours=${period.hours}`)).json() as Promise<
-        History & { refused: string[] }
-      >,
+    queryFn: () => loadAsOperator<History & { refused: string[] }>('console', `/history?hours=${period.hours}`),
   });
   return (
     <section className="stack" aria-labelledby="history">
@@ -95,8 +91,7 @@ const tones = { down: 'badge badge-danger', faults: 'badge badge-danger', slow: 
 
 function Alarms({ alarms }: { alarms: KeptAlarm[] }) {
   return (
-    <section className="panel" aria-labelledby="alarms">
-      <h2 id="alarms">{t('history.alarms')}</h2>
+    <Panel title={t('history.alarms')}>
       {alarms.length === 0 && <p className="empty">{t('history.noAlarms')}</p>}
       <ul className="link-list">
         {alarms.map(({ service, kind, value, threshold, raisedAt, clearedAt }) => (
@@ -112,7 +107,7 @@ function Alarms({ alarms }: { alarms: KeptAlarm[] }) {
           </li>
         ))}
       </ul>
-    </section>
+    </Panel>
   );
 }
 
@@ -122,13 +117,8 @@ function SlowRoutes({ history }: { history: History }) {
     title: watched.find((known) => known.service === service)?.title ?? ('service.console' as const),
   }));
   return (
-    <section className="panel" aria-labelledby="slow-routes">
-      <h2 id="slow-routes">{t('history.slow-routes')}</h2>
-      {rows.length === 0 ? (
-        <p className="empty">{t('operations.nothingAsked')}</p>
-      ) : (
-        <RouteTable label={t('history.slow-routes')} rows={rows} />
-      )}
-    </section>
+    <Panel title={t('history.slow-routes')} empty={rows.length === 0 && t('operations.nothingAsked')}>
+      <RouteTable label={t('history.slow-routes')} rows={rows} />
+    </Panel>
   );
 }

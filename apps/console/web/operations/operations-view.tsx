@@ -1,6 +1,7 @@
 import { isRefused } from '../api/call-service.ts';
 import { keepOperatorToken, useOperatorToken } from '../api/operator-token.ts';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
 import { BusyRoutes } from './busy-routes.tsx';
 import { HealthPanel } from './health-panel.tsx';
@@ -24,11 +25,7 @@ export function OperationsView() {
           <h1>{t('app.operations')}</h1>
           <p>{t('operations.intro')}</p>
         </div>
-        {token && !refusal && (
-          <button type="button" className="button" onClick={() => keepOperatorToken('')}>
-            {t('operations.forget')}
-          </button>
-        )}
+        {token && !refusal && <Button onClick={() => keepOperatorToken('')}>{t('operations.forget')}</Button>}
       </div>
       <div className="stack">
         <HealthPanel />

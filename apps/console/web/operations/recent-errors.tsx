@@ -1,11 +1,13 @@
 import { useMutation, useQueries } from '@tanstack/react-query';
-import { callAsOperator, type ServiceName } from '../api/call-service.ts';
+import { loadAsOperator, type ServiceName } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
 import { formatMoment } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
 import { JsonView } from '../ui/json-view.tsx';
-import { ScrollRegion } from '../ui/scroll-region.tsx';
+import { Panel } from '../ui/panel.tsx';
+import { Table } from '../ui/table.tsx';
 import { watched } from './watched.ts';
 
 interface RecentError {
@@ -27,12 +29,7 @@ export function RecentErrors() {
     queries: watched.map(({ service }) => ({
       queryKey: ['recent-errors', service, token],
       refetchInterval: 5_000,
-      queryFn: async () => {
-        const { errors } = (await (await callAsOperator(service, '/metrics/errors')).json()) as {
-          errors: RecentError[];
-        };
-        return errors;
-      },
+      queryFn: async () => (await loadAsOperator<{ errors: RecentError[] }>(service, '/metrics/errors')).errors,
     })),
   });
   const rows = watched
@@ -41,54 +38,43 @@ export function RecentErrors() {
     .sort((a, b) => b.time.localeCompare(a.time))
     .slice(0, shown);
   return (
-    <section className="panel" aria-labelledby="recent-errors">
-      <div className="panel-head">
-        <h2 id="recent-errors">{t('operations.errors')}</h2>
-      </div>
-      {rows.length === 0 ? (
-        <p className="empty">{t('operations.noErrors')}</p>
-      ) : (
-        <ScrollRegion label={t('operations.errors')}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{t('operations.time')}</th>
-                <th scope="col">{t('operations.service')}</th>
-                <th scope="col">{t('operations.status')}</th>
-                <th scope="col">{t('operations.request')}</th>
-                <th scope="col">{t('operations.requestId')}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ time, service, title, status, code, message, method, path, requestId }) => (
-                <tr key={`${title}${time}${requestId}`}>
-                  <td>{formatMoment(time)}</td>
-                  <td>{t(title)}</td>
-                  <td>
-                    <span className={status >= 500 ? 'badge badge-danger' : 'badge badge-warn'}>{status}</span>{' '}
-                    <span className="quiet">{code}</span>
-                  </td>
-                  <td>
-                    <code className="break">
-                      {method} {path}
-                    </code>
-                    {message && (
-                      <p className="quiet" lang="en" dir="auto">
-                        {message}
-                      </p>
-                    )}
-                  </td>
-                  <td>
-                    <code>{requestId}</code>
-                    {status >= 500 && <LogLines service={service} requestId={requestId} />}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </ScrollRegion>
-      )}
-    </section>
+    <Panel title={t('operations.errors')} beside={null} empty={rows.length === 0 && t('operations.noErrors')}>
+      <Table
+        label={t('operations.errors')}
+        heads={[
+          t('operations.time'),
+          t('operations.service'),
+          t('operations.status'),
+          t('operations.request'),
+          t('operations.requestId'),
+        ]}
+      >
+        {rows.map(({ time, service, title, status, code, message, method, path, requestId }) => (
+          <tr key={`${title}${time}${requestId}`}>
+            <td>{formatMoment(time)}</td>
+            <td>{t(title)}</td>
+            <td>
+              <span className={status >= 500 ? 'badge badge-danger' : 'badge badge-warn'}>{status}</span>{' '}
+              <span className="quiet">{code}</span>
+            </td>
+            <td>
+              <code className="break">
+                {method} {path}
+              </code>
+              {message && (
+                <p className="quiet" lang="en" dir="auto">
+                  {message}
+                </p>
+              )}
+            </td>
+            <td>
+              <code>{requestId}</code>
+              {status >= 500 && <LogLines service={service} requestId={requestId} />}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Panel>
   );
 }
 
@@ -96,15 +82,15 @@ export function RecentErrors() {
 function LogLines({ service, requestId }: { service: ServiceName; requestId: string }) {
   const ask = useMutation({
     mutationFn: async () => {
-      const reply = await callAsOperator(service, `/metrics/errors/${encodeURIComponent(requestId)}`);
-      return ((await reply.json()) as { lines: unknown[] }).lines;
+      const path = `/metrics/errors/${encodeURIComponent(requestId)}`;
+      return (await loadAsOperator<{ lines: unknown[] }>(service, path)).lines;
     },
   });
   return (
     <>
-      <button type="button" className="button button-small" disabled={ask.isPending} onClick={() => ask.mutate()}>
+      <Button small disabled={ask.isPending} onClick={() => ask.mutate()}>
         {t('operations.logLines')}
-      </button>
+      </Button>
       {ask.error && <Fault error={ask.error} />}
       {ask.data?.length === 0 && <p className="empty">{t('operations.noLogLines')}</p>}
       {ask.data?.map((line) => (

@@ -1,24 +1,22 @@
 import type { UssdReportList } from '@palaver/contract/internal';
-import { useQuery } from '@tanstack/react-query';
-import { callAsOperator } from '../api/call-service.ts';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { callAsOperator, loadAsOperator } from '../api/call-service.ts';
+import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { download } from '../ui/download.ts';
 import { Fault } from '../ui/fault.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { ScrollRegion } from '../ui/scroll-region.tsx';
+import { Panel } from '../ui/panel.tsx';
+import { Table } from '../ui/table.tsx';
 
 const shown = 10;
 
 /** The newest reports; the export has all of them. */
 export function Reports() {
-  const token = useOperatorToken();
-  const query = useQuery({
-    queryKey: ['ussd-reports', token],
+  const query = useOperatorQuery({
+    queryKey: ['ussd-reports'],
     refetchInterval: 15_000,
-    queryFn: async () =>
-      (await callAsOperator('ussd-gateway', `/api/ussd/reports?limit=${shown}`)).json() as Promise<UssdReportList>,
+    queryFn: () => loadAsOperator<UssdReportList>('ussd-gateway', `/api/ussd/reports?limit=${shown}`),
   });
   async function save(): Promise<void> {
     const reply = await callAsOperator('ussd-gateway', '/api/ussd/reports?format=spreadsheet');
@@ -26,55 +24,48 @@ export function Reports() {
   }
   const { reports = [], total = 0 } = query.data ?? {};
   return (
-    <section className="panel" aria-labelledby="reports">
-      <div className="panel-head">
-        <h2 id="reports">{t('operations.reports')}</h2>
-        <button type="button" className="button button-small" disabled={total === 0} onClick={() => void save()}>
-          <Icon name="save" size={16} />
+    <Panel
+      title={t('operations.reports')}
+      empty={!query.error && reports.length === 0 && t('operations.noReports')}
+      beside={
+        <Button small icon="save" disabled={total === 0} onClick={() => void save()}>
           {t('operations.exportCsv')}
-        </button>
-      </div>
+        </Button>
+      }
+    >
       {query.error ? (
         <Fault error={query.error} />
-      ) : reports.length === 0 ? (
-        <p className="empty">{t('operations.noReports')}</p>
       ) : (
-        <ScrollRegion label={t('operations.reportTable')}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{t('operations.reference')}</th>
-                <th scope="col">{t('operations.activity')}</th>
-                <th scope="col" className="number">
-                  {t('operations.amount')}
-                </th>
-                <th scope="col">{t('operations.phone')}</th>
-                <th scope="col">{t('operations.time')}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {reports.map(({ reference, type, amount, unit, phoneNumber, createdAt }) => (
-                <tr key={reference}>
-                  <td>
-                    <code>{reference}</code>
-                  </td>
-                  <td>{type}</td>
-                  <td className="number">
-                    {amount} {unit}
-                  </td>
-                  <td className="numbers">
-                    <bdi>{phoneNumber}</bdi>
-                  </td>
-                  <td>{formatUtc(createdAt)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </ScrollRegion>
+        <Table
+          label={t('operations.reportTable')}
+          heads={[
+            t('operations.reference'),
+            t('operations.activity'),
+            [t('operations.amount')],
+            t('operations.phone'),
+            t('operations.time'),
+          ]}
+        >
+          {reports.map(({ reference, type, amount, unit, phoneNumber, createdAt }) => (
+            <tr key={reference}>
+              <td>
+                <code>{reference}</code>
+              </td>
+              <td>{type}</td>
+              <td className="number">
+                {amount} {unit}
+              </td>
+              <td className="numbers">
+                <bdi>{phoneNumber}</bdi>
+              </td>
+              <td>{formatUtc(createdAt)}</td>
+            </tr>
+          ))}
+        </Table>
       )}
       {total > reports.length && (
         <p className="quiet small">{t('operations.newest', { shown: reports.length, total })}</p>
       )}
-    </section>
+    </Panel>
   );
 }

@@ -1,7 +1,7 @@
 import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { type Snapshot, toSnapshot } from '../../src/metrics/load.ts';
 import { parsePrometheus, type Sample } from '../../src/metrics/prometheus.ts';
-import { callAsOperator } from '../api/call-service.ts';
+import { callAsOperator, isRefused } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
 import { watched } from './watched.ts';
 
@@ -22,7 +22,8 @@ export function useLoad() {
       const queryKey = ['metrics', service, token];
       return {
         queryKey,
-        refetchInterval: everyMs,
+        // Services lock an address out after some wrong tokens in a minute, so a refused one is not sent again.
+        refetchInterval: ({ state }: { state: { error: Error | null } }) => (isRefused(state.error) ? false : everyMs),
         gcTime: 60_000,
         structuralSharing: false,
         queryFn: async (): Promise<Load> => {

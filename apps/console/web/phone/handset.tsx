@@ -1,5 +1,5 @@
 import { ussdLimits } from '@palaver/contract';
-import { defaultServiceCode } from '@palaver/ussd/commands/phone';
+import { defaultServiceCode } from '@palaver/contract/internal';
 import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';

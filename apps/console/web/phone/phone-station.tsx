@@ -1,5 +1,6 @@
 import { useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { InputField } from '../ui/fields.tsx';
 import { Handset } from './handset.tsx';
 import { SessionState } from './session-state.tsx';
 import { Transcript } from './transcript.tsx';
@@ -19,27 +20,23 @@ export function PhoneStation({ name, initialNumber }: { name: string; initialNum
         {name}
       </h2>
       <div className="station-phone">
-        <label className="field">
-          <span>{t('phone.number', { name })}</span>
-          <input
-            type="tel"
-            value={phoneNumber}
-            onChange={(event) => setPhoneNumber(event.target.value)}
-            pattern="\+[1-9]\d{6,14}"
-          />
-        </label>
+        <InputField
+          label={t('phone.number', { name })}
+          type="tel"
+          value={phoneNumber}
+          onChange={(event) => setPhoneNumber(event.target.value)}
+          pattern="\+[1-9]\d{6,14}"
+        />
         <Handset name={name} phone={phone} language={record.data?.debugInfo.context.language} />
         <details className="station-more">
           <summary>{t('phone.secret')}</summary>
-          <label className="field">
-            <span>{t('phone.secretField')}</span>
-            <input
-              type="password"
-              autoComplete="off"
-              value={secret}
-              onChange={(event) => setSecret(event.target.value)}
-            />
-          </label>
+          <InputField
+            label={t('phone.secretField')}
+            type="password"
+            autoComplete="off"
+            value={secret}
+            onChange={(event) => setSecret(event.target.value)}
+          />
         </details>
       </div>
       <div className="station-side">

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { PhoneStation } from './phone-station.tsx';
 import '../styles/phone.css';
@@ -14,10 +15,10 @@ export function PhoneView() {
           <h1>{t('app.phone')}</h1>
           <p>{t('phone.intro')}</p>
         </div>
-        <button type="button" className="button" aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
+        <Button aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
           <Icon name={hasSecond ? 'close' : 'plus'} size={18} />
           {t(hasSecond ? 'phone.one' : 'phone.second')}
-        </button>
+        </Button>
       </div>
       <div className={hasSecond ? 'stations stations-two' : 'stations'}>
         <PhoneStation name={t('phone.name', { letter: 'A' })} initialNumber="+254700000001" />

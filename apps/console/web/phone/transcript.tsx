@@ -1,5 +1,6 @@
 import { type ChangeEvent, useEffect, useId, useRef } from 'react';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { download } from '../ui/download.ts';
 import { Icon } from '../ui/icon.tsx';
 import type { PhoneLine, ReplayOutcome, Step } from './use-phone.ts';
@@ -35,15 +36,9 @@ export function Transcript({ name, phone }: TranscriptProps) {
       <div className="panel-head">
         <h3 id={heading}>{t('phone.transcript')}</h3>
         <div className="actions">
-          <button
-            type="button"
-            className="button button-small"
-            disabled={steps.length === 0}
-            onClick={() => void save()}
-          >
-            <Icon name="save" size={16} />
+          <Button small icon="save" disabled={steps.length === 0} onClick={() => void save()}>
             {t('phone.save')}
-          </button>
+          </Button>
           <label className="button button-small file-button">
             <Icon name="replay" size={16} />
             {t('phone.replay')}

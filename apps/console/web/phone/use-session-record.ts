@@ -1,14 +1,12 @@
 import type { UssdDebugRecord } from '@palaver/contract/internal';
-import { useQuery } from '@tanstack/react-query';
-import { callAsOperator, ServiceFault } from '../api/call-service.ts';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { loadAsOperator, ServiceFault } from '../api/call-service.ts';
+import { useOperatorQuery } from '../api/operator-token.ts';
 import type { PhoneLine } from './use-phone.ts';
 
 /** What the gateway keeps of a phone's session, asked again after every screen; null once it has ended. */
 export function useSessionRecord({ sessionId, steps, line }: PhoneLine) {
-  const token = useOperatorToken();
-  return useQuery({
-    queryKey: ['ussd-debug', sessionId, steps.length, token],
+  return useOperatorQuery({
+    queryKey: ['ussd-debug', sessionId, steps.length],
     enabled: sessionId !== '' && line.status !== 'idle' && steps.length > 0,
     placeholderData: (before) => before,
     queryFn: () => loadRecord(sessionId),
@@ -19,8 +17,7 @@ export type SessionRecord = ReturnType<typeof useSessionRecord>;
 
 async function loadRecord(sessionId: string): Promise<UssdDebugRecord | null> {
   try {
-    const reply = await callAsOperator('ussd-gateway', `/api/ussd/debug/${encodeURIComponent(sessionId)}`);
-    return (await reply.json()) as UssdDebugRecord;
+    return await loadAsOperator('ussd-gateway', `/api/ussd/debug/${encodeURIComponent(sessionId)}`);
   } catch (error) {
     if (error instanceof ServiceFault && error.status === 404) return null;
     throw error;

@@ -1,62 +1,73 @@
 import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Icon } from '../ui/icon.tsx';
-import { addState, type ChangeFiles, type NewKind, newKinds } from './edit-program.ts';
-import { namePattern } from './editor-fields.tsx';
+import { Button } from '../ui/button.tsx';
+import { InputField, SelectField } from '../ui/fields.tsx';
+import { insertAfter } from './edit-flow.ts';
+import { addState, type ChangeFiles } from './edit-program.ts';
+import { type ActionKeyword, actionKeywords, newKinds, type StateKind } from './keywords.ts';
 import { titleOf } from './kinds.ts';
-import { type ActionKeyword, actionKeywords } from './new-action.ts';
+import { toStateName } from './names.ts';
 import type { ProgramModel } from './read-program.ts';
 
 interface AddStateProps {
   model: ProgramModel;
+  /** The state after which the new one comes. */
+  selected: string | undefined;
   onChange: ChangeFiles;
   onSelect(state: string): void;
 }
 
-export function AddState({ model, onChange, onSelect }: AddStateProps) {
-  const [name, setName] = useState('');
-  const [kind, setKind] = useState<NewKind>('page');
-  const [keyword, setKeyword] = useState<ActionKeyword>('sms');
-  const isTaken = model.states.has(name);
+/** Adds a state by what it says: its name is made of that. */
+export function AddState({ model, selected, onChange, onSelect }: AddStateProps) {
+  const [text, setText] = useState('');
+  const [kind, setKind] = useState<StateKind>('prompt');
+  const [keyword, setKeyword] = useState<ActionKeyword>('store');
+  const after = model.states.get(selected ?? '');
+  const canFollow = after !== undefined && after.kind !== 'end' && after.kind !== 'return';
   function submit(event: FormEvent): void {
     event.preventDefault();
-    if (isTaken) return;
-    if (!onChange(() => addState(model.files, model, { name, kind, keyword, file: 'program.yaml' }))) return;
+    const name = toStateName(text.trim(), new Set([...model.states.keys(), ...model.outside]));
+    const state = { name, kind, keyword, text: text.trim(), file: after?.file ?? 'program.yaml' };
+    const add = () => (canFollow ? insertAfter(model.files, after.name, state) : addState(model.files, model, state));
+    if (!onChange(add)) return;
     onSelect(name);
-    setName('');
+    setText('');
   }
   return (
     <form className="add-state" onSubmit={submit}>
-      <label className="field">
-        <span>{t(isTaken ? 'programs.taken' : 'programs.newState')}</span>
-        <input required value={name} pattern={namePattern} onChange={(event) => setName(event.target.value)} />
-      </label>
-      <label className="field">
-        <span>{t('programs.kind')}</span>
-        <select value={kind} onChange={(event) => setKind(event.target.value as NewKind)}>
-          {newKinds.map((each) => (
+      <InputField
+        label={canFollow ? t('programs.newStateAfter', { name: after.name }) : t('programs.newState')}
+        required
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <SelectField
+        label={t('programs.kind')}
+        value={kind}
+        onChange={(event) => setKind(event.target.value as StateKind)}
+      >
+        {newKinds.map((each) => (
+          <option key={each} value={each}>
+            {titleOf(each)}
+          </option>
+        ))}
+      </SelectField>
+      {kind === 'action' && (
+        <SelectField
+          label={t('programs.whatItDoes')}
+          value={keyword}
+          onChange={(event) => setKeyword(event.target.value as ActionKeyword)}
+        >
+          {actionKeywords.map((each) => (
             <option key={each} value={each}>
-              {titleOf(each)}
+              {t(`programs.does-${each}`)}
             </option>
           ))}
-        </select>
-      </label>
-      {kind === 'action' && (
-        <label className="field action-field">
-          <span>{t('programs.whatItDoes')}</span>
-          <select value={keyword} onChange={(event) => setKeyword(event.target.value as ActionKeyword)}>
-            {actionKeywords.map((each) => (
-              <option key={each} value={each}>
-                {t(`programs.does-${each}`)}
-              </option>
-            ))}
-          </select>
-        </label>
+        </SelectField>
       )}
-      <button type="submit" className="button" disabled={isTaken}>
-        <Icon name="plus" size={18} />
+      <Button type="submit" icon="plus">
         {t('programs.add')}
-      </button>
+      </Button>
     </form>
   );
 }

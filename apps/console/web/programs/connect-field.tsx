@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { type ChangeFiles, connectStates } from './edit-program.ts';
 import { TargetField } from './editor-fields.tsx';
 import type { ProgramModel, ProgramState } from './read-program.ts';
@@ -21,9 +22,9 @@ export function ConnectField({ model, state, onChange }: ConnectFieldProps) {
   return (
     <form className="try-answer" onSubmit={submit}>
       <TargetField model={model} label={t('programs.connectTo')} value={to} onChange={setTo} />
-      <button type="submit" className="button button-small">
+      <Button type="submit" small>
         {t('programs.connect')}
-      </button>
+      </Button>
     </form>
   );
 }

@@ -28,13 +28,13 @@ export function sayChange(change: ProgramChange): string {
     case 'differs':
       return t('programs.differs', { name: change.name, fields: change.fields.join(', ') });
     case 'newLanguage':
-      return t('programs.newLanguage', change);
+      return t('programs.newLanguage', { language: change.language });
     case 'newText':
-      return t('programs.newText', change);
+      return t('programs.newText', { language: change.language, key: change.key, text: change.text });
     case 'changedText':
-      return t('programs.changedText', change);
+      return t('programs.changedText', { language: change.language, was: change.was, text: change.text });
     case 'changedFile':
-      return t('programs.changedFile', change);
+      return t('programs.changedFile', { path: change.path });
     case 'onlySettings':
       return t('programs.onlySettings');
   }

@@ -1,22 +1,32 @@
 import { expect, test } from 'vitest';
+import { withFile } from './add-file.ts';
 import { diffPrograms } from './diff-programs.ts';
+import {
+  duplicateState,
+  findNeighbour,
+  insertAfter,
+  moveAfter,
+  moveToFile,
+  setAnswerType,
+  setListSource,
+} from './edit-flow.ts';
 import {
   addOption,
   addRecordField,
   addState,
   connectStates,
-  newKinds,
-  newProgram,
   removeState,
   renameState,
   setField,
   setText,
 } from './edit-program.ts';
+import { newKinds } from './keywords.ts';
 import type { ProgramFiles } from './program-api.ts';
 import { FaultyFile, readProgram } from './read-program.ts';
+import { createProgram, templates } from './templates.ts';
 
 const files: ProgramFiles = {
-  ...newProgram('seeds', '*384*7#'),
+  ...(await createProgram({ name: 'seeds', title: 'Seeds', code: '*384*7#', template: 'blank' })),
   'more.yaml': `# Kept by Ana.
 states:
   ask: # a question
@@ -40,6 +50,18 @@ test('a state is renamed with everything that leads to it, and comments stay', (
   expect(states.get('pick')?.links.map(({ to }) => to)).toEqual(['howMany', 'main']);
   expect(readProgram(renamed).outside).toEqual([]);
   expect(renameState(files, 'ask', 'home')).toBe(files);
+  const added = addState(files, readProgram(files), { name: 'fresh', kind: 'end', file: 'more.yaml' });
+  const renamed2 = renameState(added, 'fresh', 'last');
+  expect([...readProgram(renamed2).states.keys()]).toContain('last');
+  // The first keeps its text when there is another of its old name.
+  const again = addState(renamed2, readProgram(renamed2), {
+    name: 'fresh',
+    kind: 'end',
+    file: 'more.yaml',
+    text: 'Bye',
+  });
+  expect(readProgram(again).texts.get('en')?.get('fresh.text')).toBe('fresh');
+  expect(readProgram(again).states.get('fresh')?.raw.text).toBe('fresh.text2');
 });
 
 test('states, choices, fields and texts change their files alone, and a person reads what has changed', () => {
@@ -56,15 +78,18 @@ test('states, choices, fields and texts change their files alone, and a person r
   expect(setField(files, ask, ['max'], 50)['program.yaml']).toBe(files['program.yaml']);
   const withOption = readProgram(addOption(files, model, home, 'ask'));
   expect(withOption.states.get('home')?.links.map(({ to }) => to)).toEqual(['about', 'ask']);
-  expect(withOption.texts.get('en')?.get('home.option2')).toBe('New choice');
+  expect(withOption.texts.get('en')?.get('home.option')).toBe('New choice');
 
   const added = addState(files, model, { name: 'bye', kind: 'end', file: 'more.yaml' });
   const changed = removeState(setText(added, 'en', 'about.text', 'All about seeds.'), ask);
   const { changes, ...diff } = diffPrograms(files, changed);
-  expect(diff).toEqual({ added: ['bye'], removed: ['ask'], changed: ['about'] });
+  // What led to the question leads to what came after it.
+  expect(diff).toEqual({ added: ['bye'], removed: ['ask'], changed: ['keep', 'pick', 'about'] });
   expect(changes).toEqual([
     { is: 'isNew', name: 'bye', kind: 'end' },
     { is: 'isRemoved', name: 'ask', kind: 'prompt' },
+    { is: 'differs', name: 'keep', fields: ['outcomes'] },
+    { is: 'differs', name: 'pick', fields: ['when'] },
     { is: 'changedText', language: 'en', was: 'What this service is for.', text: 'All about seeds.' },
     { is: 'newText', language: 'en', key: 'bye.text', text: 'bye' },
   ]);
@@ -129,4 +154,94 @@ test('a file that is not YAML is changed by no field, and its line is named', ()
   const ask = readProgram(files).states.get('ask') ?? expect.fail('the state is missing');
   expect(() => setField(broken, ask, ['to'], 'about')).toThrow(new FaultyFile('more.yaml', 12));
   expect(() => renameState(broken, 'ask', 'asked')).toThrow(FaultyFile);
+});
+
+const survey = await createProgram({ name: 'wells', title: 'Wells', code: '*384*7#', template: 'survey' });
+const order = (changed: ProgramFiles) => {
+  const { states } = readProgram(changed);
+  const names = ['people'];
+  for (let next = states.get('people'); next; next = states.get(names.at(-1) ?? '')) {
+    const to = next.links.findLast(({ path }) => path[0] === 'to' || path[0] === 'outcomes')?.to;
+    if (to === undefined) break;
+    names.push(to);
+  }
+  return names;
+};
+const stateOf = (changed: ProgramFiles, name: string) => readProgram(changed).states.get(name) ?? expect.fail(name);
+
+test('a question is inserted after another, duplicated, moved and removed: the others stay connected', () => {
+  expect(order(survey)).toEqual(['people', 'water', 'needs', 'keep', 'thanks']);
+  const inserted = insertAfter(survey, 'people', {
+    name: 'far',
+    kind: 'prompt',
+    file: 'program.yaml',
+    text: 'How far?',
+  });
+  expect(order(inserted)).toEqual(['people', 'far', 'water', 'needs', 'keep', 'thanks']);
+  expect(readProgram(inserted).texts.get('en')?.get('far.text')).toBe('How far?');
+
+  const copy = duplicateState(inserted, 'water');
+  expect(copy.name).toBe('water2');
+  expect(order(copy.files)).toEqual(['people', 'far', 'water', 'water2', 'needs', 'keep', 'thanks']);
+  expect(stateOf(copy.files, 'water2').raw).toMatchObject({ text: 'water2.text', save: 'water2' });
+  expect(readProgram(copy.files).texts.get('en')?.get('water2.tap')).toBe('A tap');
+
+  const moved = moveAfter(copy.files, 'far', 'needs');
+  expect(order(moved)).toEqual(['people', 'water', 'water2', 'needs', 'far', 'keep', 'thanks']);
+  expect(moveAfter(moved, 'far', 'needs')).toBe(moved);
+  const model = readProgram(moved);
+  expect(findNeighbour(model, 'water', 'down')).toBe('water2');
+  expect(order(moveAfter(moved, 'needs', findNeighbour(model, 'needs', 'up') ?? ''))).toEqual([
+    ...['people', 'water', 'needs', 'water2', 'far', 'keep', 'thanks'],
+  ]);
+  // What nothing leads past stays where it is.
+  expect(moveAfter(moved, 'thanks', 'people')).toBe(moved);
+
+  const removed = removeState(moved, stateOf(moved, 'water2'));
+  expect(order(removed)).toEqual(['people', 'water', 'needs', 'far', 'keep', 'thanks']);
+  expect(removed['locales/en.yaml']).not.toContain('water2');
+  expect(removed['locales/en.yaml']).toContain('A tap');
+});
+
+test('a question becomes one of choices and back, and takes its texts with it', () => {
+  const asked = setAnswerType(survey, stateOf(survey, 'people'), 'choice');
+  expect(stateOf(asked, 'people').raw).toMatchObject({
+    type: 'choice',
+    options: [
+      { text: 'people.option', value: 'choice' },
+      { text: 'people.option2', value: 'choice2' },
+    ],
+  });
+  expect(stateOf(asked, 'people').raw.min).toBeUndefined();
+  const back = setAnswerType(asked, stateOf(asked, 'people'), 'integer');
+  expect(stateOf(back, 'people').raw.options).toBeUndefined();
+  expect(back['locales/en.yaml']).toBe(survey['locales/en.yaml']);
+});
+
+test('choices come from a table and are written again; a state changes its group; a form gets a state', () => {
+  const home = stateOf(survey, 'home');
+  const table = setListSource({ ...survey, 'data/crops.csv': 'id,name' }, home, {
+    csv: 'data/crops.csv',
+    text: 'name',
+  });
+  expect(stateOf(table, 'home').raw).toMatchObject({ from: { csv: 'data/crops.csv' }, to: 'people' });
+  expect(table['locales/en.yaml']).not.toContain('Begin');
+  const written = setListSource(table, stateOf(table, 'home'), undefined);
+  expect(stateOf(written, 'home').raw).toMatchObject({ options: [{ to: 'people' }] });
+
+  const grouped = moveToFile(survey, stateOf(survey, 'water'), 'questions.yaml');
+  expect(stateOf(grouped, 'water').file).toBe('questions.yaml');
+  expect(order(grouped)).toEqual(order(survey));
+  const back = moveToFile(grouped, stateOf(grouped, 'water'), 'program.yaml');
+  expect(Object.keys(back)).toEqual(Object.keys(survey));
+
+  const withForm = withFile(survey, 'forms/Farm-visit.xml', '<xml/>');
+  expect(stateOf(withForm, 'farmVisit').raw).toMatchObject({ kind: 'form', form: 'forms/Farm-visit.xml' });
+  expect(stateOf(withForm, 'home').links.map(({ to }) => to)).toEqual(['people', 'farmVisit']);
+});
+
+test.each(templates)('the template %s has a title and a code of its own', async (template) => {
+  const model = readProgram(await createProgram({ name: 'mine', title: 'My line', code: '*384*9#', template }));
+  expect(model).toMatchObject({ name: 'mine', title: 'My line', codes: ['*384*9#'], outside: [] });
+  expect(Object.keys(model.files).filter((path) => path.startsWith('flows/'))).toEqual([]);
 });

@@ -1,12 +1,22 @@
 import { type Document, isMap, isScalar, parseDocument } from 'yaml';
-import { type ActionKeyword, recordKeywords, toActionFields } from './new-action.ts';
+import { type ActionKeyword, draftState, recordKeywords, type StateKind } from './keywords.ts';
+import { toFree } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
-import { changeText, type Path, type ProgramModel, type ProgramState, readProgram } from './read-program.ts';
+import {
+  changeText,
+  type Path,
+  type ProgramModel,
+  type ProgramState,
+  readProgram,
+  type StateLink,
+  sayIn,
+  toRecord,
+} from './read-program.ts';
 
 /** Replaces the files of the draft; `false` when nothing changed, or nothing could be. */
 export type ChangeFiles = (change: () => ProgramFiles) => boolean;
 
-function changeFile(files: ProgramFiles, path: string, change: (document: Document) => void): ProgramFiles {
+export function changeFile(files: ProgramFiles, path: string, change: (document: Document) => void): ProgramFiles {
   return { ...files, [path]: changeText(path, files[path] ?? '', change) };
 }
 
@@ -26,49 +36,41 @@ export function setText(files: ProgramFiles, language: string, key: string, text
 }
 
 /** A text under a new key in every language. */
-function addText(files: ProgramFiles, model: ProgramModel, key: string, text: string): ProgramFiles {
+export function addText(files: ProgramFiles, model: ProgramModel, key: string, text: string): ProgramFiles {
   return model.languages.reduce((changed, language) => setText(changed, language, key, text), files);
 }
 
-export const newKinds = ['menu', 'prompt', 'page', 'end', 'branch', 'set', 'action', 'form'] as const;
-export type NewKind = (typeof newKinds)[number];
+/** The key of a new text: a state that had this name before may still have its own. */
+export function toFreeKey({ texts }: ProgramModel, key: string): string {
+  return toFree(key, new Set(Array.from(texts.values(), (own) => [...own.keys()]).flat()));
+}
 
 export interface NewState {
   name: string;
-  kind: NewKind;
+  kind: StateKind;
   file: string;
   /** What a new action does; an SMS when not given. */
   keyword?: ActionKeyword;
+  /** What its screen says; its name when not given. */
+  text?: string;
+  /** Where it leads until it is connected; the start when not given. */
+  to?: string;
 }
 
-/** A state with a text in every language; a question and a menu lead to the start until they are connected. */
+/** A state with a text in every language. */
 export function addState(files: ProgramFiles, model: ProgramModel, state: NewState): ProgramFiles {
-  const { name, kind, file, keyword = 'sms' } = state;
-  const key = `${name}.text`;
-  const to = model.start ?? name;
+  const { name, kind, file, keyword = 'sms', text = name, to = model.start ?? name } = state;
   const [record] = Object.keys(model.records);
-  const fields = {
-    menu: { options: [{ text: `${name}.option1`, to }] },
-    prompt: { type: 'text', save: name, to },
-    page: {},
-    end: {},
-    branch: { when: [{ that: 'true', to }], else: to },
-    set: { values: {}, to },
-    action: toActionFields(keyword, { name, to, record: record ?? name }),
-    form: { form: Object.keys(files).find((path) => /^forms\/.+\.xml$/.test(path)) ?? 'forms/form.xml', to },
-  };
-  const isScreen = ['menu', 'prompt', 'page', 'end'].includes(kind);
-  const hasText = isScreen || (kind === 'action' && keyword === 'sms');
+  const form = Object.keys(files).find((path) => /^forms\/.+\.xml$/.test(path)) ?? 'forms/form.xml';
+  const chosen = { name, text, to, label: toLabel(model, to), record: record ?? name, form };
+  const { fields, texts } = draftState({ kind, keyword, chosen, toKey: (key) => toFreeKey(model, key) });
   const isFirstRecord = kind === 'action' && recordKeywords.includes(keyword) && record === undefined;
-  const texts = { ...(hasText && { [key]: name }), ...(kind === 'menu' && { [`${name}.option1`]: 'Next' }) };
   const withTexts = Object.entries(texts).reduce((changed, [at, text]) => addText(changed, model, at, text), files);
   const declared = isFirstRecord ? setRecords(withTexts, [name], {}) : withTexts;
-  return changeFile(declared, file, (document) =>
-    document.setIn(['states', name], document.createNode({ kind, ...(isScreen && { text: key }), ...fields[kind] })),
-  );
+  return changeFile(declared, file, (document) => document.setIn(['states', name], document.createNode(fields)));
 }
 
-function setRecords(files: ProgramFiles, path: string[], value: unknown): ProgramFiles {
+export function setRecords(files: ProgramFiles, path: readonly string[], value: unknown): ProgramFiles {
   return changeFile(files, 'program.yaml', (document) =>
     document.setIn(['records', ...path], document.createNode(value)),
   );
@@ -85,16 +87,27 @@ export function addRecordField(files: ProgramFiles, model: ProgramModel, state: 
   return setRecords(changed, [record, field], fieldTypes.includes(question) ? question : 'text');
 }
 
-/** Adds a choice to a menu or page. */
-export function addOption(files: ProgramFiles, model: ProgramModel, state: ProgramState, to: string): ProgramFiles {
-  const keys = new Set(Array.from(model.texts.values(), (texts) => [...texts.keys()]).flat());
-  let number = 1;
-  while (keys.has(`${state.name}.option${number}`)) number += 1;
-  const key = `${state.name}.option${number}`;
-  return changeFile(addText(files, model, key, 'New choice'), state.file, (document) => {
+const longestLabel = 30;
+const newChoice = 'New choice';
+
+/** What a choice that leads to a state says until somebody writes something better. */
+function toLabel(model: ProgramModel, to: string): string {
+  const key = model.states.get(to)?.raw.text;
+  const text = sayIn(model, key);
+  return text === '' || text === key || text.length > longestLabel ? newChoice : text;
+}
+
+/** Adds a choice to a menu or page, that leads to a state, or to a question. */
+export function addOption(files: ProgramFiles, model: ProgramModel, state: ProgramState, to?: string): ProgramFiles {
+  const options = Array.isArray(state.raw.options) ? state.raw.options.map(toRecord) : [];
+  const text = to === undefined ? newChoice : toLabel(model, to);
+  const key = toFreeKey(model, `${state.name}.option`);
+  const value = toFree('choice', new Set(options.map((option) => String(option.value))));
+  const option = { text: key, ...(state.kind === 'prompt' ? { value } : { to: to ?? model.start ?? state.name }) };
+  return changeFile(addText(files, model, key, text), state.file, (document) => {
     const path = ['states', state.name, 'options'];
-    if (document.hasIn(path)) document.addIn(path, document.createNode({ text: key, to }));
-    else document.setIn(path, document.createNode([{ text: key, to }]));
+    if (document.hasIn(path)) document.addIn(path, document.createNode(option));
+    else document.setIn(path, document.createNode([option]));
   });
 }
 
@@ -161,37 +174,71 @@ function renameIn(files: ProgramFiles, { path, model, from, to }: Renaming): Pro
   if (links.length === 0 && heads.length === 0 && !before.hasIn(['states', from])) return files;
   return changeFile(files, path, (document) => {
     const states = document.get('states');
-    const pair = isMap(states) ? states.items.find(({ key }) => isScalar(key) && key.value === from) : undefined;
+    // A state that was added since the file was parsed has a plain text as its key.
+    const named = (key: unknown) => (isScalar(key) ? key.value : key) === from;
+    const pair = isMap(states) ? states.items.find(({ key }) => named(key)) : undefined;
     for (const link of links) document.setIn(link, to);
     for (const head of heads) document.set(head, to);
-    if (pair && isScalar(pair.key)) pair.key.value = to;
+    if (isScalar(pair?.key)) pair.key.value = to;
+    else if (pair) pair.key = to;
   });
 }
 
+/** Removes a state and the texts that only it had. What led to it leads to what comes after it. */
 export function removeState(files: ProgramFiles, { file, name }: ProgramState): ProgramFiles {
-  return changeFile(files, file, (document) => document.deleteIn(['states', name]));
+  const model = readProgram(files);
+  const own = model.states.get(name);
+  const after = own && waysOn(own)[0]?.to;
+  const healed = after && after !== name ? relink(files, name, after) : files;
+  const removed = changeFile(healed, file, (document) => document.deleteIn(['states', name]));
+  return dropTexts(removed, model);
 }
 
-/** The files of a program with one screen and an end. */
-export function newProgram(name: string, code: string): ProgramFiles {
-  return {
-    'program.yaml': `name: ${name}
-codes: ["${code}"]
-extends: palaver
-languages: [en]
-start: home
+/** Lets everything that leads to a state lead to another. */
+export function relink(files: ProgramFiles, from: string, to: string): ProgramFiles {
+  const model = readProgram(files);
+  const others = [...model.states.values()].filter(({ name }) => name !== from);
+  const changed = others.reduce(
+    (next, state) =>
+      state.links.filter((link) => link.to === from).reduce((each, { path }) => setField(each, state, path, to), next),
+    files,
+  );
+  return model.start === from ? changeFile(changed, 'program.yaml', (document) => document.set('start', to)) : changed;
+}
 
-states:
-  home:
-    kind: menu
-    text: home.text
-    options:
-      - { text: home.option1, to: about }
+/** The ways by which a state leads on to what comes after it; none where the caller chooses. */
+export function waysOn({ kind, links }: ProgramState): StateLink[] {
+  const heads = kind === 'branch' ? ['else'] : ['to', 'outcomes'];
+  const own = links.filter(({ path }) => heads.includes(String(path[0])));
+  return own.filter(({ to }) => to === own[0]?.to);
+}
 
-  about:
-    kind: page
-    text: about.text
-`,
-    'locales/en.yaml': `home: { text: Welcome, option1: About }\nabout: { text: What this service is for. }\n`,
+/** Removes the texts that states used in `before`, and that none uses now. */
+export function dropTexts(files: ProgramFiles, before: ProgramModel): ProgramFiles {
+  const used = keysIn(readProgram(files));
+  const unused = [...keysIn(before)].filter((key) => !used.has(key));
+  return before.languages.reduce((changed, language) => {
+    const keys = unused.filter((key) => before.texts.get(language)?.has(key));
+    if (keys.length === 0) return changed;
+    return changeFile(changed, `locales/${language}.yaml`, (document) => {
+      for (const key of keys) {
+        const path = document.has(key) ? [key] : key.split('.');
+        document.deleteIn(path);
+        const parent = path.length > 1 ? document.getIn(path.slice(0, -1)) : undefined;
+        if (isMap(parent) && parent.items.length === 0) document.deleteIn(path.slice(0, -1));
+      }
+    });
+  }, files);
+}
+
+/** The texts that states show. */
+function keysIn({ states, texts }: ProgramModel): Set<string> {
+  const keys = new Set<string>();
+  const collect = (value: unknown): void => {
+    if (typeof value === 'string') {
+      for (const known of texts.values()) if (known.has(value)) keys.add(value);
+    } else if (typeof value === 'object' && value !== null) Object.values(value).forEach(collect);
   };
+  for (const { raw } of states.values()) collect(raw);
+  return keys;
 }

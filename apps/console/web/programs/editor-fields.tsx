@@ -1,6 +1,7 @@
-import { memo, type ReactNode, useEffect, useId, useState } from 'react';
+import { type FormEvent, memo, type ReactNode, useEffect, useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Icon } from '../ui/icon.tsx';
+import { Button, IconButton } from '../ui/button.tsx';
+import { InputField, SelectField } from '../ui/fields.tsx';
 import type { ProgramModel } from './read-program.ts';
 
 /** Names of states, values and outcomes, as the service takes them. */
@@ -12,23 +13,28 @@ interface FieldProps {
   onChange(value: string): void;
 }
 
+interface TextFieldProps extends FieldProps {
+  pattern?: string;
+  /** What a value looks like that `pattern` takes. */
+  expects?: string;
+}
+
 /** Written to the program when the field is left: a half-typed expression is not checked. */
-export function TextField({ label, value, onChange }: FieldProps) {
+export function TextField({ label, value, onChange, ...rest }: TextFieldProps) {
   const given = value === undefined ? '' : String(value);
   const [typed, setTyped] = useState(given);
   useEffect(() => setTyped(given), [given]);
   return (
-    <label className="field">
-      <span>{label}</span>
-      <input
-        value={typed}
-        onChange={(event) => setTyped(event.target.value)}
-        onBlur={() => typed !== given && onChange(typed)}
-        onKeyDown={(event) => {
-          if (event.key === 'Enter') event.currentTarget.blur();
-        }}
-      />
-    </label>
+    <InputField
+      label={label}
+      value={typed}
+      onChange={(event) => setTyped(event.target.value)}
+      onBlur={({ target }) => typed !== given && target.validity.valid && onChange(typed)}
+      {...rest}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') event.currentTarget.blur();
+      }}
+    />
   );
 }
 
@@ -40,12 +46,9 @@ interface ChoiceFieldProps extends FieldProps {
 export function ChoiceField({ label, value, choices, onChange }: ChoiceFieldProps) {
   const chosen = String(value ?? '');
   return (
-    <label className="field">
-      <span>{label}</span>
-      <select value={chosen} onChange={(event) => onChange(event.target.value)}>
-        <NameOptions names={[...new Set([...choices, chosen])].join('\n')} />
-      </select>
-    </label>
+    <SelectField label={label} value={chosen} onChange={(event) => onChange(event.target.value)}>
+      <NameOptions names={[...new Set([...choices, chosen])].join('\n')} />
+    </SelectField>
   );
 }
 
@@ -60,16 +63,15 @@ export function Removable({ name, onRemove, children }: RemovableProps) {
   return (
     <div className="logic-entry">
       {children}
-      <button type="button" className="icon-button" aria-label={t('programs.removeEntry', { name })} onClick={onRemove}>
-        <Icon name="close" size={16} />
-      </button>
+      <IconButton icon="close" size={16} label={t('programs.removeEntry', { name })} onClick={onRemove} />
     </div>
   );
 }
 
 export function TargetField({ model, label, value, onChange }: FieldProps & { model: ProgramModel }) {
   const id = useId();
-  const names = new Set([...model.states.keys(), ...model.outside, String(value ?? '')]);
+  const forms = [...model.states.values()].some(({ kind }) => kind === 'form') ? ['@resume'] : [];
+  const names = new Set([...model.states.keys(), ...model.outside, ...forms, String(value ?? '')]);
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
@@ -82,5 +84,44 @@ export function TargetField({ model, label, value, onChange }: FieldProps & { mo
 
 /** One for each line. A text, because it is the same while names are: hundreds of states are then not drawn again. */
 export const NameOptions = memo(function NameOptions({ names }: { names: string }) {
-  return names.split('\n').map((name) => <option key={name}>{name}</option>);
+  return names.split('\n').map((name) => (
+    <option key={name} value={name}>
+      {name === '@resume' ? t('programs.resume') : name}
+    </option>
+  ));
 });
+
+interface AddNameProps {
+  label: string;
+  taken: readonly string[];
+  /** Letters and digits when not given. */
+  pattern?: string;
+  expects?: string;
+  onAdd(name: string): void;
+}
+
+/** A field for the name of another entry. */
+export function AddName({ label, taken, pattern = namePattern, expects, onAdd }: AddNameProps) {
+  const [name, setName] = useState('');
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (taken.includes(name)) return;
+    onAdd(name);
+    setName('');
+  }
+  return (
+    <form className="try-answer" onSubmit={submit}>
+      <InputField
+        label={label}
+        required
+        pattern={pattern}
+        expects={expects ?? t('programs.expectsName')}
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <Button type="submit" small icon="plus">
+        {t('programs.add')}
+      </Button>
+    </form>
+  );
+}

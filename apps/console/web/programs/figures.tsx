@@ -1,6 +1,6 @@
 import { formatDay, formatNumber } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
-import { ScrollRegion } from '../ui/scroll-region.tsx';
+import { Table } from '../ui/table.tsx';
 import { lostOf, toPercent, toSeconds } from './heat.ts';
 import type { ProgramStats } from './program-api.ts';
 import { orderStates, type ProgramModel } from './read-program.ts';
@@ -51,85 +51,60 @@ function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
   const rows = [...new Set(order)].flatMap((name) => counts.get(name) ?? []);
   const most = Math.max(1, ...rows.map(({ shown }) => shown));
   return (
-    <ScrollRegion label={t('programs.funnel')}>
-      <table className="funnel">
-        <thead>
-          <tr>
-            <th scope="col">{t('programs.screen')}</th>
-            {columns.map((column) => (
-              <th key={column} scope="col" className="number">
-                {t(`programs.${column}`)}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.state} className={row.state === selected ? 'row-selected' : undefined}>
-              <th scope="row">
-                <button type="button" className="link-button" onClick={() => onSelect(row.state)}>
-                  {row.state}
-                </button>
-                <svg className="funnel-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
-                  <rect className="bar-shown" width={(100 * row.shown) / most} height="4" />
-                  <rect className="bar-lost" width={(100 * lostOf(row)) / most} height="4" />
-                </svg>
-              </th>
-              {[row.shown, row.answered, row.refused, row.back, row.exited, row.timedOut].map((count, i) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list of columns
-                <td key={i} className="number">
-                  {formatNumber(count)}
-                </td>
-              ))}
-              <td className="number">{toPercent(lostOf(row), row.shown)}</td>
-              <td className="number">{toSeconds(row.medianSeconds)}</td>
-            </tr>
+    <Table
+      className="funnel"
+      label={t('programs.funnel')}
+      heads={[t('programs.screen'), ...columns.map((column): [string] => [t(`programs.${column}`)])]}
+    >
+      {rows.map((row) => (
+        <tr key={row.state} className={row.state === selected ? 'row-selected' : undefined}>
+          <th scope="row">
+            <button type="button" className="link-button" onClick={() => onSelect(row.state)}>
+              {row.state}
+            </button>
+            <svg className="funnel-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+              <rect className="bar-shown" width={(100 * row.shown) / most} height="4" />
+              <rect className="bar-lost" width={(100 * lostOf(row)) / most} height="4" />
+            </svg>
+          </th>
+          {[row.shown, row.answered, row.refused, row.back, row.exited, row.timedOut].map((count, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list of columns
+            <td key={i} className="number">
+              {formatNumber(count)}
+            </td>
           ))}
-        </tbody>
-      </table>
-    </ScrollRegion>
+          <td className="number">{toPercent(lostOf(row), row.shown)}</td>
+          <td className="number">{toSeconds(row.medianSeconds)}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
 function Days({ stats }: { stats: ProgramStats }) {
   const most = Math.max(1, ...stats.days.map(({ calls }) => calls));
   return (
-    <ScrollRegion label={t('programs.callsByDay')}>
-      <table className="days">
-        <thead>
-          <tr>
-            <th scope="col">{t('programs.day')}</th>
-            <th scope="col" className="number">
-              {t('programs.calls')}
-            </th>
-            <th scope="col" className="number">
-              {t('programs.returning')}
-            </th>
-            <th scope="col" className="number">
-              {t('programs.screensTimedOut')}
-            </th>
-            <td />
-          </tr>
-        </thead>
-        <tbody>
-          {stats.days.map(({ day, calls, returning, timedOut }) => (
-            <tr key={day}>
-              <th scope="row" className="numbers">
-                {formatDay(day)}
-              </th>
-              <td className="number">{formatNumber(calls)}</td>
-              <td className="number">{formatNumber(returning)}</td>
-              <td className="number">{formatNumber(timedOut)}</td>
-              <td className="day-bar">
-                <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-                  <rect className="bar-shown" width={(100 * calls) / most} height="8" />
-                  <rect className="bar-returning" width={(100 * returning) / most} height="8" />
-                </svg>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </ScrollRegion>
+    <Table
+      className="days"
+      label={t('programs.callsByDay')}
+      heads={[t('programs.day'), [t('programs.calls')], [t('programs.returning')], [t('programs.screensTimedOut')], '']}
+    >
+      {stats.days.map(({ day, calls, returning, timedOut }) => (
+        <tr key={day}>
+          <th scope="row" className="numbers">
+            {formatDay(day)}
+          </th>
+          <td className="number">{formatNumber(calls)}</td>
+          <td className="number">{formatNumber(returning)}</td>
+          <td className="number">{formatNumber(timedOut)}</td>
+          <td className="day-bar">
+            <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+              <rect className="bar-shown" width={(100 * calls) / most} height="8" />
+              <rect className="bar-returning" width={(100 * returning) / most} height="8" />
+            </svg>
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -1,9 +1,8 @@
-import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Icon } from '../ui/icon.tsx';
+import { Button } from '../ui/button.tsx';
 import { addRecordField, type ChangeFiles } from './edit-program.ts';
-import { ChoiceField, namePattern, Removable, TextField } from './editor-fields.tsx';
-import { isOptional, recordKeywords, withOptionalParts } from './new-action.ts';
+import { AddName, ChoiceField, Removable, TextField } from './editor-fields.tsx';
+import { isOptional, recordKeywords, withOptionalParts } from './keywords.ts';
 import { type Path, type ProgramModel, type ProgramState, type Raw, toRecord } from './read-program.ts';
 
 interface LogicFieldsProps {
@@ -15,7 +14,7 @@ interface LogicFieldsProps {
 
 /** What other parts of the editor show: texts, choices, questions, and where the state leads. */
 const shownElsewhere = new Set([
-  ...['kind', 'text', 'options', 'when', 'to', 'else', 'flow', 'do', 'outcomes'],
+  ...['kind', 'text', 'options', 'when', 'to', 'else', 'flow', 'do', 'outcomes', 'from', 'requires'],
   ...['type', 'min', 'max', 'optional', 'validator'],
 ]);
 /** Maps whose names the author chooses. */
@@ -24,10 +23,9 @@ const openMaps = ['fields', 'values', 'take', 'body', 'headers', 'query', 'save'
 /** The other fields of actions, branches, forms and the like, each on its own. */
 export function LogicFields({ model, state, set, onChange }: LogicFieldsProps) {
   const { raw, kind } = state;
-  // A form without `take` still offers it, as actions do what they need not have.
-  const all = kind === 'form' ? { take: {}, ...raw } : kind === 'action' ? withOptionalParts(raw) : raw;
+  const all = withOptionalParts(raw);
   const entries = Object.entries(all).filter(
-    ([name]) => !shownElsewhere.has(name) && !(name === 'save' && kind === 'prompt'),
+    ([name]) => !shownElsewhere.has(name) && !(kind === 'prompt' && (name === 'save' || name === 'check')),
   );
   const to = model.start ?? state.name;
   const condition = toNewCondition(kind, all, to);
@@ -49,14 +47,13 @@ export function LogicFields({ model, state, set, onChange }: LogicFieldsProps) {
         <ValueFields key={name} path={[name]} value={value} set={setOrRemove} add={add} choices={choices} />
       ))}
       {condition && (
-        <button
-          type="button"
-          className="button button-small"
+        <Button
+          small
+          icon="plus"
           onClick={() => set(['when'], [...(Array.isArray(raw.when) ? raw.when : []), condition])}
         >
-          <Icon name="plus" size={16} />
           {t('programs.addCondition')}
-        </button>
+        </Button>
       )}
       {kind === 'action' && (
         <AddName
@@ -144,7 +141,7 @@ function MapFields(props: ValueFieldsProps & { value: Raw }) {
         <AddName
           label={t('programs.newEntry', { name })}
           taken={Object.keys(value)}
-          pattern={name === 'headers' ? '[A-Za-z][A-Za-z0-9\\-]*' : undefined}
+          {...(name === 'headers' && { pattern: '[A-Za-z][A-Za-z0-9\\-]*', expects: t('programs.expectsHeader') })}
           onAdd={(key) => add(path, key)}
         />
       )}
@@ -160,34 +157,4 @@ const isGiven = ([, value]: [string, unknown]) =>
 function toScalar(text: string, before: unknown): string | number {
   const isNumber = typeof before === 'number' ? !Number.isNaN(Number(text)) : before === '' && /^\d+$/.test(text);
   return isNumber && text !== '' ? Number(text) : text;
-}
-
-interface AddNameProps {
-  label: string;
-  taken: string[];
-  /** Letters and digits when not given. */
-  pattern?: string | undefined;
-  onAdd(name: string): void;
-}
-
-function AddName({ label, taken, pattern = namePattern, onAdd }: AddNameProps) {
-  const [name, setName] = useState('');
-  function submit(event: FormEvent): void {
-    event.preventDefault();
-    if (taken.includes(name)) return;
-    onAdd(name);
-    setName('');
-  }
-  return (
-    <form className="try-answer" onSubmit={submit}>
-      <label className="field">
-        <span>{label}</span>
-        <input required pattern={pattern} value={name} onChange={(event) => setName(event.target.value)} />
-      </label>
-      <button type="submit" className="button button-small">
-        <Icon name="plus" size={16} />
-        {t('programs.add')}
-      </button>
-    </form>
-  );
 }

@@ -1,5 +1,7 @@
 import { type KeyboardEvent, useMemo, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { findNeighbour, isMovable, moveAfter } from './edit-flow.ts';
+import type { ChangeFiles } from './edit-program.ts';
 import type { StateHeat } from './heat.ts';
 import { titleOf } from './kinds.ts';
 import { orderStates, type ProgramModel, sayIn } from './read-program.ts';
@@ -11,6 +13,8 @@ interface OutlineProps {
   problems: ReadonlyMap<string, number>;
   heat: ReadonlyMap<string, StateHeat>;
   found: ReadonlySet<string> | undefined;
+  /** Absent where nothing can be changed. */
+  onChange: ChangeFiles | undefined;
 }
 
 interface Row {
@@ -25,7 +29,8 @@ interface Row {
 }
 
 /** The program as a tree, for the keyboard, for screen readers and for small screens. */
-export function Outline({ model, selected, onSelect, problems, heat, found }: OutlineProps) {
+export function Outline({ model, selected, onSelect, problems, heat, found, onChange }: OutlineProps) {
+  const [dragged, setDragged] = useState<string>();
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [current, setCurrent] = useState(0);
   const list = useRef<HTMLDivElement>(null);
@@ -44,7 +49,15 @@ export function Outline({ model, selected, onSelect, problems, heat, found }: Ou
     else next.add(row.id);
     setClosed(next);
   }
+  function move(state: string, after: string | undefined): void {
+    if (after !== undefined && onChange?.(() => moveAfter(model.files, state, after))) onSelect(state);
+  }
   function press(event: KeyboardEvent, row: Row, index: number): void {
+    if (event.altKey && (event.key === 'ArrowUp' || event.key === 'ArrowDown')) {
+      event.preventDefault();
+      move(row.state, findNeighbour(model, row.state, event.key === 'ArrowUp' ? 'up' : 'down'));
+      return;
+    }
     const isOpen = row.hasChildren && !closed.has(row.id);
     const parent = shown.findLastIndex(({ level }, i) => i < index && level < row.level);
     switch (event.key) {
@@ -94,6 +107,20 @@ export function Outline({ model, selected, onSelect, problems, heat, found }: Ou
             aria-selected={state === selected}
             aria-expanded={hasChildren ? !closed.has(id) : undefined}
             tabIndex={index === at ? 0 : -1}
+            aria-keyshortcuts={onChange ? 'Alt+ArrowUp Alt+ArrowDown' : undefined}
+            draggable={onChange !== undefined && isMovable(model.states.get(state))}
+            data-target={dragged !== undefined && dragged !== state && isMovable(model.states.get(state))}
+            onDragStart={(event) => {
+              event.dataTransfer.setData('text/plain', state);
+              setDragged(state);
+            }}
+            onDragEnd={() => setDragged(undefined)}
+            onDragOver={(event) => dragged !== undefined && event.preventDefault()}
+            onDrop={(event) => {
+              event.preventDefault();
+              if (dragged !== undefined) move(dragged, state);
+              setDragged(undefined);
+            }}
             onKeyDown={(event) => press(event, row, index)}
             onClick={() => {
               setCurrent(index);

@@ -8,7 +8,7 @@ import type {
   ProgramVersions,
   TriedCall,
 } from '@palaver/contract/internal';
-import { callAsOperator } from '../api/call-service.ts';
+import { loadAsOperator } from '../api/call-service.ts';
 
 export type {
   ListedProgram,
@@ -34,8 +34,8 @@ export interface Trial {
 
 const root = '/api/ussd/programs';
 
-async function ask<Answer>(path: string, init?: RequestInit): Promise<Answer> {
-  return (await callAsOperator('ussd-gateway', root + path, init)).json() as Promise<Answer>;
+function ask<Answer>(path: string, init?: RequestInit): Promise<Answer> {
+  return loadAsOperator('ussd-gateway', root + path, init);
 }
 
 function send<Answer>(method: string, path: string, body: unknown): Promise<Answer> {
@@ -61,6 +61,9 @@ export const programApi = {
   publish: (name: string, options: { revision: number; note?: string }) =>
     send<{ version: string }>('POST', `/${name}/publish`, options),
   rollBack: (name: string, version: string) => send<{ version: string }>('POST', `/${name}/rollback`, { version }),
+  withdraw: (name: string) => send<unknown>('POST', `/${name}/withdraw`, {}),
+  removeDraft: (name: string, revision: number) =>
+    ask<unknown>(`/${name}/draft?${new URLSearchParams({ revision: String(revision) })}`, { method: 'DELETE' }),
   stats: (name: string, query: Record<string, string>) =>
     ask<ProgramStats>(`/${name}/stats?${new URLSearchParams(query)}`),
 };

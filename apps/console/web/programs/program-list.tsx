@@ -3,21 +3,25 @@ import { type FormEvent, useState } from 'react';
 import { formatDay } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate } from '../location.ts';
-import { Icon } from '../ui/icon.tsx';
+import { Button } from '../ui/button.tsx';
+import { Fault } from '../ui/fault.tsx';
+import { InputField, SelectField } from '../ui/fields.tsx';
 import { Link } from '../ui/link.tsx';
-import { newProgram } from './edit-program.ts';
+import { codePattern } from './edit-settings.ts';
+import { toProgramName, toTitle } from './names.ts';
 import { type ListedProgram, programApi } from './program-api.ts';
+import { createProgram, type Template, templates } from './templates.ts';
 
 /** All programs of the deployment, published or from its folder. */
 export function ProgramList({ programs, mayEdit }: { programs: ListedProgram[]; mayEdit: boolean }) {
   return (
     <div className="stack">
-      {mayEdit && <NewProgram />}
+      {mayEdit && <NewProgram taken={programs.map(({ name }) => name)} />}
       <ul className="program-list">
         {programs.map(({ name, codes, languages, version, isPublished, draft }) => (
           <li key={name} className="panel">
             <h2>
-              <Link href={`/programs?program=${name}`}>{name}</Link>
+              <Link href={`/programs?program=${name}`}>{toTitle(name)}</Link>
             </h2>
             <p className="numbers">
               <bdi>{toCodes(version, codes)}</bdi>
@@ -43,48 +47,59 @@ function toCodes(version: string | null, codes: string[]): string {
   return codes.length > 0 ? codes.join(', ') : t('programs.otherCodes');
 }
 
-function NewProgram() {
+function NewProgram({ taken }: { taken: readonly string[] }) {
   const queries = useQueryClient();
-  const [name, setName] = useState('');
+  const [title, setTitle] = useState('');
   const [code, setCode] = useState('');
-  const [fault, setFault] = useState('');
+  const [template, setTemplate] = useState<Template>('blank');
+  const [fault, setFault] = useState<Error>();
   async function create(event: FormEvent): Promise<void> {
     event.preventDefault();
+    const name = toProgramName(title, new Set(taken));
     try {
-      await programApi.saveDraft(name, { files: newProgram(name, code), revision: 0 });
+      const files = await createProgram({ name, title: title.trim(), code, template });
+      await programApi.saveDraft(name, { files, revision: 0 });
       await queries.invalidateQueries({ queryKey: ['programs'] });
       navigate(`/programs?program=${name}`);
     } catch (error) {
-      setFault(error instanceof Error ? error.message : String(error));
+      setFault(error instanceof Error ? error : new Error(String(error)));
     }
   }
   return (
     <form className="new-program" onSubmit={(event) => void create(event)}>
-      <label className="field">
-        <span>{t('programs.newName')}</span>
-        <input required pattern="[a-z][a-z0-9\-]*" value={name} onChange={(event) => setName(event.target.value)} />
-      </label>
-      <label className="field">
-        <span>{t('programs.code')}</span>
-        <input
-          required
-          // Also from left to right where the page is not.
-          dir="ltr"
-          pattern="\*[0-9*]+#"
-          placeholder="*384*5#"
-          value={code}
-          onChange={(event) => setCode(event.target.value)}
-        />
-      </label>
-      <button type="submit" className="button button-main">
-        <Icon name="plus" size={18} />
+      <InputField
+        label={t('programs.newName')}
+        required
+        maxLength={80}
+        value={title}
+        onChange={(event) => setTitle(event.target.value)}
+      />
+      <InputField
+        label={t('programs.code')}
+        required
+        // Also from left to right where the page is not.
+        dir="ltr"
+        pattern={codePattern}
+        expects={t('programs.expectsCode')}
+        placeholder="*384*5#"
+        value={code}
+        onChange={(event) => setCode(event.target.value)}
+      />
+      <SelectField
+        label={t('programs.template')}
+        value={template}
+        onChange={(event) => setTemplate(event.target.value as Template)}
+      >
+        {templates.map((each) => (
+          <option key={each} value={each}>
+            {t(`programs.template-${each}`)}
+          </option>
+        ))}
+      </SelectField>
+      <Button type="submit" main icon="plus">
         {t('programs.create')}
-      </button>
-      {fault && (
-        <p className="over" role="alert">
-          {fault}
-        </p>
-      )}
+      </Button>
+      {fault && <Fault error={fault} />}
     </form>
   );
 }

@@ -1,11 +1,11 @@
-import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { isRefused } from '../api/call-service.ts';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator-token.ts';
 import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
 import { Link } from '../ui/link.tsx';
 import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
+import { toTitle } from './names.ts';
 import { programApi } from './program-api.ts';
 import { ProgramList } from './program-list.tsx';
 import { Workspace } from './workspace.tsx';
@@ -15,11 +15,10 @@ const CallersPage = lazy(async () => ({ default: (await import('../callers/calle
 
 /** Programs: their states and texts, and statistics of calls. */
 export function ProgramsView() {
-  const token = useOperatorToken();
   const { searchParams } = useLocation();
   const name = searchParams.get('program');
   const isCallers = searchParams.has('callers');
-  const query = useQuery({ queryKey: ['programs', token], queryFn: programApi.list });
+  const query = useOperatorQuery({ queryKey: ['programs'], queryFn: programApi.list });
   const mayEdit = query.data !== undefined && !query.data.readOnly && query.data.role !== 'viewer';
   return (
     <>
@@ -32,7 +31,7 @@ export function ProgramsView() {
               t('app.programs')
             ) : (
               <>
-                <Link href="/programs">{t('app.programs')}</Link> / <bdi>{name}</bdi>
+                <Link href="/programs">{t('app.programs')}</Link> / <bdi>{toTitle(name)}</bdi>
               </>
             )}
           </h1>
@@ -60,7 +59,7 @@ export function ProgramsView() {
           <CallersPage role={query.data.role} />
         </Suspense>
       ) : name !== null && query.data ? (
-        <Workspace key={name} name={name} mayEdit={mayEdit} />
+        <Workspace key={name} name={name} mayEdit={mayEdit} listed={query.data} />
       ) : query.data ? (
         <ProgramList programs={query.data.programs} mayEdit={mayEdit} />
       ) : (

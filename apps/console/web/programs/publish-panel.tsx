@@ -1,9 +1,12 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useId, useState } from 'react';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatMoment } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
-import { Icon } from '../ui/icon.tsx';
+import { Button } from '../ui/button.tsx';
+import { InputField } from '../ui/fields.tsx';
+import { Modal } from '../ui/modal.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { type ProgramDiff, sayChange } from './diff-programs.ts';
 import { programApi } from './program-api.ts';
 import type { EditedDraft } from './use-draft.ts';
@@ -17,12 +20,11 @@ interface PublishProps {
 
 /** What the draft changes, in words, and the versions before it. */
 export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
-  const token = useOperatorToken();
-  const heading = useId();
   const queries = useQueryClient();
   const [note, setNote] = useState('');
+  const [asked, setAsked] = useState<string>();
   const [outcome, setOutcome] = useState<{ isFault: boolean; text: string }>();
-  const versions = useQuery({ queryKey: ['program-versions', name, token], queryFn: () => programApi.versions(name) });
+  const versions = useOperatorQuery({ queryKey: ['program-versions', name], queryFn: () => programApi.versions(name) });
 
   async function act(
     run: () => Promise<{ version: string }>,
@@ -44,10 +46,7 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
   };
 
   return (
-    <section className="panel publish-panel" aria-labelledby={heading}>
-      <div className="panel-head">
-        <h2 id={heading}>{t('programs.publish')}</h2>
-      </div>
+    <Panel className="publish-panel" title={t('programs.publish')} beside={null}>
       {outcome && (
         <p className={outcome.isFault ? 'notice notice-danger' : 'notice'} role="status">
           {outcome.text}
@@ -65,18 +64,19 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
         </ul>
       )}
       <div className="field-row">
-        <label className="field">
-          <span>{t('programs.note')}</span>
-          <input value={note} maxLength={200} onChange={(event) => setNote(event.target.value)} />
-        </label>
-        <button
-          type="button"
-          className="button button-main"
+        <InputField
+          label={t('programs.note')}
+          value={note}
+          maxLength={200}
+          onChange={(event) => setNote(event.target.value)}
+        />
+        <Button
+          main
           disabled={hasFaults || diff.changes.length === 0}
           onClick={() => void act(publish, 'programs.nowInUse')}
         >
           {t('programs.publish')}
-        </button>
+        </Button>
       </div>
       {hasFaults && <p className="small over">{t('programs.cannotPublish')}</p>}
       <h3>{t('programs.history')}</h3>
@@ -91,19 +91,35 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
             {isCurrent ? (
               <span className="badge badge-ok">{t('programs.inUse')}</span>
             ) : (
-              <button
-                type="button"
-                className="button button-small"
+              <Button
+                small
+                icon="replay"
                 aria-label={t('programs.rollBackTo', { version })}
-                onClick={() => void act(() => programApi.rollBack(name, version), 'programs.inUseAgain')}
+                onClick={() => setAsked(version)}
               >
-                <Icon name="replay" size={16} />
                 {t('programs.rollBack')}
-              </button>
+              </Button>
             )}
           </li>
         ))}
       </ol>
-    </section>
+      {asked !== undefined && (
+        <Modal title={t('programs.rollBack')} onClose={() => setAsked(undefined)}>
+          <p>{t('programs.rollBackNote', { version: asked })}</p>
+          <div className="actions">
+            <Button
+              main
+              onClick={() => {
+                setAsked(undefined);
+                void act(() => programApi.rollBack(name, asked), 'programs.inUseAgain');
+              }}
+            >
+              {t('programs.rollBack')}
+            </Button>
+            <Button onClick={() => setAsked(undefined)}>{t('app.cancel')}</Button>
+          </div>
+        </Modal>
+      )}
+    </Panel>
   );
 }

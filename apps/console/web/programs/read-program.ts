@@ -1,4 +1,6 @@
+import { changeYaml, printYaml } from '@palaver/program/print';
 import { type Document, isMap, LineCounter, type Node, parseDocument, type Scalar } from 'yaml';
+import { toTitle } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
 
 export type Path = readonly (string | number)[];
@@ -24,6 +26,9 @@ export interface ProgramState {
 /** A program as the page shows it. It may have faults: what can be read is shown. */
 export interface ProgramModel {
   name: string;
+  title: string;
+  codes: string[];
+  secrets: string[];
   start: string | undefined;
   languages: string[];
   states: ReadonlyMap<string, ProgramState>;
@@ -78,9 +83,13 @@ function toModel(files: ProgramFiles): ProgramModel {
   }
   const named = [...states.values()].flatMap(({ links }) => links.map(({ to }) => to));
   const outside = [...new Set([...named, ...(start === undefined ? [] : [start])])].filter((to) => !states.has(to));
-  const listed = Array.isArray(header.languages) ? header.languages.map(String) : [];
+  const listed = toNames(header.languages);
+  const name = typeof header.name === 'string' ? header.name : '';
   return {
-    name: typeof header.name === 'string' ? header.name : '',
+    name,
+    title: typeof header.title === 'string' ? header.title : toTitle(name),
+    codes: toNames(header.codes),
+    secrets: toNames(header.secrets),
     start,
     languages: listed.length > 0 ? listed : [...texts.keys()],
     states,
@@ -90,6 +99,8 @@ function toModel(files: ProgramFiles): ProgramModel {
     files,
   };
 }
+
+const toNames = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
 
 interface ParsedFile {
   document: Document;
@@ -130,9 +141,8 @@ export function changeText(path: string, text: string, change: (document: Docume
   const before = parse(text).document;
   const [fault] = before.errors;
   if (fault) throw new FaultyFile(path, fault.linePos?.[0].line ?? 1);
-  const document = before.clone() as Document;
-  change(document);
-  const next = document.toString({ lineWidth: 0 });
+  const document = changeYaml(before, change);
+  const next = printYaml(document);
   remember(next, toParsed(next, document));
   return next;
 }

@@ -1,5 +1,6 @@
-import { countSeptets, isGsm, toShowable } from '@palaver/ussd/gsm';
-import { layOut, screenLimit, wideScreenLimit } from '@palaver/ussd/screen';
+import { isGsm, toShowable } from '@palaver/program/gsm';
+import { reservedKeys } from '@palaver/program/keys';
+import { layOut, measure } from '@palaver/program/screen';
 import { type ProgramModel, type ProgramState, sayIn, toRecord } from './read-program.ts';
 
 export interface TextCount {
@@ -12,12 +13,8 @@ export interface TextCount {
 /** How much of a screen a text takes, as the service counts it. */
 export function countText(text: string): TextCount {
   const shown = toShowable(text);
-  const isWide = !isGsm(shown);
-  return {
-    used: isWide ? shown.length : (countSeptets(shown) ?? shown.length),
-    limit: isWide ? wideScreenLimit : screenLimit,
-    isWide,
-  };
+  const { limit, cost } = measure([shown]);
+  return { used: cost(shown), limit, isWide: !isGsm(shown) };
 }
 
 /** The screens of a state in a language, laid out as the service does. Values are shown as `{name}`. */
@@ -26,14 +23,15 @@ export function previewScreens(model: ProgramModel, { kind, raw }: ProgramState,
   const say = (key: unknown) => sayIn(model, key, language);
   const word = (key: string, otherwise: string) => (say(key) === key ? otherwise : say(key));
   const options = Array.isArray(raw.options) ? raw.options.map(toRecord) : [];
-  const lines = options.map(({ key, text }, i) => `${key ?? i + 1}. ${say(text)}`);
+  const lines = options.map(({ key, text }, i) => ({ key: String(key ?? i + 1), label: say(text) }));
   const isEnd = kind === 'end';
+  const line = (key: string, label: string) => (isEnd ? undefined : { key, label });
   const pages = layOut(
     { body: say(raw.text), lines },
     {
-      more: `98. ${word('common.more', 'More')}`,
-      back: isEnd ? '' : `0. ${word('common.back', 'Back')}`,
-      exit: isEnd ? '' : `*. ${word('common.exit', 'Exit')}`,
+      more: { key: reservedKeys.more, label: word('common.more', 'More') },
+      back: line(reservedKeys.back, word('common.back', 'Back')),
+      exit: line(reservedKeys.exit, word('common.exit', 'Exit')),
       hasBack: !isEnd && raw.back !== false,
     },
   );

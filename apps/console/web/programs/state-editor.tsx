@@ -1,12 +1,17 @@
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Icon } from '../ui/icon.tsx';
+import { Button } from '../ui/button.tsx';
+import { CheckField, InputField, SelectField } from '../ui/fields.tsx';
+import { ChoiceFields } from './choice-fields.tsx';
+import { ConditionField } from './condition-field.tsx';
 import { ConnectField } from './connect-field.tsx';
-import { addOption, type ChangeFiles, removeState, renameState, setField, setText } from './edit-program.ts';
+import { duplicateState, moveToFile, setAnswerType } from './edit-flow.ts';
+import { addText, type ChangeFiles, dropTexts, removeState, renameState, setField, toFreeKey } from './edit-program.ts';
 import { namePattern, Removable, TargetField, TextField } from './editor-fields.tsx';
+import { ListFields } from './list-fields.tsx';
 import { LogicFields } from './logic-fields.tsx';
 import { type Path, type ProgramModel, type ProgramState, toRecord } from './read-program.ts';
-import { countText, previewScreens } from './screen-preview.ts';
+import { Texts } from './text-fields.tsx';
 
 interface EditorProps {
   model: ProgramModel;
@@ -24,40 +29,52 @@ export function StateEditor(props: EditorProps) {
   const rename = (name: string) => {
     if (onChange(() => renameState(files, state.name, name))) onSelect(name);
   };
+  const duplicate = () => {
+    const copy = duplicateState(files, state.name);
+    if (onChange(() => copy.files)) onSelect(copy.name);
+  };
+  const isList = state.raw.from !== undefined;
+  const isChoice = state.raw.type === 'choice' || state.raw.type === 'choices';
   return (
     <div className="state-editor">
       <NameField key={state.name} name={state.name} onRename={rename} />
       {typeof state.raw.text === 'string' && (
-        <Texts {...props} textKey={state.raw.text} isScreen label="programs.textIn" />
+        <Texts {...props} textKey={state.raw.text} screenOf={state} label="programs.textIn" />
       )}
       {typeof message === 'string' && <Texts {...props} textKey={message} label="programs.messageIn" />}
-      {state.kind === 'prompt' && <QuestionFields state={state} set={set} />}
-      {Array.isArray(state.raw.options) && <Options {...props} set={set} />}
-      {(state.kind === 'menu' || state.kind === 'page') && state.raw.from === undefined && (
-        <button
-          type="button"
-          className="button button-small"
-          onClick={() => onChange(() => addOption(files, model, state, model.start ?? state.name))}
-        >
-          <Icon name="plus" size={16} />
-          {t('programs.addChoice')}
-        </button>
+      {state.kind === 'prompt' && <QuestionFields {...props} set={set} />}
+      {state.kind === 'menu' && <ListFields model={model} state={state} onChange={onChange} set={set} />}
+      {(isChoice || ((state.kind === 'menu' || state.kind === 'page') && !isList)) && (
+        <ChoiceFields model={model} state={state} onChange={onChange} set={set} />
       )}
-      <Ways model={model} state={state} set={set} />
-      {Array.isArray(state.raw.when) && <Conditions state={state} set={set} />}
+      <Ways {...props} set={set} />
+      {Array.isArray(state.raw.when) && <Conditions model={model} state={state} set={set} />}
       <LogicFields model={model} state={state} set={set} onChange={onChange} />
+      {['menu', 'prompt', 'page', 'action', 'form'].includes(state.kind) && (
+        <CheckField
+          label={t('programs.membersOnly')}
+          checked={state.raw.requires === 'authenticated'}
+          onChange={(isChecked) => set(['requires'], isChecked ? 'authenticated' : undefined)}
+        />
+      )}
       <ConnectField key={`${state.name} connect`} model={model} state={state} onChange={onChange} />
-      <button
-        type="button"
-        className="button button-small button-danger"
-        disabled={state.name === model.start}
-        onClick={() => {
-          if (onChange(() => removeState(files, state))) onSelect('');
-        }}
-      >
-        <Icon name="trash" size={16} />
-        {t('programs.delete', { name: state.name })}
-      </button>
+      <GroupField key={`${state.name} group`} model={model} state={state} onChange={onChange} />
+      <div className="actions">
+        <Button small icon="copy" onClick={duplicate}>
+          {t('programs.duplicate')}
+        </Button>
+        <Button
+          small
+          danger
+          icon="trash"
+          disabled={state.name === model.start}
+          onClick={() => {
+            if (onChange(() => removeState(files, state))) onSelect('');
+          }}
+        >
+          {t('programs.delete', { name: state.name })}
+        </Button>
+      </div>
     </div>
   );
 }
@@ -67,123 +84,22 @@ type Set = (path: Path, value: unknown) => void;
 function NameField({ name, onRename }: { name: string; onRename(name: string): void }) {
   const [value, setValue] = useState(name);
   return (
-    <label className="field">
-      <span>{t('programs.name')}</span>
-      <input
-        value={value}
-        pattern={namePattern}
-        onChange={(event) => setValue(event.target.value)}
-        onBlur={(event) => event.target.validity.valid && value !== '' && onRename(value)}
-        onKeyDown={(event) => {
-          if (event.key === 'Enter') event.currentTarget.blur();
-        }}
-      />
-    </label>
+    <InputField
+      label={t('programs.name')}
+      value={value}
+      pattern={namePattern}
+      expects={t('programs.expectsName')}
+      onChange={(event) => setValue(event.target.value)}
+      onBlur={(event) => event.target.validity.valid && value !== '' && onRename(value)}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') event.currentTarget.blur();
+      }}
+    />
   );
 }
 
-interface TextsProps extends EditorProps {
-  textKey: string;
-  label: 'programs.textIn' | 'programs.messageIn';
-  /** The text is that of the screen, not of a choice. */
-  isScreen?: boolean;
-}
-
-/** A text in all languages side by side, each with what it takes of a screen. */
-function Texts({ model, state, onChange, textKey, label, isScreen = false }: TextsProps) {
-  const id = useId();
-  return (
-    <div className="texts-row">
-      {model.languages.map((language) => {
-        const text = model.texts.get(language)?.get(textKey) ?? '';
-        const screens = isScreen ? previewScreens(model, state, language) : [text.trim()];
-        const { used, limit } = countText(screens[0] ?? '');
-        return (
-          <div key={language} className="field">
-            <label className="text-head" htmlFor={`${id}-${language}`}>
-              <span>{t(label, { language })}</span>
-              <span className={`numbers${used > limit ? ' over' : ''}`}>
-                {used}/{limit}
-                {screens.length > 1 && ` · ${t('programs.screens', { count: screens.length })}`}
-              </span>
-            </label>
-            {isScreen ? (
-              <textarea
-                id={`${id}-${language}`}
-                lang={language}
-                dir="auto"
-                rows={3}
-                value={text}
-                placeholder={t('programs.inherited')}
-                onChange={(event) => onChange(() => setText(model.files, language, textKey, event.target.value))}
-              />
-            ) : (
-              <input
-                id={`${id}-${language}`}
-                lang={language}
-                dir="auto"
-                value={text}
-                placeholder={t('programs.inherited')}
-                onChange={(event) => onChange(() => setText(model.files, language, textKey, event.target.value))}
-              />
-            )}
-          </div>
-        );
-      })}
-    </div>
-  );
-}
-
-function Options(props: EditorProps & { set: Set }) {
-  const { model, state, set } = props;
-  const options = (state.raw.options as unknown[]).map(toRecord);
-  const isQuestion = state.kind === 'prompt';
-  return (
-    <ol className="options-editor">
-      {options.map((option, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a choice is known by its place
-        <li key={i}>
-          <fieldset>
-            <legend>{t('programs.choice', { key: String(option.key ?? i + 1) })}</legend>
-            {typeof option.text === 'string' && <Texts {...props} textKey={option.text} label="programs.textIn" />}
-            {isQuestion ? (
-              <TextField
-                label={t('programs.value')}
-                value={option.value}
-                onChange={(value) => set(['options', i, 'value'], value)}
-              />
-            ) : (
-              <TargetField
-                model={model}
-                label={t('programs.leadsTo')}
-                value={option.to}
-                onChange={(to) => set(['options', i, 'to'], to)}
-              />
-            )}
-            {!isQuestion && (
-              <TextField
-                label={t('programs.shownWhen')}
-                value={option.when}
-                onChange={(when) => set(['options', i, 'when'], when === '' ? undefined : when)}
-              />
-            )}
-            <button
-              type="button"
-              className="button button-small"
-              aria-label={t('programs.removeChoice', { key: i + 1 })}
-              onClick={() => set(['options'], (state.raw.options as unknown[]).toSpliced(i, 1))}
-            >
-              <Icon name="close" size={16} />
-              {t('programs.remove')}
-            </button>
-          </fieldset>
-        </li>
-      ))}
-    </ol>
-  );
-}
-
-const types = ['text', 'integer', 'decimal', 'date', 'phone', 'choice', 'choices'];
+const types = ['text', 'integer', 'decimal', 'choice', 'choices', 'date', 'phone'] as const;
+const isKnownType = (type: string): type is (typeof types)[number] => (types as readonly string[]).includes(type);
 
 /** Numbers stay numbers in the file; `today` and dates are texts. */
 function toLimit(value: string): number | string | undefined {
@@ -191,46 +107,121 @@ function toLimit(value: string): number | string | undefined {
   return Number.isNaN(Number(value)) ? value : Number(value);
 }
 
-function QuestionFields({ state, set }: { state: ProgramState; set: Set }) {
+const limits: Partial<Record<string, { pattern: string; expects: 'programs.expectsNumber' | 'programs.expectsDate' }>> =
+  {
+    date: { pattern: String.raw`today|\d{4}-\d{2}-\d{2}`, expects: 'programs.expectsDate' },
+  };
+const numberLimit = { pattern: String.raw`-?\d+(\.\d+)?`, expects: 'programs.expectsNumber' } as const;
+
+function QuestionFields({ model, state, set, onChange }: EditorProps & { set: Set }) {
   const { raw } = state;
+  const type = String(raw.type ?? 'text');
+  const isLimited = ['integer', 'decimal', 'date', 'choices'].includes(type);
+  const { pattern, expects } = limits[type] ?? numberLimit;
+  const limit = { pattern, expects: t(expects) };
   return (
-    <div className="field-row">
-      {raw.validator === undefined && (
-        <label className="field">
-          <span>{t('programs.answerType')}</span>
-          <select value={String(raw.type ?? '')} onChange={(event) => set(['type'], event.target.value)}>
-            {[...new Set([...types, String(raw.type ?? 'text')])].map((type) => (
-              <option key={type}>{type}</option>
+    <>
+      <div className="field-row">
+        {raw.validator === undefined && (
+          <SelectField
+            label={t('programs.answerType')}
+            value={type}
+            onChange={({ target }) => onChange(() => setAnswerType(model.files, state, target.value))}
+          >
+            {[...new Set([...types, type])].map((each) => (
+              <option key={each} value={each}>
+                {isKnownType(each) ? t(`programs.type-${each}`) : each}
+              </option>
             ))}
-          </select>
-        </label>
-      )}
-      {raw.validator === undefined && (
-        <>
-          <TextField label={t('programs.atLeast')} value={raw.min} onChange={(value) => set(['min'], toLimit(value))} />
-          <TextField label={t('programs.atMost')} value={raw.max} onChange={(value) => set(['max'], toLimit(value))} />
-        </>
-      )}
-      <TextField label={t('programs.savedAs')} value={raw.save} onChange={(value) => set(['save'], value)} />
-      <TextField
-        label={t('programs.askedWhen')}
-        value={raw.when}
-        onChange={(value) => set(['when'], value === '' ? undefined : value)}
-      />
-      <label className="check-field">
-        <input
-          type="checkbox"
-          checked={raw.optional === true}
-          onChange={(event) => set(['optional'], event.target.checked || undefined)}
+          </SelectField>
+        )}
+        {raw.validator === undefined && isLimited && (
+          <>
+            <TextField
+              label={t('programs.atLeast')}
+              value={raw.min}
+              {...limit}
+              onChange={(value) => set(['min'], toLimit(value))}
+            />
+            <TextField
+              label={t('programs.atMost')}
+              value={raw.max}
+              {...limit}
+              onChange={(value) => set(['max'], toLimit(value))}
+            />
+          </>
+        )}
+        <TextField
+          label={t('programs.savedAs')}
+          value={raw.save}
+          pattern={namePattern}
+          expects={t('programs.expectsName')}
+          onChange={(value) => value && set(['save'], value)}
         />
-        {t('programs.maySkip')}
-      </label>
-    </div>
+        <CheckField
+          label={t('programs.maySkip')}
+          checked={raw.optional === true}
+          onChange={(isChecked) => set(['optional'], isChecked || undefined)}
+        />
+      </div>
+      <details open={raw.when !== undefined}>
+        <summary>{t('programs.askedWhen')}</summary>
+        <ConditionField
+          model={model}
+          label={t('programs.askedWhen')}
+          value={raw.when}
+          onChange={(value) => set(['when'], value === '' ? undefined : value)}
+        />
+      </details>
+      {raw.validator === undefined && <AnswerCheck model={model} state={state} type={type} onChange={onChange} />}
+    </>
   );
 }
 
-/** Where the state leads, beside its choices. */
-function Ways({ model, state, set }: { model: ProgramModel; state: ProgramState; set: Set }) {
+/** What an answer must also be, with the sentence that refuses others. */
+function AnswerCheck({
+  model,
+  state,
+  type,
+  onChange,
+}: Pick<EditorProps, 'model' | 'state' | 'onChange'> & { type: string }) {
+  const { that, hint } = toRecord(state.raw.check);
+  function change(expression: string): void {
+    onChange(() => {
+      if (expression === '') return dropTexts(setField(model.files, state, ['check'], undefined), model);
+      if (typeof hint === 'string') return setField(model.files, state, ['check', 'that'], expression);
+      const key = toFreeKey(model, `${state.name}.hint`);
+      const withText = addText(model.files, model, key, t('programs.newHint'));
+      return setField(withText, state, ['check'], { that: expression, hint: key });
+    });
+  }
+  const own = [{ name: 'answer', label: t('programs.thisAnswer'), type, choices: [] }];
+  return (
+    <details open={that !== undefined}>
+      <summary>{t('programs.mustAlso')}</summary>
+      <ConditionField model={model} label={t('programs.mustAlso')} value={that} own={own} onChange={change} />
+      {typeof hint === 'string' && <Texts model={model} onChange={onChange} textKey={hint} label="programs.hintIn" />}
+    </details>
+  );
+}
+
+/** The file that a state is in: programs of many states are easier to read in groups. */
+function GroupField({ model, state, onChange }: Pick<EditorProps, 'model' | 'state' | 'onChange'>) {
+  const groups = Object.keys(model.files).filter((path) => /^[^/]+\.yaml$/.test(path));
+  const nameOf = (path: string) => path.replace(/\.yaml$/, '');
+  return (
+    <TextField
+      label={t('programs.group')}
+      value={nameOf(state.file)}
+      pattern="[a-z][a-z0-9\-]*"
+      expects={t('programs.expectsGroup', { groups: groups.map(nameOf).join(', ') })}
+      onChange={(group) => group && onChange(() => moveToFile(model.files, state, `${group}.yaml`))}
+    />
+  );
+}
+
+/** Where the state leads, beside its choices. An outcome may say something on the next screen. */
+function Ways({ model, state, set, onChange }: EditorProps & { set: Set }) {
   return state.links
     .filter(({ path }) => path[0] !== 'options')
     .map(({ to, label, path }) => {
@@ -244,23 +235,44 @@ function Ways({ model, state, set }: { model: ProgramModel; state: ProgramState;
         />
       );
       if (path[0] !== 'outcomes') return field;
+      const { hint } = toRecord(toRecord(state.raw.outcomes)[label]);
+      const say = () =>
+        onChange(() => {
+          const key = toFreeKey(model, `${state.name}.${label}`);
+          const withText = addText(model.files, model, key, t('programs.newHint'));
+          return setField(withText, state, ['outcomes', label], { to, hint: key });
+        });
+      const sayNothing = () => onChange(() => dropTexts(setField(model.files, state, ['outcomes', label], to), model));
       return (
-        <Removable key={path.join('.')} name={label} onRemove={() => set(['outcomes', label], undefined)}>
-          {field}
-        </Removable>
+        <div key={path.join('.')}>
+          <Removable name={label} onRemove={() => set(['outcomes', label], undefined)}>
+            {field}
+          </Removable>
+          {typeof hint === 'string' && (
+            <Texts model={model} onChange={onChange} textKey={hint} label="programs.hintIn" />
+          )}
+          <Button small onClick={hint === undefined ? say : sayNothing}>
+            {t(hint === undefined ? 'programs.sayFirst' : 'programs.sayNothing', { label })}
+          </Button>
+        </div>
       );
     });
 }
 
 /** The conditions of a branch, or those by which a reply has an outcome of its own. */
-function Conditions({ state, set }: { state: ProgramState; set: Set }) {
+function Conditions({ model, state, set }: { model: ProgramModel; state: ProgramState; set: Set }) {
   const conditions = (state.raw.when as unknown[]).map(toRecord);
   return conditions.map(({ that, outcome }, i) => {
     const label = t('programs.condition', { number: i + 1 });
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: a condition is known by its place
       <Removable key={i} name={label} onRemove={() => set(['when'], conditions.toSpliced(i, 1))}>
-        <TextField label={label} value={that} onChange={(value) => set(['when', i, 'that'], value)} />
+        <ConditionField
+          model={model}
+          label={label}
+          value={that}
+          onChange={(value) => value && set(['when', i, 'that'], value)}
+        />
         {outcome !== undefined && (
           <TextField
             label={t('programs.outcomeOf', { number: i + 1 })}

@@ -1,6 +1,7 @@
-import { memo, useId } from 'react';
+import { memo } from 'react';
 import { formatNumber } from '../i18n/format.ts';
 import { t, useLocale } from '../i18n/text.ts';
+import { Panel } from '../ui/panel.tsx';
 import type { ChangeFiles } from './edit-program.ts';
 import { toPercent, toSeconds } from './heat.ts';
 import { titleOf } from './kinds.ts';
@@ -24,17 +25,16 @@ export const StatePanel = memo(function StatePanel(props: StatePanelProps) {
   const { model, selected, onSelect, problems, counts, onChange } = props;
   // What is kept between renders is drawn again in another language.
   useLocale();
-  const heading = useId();
   const state = model.states.get(selected);
   return (
-    <section className="panel state-panel" aria-labelledby={heading}>
-      <div className="panel-head">
-        <h2 id={heading}>{selected}</h2>
-        <span className="badge">{titleOf(state?.kind ?? 'outside')}</span>
-      </div>
+    <Panel
+      className="state-panel"
+      title={selected}
+      beside={<span className="badge">{titleOf(state?.kind ?? 'outside')}</span>}
+    >
       {problems.map(({ file, line, message }) => (
         <p key={`${file}:${line}:${message}`} className="notice notice-danger small" lang="en" dir="ltr">
-          {file}:{line} {message}
+          {message}
         </p>
       ))}
       {state ? (
@@ -51,7 +51,7 @@ export const StatePanel = memo(function StatePanel(props: StatePanelProps) {
       ) : (
         <p className="quiet">{t('programs.inheritedState')}</p>
       )}
-    </section>
+    </Panel>
   );
 });
 

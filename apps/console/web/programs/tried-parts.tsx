@@ -1,5 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
+import { InputField } from '../ui/fields.tsx';
 import type { TriedCall } from './program-api.ts';
 import { addFlow, type TriedStep } from './record-flow.ts';
 import type { EditedDraft } from './use-draft.ts';
@@ -81,18 +83,16 @@ function RecordFlow({ code, steps, draft }: { code: string } & Pick<TriedPartsPr
   }
   return (
     <form className="try-answer" onSubmit={(event) => void record(event)}>
-      <label className="field">
-        <span>{t('try.recordName')}</span>
-        <input required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
-      </label>
-      <button
-        type="submit"
-        className="button"
-        disabled={!steps}
-        title={t(steps ? 'try.recordNote' : 'try.dialledAnew')}
-      >
+      <InputField
+        label={t('try.recordName')}
+        required
+        maxLength={100}
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <Button type="submit" disabled={!steps} title={t(steps ? 'try.recordNote' : 'try.dialledAnew')}>
         {t('try.record')}
-      </button>
+      </Button>
       <p role="status" className={notice ? 'small' : 'visually-hidden'}>
         {notice}
       </p>

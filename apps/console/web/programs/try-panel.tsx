@@ -1,5 +1,7 @@
 import { useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
+import { SelectField } from '../ui/fields.tsx';
 import type { Trial } from './program-api.ts';
 import { TryPhone } from './try-phone.tsx';
 import type { EditedDraft } from './use-draft.ts';
@@ -24,27 +26,25 @@ export function TryPanel({ languages, ...rest }: TryPanelProps) {
   return (
     <div className="try-panel">
       <div className="try-options">
-        <label className="field">
-          <span>{t('app.language')}</span>
-          <select value={language} onChange={(event) => setLanguage(event.target.value)}>
-            {languages.map((each) => (
-              <option key={each}>{each}</option>
-            ))}
-          </select>
-        </label>
-        <label className="field">
-          <span>{t('try.adapter')}</span>
-          <select value={adapter} onChange={(event) => setAdapter(event.target.value as Adapter)}>
-            {Object.entries(adapters).map(([key, title]) => (
-              <option key={key} value={key}>
-                {title}
-              </option>
-            ))}
-          </select>
-        </label>
-        <button type="button" className="button" aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
+        <SelectField label={t('app.language')} value={language} onChange={(event) => setLanguage(event.target.value)}>
+          {languages.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </SelectField>
+        <SelectField
+          label={t('try.adapter')}
+          value={adapter}
+          onChange={(event) => setAdapter(event.target.value as Adapter)}
+        >
+          {Object.entries(adapters).map(([key, title]) => (
+            <option key={key} value={key}>
+              {title}
+            </option>
+          ))}
+        </SelectField>
+        <Button aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
           {t(hasSecond ? 'try.putAway' : 'try.second')}
-        </button>
+        </Button>
       </div>
       <TryPhone key={`1 ${language}`} {...shared} title={t('try.first')} phoneNumber="+254700000001" />
       {hasSecond && <TryPhone key={`2 ${language}`} {...shared} title={t('try.second')} phoneNumber="+254700000002" />}

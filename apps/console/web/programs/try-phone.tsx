@@ -1,6 +1,8 @@
-import { type FormEvent, useEffect, useId, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import { formatMs } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { programApi, type Trial, type TriedCall } from './program-api.ts';
 import type { TriedStep } from './record-flow.ts';
 import { countText } from './screen-preview.ts';
@@ -30,7 +32,6 @@ type Next = Partial<Pick<Call, 'inputs' | 'timedOut' | 'steps'>> & { outcomes?: 
 
 /** A phone that plays the draft: nothing is stored or sent, and the results of actions are made up. */
 export function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState }: TryPhoneProps) {
-  const heading = useId();
   const [call, setCall] = useState<Call>();
   const [fault, setFault] = useState('');
   const [notice, setNotice] = useState('');
@@ -89,13 +90,15 @@ export function TryPhone({ name, title, phoneNumber, draft, language, adapter, o
   const tried = call?.tried;
   const { used, limit } = countText(tried?.screen ?? '');
   return (
-    <section className="panel try-phone" aria-labelledby={heading}>
-      <div className="panel-head">
-        <h2 id={heading}>{title}</h2>
+    <Panel
+      className="try-phone"
+      title={title}
+      beside={
         <span className="small quiet numbers" dir="ltr">
           {phoneNumber}
         </span>
-      </div>
+      }
+    >
       {fault && (
         <p className="notice notice-danger" role="alert">
           {fault}
@@ -120,32 +123,20 @@ export function TryPhone({ name, title, phoneNumber, draft, language, adapter, o
           disabled={!tried || tried.ended}
           onChange={(event) => setAnswer(event.target.value)}
         />
-        <button type="submit" className="button button-main" disabled={!tried || isAsking}>
+        <Button type="submit" main disabled={!tried || isAsking}>
           {t(tried?.ended ? 'try.callAgain' : 'phone.send')}
-        </button>
+        </Button>
       </form>
       <div className="actions">
-        <button type="button" className="button button-small" onClick={() => void play({})}>
+        <Button small onClick={() => void play({})}>
           {t('try.restart')}
-        </button>
-        <button
-          type="button"
-          className="button button-small"
-          disabled={!tried || tried.ended}
-          title={t('try.timeOutNote')}
-          onClick={() => void timeOut()}
-        >
+        </Button>
+        <Button small disabled={!tried || tried.ended} title={t('try.timeOutNote')} onClick={() => void timeOut()}>
           {t('try.timeOut')}
-        </button>
-        <button
-          type="button"
-          className="button button-small"
-          disabled={!tried}
-          title={t('try.retryNote')}
-          onClick={() => void retry()}
-        >
+        </Button>
+        <Button small disabled={!tried} title={t('try.retryNote')} onClick={() => void retry()}>
           {t('try.retry')}
-        </button>
+        </Button>
       </div>
       <p role="status" className={notice ? 'small' : 'visually-hidden'}>
         {notice}
@@ -153,6 +144,6 @@ export function TryPhone({ name, title, phoneNumber, draft, language, adapter, o
       {tried && (
         <TriedParts tried={tried} steps={call.timedOut ? undefined : call.steps} draft={draft} onOutcome={choose} />
       )}
-    </section>
+    </Panel>
   );
 }

@@ -90,6 +90,13 @@ export function useDraft(name: string, draft: Draft) {
       await save(files);
       return revision.current;
     },
+    /** As `settle`, where the service has no draft yet, too. */
+    async keep(): Promise<number> {
+      await save(files);
+      if (draft.updatedAt === null && revision.current === draft.revision)
+        revision.current = (await programApi.saveDraft(name, { files, revision: draft.revision })).revision;
+      return revision.current;
+    },
   };
 }
 

@@ -1,10 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatDay } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { Icon } from '../ui/icon.tsx';
+import { Button } from '../ui/button.tsx';
+import { SelectField } from '../ui/fields.tsx';
 import { AddState } from './add-state.tsx';
 import { diffPrograms } from './diff-programs.ts';
 import { DraftBar } from './draft-bar.tsx';
@@ -12,7 +12,7 @@ import { connectStates } from './edit-program.ts';
 import { Figures } from './figures.tsx';
 import { type Heat, heats, type StateHeat, toHeat } from './heat.ts';
 import { Outline } from './outline.tsx';
-import { type Draft, type Problem, type ProgramFiles, programApi } from './program-api.ts';
+import { type Draft, type ListedPrograms, type Problem, type ProgramFiles, programApi } from './program-api.ts';
 import { ProgramMap } from './program-map.tsx';
 import { PublishPanel } from './publish-panel.tsx';
 import { readProgram } from './read-program.ts';
@@ -23,22 +23,25 @@ import { useDraft } from './use-draft.ts';
 
 const YamlView = lazy(async () => ({ default: (await import('./yaml-view.tsx')).YamlView }));
 
+const SettingsView = lazy(async () => ({ default: (await import('./settings-view.tsx')).SettingsView }));
+const ProgramActions = lazy(async () => ({ default: (await import('./settings-view.tsx')).ProgramActions }));
+
 const ResultsView = lazy(async () => ({ default: (await import('../results/results-view.tsx')).ResultsView }));
 
-const views = ['map', 'outline', 'yaml', 'figures', 'results', 'publish'] as const;
+const views = ['map', 'outline', 'settings', 'yaml', 'figures', 'results', 'publish'] as const;
 type ViewName = (typeof views)[number];
 
 interface WorkspaceProps {
   name: string;
   mayEdit: boolean;
+  listed: ListedPrograms;
 }
 
 /** One program: loads the draft, or the version that is looked at. */
-export function Workspace({ name, mayEdit }: WorkspaceProps) {
-  const token = useOperatorToken();
+export function Workspace({ name, mayEdit, listed }: WorkspaceProps) {
   const version = useLocation().searchParams.get('version') ?? '';
-  const draft = useQuery({
-    queryKey: ['program-draft', name, version, token],
+  const draft = useOperatorQuery({
+    queryKey: ['program-draft', name, version],
     // What is typed here is newer than what the service has.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
@@ -53,8 +56,10 @@ export function Workspace({ name, mayEdit }: WorkspaceProps) {
   const isProgram = 'program.yaml' in draft.data.files;
   return (
     <Opened
-      key={version}
+      // A draft that is discarded is not shown any more.
+      key={`${version} ${draft.data.revision}`}
       name={name}
+      listed={listed}
       version={version}
       loaded={draft.data}
       mayEdit={mayEdit && isProgram && version === ''}
@@ -67,8 +72,7 @@ interface OpenedProps extends WorkspaceProps {
   loaded: Draft;
 }
 
-function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
-  const token = useOperatorToken();
+function Opened({ name, version, loaded, mayEdit, listed }: OpenedProps) {
   const { searchParams } = useLocation();
   const view = toView(searchParams.get('view'));
   const selected = searchParams.get('state') ?? undefined;
@@ -85,16 +89,16 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
   const settled = useSettled(files);
   const select = useCallback((state: string) => go({ state }), []);
 
-  const inUse = useQuery({ queryKey: ['program-in-use', name, token], queryFn: () => loadInUse(name) });
-  const report = useQuery({
-    queryKey: ['program-check', name, settled.count, token],
+  const inUse = useOperatorQuery({ queryKey: ['program-in-use', name], queryFn: () => loadInUse(name) });
+  const report = useOperatorQuery({
+    queryKey: ['program-check', name, settled.count],
     enabled: mayEdit,
     gcTime: 0,
     placeholderData: (before) => before,
     queryFn: () => programApi.check(name, settled.files),
   });
-  const stats = useQuery({
-    queryKey: ['program-stats', name, version, token],
+  const stats = useOperatorQuery({
+    queryKey: ['program-stats', name, version],
     refetchInterval: 15_000,
     queryFn: () => programApi.stats(name, version ? { version } : {}),
   });
@@ -131,7 +135,7 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
   const shared = { model, selected, onSelect: select };
   const marks = { found, problems: problemCounts, heat: heatOf, edited };
   const isProgramShown = view !== 'results';
-  const isShown = (name: ViewName) => mayEdit || name !== 'publish';
+  const isShown = (name: ViewName) => mayEdit || (name !== 'publish' && name !== 'settings');
   return (
     <div className="workspace">
       <div className="workspace-bar">
@@ -145,35 +149,40 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
         {isProgramShown && (
           <>
             <Search model={model} found={found} search={search} onSearch={setSearch} onSelect={select} />
-            <label className="field">
-              <span>{t('programs.colourBy')}</span>
-              <select value={heat} onChange={(event) => setHeat(event.target.value as Heat | 'none')}>
-                {[...heats, 'none' as const].map((key) => (
-                  <option key={key} value={key}>
-                    {t(`programs.heat-${key}`)}
-                  </option>
-                ))}
-              </select>
-            </label>
+            <SelectField
+              label={t('programs.colourBy')}
+              value={heat}
+              onChange={(event) => setHeat(event.target.value as Heat | 'none')}
+            >
+              {[...heats, 'none' as const].map((key) => (
+                <option key={key} value={key}>
+                  {t(`programs.heat-${key}`)}
+                </option>
+              ))}
+            </SelectField>
             <VersionField name={name} version={version} />
-            {mayEdit && <AddState model={model} onChange={change} onSelect={select} />}
+            {mayEdit && <AddState model={model} selected={selected} onChange={change} onSelect={select} />}
             {mayEdit && (
-              <button type="button" className="button" aria-pressed={isTrying} onClick={() => setTrying(!isTrying)}>
-                <Icon name="phone" size={18} />
+              <Button icon="phone" aria-pressed={isTrying} onClick={() => setTrying(!isTrying)}>
                 {t('programs.tryIt')}
-              </button>
+              </Button>
             )}
             {mayEdit && <DraftBar name={name} draft={draft} />}
           </>
         )}
       </div>
-      {isProgramShown && <Problems problems={problems} onSelect={select} />}
+      {isProgramShown && (
+        <>
+          <Problems isAdvice={false} problems={report.data?.faults ?? []} onSelect={select} />
+          <Problems isAdvice problems={report.data?.warnings ?? []} onSelect={select} />
+        </>
+      )}
       <div className="workspace-main">
         <div className="workspace-stage">
           {view === 'map' ? (
             <ProgramMap {...shared} {...marks} model={shown} onConnect={mayEdit ? connect : undefined} />
           ) : view === 'outline' ? (
-            <Outline {...shared} {...marks} />
+            <Outline {...shared} {...marks} onChange={mayEdit ? change : undefined} />
           ) : view === 'yaml' ? (
             <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
               <YamlView
@@ -188,6 +197,12 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
           ) : view === 'results' ? (
             <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
               <ResultsView program={name} />
+            </Suspense>
+          ) : view === 'settings' && mayEdit ? (
+            <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
+              <SettingsView model={model} onChange={change}>
+                <ProgramActions name={name} draft={draft} programs={listed.programs} role={listed.role} />
+              </SettingsView>
             </Suspense>
           ) : view === 'publish' && mayEdit ? (
             <PublishPanel name={name} draft={draft} diff={diff} hasFaults={report.data?.ok === false} />
@@ -245,42 +260,44 @@ function useSettled(files: ProgramFiles): { files: ProgramFiles; count: number }
 }
 
 function VersionField({ name, version }: { name: string; version: string }) {
-  const token = useOperatorToken();
-  const versions = useQuery({ queryKey: ['program-versions', name, token], queryFn: () => programApi.versions(name) });
+  const versions = useOperatorQuery({ queryKey: ['program-versions', name], queryFn: () => programApi.versions(name) });
   return (
-    <label className="field">
-      <span>{t('programs.version')}</span>
-      <select value={version} onChange={(event) => go({ version: event.target.value })}>
-        <option value="">{t('programs.draftOrInUse')}</option>
-        {versions.data?.versions.map(({ version: id, usedAt, isCurrent }) => (
-          <option key={id} value={id}>
-            {[id.slice(id.indexOf('@') + 1), formatDay(usedAt), ...(isCurrent ? [t('programs.inUse')] : [])].join(
-              ' · ',
-            )}
-          </option>
-        ))}
-      </select>
-    </label>
+    <SelectField
+      label={t('programs.version')}
+      value={version}
+      onChange={(event) => go({ version: event.target.value })}
+    >
+      <option value="">{t('programs.draftOrInUse')}</option>
+      {versions.data?.versions.map(({ version: id, usedAt, isCurrent }) => (
+        <option key={id} value={id}>
+          {[id.slice(id.indexOf('@') + 1), formatDay(usedAt), ...(isCurrent ? [t('programs.inUse')] : [])].join(' · ')}
+        </option>
+      ))}
+    </SelectField>
   );
 }
 
-function Problems({ problems, onSelect }: { problems: Problem[]; onSelect(state: string): void }) {
+interface ProblemsProps {
+  problems: Problem[];
+  /** It does not stop the program from being published. */
+  isAdvice: boolean;
+  onSelect(state: string): void;
+}
+
+function Problems({ problems, isAdvice, onSelect }: ProblemsProps) {
   if (problems.length === 0) return null;
   return (
-    <details className="notice notice-warn problems">
-      <summary>{t('programs.problems', { count: problems.length })}</summary>
+    <details className={`notice problems ${isAdvice ? '' : 'notice-warn'}`}>
+      <summary>{t(isAdvice ? 'programs.advice' : 'programs.problems', { count: problems.length })}</summary>
       <ul lang="en" dir="ltr">
         {problems.map(({ file, line, state, message }) => (
-          <li key={`${file}:${line}:${message}`}>
+          <li key={`${file}:${line}:${message}`} title={`${file}:${line}`}>
             {state !== undefined && (
               <button type="button" className="link-button" onClick={() => onSelect(state)}>
                 {state}
               </button>
             )}{' '}
-            {message}{' '}
-            <span className="small">
-              ({file}:{line})
-            </span>
+            {message}
           </li>
         ))}
       </ul>

@@ -7,6 +7,7 @@ import { EditorState } from '@codemirror/state';
 import { EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 import { t } from '../i18n/text.ts';
+import { SelectField } from '../ui/fields.tsx';
 import type { Problem, ProgramFiles } from './program-api.ts';
 
 interface YamlViewProps {
@@ -77,14 +78,11 @@ export function YamlView({ files, file, problems, isReadOnly, onFile, onChange }
 
   return (
     <div className="yaml-view">
-      <label className="field">
-        <span>{t('programs.file')}</span>
-        <select value={file} onChange={(event) => onFile(event.target.value)}>
-          {Object.keys(files).map((path) => (
-            <option key={path}>{path}</option>
-          ))}
-        </select>
-      </label>
+      <SelectField label={t('programs.file')} value={file} onChange={(event) => onFile(event.target.value)}>
+        {Object.keys(files).map((path) => (
+          <option key={path}>{path}</option>
+        ))}
+      </SelectField>
       <div className="yaml-host" dir="ltr" ref={host} />
     </div>
   );

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { download, downloadBytes } from '../ui/download.ts';
 import { Icon } from '../ui/icon.tsx';
 import { type ExportedResult, type Filter, resultsApi, type SetRef } from './results-api.ts';
@@ -29,10 +30,10 @@ export function ExportButtons({ set, filter, mayExport }: { set: SetRef; filter:
       <legend className="small quiet">{t('results.export')}</legend>
       <div className="actions" title={t(mayExport ? 'results.exportNote' : 'results.mayNotExport')}>
         {(Object.keys(formats) as Format[]).map((format) => (
-          <button key={format} type="button" className="button" disabled={!mayExport} onClick={() => void save(format)}>
+          <Button key={format} disabled={!mayExport} onClick={() => void save(format)}>
             <Icon name="save" size={16} />
             {formats[format]}
-          </button>
+          </Button>
         ))}
       </div>
       {fault && (

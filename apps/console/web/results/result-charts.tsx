@@ -1,6 +1,5 @@
-import { useQuery } from '@tanstack/react-query';
 import { useId } from 'react';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatDay, formatNumber, formatPercent } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { type DayCount, type Filter, type Question, resultsApi, type SetRef } from './results-api.ts';
@@ -14,9 +13,8 @@ interface ResultChartsProps {
 
 /** One chart for each question, and how many results came on each day. */
 export function ResultCharts({ set, filter, onChoose }: ResultChartsProps) {
-  const token = useOperatorToken();
-  const query = useQuery({
-    queryKey: ['results', 'summary', set, filter, token],
+  const query = useOperatorQuery({
+    queryKey: ['results', 'summary', set, filter],
     placeholderData: (before) => before,
     queryFn: () => resultsApi.summary(set, filter),
   });

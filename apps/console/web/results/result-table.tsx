@@ -1,10 +1,11 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
+import { Button } from '../ui/button.tsx';
 import { Link } from '../ui/link.tsx';
-import { ScrollRegion } from '../ui/scroll-region.tsx';
+import { Table } from '../ui/table.tsx';
 import { type Filter, type ListedResult, resultsApi, type SetRef, type Status } from './results-api.ts';
 
 const pageSize = 25;
@@ -27,12 +28,11 @@ interface ResultTableProps {
 
 /** The newest results first, a page at a time. */
 export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: ResultTableProps) {
-  const token = useOperatorToken();
   const queries = useQueryClient();
   const [offset, setOffset] = useState(0);
   const [notice, setNotice] = useState('');
-  const query = useQuery({
-    queryKey: ['results', set, filter, offset, token],
+  const query = useOperatorQuery({
+    queryKey: ['results', set, filter, offset],
     placeholderData: (before) => before,
     refetchInterval: 15_000,
     queryFn: () => resultsApi.page(set, filter, { limit: pageSize, offset }),
@@ -59,81 +59,57 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
       {isPartial && <p className="notice notice-warn">{t('results.partial')}</p>}
       {isDelivered && mayRetry && failed > 1 && (
         <div className="actions">
-          <button type="button" className="button" onClick={() => void retry()}>
-            {t('results.retryAll', { count: failed })}
-          </button>
+          <Button onClick={() => void retry()}>{t('results.retryAll', { count: failed })}</Button>
         </div>
       )}
       {results.length === 0 ? (
         <p className="empty">{t('results.noMatch')}</p>
       ) : (
-        <ScrollRegion label={t('results.table')}>
-          <table className="results-table">
-            <thead>
-              <tr>
-                <th scope="col">{t('results.time')}</th>
-                <th scope="col">{t('results.caller')}</th>
-                {isDelivered && <th scope="col">{t('results.delivery')}</th>}
-                {columns.map((column) => (
-                  <th key={column} scope="col">
-                    {column}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {results.map((result) => (
-                <tr key={result.id}>
-                  <td className="numbers">{formatUtc(result.createdAt)}</td>
-                  <td className="numbers">
-                    {mayOpenCallers ? (
-                      <Link
-                        href={`/programs?callers=one&caller=${encodeURIComponent(result.caller)}`}
-                        aria-label={t('results.openCaller', { number: result.maskedNumber })}
-                      >
-                        <bdi>{result.maskedNumber}</bdi>
-                      </Link>
-                    ) : (
-                      <bdi>{result.maskedNumber}</bdi>
-                    )}
-                  </td>
-                  {isDelivered && (
-                    <td>
-                      <Delivery result={result} onRetry={mayRetry ? () => void retry(result.id) : undefined} />
-                    </td>
-                  )}
-                  {columns.map((column) => (
-                    <td key={column}>
-                      <bdi>{result.values[column]}</bdi>
-                    </td>
-                  ))}
-                </tr>
+        <Table
+          className="results-table"
+          label={t('results.table')}
+          heads={[t('results.time'), t('results.caller'), ...(isDelivered ? [t('results.delivery')] : []), ...columns]}
+        >
+          {results.map((result) => (
+            <tr key={result.id}>
+              <td className="numbers">{formatUtc(result.createdAt)}</td>
+              <td className="numbers">
+                {mayOpenCallers ? (
+                  <Link
+                    href={`/programs?callers=one&caller=${encodeURIComponent(result.caller)}`}
+                    aria-label={t('results.openCaller', { number: result.maskedNumber })}
+                  >
+                    <bdi>{result.maskedNumber}</bdi>
+                  </Link>
+                ) : (
+                  <bdi>{result.maskedNumber}</bdi>
+                )}
+              </td>
+              {isDelivered && (
+                <td>
+                  <Delivery result={result} onRetry={mayRetry ? () => void retry(result.id) : undefined} />
+                </td>
+              )}
+              {columns.map((column) => (
+                <td key={column}>
+                  <bdi>{result.values[column]}</bdi>
+                </td>
               ))}
-            </tbody>
-          </table>
-        </ScrollRegion>
+            </tr>
+          ))}
+        </Table>
       )}
       {total > 0 && (
         <nav className="pager" aria-label={t('results.table')}>
-          <button
-            type="button"
-            className="button"
-            disabled={offset === 0}
-            onClick={() => setOffset(Math.max(0, offset - pageSize))}
-          >
+          <Button disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - pageSize))}>
             {t('results.previous')}
-          </button>
+          </Button>
           <span className="numbers">
             {t('results.page', { first: offset + 1, last: Math.min(offset + pageSize, total), total })}
           </span>
-          <button
-            type="button"
-            className="button"
-            disabled={offset + pageSize >= total}
-            onClick={() => setOffset(offset + pageSize)}
-          >
+          <Button disabled={offset + pageSize >= total} onClick={() => setOffset(offset + pageSize)}>
             {t('results.next')}
-          </button>
+          </Button>
         </nav>
       )}
     </div>
@@ -155,9 +131,9 @@ function Delivery({ result: { delivery }, onRetry }: { result: ListedResult; onR
         </span>
       )}
       {status === 'failed' && onRetry && (
-        <button type="button" className="button button-small" onClick={onRetry}>
+        <Button small onClick={onRetry}>
           {t('results.retry')}
-        </button>
+        </Button>
       )}
     </div>
   );

@@ -1,5 +1,5 @@
 import type { ListedSet, ResultPage, ResultSource, ResultSummary, UssdResult } from '@palaver/contract/internal';
-import { callAsOperator } from '../api/call-service.ts';
+import { callAsOperator, loadAsOperator } from '../api/call-service.ts';
 
 export type {
   DayCount,
@@ -36,7 +36,7 @@ function toPath({ program, source, name }: SetRef, rest: string, query: Record<s
   return `/api/ussd/programs/${program}/results/${source}/${encodeURIComponent(name)}${rest}?${new URLSearchParams(given)}`;
 }
 
-const load = async <Answer>(path: string) => (await callAsOperator('ussd-gateway', path)).json() as Promise<Answer>;
+const load = <Answer>(path: string) => loadAsOperator<Answer>('ussd-gateway', path);
 
 /** The routes of the USSD gateway for what programs have collected and sent. */
 export const resultsApi = {

@@ -1,9 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatNumber } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { programApi } from '../programs/program-api.ts';
+import { Button } from '../ui/button.tsx';
+import { InputField, SelectField } from '../ui/fields.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { ExportButtons } from './export-buttons.tsx';
 import { ResultCharts } from './result-charts.tsx';
@@ -15,13 +16,12 @@ const toKey = ({ source, name }: Pick<ListedSet, 'source' | 'name'>) => `${sourc
 
 /** What a program has collected and sent: records, submissions of forms, messages. */
 export function ResultsView({ program }: { program: string }) {
-  const token = useOperatorToken();
-  const query = useQuery({
-    queryKey: ['result-sets', program, token],
+  const query = useOperatorQuery({
+    queryKey: ['result-sets', program],
     queryFn: () => resultsApi.sets(program),
     refetchInterval: 15_000,
   });
-  const role = useQuery({ queryKey: ['programs', token], queryFn: programApi.list }).data?.role ?? 'viewer';
+  const role = useOperatorQuery({ queryKey: ['programs'], queryFn: programApi.list }).data?.role ?? 'viewer';
   const [chosen, setChosen] = useState('');
   const [filter, setFilter] = useState(noFilter);
   const [isChart, setChart] = useState(false);
@@ -60,15 +60,14 @@ export function ResultsView({ program }: { program: string }) {
       </div>
       {filter.column !== '' && (
         <p className="badges">
-          <button
-            type="button"
-            className="button button-small"
+          <Button
+            small
             aria-label={t('results.removeFilter', { column: filter.column })}
             onClick={() => setFilter({ ...filter, column: '', value: '' })}
           >
             <bdi>{`${filter.column}: ${filter.value}`}</bdi>
             <Icon name="close" size={14} />
-          </button>
+          </Button>
         </p>
       )}
       {isChart && !isSms ? (
@@ -96,20 +95,17 @@ export function ResultsView({ program }: { program: string }) {
 
 function SetField({ sets, set, onSet }: { sets: ListedSet[]; set: ListedSet; onSet(key: string): void }) {
   return (
-    <label className="field">
-      <span>{t('results.set')}</span>
-      <select value={toKey(set)} onChange={(event) => onSet(event.target.value)}>
-        {sets.map((each) => (
-          <option key={toKey(each)} value={toKey(each)}>
-            {t('results.setOf', {
-              source: t(`results.${each.source}`),
-              name: each.source === 'messages' ? 'SMS' : each.name,
-              count: each.count,
-            })}
-          </option>
-        ))}
-      </select>
-    </label>
+    <SelectField label={t('results.set')} value={toKey(set)} onChange={(event) => onSet(event.target.value)}>
+      {sets.map((each) => (
+        <option key={toKey(each)} value={toKey(each)}>
+          {t('results.setOf', {
+            source: t(`results.${each.source}`),
+            name: each.source === 'messages' ? 'SMS' : each.name,
+            count: each.count,
+          })}
+        </option>
+      ))}
+    </SelectField>
   );
 }
 
@@ -124,32 +120,26 @@ function Filters({ set, filter, onFilter }: FiltersProps) {
     onFilter({ ...filter, [field]: event.target.value });
   return (
     <>
-      <label className="field">
-        <span>{t('results.from')}</span>
-        <input type="date" value={filter.from} onChange={change('from')} />
-      </label>
-      <label className="field">
-        <span>{t('results.to')}</span>
-        <input type="date" value={filter.to} onChange={change('to')} />
-      </label>
+      <InputField label={t('results.from')} type="date" value={filter.from} onChange={change('from')} />
+      <InputField label={t('results.to')} type="date" value={filter.to} onChange={change('to')} />
       {set.source !== 'records' && (
-        <label className="field">
-          <span>{t('results.delivery')}</span>
-          <select value={filter.status} onChange={change('status')}>
-            <option value="">{t('results.anyStatus')}</option>
-            {Object.entries(set.statuses).map(([status, count]) => (
-              <option key={status} value={status}>
-                {`${t(`results.status-${status as Status}`)} (${formatNumber(count)})`}
-              </option>
-            ))}
-          </select>
-        </label>
+        <SelectField label={t('results.delivery')} value={filter.status} onChange={change('status')}>
+          <option value="">{t('results.anyStatus')}</option>
+          {Object.entries(set.statuses).map(([status, count]) => (
+            <option key={status} value={status}>
+              {`${t(`results.status-${status as Status}`)} (${formatNumber(count)})`}
+            </option>
+          ))}
+        </SelectField>
       )}
       {set.source !== 'messages' && (
-        <label className="field">
-          <span>{t('results.search')}</span>
-          <input type="search" maxLength={100} value={filter.search} onChange={change('search')} />
-        </label>
+        <InputField
+          label={t('results.search')}
+          type="search"
+          maxLength={100}
+          value={filter.search}
+          onChange={change('search')}
+        />
       )}
     </>
   );

@@ -1,3 +1,4 @@
+import { Button } from '../ui/button.tsx';
 import '../styles/tour.css';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
@@ -44,14 +45,10 @@ export function Tour() {
       </h2>
       <p>{t(`tour.${step}`)}</p>
       <div className="actions">
-        <button type="button" className="button button-main" onClick={next}>
+        <Button main onClick={next}>
           {t(isLast ? 'tour.done' : 'tour.next')}
-        </button>
-        {!isLast && (
-          <button type="button" className="button" onClick={closeTour}>
-            {t('tour.skip')}
-          </button>
-        )}
+        </Button>
+        {!isLast && <Button onClick={closeTour}>{t('tour.skip')}</Button>}
       </div>
     </aside>
   );

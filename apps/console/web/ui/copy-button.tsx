@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Icon } from './icon.tsx';
+import { Button } from './button.tsx';
 
 export function CopyButton({ text, label }: { text: string; label: string }) {
   const [isCopied, setCopied] = useState(false);
@@ -10,9 +10,8 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
     setTimeout(() => setCopied(false), 1_500);
   };
   return (
-    <button type="button" className="button button-small" onClick={() => void copy()} aria-live="polite">
-      <Icon name="copy" size={16} />
+    <Button small icon="copy" onClick={() => void copy()} aria-live="polite">
       {isCopied ? t('app.copied') : label}
-    </button>
+    </Button>
   );
 }

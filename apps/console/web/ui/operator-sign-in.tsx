@@ -1,6 +1,8 @@
 import { type FormEvent, useState } from 'react';
 import { keepOperatorToken, useOperatorToken } from '../api/operator-token.ts';
 import { t } from '../i18n/text.ts';
+import { Button } from './button.tsx';
+import { InputField } from './fields.tsx';
 
 /** Asked for where an operators' route said 401. */
 export function OperatorSignIn({ message }: { message: string }) {
@@ -14,13 +16,16 @@ export function OperatorSignIn({ message }: { message: string }) {
     <form className="sign-in" onSubmit={submit}>
       <p>{current ? t('operator.refused') : message}</p>
       <div className="field-row">
-        <label className="field">
-          <span>{t('operator.token')}</span>
-          <input type="password" autoComplete="off" value={token} onChange={(event) => setToken(event.target.value)} />
-        </label>
-        <button type="submit" className="button button-main" disabled={token.trim() === ''}>
+        <InputField
+          label={t('operator.token')}
+          type="password"
+          autoComplete="off"
+          value={token}
+          onChange={(event) => setToken(event.target.value)}
+        />
+        <Button type="submit" main disabled={token.trim() === ''}>
           {t('operator.signIn')}
-        </button>
+        </Button>
       </div>
     </form>
   );

@@ -17,6 +17,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute } from '../auth/auth-hook.ts';
+import { createOpenConnections, type OpenConnections } from '../auth/open-connections.ts';
 import type { Cluster } from '../cluster/create-cluster.ts';
 import type { AgentConfig } from '../config.ts';
 import { limitHeldBytes } from '../doors/held-bytes.ts';
@@ -63,7 +64,9 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
     redis: parts.redis,
   };
   const limit = createRateLimit(limits);
-  const sockets = addSockets(server, parts, limit);
+  const connections = createOpenConnections(identity.delegations);
+  started.defer(async () => connections.close());
+  const sockets = addSockets(server, parts, { limit, connections });
   started.defer(() => sockets.close());
   // New requests are refused while running turns finish; sockets stay connected until then.
   started.defer(async () => {
@@ -90,7 +93,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   });
   addHeavyGate(server, turns);
   limitHeldBytes(server, turns);
-  addAuth(server, { ...identity.auth, isPublic });
+  addAuth(server, { ...identity.auth, isPublic, connections });
   await addDocs(server, { title: `${identity.oracle.name}: agent service`, version: '1', isPublic });
   await addOwnRoutes(server, parts);
   for (const { plugin, ctx } of turns.plugins.loaded) {
@@ -128,7 +131,11 @@ function createAgentServer({ config, logger, store, redis }: EdgeParts): Promise
   });
 }
 
-function addSockets(server: Server, { config, logger, redis, identity, cluster, turns }: EdgeParts, limit: RateLimit) {
+function addSockets(
+  server: Server,
+  { config, logger, redis, identity, cluster, turns }: EdgeParts,
+  { limit, connections }: { limit: RateLimit; connections: OpenConnections },
+) {
   const ignoredResults = new Counter({
     name: 'agent_ignored_client_results_total',
     help: 'Results of pages that came late, twice or from a stranger.',
@@ -143,12 +150,12 @@ function addSockets(server: Server, { config, logger, redis, identity, cluster, 
     registry: cluster.sockets,
     sessions: turns.sessions,
     delegations: identity.delegations,
-    ...{ logger, limit, clientKey: turns.clientKey },
+    ...{ logger, limit, connections, clientKey: turns.clientKey },
     onResult: turns.browserCalls.settle,
     onApproval: turns.access.answerApproval,
     onIgnored: () => ignoredResults.inc(),
   });
-  turns.clients.attach(sockets);
+  turns.clients.attach({ ...sockets, dropDelegation: connections.drop });
   return sockets;
 }
 
@@ -173,7 +180,7 @@ async function addOwnRoutes(server: Server, { config, store, redis, identity, tu
     },
   });
   await userData.registerSealed();
-  addUserDataRoutes(server, { userData, audit, clientKey: turns.clientKey });
+  addUserDataRoutes(server, { userData, audit, clientKey: turns.clientKey, dids: [oracle.did, oracle.keyDid] });
   addDelegationRoutes(server, { delegations, verifier, audit, approvals, onRevoked: clients.dropDelegation });
 }
 

@@ -2,8 +2,8 @@ import { StartError } from '@palaver/service-kit';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { createTestPlugin } from '../../test/test-plugin.ts';
 import { createScriptedModel } from '../models/scripted-model.ts';
-import { createTestPlugin } from '../plugins/test-plugin.ts';
 import { createTestRuntime } from './create-test-runtime.ts';
 
 const greeter = createTestPlugin({

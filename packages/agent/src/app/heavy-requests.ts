@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { createFairQueue, type QueueOwner } from '@palaver/service-kit/internal';
+import { createByteCounter, createFairQueue, type QueueOwner } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import type { ClientKey } from '../auth/client-key.ts';
 
@@ -38,7 +38,11 @@ export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientK
   // Of their own: a token may wait for the DID document of its issuer.
   const tokens = createFairQueue(limits);
   const places = new WeakMap<FastifyRequest, () => void>();
-  const arriving = createArriving();
+  // Where they are many, each client may have an equal part.
+  const arriving = createByteCounter(
+    ({ own, others, owners }) => own + others <= arrivingBytes || own <= arrivingBytes / owners,
+    tooMuch,
+  );
   let connections = 0;
   server.server.on('connection', () => {
     connections += 1;
@@ -94,10 +98,14 @@ export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientK
     request.leavePlace();
     if (!mayBeLarge(request)) return payload;
     const client = clientKey(request) ?? request.identity?.did ?? '';
-    using held = arriving(client);
-    const body = await readBody(payload, request.routeOptions.bodyLimit, held.add);
-    await request.takePlace(body.bytes);
-    return body.payload;
+    const share = arriving(client);
+    try {
+      const body = await readBody(payload, request.routeOptions.bodyLimit, share.take);
+      await request.takePlace(body.bytes);
+      return body.payload;
+    } finally {
+      share.free();
+    }
   });
   server.addHook('onSend', async (request, reply) => {
     request.leavePlace();
@@ -112,30 +120,6 @@ function mayBeLarge({ headers, method, is404, routeOptions }: FastifyRequest): b
   const length = Number(headers['content-length'] ?? 0);
   // One that is too long is refused unread.
   return 'transfer-encoding' in headers || (length > heavyBytes && length <= routeOptions.bodyLimit);
-}
-
-/** Counts the bytes of large bodies in memory: where they are many, each client may have an equal part. */
-function createArriving() {
-  const clients = new Map<string, number>();
-  let total = 0;
-  const change = (client: string, bytes: number) => {
-    total += bytes;
-    const own = (clients.get(client) ?? 0) + bytes;
-    if (own > 0) clients.set(client, own);
-    else clients.delete(client);
-    return own;
-  };
-  return (client: string) => {
-    let held = 0;
-    return {
-      add(bytes: number): void {
-        held += bytes;
-        const own = change(client, bytes);
-        if (total > arrivingBytes && own > arrivingBytes / clients.size) throw tooMuch();
-      },
-      [Symbol.dispose]: () => void change(client, -held),
-    };
-  };
 }
 
 /** Waits for a body; of one that is too long, for as much as may be read. */

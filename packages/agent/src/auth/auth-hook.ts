@@ -1,8 +1,9 @@
 import { AppError } from '@palaver/contract';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAddressKey } from '@palaver/service-kit/internal';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AuthorizeOptions, authorize, type Identity, readCredentials } from './authorize.ts';
+import type { OpenConnections } from './open-connections.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -19,6 +20,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set on protected routes only. */
     identity: Identity | null;
+    /** The reply is sent even if the token that asked for it is revoked. */
+    outliveToken: (() => void) | null;
   }
 }
 
@@ -42,9 +45,19 @@ export type PublicRoute = string | { path: string; method?: string };
 
 export type RouteMatcher = (url: string, method: string) => boolean;
 
+/** How long a reply continues after the expiry of the token that asked for it; a client then asks for the rest with a new one. */
+const replyGraceMs = 15 * 60_000;
+
+interface AuthParts extends AuthorizeOptions {
+  isPublic: RouteMatcher;
+  connections: OpenConnections;
+}
+
 /** Protects every route but those of operators and the public ones, which never look at auth headers. */
-export function addAuth(server: Server, options: AuthorizeOptions & { isPublic: RouteMatcher }): void {
+export function addAuth(server: Server, options: AuthParts): void {
+  const { connections } = options;
   server.decorateRequest('identity', null);
+  server.decorateRequest('outliveToken', null);
   server.addHook('onRequest', async (request, reply) => {
     // An unknown path is a 404 for everyone, and preflights carry no credentials.
     if (request.is404 || request.method === 'OPTIONS') return;
@@ -60,7 +73,21 @@ export function addAuth(server: Server, options: AuthorizeOptions & { isPublic: 
       throw result.error;
     }
     request.identity = result.identity;
+    request.outliveToken = keepWithToken(reply, result.identity, connections);
   });
+}
+
+/** Cuts the reply off where its token is revoked or has long expired: a stream may be under way for hours. */
+function keepWithToken(
+  { raw }: FastifyReply,
+  { chain, expiration }: Identity,
+  connections: OpenConnections,
+): (() => void) | null {
+  if (raw.closed) return null;
+  const end = () => void raw.destroy();
+  const remove = connections.add({ chain, expiration, graceMs: replyGraceMs, endsWhenShared: false, end });
+  raw.once('close', remove);
+  return remove;
 }
 
 /**

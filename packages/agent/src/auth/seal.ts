@@ -1,6 +1,15 @@
 import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
 
-/** Encrypts small texts at rest by AES-256-GCM, bound to what they belong to. */
+/**
+ * Encrypts small texts at rest by AES-256-GCM, bound to what they belong to.
+ *
+ * @example
+ * ```ts
+ * import type { Seal } from '@palaver/agent';
+ *
+ * export const readPin = (seal: Seal, sealed: string, userDid: string) => seal.open(sealed, userDid);
+ * ```
+ */
 export interface Seal {
   seal(text: string, belongsTo: string): string;
   /** Undefined if the text was not sealed with this key for this owner. */
@@ -11,7 +20,16 @@ const algorithm = 'aes-256-gcm';
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** The key is 32 bytes, derived from the agent's own secret: tokens are encrypted even without DATA_ENCRYPTION_KEY. */
+/**
+ * A seal of 32 secret bytes, for what is encrypted even without `DATA_ENCRYPTION_KEY`.
+ *
+ * @example
+ * ```ts
+ * import { createSeal, type PluginContext } from '@palaver/agent';
+ *
+ * export const sealOf = ({ deriveKey }: PluginContext) => createSeal(deriveKey('pins'));
+ * ```
+ */
 export function createSeal(bytes: Uint8Array): Seal {
   const key = createSecretKey(bytes);
   return {

@@ -12,7 +12,12 @@ const broadcastMessageSchema = z.discriminatedUnion('kind', [
   /** This session was deleted. */
   z.object({ kind: z.literal('drop'), sessionId }),
   /** This delegation of a user was revoked, or was sent downstream: it no longer signs in. */
-  z.object({ kind: z.literal('refused'), did: z.string(), cid: z.string() }),
+  z.object({
+    kind: z.literal('refused'),
+    did: z.string(),
+    cid: z.string(),
+    standing: z.enum(['revoked', 'shared']),
+  }),
   /** A run of this session waits on the sender. */
   z.object({ kind: z.literal('waiting'), sessionId }),
   /** A run of this session has ended. */

@@ -97,6 +97,19 @@ describe.for(deployments)('$name', (deployment) => {
     expect(await one.cluster.hasOthers()).toBe(false);
   });
 
+  it('the heartbeat does not wait for work that hangs', async ({ place }) => {
+    if (!isJoined) return;
+    await using one = await place.start();
+    const done = Promise.withResolvers<void>();
+    await one.cluster.startHeartbeat(() => done.promise);
+    const seenAt = async () => {
+      const found = await place.run(sql`select seen_at from agent_instance where id = ${one.cluster.instance}`);
+      return Number((found as { rows: { seen_at: number }[] }).rows[0]?.seen_at);
+    };
+    const first = await seenAt();
+    await waitFor('more heartbeats', async () => (await seenAt()) > first + 500).finally(done.resolve);
+  });
+
   it('the heartbeat is repeated, also after a failure, and ends with close', async ({ place }) => {
     const one = await place.start();
     let beats = 0;

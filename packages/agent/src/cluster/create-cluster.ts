@@ -18,6 +18,8 @@ export interface ClusterParts {
   logger: Logger;
   /** How often an instance says that it is alive. Default 2 s. */
   heartbeatMs?: number;
+  /** Default: on SQLite. */
+  isAlone?: boolean;
 }
 
 /**
@@ -27,24 +29,24 @@ export interface ClusterParts {
 export interface Cluster {
   /** The name of this instance, new at every start. */
   readonly instance: string;
-  /** On SQLite: no other instance shares the database. */
+  /** No other instance shares the database. */
   readonly isAlone: boolean;
   readonly broadcast: Broadcast;
   readonly sockets: SocketRegistry;
   /** How far this machine's clock is ahead of the database's. */
   clockSkewMs(): number;
-  /** Says that this instance is alive, now and every `heartbeatMs`, then calls `onBeat`. */
+  /** Says that this instance is alive, now and every `heartbeatMs`; as often, but apart from it, calls `onBeat`. */
   startHeartbeat(onBeat: () => Promise<void>): Promise<void>;
   hasOthers(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-export function createCluster({ store, databaseUrl, redis, logger, heartbeatMs = 2_000 }: ClusterParts): Cluster {
+export function createCluster(parts: ClusterParts): Cluster {
+  const { store, databaseUrl, redis, logger, heartbeatMs = 2_000, isAlone = store.engine === 'sqlite' } = parts;
   const instance = randomUUID();
   const instances = createInstanceStore(store);
-  const isAlone = store.engine === 'sqlite';
   const broadcast = createBroadcast();
-  let heartbeat: ReturnType<typeof runEvery> | undefined;
+  const regular: ReturnType<typeof runEvery>[] = [];
   let clockSkewMs = 0;
 
   function createBroadcast(): Broadcast {
@@ -69,18 +71,17 @@ export function createCluster({ store, databaseUrl, redis, logger, heartbeatMs =
     clockSkewMs: () => clockSkewMs,
     async startHeartbeat(onBeat) {
       await beat();
-      heartbeat = runEvery({
-        everyMs: heartbeatMs,
-        async work() {
-          await beat();
-          await onBeat();
-        },
-        onFault: (error) => logger.warn({ err: error }, 'the heartbeat of this instance failed'),
-      });
+      const every = (work: () => Promise<void>, failed: string) =>
+        runEvery({ everyMs: heartbeatMs, work, onFault: (error) => logger.warn({ err: error }, failed) });
+      // Apart: work that is slow must not make this instance look dead.
+      regular.push(
+        every(beat, 'the heartbeat of this instance failed'),
+        every(onBeat, 'the runs of this instance could not be looked after'),
+      );
     },
     hasOthers: async () => !isAlone && (await instances.hasOthers(instance)),
     async close() {
-      await heartbeat?.stop();
+      await Promise.all(regular.map((work) => work.stop()));
       if (!isAlone) await instances.markStopped(instance).catch(() => {});
       await broadcast.close();
     },

@@ -6,8 +6,8 @@ import {
   type SseEventData,
   type ToolCall,
 } from '@palaver/contract';
-import type { AgentRun } from '../plugins/agent-run.ts';
-import { openCallsOf } from '../run/caller-input.ts';
+import type { AgentRun } from '../define/agent-run.ts';
+import { openCallsOf } from '../runs/input.ts';
 
 export type RunUsage = NonNullable<SseEventData['done']['usage']>;
 

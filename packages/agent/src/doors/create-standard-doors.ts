@@ -1,4 +1,4 @@
-import type { OraclePlugin } from '../plugins/plugin.ts';
+import type { OraclePlugin } from '../define/plugin.ts';
 import { createA2aDoor } from './a2a/a2a-door.ts';
 import { createAguiDoor } from './agui/agui-door.ts';
 import { createAiSdkDoor } from './ai-sdk/ai-sdk-door.ts';

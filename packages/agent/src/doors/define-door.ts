@@ -1,13 +1,13 @@
 import { AppError, type SendMessage, sendMessageSchema } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { sendError } from '@palaver/service-kit/internal';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
-import { type DoorName, defaultDoors, publicUrl } from '../config.ts';
-import type { AgentRun, OpenMessage } from '../plugins/agent-run.ts';
-import type { Awaitable } from '../plugins/awaitable.ts';
-import { defineOraclePlugin, type OraclePlugin } from '../plugins/plugin.ts';
-import type { PluginContext } from '../plugins/plugin-context.ts';
+import { type DoorName, defaultDoors } from '../config.ts';
+import type { AgentRun, OpenMessage } from '../define/agent-run.ts';
+import { defineOraclePlugin, type OraclePlugin } from '../define/plugin.ts';
+import type { PluginContext } from '../define/plugin-context.ts';
+import type { Awaitable } from '../define/tool.ts';
 
 export interface DoorParts {
   name: DoorName;
@@ -40,7 +40,6 @@ export function defineDoor({
       visibility: 'silent',
       stability: 'stable',
     },
-    configSchema: z.object({ PUBLIC_URL: publicUrl }),
     autoDetect: ({ DOORS = defaultDoors }) => DOORS.split(',').some((door) => door.trim() === name),
     autoDetectHint: `DOORS does not name ${name}`,
     getAuthExcludedRoutes: () => publicRoutes,

@@ -1,7 +1,7 @@
 import type { Approval } from '@palaver/contract';
 import { answerApprovalSchema } from '@palaver/contract/internal';
-import type { AgentRun, RunEvent } from '../plugins/agent-run.ts';
-import type { PluginContext } from '../plugins/plugin-context.ts';
+import type { AgentRun, RunEvent } from '../define/agent-run.ts';
+import type { PluginContext } from '../define/plugin-context.ts';
 import type { ApprovalAnswer } from '../store/approvals.ts';
 import { invalid } from './define-door.ts';
 

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
+import { createByteCounter } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ClientKey } from '../auth/client-key.ts';
-import { sizeOf } from '../plugins/check-arguments.ts';
+import { sizeOf } from '../define/tool-arguments.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,29 +23,18 @@ const smallReply = 16 * 1024;
  * room for whoever has nothing.
  */
 export function limitHeldBytes(server: Server, { clientKey }: { clientKey: ClientKey }): void {
-  const taken = new Map<string, number>();
-  let total = 0;
-
-  function add(owner: string, bytes: number): void {
-    total += bytes;
-    const own = (taken.get(owner) ?? 0) + bytes;
-    if (own > 0) taken.set(owner, own);
-    else taken.delete(owner);
-  }
+  const open = createByteCounter(
+    ({ own, others }) => own <= (maxBytes - others) / 4,
+    () => new AppError('UNAVAILABLE', 'Too many large requests and replies are under way. Try again in a moment.'),
+  );
 
   /** Until the returned function is called, or the reply is done with. */
   function take(request: FastifyRequest, { raw }: FastifyReply, bytes: number): () => void {
-    const owner = clientKey(request) ?? request.headers.authorization ?? '';
-    if ((taken.get(owner) ?? 0) + bytes > (maxBytes - total) / 4)
-      throw new AppError('UNAVAILABLE', 'Too many large requests and replies are under way. Try again in a moment.');
-    let isTaken = !raw.closed;
-    const free = () => {
-      if (isTaken) add(owner, -bytes);
-      isTaken = false;
-    };
-    if (isTaken) add(owner, bytes);
-    raw.once('close', free);
-    return free;
+    const share = open(clientKey(request) ?? request.headers.authorization ?? '');
+    share.take(bytes);
+    if (raw.closed) share.free();
+    raw.once('close', share.free);
+    return share.free;
   }
 
   server.decorateRequest('freeBody', null);

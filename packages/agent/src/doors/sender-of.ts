@@ -4,7 +4,7 @@ import { setRateHeaders } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { ClientKey } from '../auth/client-key.ts';
-import type { Sender } from '../plugins/agent-run.ts';
+import type { Sender } from '../define/agent-run.ts';
 
 /** A time zone of the message itself wins over the header. */
 export type SenderOf = (

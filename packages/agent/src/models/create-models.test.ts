@@ -2,8 +2,8 @@ import { limitResponses } from '@palaver/service-kit/internal';
 import { describe, expect, it } from 'vitest';
 import { type Answer, openStream, say, startOpenAiServer, toFrame } from '../../test/openai-server.ts';
 import { agentConfigSchema } from '../config.ts';
-import { streamModelStep } from '../loop/model-step.ts';
-import { toStreamError } from '../run/stream-error.ts';
+import { toStreamError } from '../runs/run.ts';
+import { streamModelStep } from '../turn/model-step.ts';
 import { createModels } from './create-models.ts';
 
 const prompt = [

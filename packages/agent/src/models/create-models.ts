@@ -4,9 +4,9 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { AppError } from '@palaver/contract';
 import type { ModelList } from '@palaver/contract/internal';
+import { createOfflineModel } from '@palaver/offline-model';
 import { limitResponses } from '@palaver/service-kit/internal';
 import type { AgentConfig } from '../config.ts';
-import { createOfflineModel } from './offline-model.ts';
 
 /**
  * What a model is used for.

@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode, errorBodySchema } from '@palaver/contract';
+import { AppError, type ErrorCode } from '@palaver/contract';
 import {
   type AuditAction,
   delegationParamsSchema,
@@ -15,7 +15,8 @@ import type { UcanView, VerifiedToken, Verifier } from '@palaver/ucan';
 import { hasCapability } from '@palaver/ucan/internal';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
-import type { RunApprovals } from '../run/run-approvals.ts';
+import type { RefusedDelegation } from '../auth/open-connections.ts';
+import type { RunApprovals } from '../runs/approvals.ts';
 import type { DelegationStore, RecordChange } from '../store/delegations.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 
@@ -31,8 +32,8 @@ export interface DelegationRouteParts {
   audit: Pick<AuditLog<AgentDatabase>, 'record' | 'person'>;
   /** What waits for the delegation is approved in the transaction that stores it, and continues after it. */
   approvals: Pick<RunApprovals, 'grant' | 'wake'>;
-  /** Closes the sockets that the token had signed in. */
-  onRevoked(delegation: { did: string; cid: string }): void;
+  /** Ends the connections that the token had opened. */
+  onRevoked(delegation: RefusedDelegation): void;
 }
 
 export function addDelegationRoutes(server: Server, parts: DelegationRouteParts): void {
@@ -44,41 +45,29 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
   };
   const tags = ['Delegation'];
 
+  const storeSchema = { body: storeDelegationSchema, response: { 200: delegationStoredSchema } };
   server.post(
     '/delegation',
-    {
-      schema: {
-        tags,
-        summary: 'Store a freshly signed delegation',
-        body: storeDelegationSchema,
-        response: { 200: delegationStoredSchema, 400: errorBodySchema, 403: errorBodySchema },
-      },
-    },
+    { schema: { tags, summary: 'Store a freshly signed delegation', ...storeSchema } },
     async (request) => {
       const { did } = identityOf(request);
-      const token = await checkDelegation(request, verifier);
-      const { cid, expiration } = token;
-      const capabilities = toCapabilities(token.view);
+      const { cid, expiration, view } = await checkDelegation(request, verifier);
+      const stored = { token: request.body.raw, cid, expiration, capabilities: toCapabilities(view) };
       const record = recordBy(request, 'delegation.stored');
       let waiting: string[] = [];
-      await delegations.put(did, { token: request.body.raw, cid, expiration, capabilities }, async (trx) => {
+      await delegations.put(did, stored, async (trx) => {
         await record(trx, { cid });
-        waiting = await approvals.grant(trx, did, (capability) => hasCapability(token.view, capability));
+        waiting = await approvals.grant(trx, did, (capability) => hasCapability(view, capability));
       });
       for (const runId of waiting) approvals.wake(runId);
-      return { ok: true as const, expiration: token.expiration, cid: token.cid };
+      return { ok: true as const, expiration, cid };
     },
   );
 
+  const statusSummary = 'Whether a delegation in force is stored, and what it grants';
   server.get(
     '/delegation',
-    {
-      schema: {
-        tags,
-        summary: 'Whether a delegation in force is stored, and what it grants',
-        response: { 200: delegationStatusSchema },
-      },
-    },
+    { schema: { tags, summary: statusSummary, response: { 200: delegationStatusSchema } } },
     async (request) => {
       const delegated = await delegations.list(identityOf(request).did, (bytes) => request.takePlace(bytes));
       const [latest] = delegated;
@@ -86,41 +75,30 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
     },
   );
 
+  const revokeSchema = { tags, response: { 200: delegationRevokedSchema } };
+  const description = 'With an invocation: whoever holds a delegation may revoke that one alone.';
   server.delete(
     '/delegation',
-    {
-      schema: {
-        tags,
-        summary: 'Revoke every stored delegation, replaced ones included',
-        description: 'With an invocation: whoever holds a delegation may revoke that one alone.',
-        response: { 200: delegationRevokedSchema, 403: errorBodySchema },
-      },
-    },
+    { schema: { ...revokeSchema, summary: 'Revoke every stored delegation, replaced ones included', description } },
     async (request) => {
       const { did, isDelegated } = identityOf(request);
       if (isDelegated) throw notByDelegation();
       const revoked = await delegations.revokeAll(did, recordBy(request, 'delegation.revoked'));
-      for (const cid of revoked) onRevoked({ did, cid });
+      for (const cid of revoked) onRevoked({ did, cid, standing: 'revoked' });
       return { ok: true as const };
     },
   );
 
   server.delete(
     '/delegation/:cid',
-    {
-      schema: {
-        tags,
-        summary: 'Revoke one delegation that you issued',
-        params: delegationParamsSchema,
-        response: { 200: delegationRevokedSchema, 403: errorBodySchema, 429: errorBodySchema },
-      },
-    },
+    { schema: { ...revokeSchema, summary: 'Revoke one delegation that you issued', params: delegationParamsSchema } },
     async (request) => {
       const { did, isDelegated, chain } = identityOf(request);
       const { cid } = request.params;
       if (isDelegated && !chain.some((token) => token.cid === cid && token.issuer === did)) throw notByDelegation();
       await delegations.revoke(did, cid, recordBy(request, 'delegation.revoked'));
-      onRevoked({ did, cid });
+      request.outliveToken?.();
+      onRevoked({ did, cid, standing: 'revoked' });
       return { ok: true as const };
     },
   );

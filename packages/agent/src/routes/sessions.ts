@@ -1,4 +1,4 @@
-import { AppError, errorBodySchema, sessionSchema } from '@palaver/contract';
+import { AppError, sessionSchema } from '@palaver/contract';
 import {
   createSessionSchema,
   cursorPageQuerySchema,
@@ -12,9 +12,10 @@ import {
 } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { addRateLimit, type RateLimitOptions } from '@palaver/service-kit/internal';
+import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
-import type { SessionClients } from '../run/session-clients.ts';
-import type { TurnHub } from '../run/turn-hub.ts';
+import type { SessionClients } from '../cluster/session-clients.ts';
+import type { TurnHub } from '../runs/hub.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { SessionStore } from '../store/sessions.ts';
 
@@ -36,69 +37,41 @@ export async function requireSession(sessions: SessionStore, did: string, sessio
 export async function addSessionRoutes(server: Server, parts: SessionRouteParts): Promise<void> {
   const { sessions, messages, hub, clients } = parts;
   const tags = ['Sessions'];
+  const ofSession = { tags, params: sessionParamsSchema };
+  const find = (request: FastifyRequest & { params: { sessionId: string } }) =>
+    requireSession(sessions, identityOf(request).did, request.params.sessionId);
 
   await server.register(async (scope: Server) => {
     addRateLimit(scope, { ...parts.createLimit, hook: 'preHandler', key: (request) => identityOf(request).did });
     scope.post(
       '/sessions',
-      {
-        schema: {
-          tags,
-          summary: 'Create a session',
-          body: createSessionSchema,
-          response: { 201: sessionSchema, 400: errorBodySchema, 413: errorBodySchema, 429: errorBodySchema },
-        },
-      },
+      { schema: { tags, summary: 'Create a session', body: createSessionSchema, response: { 201: sessionSchema } } },
       async (request, reply) =>
         reply.status(201).send(await sessions.create(identityOf(request).did, request.body ?? {})),
     );
   });
 
-  server.get(
-    '/sessions',
-    {
-      schema: {
-        tags,
-        summary: "List the user's sessions",
-        querystring: offsetPageQuerySchema,
-        response: { 200: sessionListSchema },
-      },
-    },
-    async (request) => sessions.list(identityOf(request).did, request.query),
+  const listSchema = { querystring: offsetPageQuerySchema, response: { 200: sessionListSchema } };
+  server.get('/sessions', { schema: { tags, summary: "List the user's sessions", ...listSchema } }, async (request) =>
+    sessions.list(identityOf(request).did, request.query),
   );
 
+  const renameSchema = { body: renameSessionSchema, response: { 200: sessionSchema } };
   server.patch(
     '/sessions/:sessionId',
-    {
-      schema: {
-        tags,
-        summary: 'Rename a session',
-        params: sessionParamsSchema,
-        body: renameSessionSchema,
-        response: { 200: sessionSchema, 400: errorBodySchema, 404: errorBodySchema },
-      },
-    },
+    { schema: { ...ofSession, summary: 'Rename a session', ...renameSchema } },
     async (request) => {
-      const { did } = identityOf(request);
-      const { sessionId } = await requireSession(sessions, did, request.params.sessionId);
-      await sessions.rename(did, sessionId, request.body.title);
-      return requireSession(sessions, did, sessionId);
+      const { sessionId } = await find(request);
+      await sessions.rename(identityOf(request).did, sessionId, request.body.title);
+      return find(request);
     },
   );
 
   server.delete(
     '/sessions/:sessionId',
-    {
-      schema: {
-        tags,
-        summary: 'Delete a session',
-        params: sessionParamsSchema,
-        response: { 200: sessionDeletedSchema, 404: errorBodySchema },
-      },
-    },
+    { schema: { ...ofSession, summary: 'Delete a session', response: { 200: sessionDeletedSchema } } },
     async (request) => {
-      const { sessionId } = request.params;
-      await requireSession(sessions, identityOf(request).did, sessionId);
+      const { sessionId } = await find(request);
       await sessions.remove(identityOf(request).did, sessionId);
       hub.drop(sessionId);
       clients.drop(sessionId);
@@ -106,36 +79,19 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
     },
   );
 
+  const pageSchema = { querystring: cursorPageQuerySchema, response: { 200: messagePageSchema } };
   server.get(
     '/sessions/:sessionId/messages',
-    {
-      schema: {
-        tags,
-        summary: 'A page of the messages of a session',
-        params: sessionParamsSchema,
-        querystring: cursorPageQuerySchema,
-        response: { 200: messagePageSchema, 404: errorBodySchema },
-      },
-    },
+    { schema: { ...ofSession, summary: 'A page of the messages of a session', ...pageSchema } },
     async (request) => {
-      const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
+      const { sessionId } = await find(request);
       return messages.page(sessionId, request.query, (bytes, read) => request.takePlace(bytes).then(read));
     },
   );
 
   server.get(
     '/sessions/:sessionId/run',
-    {
-      schema: {
-        tags,
-        summary: 'The live run of a session',
-        params: sessionParamsSchema,
-        response: { 200: liveRunReplySchema, 404: errorBodySchema },
-      },
-    },
-    async (request) => {
-      const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
-      return { run: await hub.live(sessionId) };
-    },
+    { schema: { ...ofSession, summary: 'The live run of a session', response: { 200: liveRunReplySchema } } },
+    async (request) => ({ run: await hub.live((await find(request)).sessionId) }),
   );
 }

@@ -1,9 +1,11 @@
-import { didPattern, errorBodySchema } from '@palaver/contract';
+import { AppError, didPattern } from '@palaver/contract';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAuditBy } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
+import { hasCapability, oracleResource } from '@palaver/ucan/internal';
 import { z } from 'zod';
 import { identityOf } from '../auth/auth-hook.ts';
+import type { Identity } from '../auth/authorize.ts';
 import type { ClientKey } from '../auth/client-key.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { UserData } from '../user-data.ts';
@@ -19,16 +21,18 @@ export interface UserDataRouteParts {
   userData: UserData;
   audit: Pick<AuditLog<AgentDatabase>, 'person'>;
   clientKey: ClientKey;
+  /** The agent's own. */
+  dids: readonly string[];
 }
 
 /** A user's own data: for themselves under `/me`, for operators under `/users/:did`. */
-export function addUserDataRoutes(server: Server, { userData, audit, clientKey }: UserDataRouteParts): void {
+export function addUserDataRoutes(server: Server, { userData, audit, clientKey, dids }: UserDataRouteParts): void {
   const tags = ['Your data'];
   server.get(
     '/me/export',
     {
       config: { countsAsWrite: true },
-      schema: { tags, summary: 'Everything kept of you', response: { 200: exportSchema, 429: errorBodySchema } },
+      schema: { tags, summary: 'Everything kept of you', response: { 200: exportSchema } },
     },
     async (request, reply) => {
       const { did } = identityOf(request);
@@ -39,9 +43,18 @@ export function addUserDataRoutes(server: Server, { userData, audit, clientKey }
   );
   server.delete(
     '/me',
-    { schema: { tags, summary: 'Erase everything kept of you', response: { 200: erasedSchema } } },
+    {
+      schema: {
+        tags,
+        summary: 'Erase everything kept of you',
+        description: 'With an invocation, or a delegation that grants `oracle/erase`.',
+        response: { 200: erasedSchema },
+      },
+    },
     async (request) => {
       const { did } = identityOf(request);
+      if (!mayErase(identityOf(request), dids))
+        throw new AppError('FORBIDDEN', 'This delegation does not grant oracle/erase. Sign in with an invocation.');
       await userData.erase(did, { actor: audit.person(did), from: clientAddress(request) });
       return { ok: true as const };
     },
@@ -53,11 +66,19 @@ export function addUserDataRoutes(server: Server, { userData, audit, clientKey }
     schema: { tags: ['Operators'], params: paramsSchema, security: [] },
   };
   server.get('/users/:did/export', admins, async (request, reply) => {
-    const by = toAuditBy(request);
-    return sendJsonStream(reply, await userData.export(request.params.did, by));
+    const reader = { client: clientKey(request), isOperator: true, reading: request.inPlace.bind(request) };
+    return sendJsonStream(reply, await userData.export(request.params.did, toAuditBy(request), reader));
   });
   server.delete('/users/:did', admins, async (request) => {
     await userData.erase(request.params.did, toAuditBy(request));
     return { ok: true as const };
   });
+}
+
+/** Whoever holds a delegation may do what it grants; one for chats erases nothing. */
+function mayErase({ did, isDelegated, delegation }: Identity, dids: readonly string[]): boolean {
+  if (!isDelegated) return true;
+  const grants = (resource: string) =>
+    delegation !== undefined && hasCapability(delegation.view, { can: 'oracle/erase', with: resource });
+  return [did, oracleResource, ...dids].some(grants);
 }

@@ -1,14 +1,14 @@
 import type { Approval } from '@palaver/contract';
+import type { ApprovalStatus } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { databaseTime } from '@palaver/store/internal';
 import type { Capability } from '@palaver/ucan';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { Seal } from '../auth/seal.ts';
-import { type ApprovalRow, fromApprovalRow } from './approval-row.ts';
-import type { OwnedRun, StepBegin } from './run-records.ts';
-import type { AgentDatabase } from './schema.ts';
-import { sealedTables } from './sealed-tables.ts';
+import { createRunTransitions } from './run-transitions.ts';
+import type { OwnedRun, StepBegin } from './run-writes.ts';
+import { type AgentDatabase, sealedTables } from './schema.ts';
 
 /**
  * What a user answers when a tool asks for approval.
@@ -64,8 +64,15 @@ export interface GatedStep extends StepBegin {
 export type ApprovalStore = ReturnType<typeof createApprovalStore>;
 
 /** The approvals of runs. One that is answered does not change any more. */
-export function createApprovalStore({ db, engine, cipher, transaction }: Store<AgentDatabase>, seal: Seal) {
+export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
+  const { db, engine, cipher, transaction } = store;
   const now = databaseTime(engine);
+  const { define } = createRunTransitions(store);
+  const [ask, resume] = [define('ask'), define('resume')];
+  const setStreamed = define('frames', [
+    (_, run) => sql`update agent_approval set streamed = 1 from ${run} as run
+      where agent_approval.run_id = run.id and streamed = 0`,
+  ]);
   const toApproval = (row: ApprovalRow) => fromApprovalRow(cipher.openRow(sealedTables.approval, row));
   const ofLiveRuns = sql<boolean>`exists (
     select 1 from agent_run where agent_run.id = agent_approval.run_id and agent_run.ended_at is null
@@ -76,15 +83,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
     /** Stores a step whose tools wait for the user, and that its run waits; false if it has ended, is aborted or has another owner. */
     ask: ({ runId, epoch, number, said, body, userDid, calls }: GatedStep, timeoutMs: number): Promise<boolean> =>
       transaction(async (trx) => {
-        const waiting = await trx
-          .updateTable('agent_run')
-          .set({ status: 'waiting', changed_at: now })
-          .where('id', '=', runId)
-          .where('epoch', '=', epoch)
-          .where('ended_at', 'is', null)
-          .where('aborting', '=', 0)
-          .returning('id')
-          .executeTakeFirst();
+        const [waiting] = await ask({ runId, epoch }, trx);
         if (!waiting) return false;
         const row = { run_id: runId, number, said, body, created_at: now };
         // A delegation may expire while the step waits for something else: then it is asked about again.
@@ -113,17 +112,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       }),
 
     /** Notes that the tools of a step that waited begin: they must not begin again. False as for `ask`. */
-    async resume({ runId, epoch }: OwnedRun): Promise<boolean> {
-      const result = await db
-        .updateTable('agent_run')
-        .set({ status: 'running', changed_at: now })
-        .where('id', '=', runId)
-        .where('epoch', '=', epoch)
-        .where('ended_at', 'is', null)
-        .where('aborting', '=', 0)
-        .executeTakeFirst();
-      return result.numUpdatedRows > 0n;
-    },
+    resume: async ({ runId, epoch }: OwnedRun): Promise<boolean> => (await resume({ runId, epoch })).length > 0,
 
     /** Undefined if a cell cannot be decrypted. */
     async ofRun(runId: string): Promise<Approval[] | undefined> {
@@ -146,17 +135,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
     },
 
     /** The frames that ask for the approvals of a run are stored: every reader of the run gets them. */
-    async setStreamed({ runId, epoch }: OwnedRun): Promise<void> {
-      await db
-        .updateTable('agent_approval')
-        .set({ streamed: 1 })
-        .where('run_id', '=', runId)
-        .where('streamed', '=', 0)
-        .where(({ exists, selectFrom }) =>
-          exists(selectFrom('agent_run').select('id').where('id', '=', runId).where('epoch', '=', epoch)),
-        )
-        .execute();
-    },
+    setStreamed: async ({ runId, epoch }: OwnedRun): Promise<void> => void (await setStreamed({ runId, epoch })),
 
     async find({ userDid, runId, approvalId }: Omit<ApprovalAnswer, 'approved'>): Promise<Approval | undefined> {
       const row = await db
@@ -278,4 +257,28 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       return [...new Set(rows.map(({ run_id }) => run_id))];
     },
   };
+}
+
+type ApprovalRow = Selectable<AgentDatabase['agent_approval']>;
+
+/** As clients see it: without the token that the user signed. */
+function fromApprovalRow(row: ApprovalRow): Approval {
+  return {
+    approvalId: row.id,
+    toolCallId: row.call_id,
+    toolName: row.tool_name,
+    args: JSON.parse(row.args),
+    ...(row.capability !== null && { capability: JSON.parse(row.capability) }),
+    ...(row.invocation !== null && { invocation: JSON.parse(row.invocation) }),
+    status: row.status as ApprovalStatus,
+    askedAt: toTime(row.asked_at),
+    expiresAt: toTime(row.expires_at),
+    ...(row.answered_at !== null && { answeredAt: toTime(row.answered_at) }),
+    ...(row.answered_by !== null && { answeredBy: row.answered_by }),
+    ...(row.reason !== null && { reason: row.reason }),
+  };
+}
+
+function toTime(epochMs: number): string {
+  return new Date(epochMs).toISOString();
 }

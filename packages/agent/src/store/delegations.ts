@@ -83,12 +83,17 @@ export function createDelegationStore(
   }
   const owner = (userDid: string) => `${userDid}\n${agentDid}`;
 
+  /** Until the commit; SQLite has one writer anyway. */
+  async function takeTurn(trx: Kysely<AgentDatabase>, userDid: string): Promise<void> {
+    if (store.engine === 'postgres')
+      await sql`select pg_advisory_xact_lock(hashtextextended(${`agent delegation ${userDid}`}, 0))`.execute(trx);
+  }
+
   /** Records a delegation by its CID; throws if the user has too many. */
   async function recordToken(trx: Kysely<AgentDatabase>, row: KnownDelegation): Promise<void> {
     const names = [row.user_did, referenceOf(row.user_did)];
-    // Until the commit, so that those recorded at once are counted one after the other; SQLite has one writer anyway.
-    if (store.engine === 'postgres')
-      await sql`select pg_advisory_xact_lock(hashtextextended(${`agent delegation ${row.user_did}`}, 0))`.execute(trx);
+    // So that those recorded at once are counted one after the other.
+    await takeTurn(trx, row.user_did);
     await removeExpired(trx, names);
     await trx
       .insertInto('agent_delegation')
@@ -175,6 +180,9 @@ export function createDelegationStore(
       }
       return { usable, ...(expired && { expired }) };
     },
+
+    /** Resolves once everything is committed that was being recorded for the user. */
+    afterRecording: (userDid: string): Promise<void> => store.transaction((trx) => takeTurn(trx, userDid)),
 
     async put(userDid: string, { token, cid, expiration, capabilities }: StoredDelegation, record: RecordChange) {
       const row = {

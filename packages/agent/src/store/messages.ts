@@ -4,10 +4,8 @@ import type { CursorPageQuery, MessagePage } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import { type Selectable, type SqlBool, sql } from 'kysely';
-import type { EarlierMessage } from '../plugins/agent-run.ts';
-import { type PartPlace, toParts } from './message-parts.ts';
-import type { AgentDatabase } from './schema.ts';
-import { sealedTables } from './sealed-tables.ts';
+import { type HiddenExtras, type MessageExtras, type StoredMessage, toParts, toShown } from './message.ts';
+import { type AgentDatabase, sealedTables } from './schema.ts';
 
 /** Of a list that is read to its end, at a time. A row may have a megabyte. */
 const rowsAtOnce = 100;
@@ -47,38 +45,8 @@ export const isActiveIn = (messages: string) => {
 };
 export const isActive = isActiveIn('agent_message');
 
-/** The optional fields of a message, kept as one JSON text. */
-export interface MessageExtras
-  extends Pick<
-    Message,
-    'toolCalls' | 'approvals' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error' | 'replaces'
-  > {
-  order?: PartPlace[] | undefined;
-}
-
-/** What clients are not shown, kept as another. */
-interface HiddenExtras {
-  files?: KeptFile[] | undefined;
-  /** Of a question: the conversation before it, as the caller sent it. */
-  earlier?: EarlierMessage[] | undefined;
-}
-
-/** A file of a question, for the model in later turns; without its text where it has none or is too long. */
-export interface KeptFile {
-  name: string;
-  text?: string;
-}
-
 /** Reads that many bytes, which may wait for others that read much. */
 export type Reading = <T>(bytes: number, read: () => Promise<T>) => Promise<T>;
-
-/** A message with what clients are not shown. */
-export interface StoredMessage extends Message, HiddenExtras {}
-
-/** As clients see it. */
-export function toShown({ files, earlier, ...message }: StoredMessage): Message {
-  return message;
-}
 
 /**
  * The messages of sessions.
@@ -293,4 +261,45 @@ function fromCursor(path: 'before' | 'after', cursor: string): string {
   if (positionPattern.test(position)) return position;
   const message = 'must be a cursor of an earlier page';
   throw new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
+}
+
+/** What is known of the part of a session that the model is no longer given word for word. */
+export interface HistorySummary {
+  text: string;
+  /** The id of the last message it holds. */
+  upTo: string;
+  /** On-demand plugins that were loaded in that part. */
+  capabilities: string[];
+}
+
+export type SummaryStore = ReturnType<typeof createSummaryStore>;
+
+export function createSummaryStore({ db, cipher }: Store<AgentDatabase>) {
+  const isReplaced = sql<boolean>`exists (select 1 from agent_message as known
+    where known.id = agent_summary.up_to and not (${isActiveIn('known')}))`;
+
+  return {
+    /** Not one that holds replaced messages: it may have been stored while they were replaced. */
+    async find(sessionId: string): Promise<HistorySummary | undefined> {
+      const stored = await db
+        .selectFrom('agent_summary')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .where((eb) => eb.not(isReplaced))
+        .executeTakeFirst();
+      const row = stored && cipher.openRow(sealedTables.summary, stored, { text: unreadableText });
+      return row && { text: row.text, upTo: row.up_to, capabilities: JSON.parse(row.capabilities) as string[] };
+    },
+
+    /** Has no effect where the last message it holds was replaced meanwhile. */
+    async save(sessionId: string, { text, upTo, capabilities }: HistorySummary): Promise<void> {
+      const sealed = cipher.sealRow(sealedTables.summary, { session_id: sessionId, text });
+      await sql`insert into agent_summary (session_id, text, up_to, capabilities, updated_at)
+        select session_id, cast(${sealed.text} as text), id, cast(${JSON.stringify(capabilities)} as text),
+          cast(${Date.now()} as bigint)
+        from agent_message where id = ${upTo} and session_id = ${sessionId} and ${isActive}
+        on conflict (session_id) do update set text = excluded.text, up_to = excluded.up_to,
+          capabilities = excluded.capabilities, updated_at = excluded.updated_at`.execute(db);
+    },
+  };
 }

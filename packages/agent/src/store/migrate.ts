@@ -3,9 +3,8 @@ import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
 import { openStore, type Store } from '@palaver/store';
 import { auditMigrations, type CipherStore, openCipher } from '@palaver/store/internal';
 import { z } from 'zod';
-import { createBundledPlugins } from '../plugins/bundled/create-bundled-plugins.ts';
-import type { OraclePlugin } from '../plugins/plugin.ts';
-import { migratePlugin } from '../plugins/start-plugins.ts';
+import type { OraclePlugin } from '../define/plugin.ts';
+import { migratePlugin } from '../define/start-plugins.ts';
 import { agentMigrations } from './migrations.ts';
 import type { AgentDatabase } from './schema.ts';
 
@@ -16,8 +15,8 @@ export async function migrateAgentTables(store: CipherStore & Pick<Store<AgentDa
   await store.migrate('agent', agentMigrations);
 }
 
-/** Brings the agent's database up to date without starting the agent: its own tables, and those of every plugin. */
-export async function migrateAgent(env: Env, plugins: OraclePlugin[] = []): Promise<void> {
+/** Brings the agent's database up to date without starting the agent: its own tables, and those of the plugins. */
+export async function migrateAgent(env: Env, plugins: readonly OraclePlugin[]): Promise<void> {
   const config = loadConfig(z.object(baseVariables({ port: 0 })), env);
   const store = await openStore<AgentDatabase>(toDatabaseUrl(config, 'agent'), {
     ...toStoreOptions(config),
@@ -25,7 +24,7 @@ export async function migrateAgent(env: Env, plugins: OraclePlugin[] = []): Prom
   });
   try {
     await migrateAgentTables(store);
-    for (const plugin of [...createBundledPlugins(), ...plugins]) await migratePlugin(plugin, store);
+    for (const plugin of plugins) await migratePlugin(plugin, store);
   } finally {
     await store.close();
   }

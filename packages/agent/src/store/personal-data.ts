@@ -1,6 +1,6 @@
 import { type PersonalData, personalTables } from '@palaver/store';
 import { type SqlBool, sql } from 'kysely';
-import { sealedTables } from './sealed-tables.ts';
+import { sealedTables } from './schema.ts';
 import { toRoomId } from './sessions.ts';
 
 /**

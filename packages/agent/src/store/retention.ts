@@ -40,8 +40,10 @@ export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules:
   const remove = (table: string, condition: ReturnType<typeof sql>) => removeBite({ db, engine }, table, condition);
   // A query of its own, so that the time is read once: PostgreSQL uses no index to compare with a clock that runs.
   const before = (ms: number) => sql`(select ${now} - ${sql.lit(ms)})`;
+  const endedBefore = (ms: number) => sql`not exists (select 1 from agent_run where agent_run.id = old.run_id
+    and (agent_run.ended_at is null or agent_run.ended_at >= ${before(ms)}))`;
   const counts = [
-    await remove('agent_frame', sql`old.created_at < ${before(rules.framesMs)} and ${ended}`),
+    await remove('agent_frame', sql`old.created_at < ${before(rules.framesMs)} and ${endedBefore(rules.framesMs)}`),
     await remove('agent_step', sql`old.created_at < ${before(rules.framesMs)} and ${ended}`),
     await remove('agent_send', sql`old.created_at < ${before(rules.sendsMs)} and ${ended}`),
     await remove('agent_run', sql`old.ended_at < ${before(rules.runsMs)}`),

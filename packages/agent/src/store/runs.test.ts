@@ -1,20 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { EndedRunStatus, Message } from '@palaver/contract';
 import { openStore, type Store } from '@palaver/store';
-import { createTestDatabase, engines } from '@palaver/test-kit';
+import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { storeEnd } from '../run/store-end.ts';
+import { storeEnd } from '../runs/owner.ts';
 import { createInstanceStore } from './instances.ts';
-import { createInterruptedRuns } from './interrupted-runs.ts';
-import { createMessageStore } from './messages.ts';
+import { createMessageStore, createSummaryStore } from './messages.ts';
 import { agentMigrations } from './migrations.ts';
 import { deleteExpired } from './retention.ts';
-import type { RunEnd } from './run-records.ts';
+import type { RunEnd } from './run-writes.ts';
 import { createRunStore, type RunStore } from './runs.ts';
 import type { AgentDatabase } from './schema.ts';
 import { createSessionStore } from './sessions.ts';
-import { createSummaryStore } from './summaries.ts';
 
 const userDid = 'did:key:zAna';
 const oracle = { name: 'Test', did: 'did:key:zAgent', keyDid: 'did:key:zAgent', signingDid: 'did:key:zAgent' };
@@ -46,7 +44,6 @@ async function setUp(engine: (typeof engines)[number]) {
     sessionId,
     messages: createMessageStore(store),
     instances: createInstanceStore(store),
-    interrupted: createInterruptedRuns(store),
     async begin(text: string, { runId = String(randomUUID()), instance = 'one', replaces = '' } = {}) {
       const question = toMessage('human', text, replaces === '' ? {} : { replaces });
       const begun = await runs.begin({
@@ -63,12 +60,7 @@ async function setUp(engine: (typeof engines)[number]) {
       if (begun.kind !== 'begun') throw new Error(begun.kind);
       return { ...begun, runId, questionId: question.id };
     },
-    toEnd: (
-      { runId, epoch }: { runId: string; epoch: number },
-      status: EndedRunStatus,
-      content: string,
-      bySweep = false,
-    ): RunEnd => ({
+    toEnd: ({ runId, epoch }: { runId: string; epoch: number }, status: EndedRunStatus, content: string): RunEnd => ({
       runId,
       epoch,
       sessionId,
@@ -76,7 +68,6 @@ async function setUp(engine: (typeof engines)[number]) {
       answer: toMessage('ai', content, { id: `answer of ${runId}`, status }),
       usage: { inputTokens: 0, outputTokens: 0 },
       title: undefined,
-      bySweep,
       toFrames: (final) => ({ first: 1, last: 1, body: `event: done\nid: 1\ndata: {"status":"${final}"}\n\n` }),
     }),
     async [Symbol.asyncDispose]() {
@@ -155,35 +146,22 @@ describe.each(engines)('runs on %s', (engine) => {
     ]);
   });
 
-  test("the sweep's end gives way to the owner's, also when that is late", async () => {
-    await using fixture = await setUp(engine);
-    const { runs, messages, sessionId, begin, toEnd } = fixture;
-    const run = await begin('hello');
-    expect(await runs.end(toEnd(run, 'failed', '', true))).toBe('failed');
-    expect(await runs.end(toEnd(run, 'complete', 'whole'))).toBe('complete');
-    expect(await runs.end(toEnd(run, 'failed', '', true))).toBeUndefined();
-    expect((await messages.list(sessionId))[1]).toMatchObject({ status: 'complete', content: 'whole' });
-    expect((await runs.frames(run.runId, 0))?.map(({ body }) => body)).toEqual([expect.stringContaining('complete')]);
-  });
-
   test('an owner that was replaced writes nothing any more', async () => {
     await using fixture = await setUp(engine);
-    const { runs, instances, interrupted, messages, sessionId, store, begin, toEnd } = fixture;
+    const { runs, instances, messages, sessionId, store, begin, toEnd } = fixture;
     const run = await begin('hello');
     await runs.beginStep({ ...run, number: 0, said: 0, body: '{}' });
     await instances.beat('one');
-    const list = () => interrupted.list({ instance: 'two', isAlone: false, limit: 10 });
+    const list = () => runs.listInterrupted({ instance: 'two', isAlone: false, limit: 10 });
     expect(await list()).toEqual([]);
     await store.db.updateTable('agent_instance').set({ seen_at: 0 }).execute();
     const [found] = await list();
     if (!found) throw new Error('the run was not found');
-    expect(await Promise.all([interrupted.claim(found, 'two'), interrupted.claim(found, 'three')])).toContain(
-      undefined,
-    );
+    expect(await Promise.all([runs.claim(found, 'two'), runs.claim(found, 'three')])).toContain(undefined);
     const frames = { first: 1, last: 1, body: 'event: run\nid: 1\ndata: {}\n\n' };
     expect(await runs.addFrames(run, frames)).toBe(false);
     expect(await runs.endStep({ ...run, number: 0, outcomes: '["late"]' })).toBe(false);
-    expect((await interrupted.steps(run.runId))?.[0]?.outcomes).toBeNull();
+    expect((await runs.steps(run.runId))?.[0]?.outcomes).toBeNull();
     expect(await runs.beginStep({ ...run, number: 1, said: 0, body: '{}' })).toBe(false);
     expect(await storeEnd(runs, toEnd(run, 'complete', 'late'), () => 0)).toEqual({ kind: 'new-owner' });
     const owner = { ...run, epoch: run.epoch + 1 };
@@ -193,6 +171,16 @@ describe.each(engines)('runs on %s', (engine) => {
       await runs.end({ ...toEnd(owner, 'complete', 'new'), toFrames: () => ({ ...frames, first: 2, last: 2 }) }),
     ).toBe('complete');
     expect((await messages.list(sessionId))[1]).toMatchObject({ content: 'new' });
+  });
+
+  // Seed 1118 of the simulation.
+  test('a write of frames whose reply was lost, and that comes late, takes back none that came before it', async () => {
+    await using fixture = await setUp(engine);
+    const { runs, begin } = fixture;
+    const run = await begin('hello');
+    await runs.addFrames(run, { first: 1, last: 2, body: 'both' });
+    await runs.addFrames(run, { first: 1, last: 1, body: 'one' });
+    expect(await runs.frames(run.runId, 0)).toMatchObject([{ first: 1, last: 2, body: 'both' }]);
   });
 
   test('an end whose confirmation was lost counts as stored', async () => {
@@ -222,6 +210,35 @@ describe.each(engines)('runs on %s', (engine) => {
     expect(await runs.end(toEnd(two, 'complete', ''))).toBe('complete');
   });
 
+  test('a queued run does not start once its abort is confirmed', async () => {
+    await using fixture = await setUp(engine);
+    const { runs, begin, toEnd } = fixture;
+    const [one, two] = [await begin('1'), await begin('2')];
+    expect(await runs.requestAbort(two.runId, 0)).toBe(true);
+    await runs.end(toEnd(one, 'complete', ''));
+    expect(await runs.start(two)).toBe(false);
+  });
+
+  test('a run is not taken from an owner that is alive again', async () => {
+    await using fixture = await setUp(engine);
+    const { begin, instances, runs } = fixture;
+    const run = await begin('hello');
+    const [found] = await runs.listInterrupted({ instance: 'two', isAlone: false, limit: 1 });
+    if (!found) throw new Error('the run was not found');
+    await instances.beat('one');
+    expect(await runs.claim(found, 'two')).toBeUndefined();
+    expect(await runs.state(run.runId)).toMatchObject({ epoch: 1 });
+  });
+
+  test('an answer does not change a message of another run, and its run ends', async () => {
+    await using fixture = await setUp(engine);
+    const { runs, messages, sessionId, begin, toEnd } = fixture;
+    const [one, two] = [await begin('one'), await begin('two')];
+    const end = toEnd(one, 'complete', 'answer');
+    expect(await runs.end({ ...end, answer: { ...end.answer, id: two.questionId } })).toBe('complete');
+    expect((await messages.list(sessionId)).map(({ content }) => content)).toContain('two');
+  });
+
   test('one instance at a time holds a lease', async () => {
     await using fixture = await setUp(engine);
     const { instances } = fixture;
@@ -240,6 +257,19 @@ describe.each(engines)('runs on %s', (engine) => {
     await instances.markStopped('a');
     expect(await instances.lease('retention', 'c', 60_000)).toBe(true);
     expect(await instances.lease('sweep', 'c', 60_000)).toBe(false);
+  });
+
+  test('frames stay for their time after the end of a run, however long it took', async () => {
+    await using fixture = await setUp(engine);
+    const { store, runs, begin, toEnd } = fixture;
+    const run = await begin('1');
+    await runs.addFrames(run, { first: 1, last: 1, body: 'x' });
+    await sql`update agent_frame set created_at = 0`.execute(store.db);
+    await runs.end({ ...toEnd(run, 'complete', 'one'), toFrames: () => ({ first: 2, last: 2, body: 'y' }) });
+    const hour = 3_600_000;
+    const rules = { messagesMs: 0, sessionsMs: 0, delegationsMs: hour, runsMs: hour, sendsMs: hour };
+    await deleteExpired(store, { framesMs: hour, ...rules });
+    expect(await runs.frames(run.runId, 0)).toHaveLength(2);
   });
 
   test('what is past its time is deleted, a live run and what belongs to it never', async () => {
@@ -261,4 +291,64 @@ describe.each(engines)('runs on %s', (engine) => {
     expect([await count('agent_frame'), await count('agent_run')]).toEqual([1, 1]);
     expect((await messages.list(sessionId)).map(({ content }) => content)).toEqual(['1', 'one', '2']);
   });
+});
+
+test.each(['abort', 'claim'] as const)('no step begins after an %s that did not find it', async (kind) => {
+  await using fixture = await setUp('postgres');
+  const { store, runs, begin } = fixture;
+  const run = await begin('hello');
+  const [found] = await runs.listInterrupted({ instance: 'two', isAlone: false, limit: 1 });
+  if (!found) throw new Error('the run was not found');
+  const other = await createSessionStore(store, oracle).create(userDid, {});
+  const released = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  const holding = store.db.transaction().execute(async (trx) => {
+    await sql`select 1 from agent_session where id = ${other.sessionId} for update`.execute(trx);
+    held.resolve();
+    await released.promise;
+  });
+  await held.promise;
+  // Written in one tick: the begin waits for its session.
+  const step = runs.beginStep({ ...run, number: 0, said: 0, body: '{}' });
+  const waiting = runs.begin({
+    ...{ runId: randomUUID(), sessionId: other.sessionId, userDid, requestId: 'r', instance: 'one', model: 'm' },
+    ...{ question: toMessage('human', 'x'), answerId: randomUUID(), input: '{}', send: { key: 'k', bodyHash: 'h' } },
+  });
+  await waitFor('a begin that waits', async () => {
+    const { rows } = await sql`select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`.execute(store.db);
+    return rows.length > 0;
+  });
+  if (kind === 'abort') expect(await runs.requestAbort(run.runId, 0)).toBe(true);
+  else expect(await runs.claim(found, 'two')).toMatchObject({ epoch: 2 });
+  const steps = await runs.steps(run.runId);
+  released.resolve();
+  await Promise.all([holding, waiting]);
+  expect(await step).toBe(steps?.length === 1);
+});
+
+test('of two messages with one key that are sent to two sessions at once, one begins', async () => {
+  await using fixture = await setUp('postgres');
+  const { store, sessionId } = fixture;
+  const other = await createSessionStore(store, oracle).create(userDid, {});
+  const released = Promise.withResolvers<void>();
+  const holding = store.db.transaction().execute(async (trx) => {
+    await sql`select 1 from agent_session for update`.execute(trx);
+    await released.promise;
+  });
+  // Each with a writer of its own, as two instances have.
+  const begun = [sessionId, other.sessionId].map((id) =>
+    createRunStore(store).begin({
+      ...{ runId: randomUUID(), sessionId: id, userDid, requestId: 'r', instance: 'one', model: 'm' },
+      ...{ question: toMessage('human', 'x'), answerId: randomUUID(), input: '{}', send: { key: 'k', bodyHash: 'h' } },
+    }),
+  );
+  await waitFor('both', async () => {
+    const { rows } = await sql`select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`.execute(store.db);
+    return rows.length === 2;
+  });
+  released.resolve();
+  await holding;
+  expect((await Promise.all(begun)).map(({ kind }) => kind).sort()).toEqual(['begun', 'known']);
 });

@@ -3,11 +3,46 @@ import { uuidPattern } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { databaseTime } from '@palaver/store/internal';
 import { type SqlBool, sql } from 'kysely';
-import type { RunQuery } from '../plugins/agent-run.ts';
-import type { Frames, OwnedRun, StoredRun } from './run-records.ts';
-import { createRunWrites } from './run-writes.ts';
-import type { AgentDatabase } from './schema.ts';
-import { sealedTables } from './sealed-tables.ts';
+import type { RunQuery } from '../define/agent-run.ts';
+import { deadAfterMs } from './instances.ts';
+import { createRunTransitions } from './run-transitions.ts';
+import { createRunWrites, type Frames, type OwnedRun } from './run-writes.ts';
+import { type AgentDatabase, sealedTables } from './schema.ts';
+
+export interface StoredRun {
+  runId: string;
+  sessionId: string;
+  requestId: string;
+  messageId: string;
+  status: RunStatus;
+  usage: { inputTokens: number; outputTokens: number };
+}
+
+/** A live run whose instance is dead. */
+export interface InterruptedRun {
+  runId: string;
+  sessionId: string;
+  userDid: string;
+  requestId: string;
+  messageId: string;
+  model: string;
+  instance: string;
+  epoch: number;
+  /** How many of its owners died while it ran, this one included. */
+  deaths: number;
+  status: LiveRunStatus;
+  isAborting: boolean;
+  createdAt: number;
+  /** What a new owner needs; null if none can continue it. */
+  input: string | null;
+}
+
+export interface StoredStep {
+  number: number;
+  said: number;
+  body: string;
+  outcomes: string | null;
+}
 
 export interface RunState {
   epoch: number;
@@ -25,8 +60,14 @@ export type RunStore = ReturnType<typeof createRunStore>;
 
 /** Runs, their queue in each session and the two messages of each. */
 export function createRunStore(store: Store<AgentDatabase>) {
-  const { db, cipher } = store;
-  const now = databaseTime(store.engine);
+  const { db, engine, cipher } = store;
+  const { define } = createRunTransitions(store);
+  const [claim, release] = [define('claim'), define('release')];
+  const now = databaseTime(engine);
+  const pending = sql`select 1 from agent_approval where agent_approval.run_id = run.id and agent_approval.status = 'pending'`;
+  // A run that waits for its user needs no owner, unless nobody else could continue it or the user has not been notified yet.
+  const hasWork = sql<boolean>`(run.status <> 'waiting' or run.aborting = 1 or run.input is null
+    or not exists (${pending}) or exists (${pending} and agent_approval.streamed = 0))`;
 
   return {
     ...createRunWrites(store),
@@ -41,31 +82,6 @@ export function createRunStore(store: Store<AgentDatabase>) {
         .orderBy('number')
         .execute();
       return rows.map(({ id, status }) => ({ runId: id, status: toLiveStatus(status) }));
-    },
-
-    /**
-     * Confirms the abort of a run: from now on it can only end as aborted. Not of one that was added, or whose turn came by
-     * the end of another, within the last `elapsedMs`, while the request was on its way: that was meant for the run before it.
-     */
-    async requestAbort(runId: string, elapsedMs: number): Promise<boolean> {
-      const result = await db
-        .updateTable('agent_run')
-        .set({ aborting: 1 })
-        .where('id', '=', runId)
-        .where('ended_at', 'is', null)
-        .where((eb) => eb('created_at', '<=', eb(now, '-', elapsedMs)))
-        .where(({ not, exists, selectFrom, eb }) =>
-          not(
-            exists(
-              selectFrom('agent_run as before')
-                .select('before.id')
-                .whereRef('before.session_id', '=', 'agent_run.session_id')
-                .where('before.ended_at', '>', eb(now, '-', elapsedMs)),
-            ),
-          ),
-        )
-        .executeTakeFirst();
-      return result.numUpdatedRows > 0n;
     },
 
     /** The live runs that an instance owns. */
@@ -137,6 +153,16 @@ export function createRunStore(store: Store<AgentDatabase>) {
       );
     },
 
+    /** How long the stored frames of a run are; a run that was deleted has none. */
+    async frameBytes(runId: string): Promise<number> {
+      const { bytes } = await db
+        .selectFrom('agent_frame')
+        .select(sql<number | null>`sum(octet_length(body))`.as('bytes'))
+        .where('run_id', '=', runId)
+        .executeTakeFirstOrThrow();
+      return Number(bytes);
+    },
+
     /** The stored frames of a run after number `after`, in order; undefined if a cell cannot be decrypted. */
     async frames(runId: string, after: number): Promise<Frames[] | undefined> {
       const rows = await db
@@ -148,6 +174,85 @@ export function createRunStore(store: Store<AgentDatabase>) {
         .execute();
       const frames = rows.map((row) => cipher.openRow(sealedTables.frame, row, { body: '' }));
       return frames.some(({ body }) => body === '') ? undefined : frames;
+    },
+
+    /** The oldest few after the id `after` whose instance is dead, so that this one must continue them. An instance that is alone on its database knows that every other one is dead. */
+    async listInterrupted(own: {
+      instance: string;
+      isAlone: boolean;
+      after?: string;
+      limit: number;
+    }): Promise<InterruptedRun[]> {
+      const rows = await db
+        .selectFrom('agent_run as run')
+        .leftJoin('agent_instance as owner', 'owner.id', 'run.instance')
+        .selectAll('run')
+        .where('run.ended_at', 'is', null)
+        .where('run.id', '>', own.after ?? '')
+        .where('run.instance', '<>', own.instance)
+        .$if(!own.isAlone, (query) =>
+          query.where((eb) =>
+            eb.or([
+              eb('run.instance', '=', ''),
+              eb('owner.seen_at', '<=', eb(now, '-', deadAfterMs)),
+              eb('owner.id', 'is', null),
+            ]),
+          ),
+        )
+        .where(hasWork)
+        .orderBy('run.id')
+        .limit(own.limit)
+        .execute();
+      return rows
+        .map((stored) => cipher.openRow(sealedTables.run, stored, { input: null }))
+        .map((row) => ({
+          runId: row.id,
+          sessionId: row.session_id,
+          userDid: row.user_did,
+          requestId: row.request_id,
+          messageId: row.message_id,
+          model: row.model,
+          instance: row.instance,
+          epoch: row.epoch,
+          deaths: row.deaths + (row.status === 'running' && row.instance !== '' ? 1 : 0),
+          status: toLiveStatus(row.status),
+          isAborting: row.aborting === 1,
+          createdAt: row.created_at,
+          input: row.input,
+        }));
+    },
+
+    /** What was stored of its message; null where it cannot be read. */
+    async input(runId: string): Promise<string | null> {
+      const row = await db.selectFrom('agent_run').selectAll().where('id', '=', runId).executeTakeFirst();
+      return row ? cipher.openRow(sealedTables.run, row, { input: null }).input : null;
+    },
+
+    /** Makes `instance` the owner; undefined if another was faster or its owner lives after all. From then on nobody else writes of the run. */
+    async claim(
+      { runId, epoch }: OwnedRun,
+      instance: string,
+      isAlone = false,
+    ): Promise<Pick<InterruptedRun, 'epoch' | 'status' | 'isAborting' | 'deaths'> | undefined> {
+      const [row] = await claim({ runId, epoch, instance, isAlone: isAlone ? 1 : 0 });
+      if (!row) return undefined;
+      const { status, aborting, deaths } = row;
+      return { epoch: row.epoch, status: toLiveStatus(status), isAborting: aborting === 1, deaths };
+    },
+
+    /** Gives a run up, so that another instance continues it at once. */
+    release: async ({ runId, epoch }: OwnedRun): Promise<boolean> => (await release({ runId, epoch })).length > 0,
+
+    /** Undefined if a cell cannot be decrypted. */
+    async steps(runId: string): Promise<StoredStep[] | undefined> {
+      const rows = await db
+        .selectFrom('agent_step')
+        .select(['run_id', 'number', 'said', 'body', 'outcomes'])
+        .where('run_id', '=', runId)
+        .orderBy('number')
+        .execute();
+      const steps = rows.map((row) => cipher.openRow(sealedTables.step, row, { body: '', outcomes: '' }));
+      return steps.some(({ body, outcomes }) => body === '' || outcomes === '') ? undefined : steps;
     },
   };
 }

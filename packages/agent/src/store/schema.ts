@@ -1,5 +1,6 @@
 import type { EndedRunStatus, RunStatus } from '@palaver/contract';
 import type { ApprovalStatus } from '@palaver/contract/internal';
+import type { SealedTable } from '@palaver/store';
 import type { LeaseColumns } from '@palaver/store/internal';
 import type { ColumnType, Generated } from 'kysely';
 
@@ -48,7 +49,7 @@ interface RunTable {
   deaths: Generated<number>;
   /** 1 once its abort was confirmed: it ends as aborted, whatever else happens. */
   aborting: Generated<number>;
-  /** 1 where the sweep ended it for an owner that seemed dead; 2 where that owner's own end has replaced it. */
+  /** Of the previous version, which let the end of a slow owner replace that of the sweep. */
   swept: Generated<number>;
   /** JSON of what another instance needs to take over the run; null if it cannot. */
   input: string | null;
@@ -186,3 +187,14 @@ export interface AgentDatabase {
   agent_send: SendTable;
   agent_approval: ApprovalTable;
 }
+
+/** What is encrypted where DATA_ENCRYPTION_KEY is set. */
+export const sealedTables = {
+  session: { table: 'agent_session', key: ['id'], sealed: ['title', 'metadata'] },
+  run: { table: 'agent_run', key: ['id'], sealed: ['input'] },
+  message: { table: 'agent_message', key: ['id'], sealed: ['content', 'extras', 'hidden'] },
+  frame: { table: 'agent_frame', key: ['run_id', 'first'], sealed: ['body'] },
+  step: { table: 'agent_step', key: ['run_id', 'number'], sealed: ['body', 'outcomes'] },
+  approval: { table: 'agent_approval', key: ['id'], sealed: ['args', 'reason'] },
+  summary: { table: 'agent_summary', key: ['session_id'], sealed: ['text'] },
+} satisfies Record<string, SealedTable>;

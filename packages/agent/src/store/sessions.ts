@@ -11,8 +11,7 @@ import type { Store } from '@palaver/store';
 import { databaseTime, unreadableText } from '@palaver/store/internal';
 import { type Kysely, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import type { AgentDatabase } from './schema.ts';
-import { sealedTables } from './sealed-tables.ts';
+import { type AgentDatabase, sealedTables } from './schema.ts';
 
 /**
  * The agent of this process, as sessions name it.

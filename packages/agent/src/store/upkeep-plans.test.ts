@@ -2,10 +2,14 @@ import { openStore } from '@palaver/store';
 import { createTestDatabase } from '@palaver/test-kit';
 import { type Kysely, sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { createFileStore, type FileDatabase, fileMigrations } from '../plugins/bundled/attachments/file-store.ts';
-import { createInterruptedRuns } from './interrupted-runs.ts';
+import {
+  createFileStore,
+  type FileDatabase,
+  fileMigrations,
+} from '../../../agent-plugins/src/attachments/file-store.ts';
 import { agentMigrations } from './migrations.ts';
 import { deleteExpired } from './retention.ts';
+import { createRunStore } from './runs.ts';
 import type { AgentDatabase } from './schema.ts';
 import { createSessionStore } from './sessions.ts';
 
@@ -51,8 +55,8 @@ test('PostgreSQL: the sweep for interrupted runs and retention read no table who
   await store.migrate('agent', agentMigrations);
   await fill(db);
   const before = await readSequentially(db);
-  const interrupted = createInterruptedRuns(store);
-  expect(await interrupted.list({ instance: 'two', isAlone: false, limit: 20 })).toEqual([]);
+  const runStore = createRunStore(store);
+  expect(await runStore.listInterrupted({ instance: 'two', isAlone: false, limit: 20 })).toEqual([]);
   const rules = {
     framesMs: hour,
     sendsMs: hour,

@@ -38,6 +38,9 @@ it('edits a question and asks for another answer; the other pages of the session
   await chat.regenerate();
   expect(textsOf(chat)).toEqual(['/long 2', 'word1 word2', '/long 3', 'word1 word2 word3']);
   expect(idOf(chat, 3)).not.toBe(answerId);
+  await chat.regenerate();
+  await chat.refetch();
+  expect(chat.get().messages[3]?.earlier).toMatchObject([{ id: answerId }, { content: 'word1 word2 word3' }]);
   await chat.edit(idOf(chat, 0), '/long 1');
   expect(textsOf(chat)).toEqual(['/long 1', 'word1']);
   await chat.refetch();
@@ -78,6 +81,8 @@ it('uploads files with a message and reports how far it is; a stop ends the uplo
   await chat.refetch();
   const stored = { fileId: expect.any(String), filename: 'Three goats.txt', mimetype: 'text/plain' };
   expect(chat.get().messages[0]?.attachments).toEqual([stored, { ...stored, filename: 'Two hens.txt' }]);
+  const [first] = chat.get().messages[0]?.attachments ?? [];
+  expect(await (await chat.download(first?.fileId ?? '')).text()).toBe('Three goats');
   await chat.regenerate();
   await chat.refetch();
   expect(chat.get().messages[0]?.attachments).toHaveLength(2);

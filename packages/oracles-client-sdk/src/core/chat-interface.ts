@@ -62,6 +62,8 @@ export interface Chat {
   edit(messageId: string, text: string, options?: SendOptions): Promise<void>;
   /** Stores a file at the agent, to go along with a message. */
   upload(file: Blob, options?: UploadOptions): Promise<Attachment>;
+  /** A file that went along with a message, by its `fileId`. */
+  download(fileId: string): Promise<Blob>;
   /** Changes what this page shows, and nothing at the service: the next load of the history joins both. */
   setMessages(messages: readonly ChatMessage[]): void;
   /** Answers an approval of a message: the tool runs, or the agent reads the reason why not. */

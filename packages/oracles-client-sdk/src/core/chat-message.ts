@@ -13,6 +13,8 @@ export interface ChatMessage extends Omit<WireMessage, 'status'> {
   status: MessageStatus;
   /** While files of the message are uploaded: the share that has been sent, 0 to 1. */
   uploadProgress?: number | undefined;
+  /** Of an answer: those that this page asked for before with the same question, oldest first. */
+  earlier?: readonly ChatMessage[] | undefined;
   /** Whether the service is known to have it. */
   isStored: boolean;
 }

@@ -84,6 +84,7 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
         requestId,
         attachments,
         replaces,
+        earlier: earlierAnswers(state, action),
       };
       const run: ChatRun = { localId: requestId, phase: 'submitted' };
       return { ...state, sendError: undefined, messages: [...kept.messages, question], runs: [...kept.runs, run] };
@@ -139,6 +140,18 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
     case 'dropped':
       return { ...state, messages: state.messages.filter(({ key }) => key !== action.key) };
   }
+}
+
+/** The answers that a question had where it is only asked again. */
+function earlierAnswers(
+  { messages }: ChatState,
+  { replaces, text }: ChatAction & { type: 'sent' },
+): ChatMessage['earlier'] {
+  const at = messages.findIndex(({ storedId }) => replaces && storedId === replaces);
+  const [question, answer] = at < 0 ? [] : messages.slice(at);
+  if (question?.content !== text || answer?.type !== 'ai') return undefined;
+  const { earlier = [], ...last } = answer;
+  return [...earlier, last];
 }
 
 /** What comes before a question, and the turns that are not about it or what follows. */
@@ -216,7 +229,8 @@ function begin(state: ChatState, localId: string, named: Partial<StreamEventData
   const runs = state.runs.map((run) => (run.localId === localId ? { ...run, phase: 'streaming' as const } : run));
   const messages = acceptQuestion(state.messages, localId, named);
   const createdAt = new Date().toISOString();
-  const local = { key, id: storedId ?? key, storedId, isStored: false } as const;
+  const earlier = messages.find((message) => message.key === humanKey(localId))?.earlier;
+  const local = { key, id: storedId ?? key, storedId, earlier, isStored: false } as const;
   const answer: ChatMessage = { ...local, type: 'ai', content: '', createdAt, status: 'streaming', requestId };
   // An answer that broke off here is repeated from its beginning.
   const broken = messages.findIndex(

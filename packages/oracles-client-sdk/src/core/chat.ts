@@ -87,6 +87,7 @@ export function createChat(options: ChatOptions): Chat {
       };
     },
     upload: (file, uploadOptions) => uploadFile(transport, file, uploadOptions),
+    download: async (fileId) => (await transport.request(`/files/${encodeURIComponent(fileId)}`)).blob(),
     setMessages: (messages) => dispatch({ type: 'set', messages }),
     async abort() {
       const { runs } = store.get();

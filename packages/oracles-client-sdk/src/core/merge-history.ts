@@ -91,5 +91,6 @@ function join(mine: ChatMessage, stored: WireMessage): ChatMessage {
   // A service that was killed kept its last checkpoint; the reader has seen more than that.
   const isAhead = mine.content !== stored.content && mine.content.startsWith(stored.content);
   const { content, parts } = isAhead ? mine : stored;
-  return { ...fromStored(stored), content, parts, key: mine.key, id: mine.id };
+  const { key, id, earlier } = mine;
+  return { ...fromStored(stored), content, parts, key, id, earlier };
 }

@@ -41,6 +41,16 @@ const eventNames = new Set<string>([
 const firstPauseMs = 500;
 const longestPauseMs = 10_000;
 
+type State =
+  | { is: 'connecting'; link: Link; by: OpenLink }
+  | { is: 'connected'; link: Link; by: OpenLink; isAdmitted: boolean; socketId?: string }
+  /** For its next attempt. */
+  | { is: 'waiting'; timer?: ReturnType<typeof setTimeout> }
+  /** The wallet has not signed. It is asked again when the user does something that needs credentials. */
+  | { is: 'unsigned' }
+  /** By the page, or because the session does not exist. */
+  | { is: 'closed' };
+
 /** The event channel of a session. It reconnects automatically, each time with valid credentials. */
 export function openSocketChannel(options: SocketChannelOptions): SocketChannel {
   const { sessionId } = options;
@@ -48,50 +58,51 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
   const address = toSocketAddress(options.url);
   const query = { sessionId };
   const page = globalThis as Partial<EventTarget>;
-  let open: OpenLink = openWebSocketLink;
-  /** How the newest link was opened. */
-  let opened = open;
-  let hasReached = false;
-  let link: Link | undefined;
-  let isConnected = false;
+  let state: State = { is: 'waiting' };
+  /** How the next link is opened, and whether the service has answered on one opened so. */
+  let way: { open: OpenLink; hasReached: boolean } = { open: openWebSocketLink, hasReached: false };
   let offered: Awaited<ReturnType<typeof credentials.get>> = {};
+  /** Since the last connection, and since the service last accepted one. */
   let failures = 0;
   let refusals = 0;
-  let isAdmitted = false;
-  /** The channel is closed, or the session does not exist: connecting again cannot help. */
-  let isOver = false;
-  let socketId: string | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
   /** What could not be sent yet. */
   const unsent: [name: string, payload: unknown][] = [];
 
-  function connect(): void {
-    if (isOver || link) return;
-    clearTimeout(timer);
-    timer = undefined;
-    isAdmitted = false;
-    opened = open;
-    link = opened({ ...address, query, auth, onConnected, onEvent, onEnd });
+  function enter(next: State): void {
+    const before = state;
+    if (before.is === 'closed') return;
+    if (before.is === 'waiting') clearTimeout(before.timer);
+    state = next;
+    if (next.is === 'connected') options.onConnected(true);
+    else if (before.is === 'connected' || next.is === 'closed') options.onConnected(false);
   }
 
-  async function auth() {
-    hasReached = true;
-    open = opened;
+  function connect(): void {
+    if (state.is !== 'waiting' && state.is !== 'unsigned') return;
+    const { open: by } = way;
+    const auth = () => authorize(by);
+    enter({ is: 'connecting', by, link: by({ ...address, query, auth, onConnected, onEvent, onEnd }) });
+  }
+
+  async function authorize(open: OpenLink) {
+    way = { open, hasReached: true };
     offered = await credentials.get(oracleDid);
     return { invocation: offered.invocation, ucanDelegation: offered.delegation };
   }
 
   function onConnected(): void {
-    isConnected = true;
+    if (state.is !== 'connecting') return;
+    const { link, by } = state;
     failures = 0;
-    options.onConnected(true);
-    for (const [name, payload] of unsent.splice(0)) link?.emit(name, payload);
+    enter({ is: 'connected', link, by, isAdmitted: false });
+    for (const [name, payload] of unsent.splice(0)) link.emit(name, payload);
   }
 
   function onEvent(eventName: string, body: unknown): void {
+    if (state.is !== 'connected') return;
     // A service may accept any connection and close those it refuses: only a first event shows that it is accepted.
     if (eventName !== 'error') {
-      isAdmitted = true;
+      state.isAdmitted = true;
       refusals = 0;
     }
     const flat = eventNames.has(eventName) ? asRecord(body) : undefined;
@@ -102,41 +113,34 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
       ...(requestId !== undefined && { requestId }),
       ...(asRecord(flat.payload) ?? flat),
     };
-    if (eventName === 'connected' && typeof payload.socketId === 'string') socketId = payload.socketId;
+    if (eventName === 'connected' && typeof payload.socketId === 'string') state.socketId = payload.socketId;
     options.onEvent({ eventName, payload } as unknown as SocketEvent);
   }
 
   function onEnd(end: LinkEnd): void {
-    link = undefined;
-    socketId = undefined;
-    if (isConnected) options.onConnected(false);
-    isConnected = false;
-    // The wallet is not asked again until the user does something that needs credentials.
-    if (end.reason === 'declined') return;
-    if (end.reason === 'broken') {
-      if (opened !== openWebSocketLink) {
-        // WebSockets may have failed for a moment only, as while the service restarts.
-        open = openWebSocketLink;
-        hasReached = false;
-      } else if (!hasReached) void findOtherWay();
-      reconnectAfter(failures);
-      failures += 1;
-      return;
-    }
-    const statusCode = end.reason === 'refused' ? asRecord(end.data)?.statusCode : undefined;
-    isOver ||= statusCode === 404;
-    const areCredentialsRefused = end.reason === 'refused' ? statusCode === 401 : !isAdmitted;
-    // A wallet is asked once for what was refused, not each time.
-    if (areCredentialsRefused && refusals === 0) credentials.refuse(oracleDid, offered);
-    refusals += 1;
-    reconnectAfter(refusals);
+    if (state.is !== 'connecting' && state.is !== 'connected') return;
+    const { by } = state;
+    const isAdmitted = state.is === 'connected' && state.isAdmitted;
+    if (end.reason === 'declined') enter({ is: 'unsigned' });
+    else if (end.reason === 'broken') {
+      // WebSockets may have failed for a moment only, as while the service restarts.
+      if (by !== openWebSocketLink) way = { open: openWebSocketLink, hasReached: false };
+      else if (!way.hasReached) void findOtherWay();
+      waitAfter(failures++);
+    } else refused(end.reason === 'refused' ? asRecord(end.data)?.statusCode : !isAdmitted && 401);
   }
 
-  function reconnectAfter(attempts: number): void {
-    if (isOver) return;
+  function refused(statusCode: unknown): void {
+    // A wallet is asked once for what was refused, not each time.
+    if (statusCode === 401 && refusals === 0) credentials.refuse(oracleDid, offered);
+    if (statusCode === 404) enter({ is: 'closed' });
+    else waitAfter(++refusals);
+  }
+
+  function waitAfter(attempts: number): void {
     const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** attempts);
     // With jitter, so that clients do not all return at the same moment.
-    timer = setTimeout(connect, pauseMs * (0.75 + Math.random() / 2));
+    enter({ is: 'waiting', timer: setTimeout(connect, pauseMs * (0.75 + Math.random() / 2)) });
   }
 
   /** A service that answers requests, but no WebSocket, is behind something that lets none through. */
@@ -146,35 +150,32 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
       const reply = await fetch(`${origin}${path}/${toQuery({ ...query, EIO: 4, transport: 'polling' })}`);
       if (!(await reply.text()).startsWith('0{')) return;
       const { openPollingLink } = await import('./polling-link.ts');
-      if (hasReached) return;
-      open = openPollingLink;
+      if (way.hasReached) return;
+      way = { open: openPollingLink, hasReached: false };
       connect();
     } catch {
       // Nothing answers; WebSockets are tried again.
     }
   }
 
-  // While `connect` waits, a network that is back ends the wait.
-  const onOnline = () => timer !== undefined && connect();
+  // A network that is back ends the wait.
+  const onOnline = () => state.is === 'waiting' && connect();
   page.addEventListener?.('online', onOnline);
   connect();
 
   return {
     emit(name, payload) {
-      if (isConnected) link?.emit(name, payload);
+      if (state.is === 'connected') state.link.emit(name, payload);
       else unsent.push([name, payload]);
     },
-    socketId: () => socketId,
+    socketId: () => (state.is === 'connected' ? state.socketId : undefined),
     connect() {
-      if (timer === undefined) connect();
+      if (state.is === 'unsigned') connect();
     },
     close() {
-      isOver = true;
-      clearTimeout(timer);
       page.removeEventListener?.('online', onOnline);
-      link?.close();
-      link = undefined;
-      options.onConnected(false);
+      if ('link' in state) state.link.close();
+      enter({ is: 'closed' });
     },
   };
 }

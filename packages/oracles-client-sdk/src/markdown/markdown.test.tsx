@@ -35,7 +35,7 @@ describe('Markdown', () => {
     [
       'tables',
       '| A | B |\n|---|:-:|\n| 1 | *2* |',
-      '<table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>1</td><td><em>2</em></td></tr></tbody></table>',
+      '<table><thead><tr><th>A</th><th style="text-align:center">B</th></tr></thead><tbody><tr><td>1</td><td style="text-align:center"><em>2</em></td></tr></tbody></table>',
     ],
     [
       'links',

@@ -1,5 +1,6 @@
 import { createElement, Fragment, memo, type ReactNode } from 'react';
-import { type Block, parseBlocks, splitBlocks } from './parse-blocks.ts';
+import { Code } from './code.tsx';
+import { type Align, type Block, parseBlocks, splitBlocks } from './parse-blocks.ts';
 import type { Inline } from './parse-inline.ts';
 
 /** Markdown as React elements. There is no HTML anywhere on the way, so there is none to be injected. */
@@ -33,11 +34,7 @@ function toBlock(block: Block): ReactNode {
     case 'paragraph':
       return <p>{toInlines(block.children)}</p>;
     case 'code':
-      return (
-        <pre>
-          <code className={block.language ? `language-${block.language}` : undefined}>{block.text}</code>
-        </pre>
-      );
+      return <Code language={block.language} text={block.text} />;
     case 'quote':
       return <blockquote>{toBlocks(block.blocks)}</blockquote>;
     case 'rule':
@@ -49,8 +46,8 @@ function toBlock(block: Block): ReactNode {
     case 'table':
       return (
         <table>
-          <thead>{toRow(block.head, 'th')}</thead>
-          <tbody>{inOrder(block.rows, (row) => toRow(row, 'td'))}</tbody>
+          <thead>{toRow(block.head, 'th', block.align)}</thead>
+          <tbody>{inOrder(block.rows, (row) => toRow(row, 'td', block.align))}</tbody>
         </table>
       );
   }
@@ -63,8 +60,9 @@ function toItem(blocks: readonly Block[]): ReactNode {
   return inOrder([toInlines(first.children), toBlocks(rest)]);
 }
 
-function toRow(cells: readonly Inline[][], tag: 'th' | 'td'): ReactNode {
-  return <tr>{inOrder(cells, (cell) => createElement(tag, null, toInlines(cell)))}</tr>;
+function toRow(cells: readonly Inline[][], tag: 'th' | 'td', align: readonly Align[]): ReactNode {
+  const toProps = (textAlign: Align) => textAlign && { style: { textAlign } };
+  return <tr>{inOrder(cells, (cell, at) => createElement(tag, toProps(align[at]), toInlines(cell)))}</tr>;
 }
 
 function toInline(node: Inline): ReactNode {

@@ -6,8 +6,10 @@ export type Block =
   | { type: 'code'; language: string; text: string }
   | { type: 'quote'; blocks: Block[] }
   | { type: 'list'; start: number | undefined; items: Block[][] }
-  | { type: 'table'; head: Inline[][]; rows: Inline[][][] }
+  | { type: 'table'; align: Align[]; head: Inline[][]; rows: Inline[][][] }
   | { type: 'rule' };
+
+export type Align = 'left' | 'center' | 'right' | undefined;
 
 const maxDepth = 8;
 // Each is tried on the beginning of a line only, which is enough for its mark; a line may be as long as an answer.
@@ -162,8 +164,15 @@ function readTable(lines: string[], at: number): Read {
       .map((cell) => parseInline(cell.trim()));
   let end = at + 2;
   while (end < lines.length && lines[end]?.includes('|')) end += 1;
-  const [head = '', , ...rows] = lines.slice(at, end);
-  return { block: { type: 'table', head: toCells(head), rows: rows.map(toCells) }, end };
+  const [head = '', divider = '', ...rows] = lines.slice(at, end);
+  const align = withoutBars(divider).split('|').map(toAlign);
+  return { block: { type: 'table', align, head: toCells(head), rows: rows.map(toCells) }, end };
+}
+
+function toAlign(cell: string): Align {
+  const text = cell.trim();
+  if (text.endsWith(':')) return text.startsWith(':') ? 'center' : 'right';
+  return text.startsWith(':') ? 'left' : undefined;
 }
 
 function readParagraph(lines: string[], at: number): Read {

@@ -1,12 +1,29 @@
 'use client';
 
-import { type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
+import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
 import { toError } from '../core/oracle-error.ts';
 import { reauthorizeComponentName, toAskedCapability } from '../core/reauthorize.ts';
 import type { Approval, Arguments, CallStatus, GrantedCapability } from '../core/wire.ts';
 import type { IComponentMetadata } from './message-content.ts';
 import { type AnswerApproval, OraclesContext, type OraclesContextValue } from './oracles-context.ts';
 import type { UIComponents } from './ui-components.ts';
+
+export type Words = typeof englishWords;
+
+export const englishWords = {
+  mayRun: 'May {name} run?',
+  mayAct: 'May the agent do this in your name?',
+  approve: 'Approve',
+  refuse: 'Refuse',
+  authorise: 'Authorise',
+  authorised: 'Authorised',
+  approved: 'approved',
+  refused: 'refused',
+  expired: 'not answered in time',
+};
+
+/** What is said where the user decides. */
+export const WordsContext = createContext<Words>(englishWords);
 
 interface ContentViewProps {
   content: IComponentMetadata;
@@ -17,7 +34,7 @@ interface ContentViewProps {
 export function ContentView({ content: { name, props }, components }: ContentViewProps): ReactNode {
   const context = useContext(OraclesContext);
   useRegistered(context);
-  const { id, args, status = 'done', output, error, isToolCall, isAgAction, approval } = props;
+  const { id, args, status = 'done', output, error, isRefused, isToolCall, isAgAction, approval } = props;
   const isLoading = status === 'isRunning';
   const isCall = isToolCall || isAgAction;
   const action = isCall ? context?.actions.find(name) : undefined;
@@ -37,33 +54,40 @@ export function ContentView({ content: { name, props }, components }: ContentVie
   if (Component) {
     const named = isCall ? { toolName: name, eventId: id, ...(isAgAction && { actionName: name }) } : toOwnProps(args);
     if (authorize) return <Component {...named} {...{ id, name, args, status, authorize }} />;
-    return <Component {...named} {...{ id, name, args, status, isLoading, output, error }} />;
+    return (
+      <Component
+        {...named}
+        {...{ id, name, args, status, isLoading, output, error }}
+        {...(isRefused && { isRefused })}
+      />
+    );
   }
   if (approval) return <ApprovalView approval={approval} answer={answer} />;
   if (asked && authorize) return <ReauthorizeView capability={asked} authorize={authorize} />;
-  return name === 'Error' ? null : <Quiet name={name} status={status} />;
+  return name === 'Error' ? null : <Quiet name={name} status={isRefused ? 'refused' : status} />;
 }
 
 /** Pages without a component named `Approval` can answer too: the agent waits. */
 function ApprovalView({ approval, answer }: { approval: Approval; answer: AnswerApproval | undefined }): ReactNode {
   const { args, status } = approval;
-  const toolName = toShown(approval.toolName);
+  const name = toShown(approval.toolName);
+  const words = useContext(WordsContext);
   const [act, fault] = useAct();
   const capability = approval.capability ?? approval.invocation?.capability;
   return (
     <fieldset data-oracle-approval={status}>
-      <legend>{status === 'pending' ? `May ${toolName} run?` : `${toolName}: ${status}`}</legend>
-      <pre>{toShownJson(args)}</pre>
-      {capability && <pre>{toShownJson(capability)}</pre>}
+      <legend>{status === 'pending' ? words.mayRun.replace('{name}', () => name) : `${name}: ${words[status]}`}</legend>
+      <ShownFields fields={args} />
+      {capability && <ShownFields fields={{ ...capability }} />}
       {answer && (
-        <>
+        <p>
           <button type="button" onClick={() => act(() => answer(true))}>
-            Approve
+            {words.approve}
           </button>
           <button type="button" onClick={() => act(() => answer(false))}>
-            Refuse
+            {words.refuse}
           </button>
-        </>
+        </p>
       )}
       {fault && <p role="alert">{fault}</p>}
     </fieldset>
@@ -72,22 +96,40 @@ function ApprovalView({ approval, answer }: { approval: Approval; answer: Answer
 
 /** Pages without a component named `ReauthorizePrompt` can authorise too; nothing is signed before the user has seen what. */
 function ReauthorizeView({ capability, authorize }: { capability: GrantedCapability; authorize: () => Promise<void> }) {
+  const words = useContext(WordsContext);
   const [act, fault, isDone] = useAct();
   return (
     <fieldset data-oracle-reauthorize={capability.can}>
-      <legend>{isDone ? 'Authorised' : 'May the agent do this in your name?'}</legend>
-      <pre>{toShownJson(capability)}</pre>
+      <legend>{isDone ? words.authorised : words.mayAct}</legend>
+      <ShownFields fields={{ ...capability }} />
       {!isDone && (
-        <button type="button" onClick={() => act(authorize)}>
-          Authorise
-        </button>
+        <p>
+          <button type="button" onClick={() => act(authorize)}>
+            {words.authorise}
+          </button>
+        </p>
       )}
       {fault && <p role="alert">{fault}</p>}
     </fieldset>
   );
 }
 
-const toShownJson = (value: unknown) => toShown(JSON.stringify(value, null, 2));
+/** What the user agrees to: a row for each field, with texts as they are and everything else as JSON. */
+function ShownFields({ fields }: { fields: Arguments }): ReactNode {
+  const toText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
+  return (
+    <table>
+      <tbody>
+        {Object.entries(fields).map(([name, value]) => (
+          <tr key={name}>
+            <th scope="row">{toShown(name)}</th>
+            <td>{toShown(toText(value) ?? '')}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
 
 /** Text in which no character reverses or hides another: it is what the user agrees to. */
 function toShown(text: string): string {
@@ -124,11 +166,11 @@ function toOwnProps(args: Arguments): Arguments {
 }
 
 /** An unknown component is shown small, not as an error: agents may have more components than a page. */
-function Quiet({ name, status }: { name: string; status: CallStatus }): ReactNode {
+function Quiet({ name, status }: { name: string; status: CallStatus | 'refused' }): ReactNode {
   return (
     <small data-oracle-call={name} data-status={status}>
       {name}
-      {status === 'isRunning' ? ' …' : status === 'error' ? ' ✕' : ' ✓'}
+      {{ isRunning: ' …', error: ' ✕', refused: ' –', done: ' ✓' }[status]}
     </small>
   );
 }

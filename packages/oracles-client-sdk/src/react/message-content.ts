@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../core/chat-message.ts';
 import { toMessageParts } from '../core/message-parts.ts';
-import type { Approval, Arguments, Attachment, CallStatus, MessagePart } from '../core/wire.ts';
+import type { Approval, ApprovalStatus, Arguments, Attachment, CallStatus, MessagePart } from '../core/wire.ts';
 
 /** A call or a component inside of a message, as data; `renderMessageContent` draws it. */
 export interface IComponentMetadata {
@@ -12,6 +12,8 @@ export interface IComponentMetadata {
     // biome-ignore lint/suspicious/noExplicitAny: what a tool gives back is the tool's; the older library had a string.
     output?: any;
     error?: string | undefined;
+    /** The user refused the call, or did not answer in time: nothing has failed. */
+    isRefused?: boolean | undefined;
     isToolCall?: boolean | undefined;
     isAgAction?: boolean | undefined;
     toolName?: string | undefined;
@@ -64,10 +66,16 @@ export function fromIMessage(message: IMessage): ChatMessage {
 }
 
 function toContent(message: ChatMessage): MessageContent {
-  const content = toMessageParts(message).flatMap(toContentPart);
+  const refused = new Set(message.approvals?.map(({ status, toolCallId }) => isRefusal(status) && toolCallId));
+  const content = toMessageParts(message)
+    .flatMap(toContentPart)
+    .map((part) => (typeof part !== 'string' && refused.has(part.props.id) ? withRefusal(part) : part));
   if (message.error) content.push(toErrorContent(message.error.message));
   return content.every((part) => typeof part === 'string') ? (message.content ?? '') : content;
 }
+
+const isRefusal = (status: ApprovalStatus) => status === 'refused' || status === 'expired';
+const withRefusal = ({ name, props }: IComponentMetadata) => ({ name, props: { ...props, isRefused: true } });
 
 /** Reasoning and files are fields of the message. */
 export function toContentPart(part: MessagePart): (string | IComponentMetadata)[] {

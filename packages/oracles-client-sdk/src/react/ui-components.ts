@@ -12,6 +12,8 @@ interface ComponentProps {
   // biome-ignore lint/suspicious/noExplicitAny: what a tool gives back is the tool's.
   output?: any;
   error?: string | undefined;
+  /** The user refused the call, or did not answer in time: nothing has failed. */
+  isRefused?: boolean | undefined;
 }
 
 /**

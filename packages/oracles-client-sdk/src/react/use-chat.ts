@@ -42,6 +42,8 @@ export interface UseChatResult {
   setMessages: (change: IMessage[] | ((messages: IMessage[]) => IMessage[])) => void;
   /** Stores a file at the agent, to go along with a message later. `sendMessage` takes files of the device too. */
   uploadFile: (file: Blob, options?: UploadOptions) => Promise<Attachment>;
+  /** A file that went along with a message, by its `fileId`. */
+  downloadFile: (fileId: string) => Promise<Blob>;
   /** Nobody has signed in: there is no wallet, it declined to sign, or the agent refuses what it signed. */
   isSignedOut: boolean;
   refetchMessages: () => Promise<IMessage[]>;
@@ -205,6 +207,7 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
     grant: useCallback((capability) => act((ready) => ready.grant(capability)), [act]),
     regenerate: useCallback((messageId) => act((ready) => ready.regenerate(messageId)), [act]),
     editMessage: useCallback((messageId, text, extra) => act((ready) => ready.edit(messageId, text, extra)), [act]),
+    downloadFile: useCallback((fileId) => act((ready) => ready.download(fileId)), [act]),
     uploadFile: useCallback((file, extra) => act((ready) => ready.upload(file, extra)), [act]),
     setMessages: useCallback(
       (change) => {

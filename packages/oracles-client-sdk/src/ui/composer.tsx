@@ -65,8 +65,8 @@ export function Composer({ chat, labels, options, notice, attach, children }: Co
   return (
     <div className="palaver-composer">
       {notice ?? <Fault chat={chat} labels={labels} />}
-      <p role="status" className="palaver-hidden">
-        {isSending ? labels.writing : ''}
+      <p role="status" className="palaver-status">
+        {isSending ? toWaiting(chat, labels) : ''}
       </p>
       {attach?.(add)}
       {files.length > 0 && (
@@ -127,6 +127,15 @@ export function Composer({ chat, labels, options, notice, attach, children }: Co
       </form>
     </div>
   );
+}
+
+/** What a message that was sent waits for. */
+function toWaiting({ messages, pendingApprovals, status }: UseChatResult, labels: Labels): string {
+  if (messages.some(({ uploadProgress }) => uploadProgress !== undefined)) return labels.uploading;
+  if (pendingApprovals.length > 0) return labels.deciding;
+  if (status === 'submitted') return labels.submitted;
+  const call = messages.at(-1)?.toolCalls?.findLast((other) => other.status === 'isRunning');
+  return call ? nameIn(labels.calling, call.name) : labels.writing;
 }
 
 /** Why the history was not loaded, or a message not sent. */

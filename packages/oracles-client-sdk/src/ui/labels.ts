@@ -1,5 +1,8 @@
-/** Every word that the interface shows; give your own for other languages. `{name}` is a file's name or a conversation's title. */
+import { englishWords } from '../react/content-view.tsx';
+
+/** Every word that the interface shows; give your own for other languages. `{name}` is the name of a file or tool, or a conversation's title. */
 export const defaultLabels = {
+  ...englishWords,
   sessions: 'Conversations',
   newSession: 'New conversation',
   deleteSession: 'Delete: {name}',
@@ -12,13 +15,20 @@ export const defaultLabels = {
   reasoning: 'Reasoning',
   thinking: 'Thinking…',
   writing: 'The agent is writing…',
+  submitted: 'Waiting for the agent…',
+  calling: 'Waiting for {name}…',
+  deciding: 'Waiting for your decision',
   stopped: 'Stopped',
   failed: 'Failed',
   message: 'Message',
   attach: 'Attach files',
   files: 'Files',
+  download: 'Download: {name}',
   removeFile: 'Remove: {name}',
   regenerate: 'Answer again',
+  versions: 'Answers',
+  earlierAnswer: 'Earlier answer',
+  laterAnswer: 'Later answer',
   signedOut: 'Sign in to chat.',
   uploading: 'Uploading',
   send: 'Send',

@@ -1,12 +1,14 @@
 'use client';
 
-import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
-import type { IMessage } from '../react/message-content.ts';
+import { memo, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { CodeContext, type CodeProps } from '../markdown/code.tsx';
+import { WordsContext } from '../react/content-view.tsx';
+import { type IMessage, toIMessage } from '../react/message-content.ts';
 import { renderMessageContent } from '../react/render-message-content.tsx';
 import type { UIComponents } from '../react/ui-components.ts';
 import type { UseChatResult } from '../react/use-chat.ts';
 import type { Labels } from './labels.ts';
-import { CopyText, EditMessage } from './message-actions.tsx';
+import { CodeBlock, CopyText, EditMessage, SentFile, Versions } from './message-actions.tsx';
 
 export interface ThreadProps {
   chat: UseChatResult;
@@ -21,7 +23,8 @@ const followPixels = 80;
 
 /** The messages of a conversation. It follows the answer unless the reader has scrolled up. */
 export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
-  const { messages, hasMore, loadMore, status, isLoading, editMessage } = chat;
+  const { messages, hasMore, loadMore, status, isLoading, editMessage, downloadFile } = chat;
+  const Code = useMemo(() => (code: CodeProps) => <CodeBlock {...code} labels={labels} />, [labels]);
   const box = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
   const [isAway, setAway] = useState(false);
@@ -56,17 +59,22 @@ export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
         </button>
       )}
       {messages.length === 0 && !isLoading && empty}
-      <ol>
-        {messages.map((message) => (
-          <Message
-            key={message.id}
-            message={message}
-            labels={labels}
-            uiComponents={uiComponents}
-            onEdit={status === 'ready' ? editMessage : undefined}
-          />
-        ))}
-      </ol>
+      <WordsContext.Provider value={labels}>
+        <CodeContext.Provider value={Code}>
+          <ol>
+            {messages.map((message) => (
+              <Message
+                key={message.id}
+                message={message}
+                labels={labels}
+                uiComponents={uiComponents}
+                onEdit={status === 'ready' ? editMessage : undefined}
+                onDownload={downloadFile}
+              />
+            ))}
+          </ol>
+        </CodeContext.Provider>
+      </WordsContext.Provider>
       {status === 'ready' && messages.at(-1)?.type === 'ai' && (
         <button type="button" className="palaver-button" onClick={() => void chat.regenerate()}>
           {labels.regenerate}
@@ -84,10 +92,16 @@ export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
 interface MessageProps extends Pick<ThreadProps, 'labels' | 'uiComponents'> {
   message: IMessage;
   onEdit: UseChatResult['editMessage'] | undefined;
+  onDownload: UseChatResult['downloadFile'];
 }
 
-const Message = memo(({ message, labels, uiComponents, onEdit }: MessageProps) => {
+const Message = memo(({ message: latest, labels, uiComponents, onEdit, onDownload }: MessageProps) => {
   const [isEditing, setEditing] = useState(false);
+  /** How many answers back from the latest one. */
+  const [back, setBack] = useState(0);
+  const { earlier = [] } = latest;
+  const older = earlier.at(-back);
+  const message = back > 0 && older ? toIMessage(older) : latest;
   const { id, type, text, content, reasoning, status, uploadProgress, attachments = [] } = message;
   const isHuman = type === 'human';
   const isThinking = status === 'streaming' && content === '';
@@ -115,11 +129,21 @@ const Message = memo(({ message, labels, uiComponents, onEdit }: MessageProps) =
           {Math.round(uploadProgress * 100)} %
         </progress>
       )}
-      {attachments.length > 0 && <small>{attachments.map(({ filename }) => filename).join(', ')}</small>}
+      {attachments.length > 0 && (
+        <p className="palaver-actions">
+          {attachments.map((file, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the same file may be attached twice.
+            <SentFile key={index} file={file} labels={labels} onDownload={onDownload} />
+          ))}
+        </p>
+      )}
       {status === 'aborted' && <small>{labels.stopped}</small>}
       {status === 'failed' && <small>{labels.failed}</small>}
       {status !== 'streaming' && text && !isEditing && (
         <p className="palaver-actions">
+          {!isHuman && earlier.length > 0 && (
+            <Versions back={back} count={earlier.length + 1} labels={labels} onChoose={setBack} />
+          )}
           <CopyText text={text} labels={labels} />
           {isHuman && onEdit && (
             <button type="button" className="palaver-quiet" onClick={() => setEditing(true)}>

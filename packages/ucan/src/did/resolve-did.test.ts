@@ -145,15 +145,15 @@ describe('protocol DIDs', () => {
 
 describe('the memory of documents', () => {
   it('keeps keys for five minutes and failures for ten seconds', async () => {
-    let clock = 0;
+    let clock = 1_000_000;
     const resolve = createDidResolver({ gatewayUrl, now: () => clock });
     answer = sendJson({});
     await resolve('did:x:ana');
-    clock = 9_999;
+    clock += 9_999;
     expect(await resolve('did:x:ana')).toHaveProperty('error');
     expect(seen).toHaveLength(1);
     answer = sendJson(documentOf('did:x:ana'));
-    clock = 10_000;
+    clock += 1;
     expect(await resolve('did:x:ana')).toHaveProperty('ok');
     clock += 299_999;
     expect(await resolve('did:x:ana')).toHaveProperty('ok');

@@ -36,8 +36,9 @@ export interface DidResolverOptions {
   readonly now?: () => number;
 }
 
-const keptMs = 5 * 60_000;
-const failureKeptMs = 10_000;
+// A cache keeps for so long, and that millisecond too.
+const keptMs = 5 * 60_000 - 1;
+const failureKeptMs = 10_000 - 1;
 const maxKept = 1_000;
 // Each way of lookup has its own places: names that never answer must not keep protocol DIDs waiting.
 const maxUnderway = { web: 32, protocol: 64 };
@@ -64,9 +65,10 @@ export function createDidResolver(options: DidResolverOptions = {}): ResolveDid 
   } = options;
   const timeoutMs = options.timeoutMs ?? ucanLimits.resolveTimeoutMs;
   const perMinute = options.lookupsPerMinute ?? ucanLimits.lookupsPerMinute;
-  const kept = new LRUCache<string, { keys: DidKeys; until: number }>({ max: maxKept });
+  const clock = { max: maxKept, perf: { now }, ttlResolution: 0 };
+  const kept = new LRUCache<string, DidKeys>({ ...clock, ttl: keptMs });
   // Apart from the good ones, so that a flood of made-up names cannot push those out.
-  const failed = new LRUCache<string, { keys: DidKeys; until: number }>({ max: maxKept });
+  const failed = new LRUCache<string, DidKeys>({ ...clock, ttl: failureKeptMs });
   const underway = new Map<string, Promise<DidKeys>>();
   const limits = {
     web: createLookupLimits(maxUnderway.web, { perMinute, now }),
@@ -81,8 +83,7 @@ export function createDidResolver(options: DidResolverOptions = {}): ResolveDid 
 
   async function lookAndKeep(did: string): Promise<DidKeys> {
     const keys = await look(did);
-    if (keys.ok) kept.set(did, { keys, until: now() + keptMs });
-    else failed.set(did, { keys, until: now() + failureKeptMs });
+    (keys.ok ? kept : failed).set(did, keys);
     return keys;
   }
 
@@ -90,12 +91,8 @@ export function createDidResolver(options: DidResolverOptions = {}): ResolveDid 
     if (did.startsWith('did:key:')) {
       return fromDidKey(did) ? { ok: [did] } : { error: { message: 'its issuer is not an Ed25519 key' } };
     }
-    for (const cache of [kept, failed]) {
-      const known = cache.get(did);
-      if (known && now() < known.until) return known.keys;
-    }
-    const shared = underway.get(did);
-    if (shared) return await shared;
+    const known = kept.get(did) ?? failed.get(did) ?? underway.get(did);
+    if (known) return await known;
     const leave = limits[did.startsWith('did:web:') ? 'web' : 'protocol'].enter(client);
     if (!leave) return { error: { message: 'too many issuers are being looked up', limited: true } };
     const lookup = lookAndKeep(did).finally(() => {

@@ -52,7 +52,7 @@ test('schemas say what is printed', () => {
   const { schemas } = toOpenApi(table).components;
   expect(schemas['fixture.v1.Leaf']).toEqual({
     type: 'object',
-    properties: { name: { type: 'string' }, weight: { type: 'string', format: 'uint64' } },
+    properties: { name: { type: 'string' }, weight: { type: 'string', format: 'uint64', pattern: '^[0-9]+$' } },
     required: ['name', 'weight'],
   });
 });

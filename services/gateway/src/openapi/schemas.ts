@@ -5,14 +5,15 @@ import { findCustomType } from '../printer/custom-types.ts';
 
 export type JsonSchema = Record<string, unknown>;
 
-const long = { type: 'string', format: 'int64' };
+const long = { type: 'string', format: 'int64', pattern: '^-?[0-9]+$' };
+const unsignedLong = { type: 'string', format: 'uint64', pattern: '^[0-9]+$' };
 const scalars: Record<ScalarType, JsonSchema> = {
   [ScalarType.DOUBLE]: { type: ['number', 'string'], format: 'double' },
   [ScalarType.FLOAT]: { type: ['number', 'string'], format: 'float' },
   [ScalarType.INT64]: long,
-  [ScalarType.UINT64]: { type: 'string', format: 'uint64' },
+  [ScalarType.UINT64]: unsignedLong,
   [ScalarType.INT32]: { type: 'integer', format: 'int32' },
-  [ScalarType.FIXED64]: { type: 'string', format: 'uint64' },
+  [ScalarType.FIXED64]: unsignedLong,
   [ScalarType.FIXED32]: { type: 'integer', format: 'int64' },
   [ScalarType.BOOL]: { type: 'boolean' },
   [ScalarType.STRING]: { type: 'string' },
@@ -42,7 +43,7 @@ const wellKnown: Record<string, JsonSchema> = {
   'google.protobuf.Int32Value': { type: 'integer' },
   'google.protobuf.UInt32Value': { type: 'integer' },
   'google.protobuf.Int64Value': long,
-  'google.protobuf.UInt64Value': long,
+  'google.protobuf.UInt64Value': unsignedLong,
   'google.protobuf.FloatValue': { type: ['number', 'string'] },
   'google.protobuf.DoubleValue': { type: ['number', 'string'] },
 };

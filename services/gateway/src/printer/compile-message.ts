@@ -16,7 +16,7 @@ interface Layout {
   finish: CompiledField['finish'][];
   initial: CompiledField['initial'][];
   createSlots(): Slots;
-  /** Reads fields into the slots until the reader is at `until` or beyond. `start` is where the message began. */
+  /** Reads fields into the slots until the reader is at `until` or beyond, or enough is printed. `start` is where the message began. */
   read(reader: WireReader, slots: Slots, start: number, until: number): void;
 }
 
@@ -61,22 +61,26 @@ export function compileBare(type: DescMessage, printing: Printing, name?: string
 
 /** Reads a message and prints its slots, in pieces where it is long. */
 function printLayout(layout: Layout, printSlots: (slots: Slots, head: string) => string): MessagePrinter['print'] {
-  const begin = (head: string, start: number): Step => {
-    const slots = layout.createSlots();
-    return (reader) => {
+  const proceed =
+    (slots: Slots, head: string, start: number): Step =>
+    (reader) => {
       layout.read(reader, slots, start, Math.min(reader.end, reader.pos + pieceBytes));
       if (reader.pos >= reader.end) return printSlots(slots, head);
       for (const [at, slot] of slots.entries())
         if (typeof slot === 'string' && slot.length > pieceBytes) slots[at] = reader.pieces?.keep(slot);
-      return undefined;
+      return '';
     };
-  };
   return (reader, head) => {
     const { pos, end, pieces } = reader;
-    if (pieces && end - pos > pieceBytes) return pieces.defer(reader, begin(head, pos));
     const slots = layout.createSlots();
-    layout.read(reader, slots, pos, end);
-    return printSlots(slots, head);
+    if (!pieces || end - pos <= pieceBytes) layout.read(reader, slots, pos, end);
+    if (reader.pos < end) {
+      if (!pieces) throw new WireError('too much to print at once');
+      return pieces.defer(reader, proceed(slots, head, pos));
+    }
+    const json = printSlots(slots, head);
+    reader.room -= json.length;
+    return json;
   };
 }
 
@@ -135,7 +139,7 @@ function compileLayout(type: DescMessage, printing: Printing, { isBare, printMem
       return template.slice();
     },
     read(reader, slots, start, until) {
-      while (reader.pos < until) {
+      while (reader.pos < until && reader.room > 0) {
         const tag = reader.tag();
         const no = tag >>> 3;
         const read = no < dense ? near[no] : far.get(no);

@@ -32,18 +32,17 @@ export function compileMergedField(value: FieldValue, at: number, no: number): C
 /** Repeated fields; numbers may come packed or one by one, whatever the descriptor says. */
 export function compileListField({ print, wireType }: FieldValue, at: number): CompiledField {
   const begin = (): Step => {
-    let items = '';
+    let isFirst = true;
     return (reader) => {
       const until = reader.pieces ? Math.min(reader.end, reader.pos + pieceBytes) : reader.end;
-      while (reader.pos < until) items = items === '' ? print(reader) : `${items},${print(reader)}`;
-      if (reader.pos >= reader.end) return items;
-      items = reader.pieces?.keep(items) ?? items;
-      return undefined;
+      let items = '';
+      for (; reader.pos < until; isFirst = false) items += isFirst ? print(reader) : `,${print(reader)}`;
+      return items;
     };
   };
   const printPacked = (reader: WireReader) => {
     const { pieces, pos, end } = reader;
-    return pieces && end - pos > pieceBytes ? pieces.defer(reader, begin()) : (begin()(reader) ?? '');
+    return pieces && end - pos > pieceBytes ? pieces.defer(reader, begin()) : begin()(reader);
   };
   return {
     initial: () => '',

@@ -1,5 +1,6 @@
 // Values as JSON text, letter by letter as Go's encoding/json and gogoproto's jsonpb write them.
 import { isUtf8 } from 'node:buffer';
+import { pieceBytes } from './pieces.ts';
 import { WireError, type WireReader } from './wire-reader.ts';
 
 // 1 where a byte needs more than copying: controls, quotes, what Go escapes for HTML, everything outside ASCII.
@@ -16,36 +17,67 @@ const escapes: Record<string, string> = {
 
 /** The text in `start..end` of the reader, quoted. */
 export function quoteSpan(reader: WireReader, start: number, end: number): string {
-  const { bytes } = reader;
+  const { bytes, pieces } = reader;
+  if (pieces && end - start > pieceBytes)
+    return `"${reader.between(start, end, () => pieces.defer(reader, quotePiece))}"`;
   for (let at = start; at < end; at += 1) {
-    if (special[bytes[at] as number] === 1) return quoteBytes(bytes.subarray(start, end));
+    if (special[bytes[at] as number] === 1) return `"${escapeBytes(bytes.subarray(start, end))}"`;
   }
   return `"${reader.text.slice(start, end)}"`;
 }
 
 export function quoteText(text: string): string {
-  return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, (character) => escapes[character] as string);
+  const json = JSON.stringify(text);
+  if (!/[<>&\u2028\u2029]/.test(json)) return json;
+  let escaped = json;
+  for (const character in escapes) escaped = escaped.replaceAll(character, escapes[character] as string);
+  return escaped;
 }
 
-function quoteBytes(bytes: Buffer): string {
-  return isUtf8(bytes) ? quoteText(bytes.toString('utf8')) : `"${repair(bytes)}"`;
+/** The next part of a long text, without quotes. */
+function quotePiece(reader: WireReader): string {
+  const { bytes, pos, end } = reader;
+  let until = Math.min(end, pos + pieceBytes);
+  // A piece ends before a character, which has up to three bytes after its first.
+  if (until < end) {
+    let at = until;
+    while (at > until - 4 && isContinuation(bytes[at])) at -= 1;
+    if (!isContinuation(bytes[at])) until = at;
+  }
+  reader.pos = until;
+  return escapeBytes(bytes.subarray(pos, until));
+}
+
+function escapeBytes(bytes: Buffer): string {
+  return isUtf8(bytes) ? quoteText(bytes.toString('utf8')).slice(1, -1) : repair(bytes);
 }
 
 /** Text that is not UTF-8: Go writes one escaped replacement character for each byte that does not belong. */
 function repair(bytes: Buffer): string {
   let json = '';
+  let start = 0;
   for (let at = 0; at < bytes.length; ) {
-    let size = 0;
-    for (const length of [1, 2, 3, 4]) {
-      if (at + length <= bytes.length && isUtf8(bytes.subarray(at, at + length))) {
-        size = length;
-        break;
-      }
+    const size = sizeOfCharacter(bytes, at);
+    if (size === 0) {
+      if (start < at) json += quoteText(bytes.toString('utf8', start, at)).slice(1, -1);
+      json += '\\ufffd';
+      start = at + 1;
     }
-    json += size === 0 ? '\\ufffd' : quoteText(bytes.toString('utf8', at, at + size)).slice(1, -1);
     at += size || 1;
   }
-  return json;
+  return json + quoteText(bytes.toString('utf8', start)).slice(1, -1);
+}
+
+/** How many bytes the character of UTF-8 at a place has, 0 for none. */
+function sizeOfCharacter(bytes: Buffer, at: number): number {
+  const first = bytes[at] as number;
+  if (first < 0x80) return 1;
+  const size = first < 0xc0 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  return size > 0 && isUtf8(bytes.subarray(at, at + size)) ? size : 0;
+}
+
+function isContinuation(byte = 0): boolean {
+  return (byte & 0xc0) === 0x80;
 }
 
 const jsonToken = /"(?:[^"\\]|\\.)*"|[^\s"]+|\s+/gs;

@@ -40,7 +40,9 @@ export function compileMapField(field: MapField, at: number, printing: Printing)
           else reader.skip(tag);
         }
       });
-      entries.set(order, { json, value: text ?? value.initial() });
+      text ??= value.initial();
+      reader.room -= text.length;
+      entries.set(order, { json, value: text });
     },
   };
 }

@@ -1,9 +1,17 @@
 // Large messages are printed in pieces, so that other requests are answered in between. Whatever is long waits in a queue, and
 // a mark stands for its text: NUL, its number, NUL. JSON text has no NUL of its own.
+import { createHash, hash } from 'node:crypto';
 import { type Pieces, type Step, WireError, type WireReader } from './wire-reader.ts';
 
 /** What is printed at a time, in bytes on the wire: a few milliseconds. */
 export const pieceBytes = 64 * 1024;
+/** The same in characters of JSON: two bytes may be a message whose fields are all unset, and printed. */
+const pieceRoom = 1024 * 1024;
+const maxJsonMb = 64;
+/** What is put together at a time. */
+const joinedBytes = 4 * 1024 * 1024;
+
+export class JsonTooLargeError extends WireError {}
 
 /** The text between marks, and the numbers of the marks. */
 type Piece = (Buffer | number)[];
@@ -40,6 +48,13 @@ export interface PiecesOptions {
 /** Runs `print` with pieces, then everything that it deferred. */
 export async function printInPieces({ size, print, around }: PiecesOptions): Promise<Buffer> {
   let left = size;
+  let printed = 0;
+  const toPiece = (text: string): Piece => {
+    const piece = splitMarks(text);
+    for (const part of piece) if (typeof part !== 'number') printed += part.length;
+    if (printed <= maxJsonMb * 1024 * 1024) return piece;
+    throw new JsonTooLargeError(`the answer of the node is larger than ${maxJsonMb} MiB as JSON`);
+  };
   const done: Piece[] = [];
   const waiting: { no: number; reader: WireReader; step: Step }[] = [];
   const pieces: Pieces = {
@@ -55,21 +70,45 @@ export async function printInPieces({ size, print, around }: PiecesOptions): Pro
   around(() => (whole = toPiece(print(pieces))));
   for (let job = waiting.pop(); job; job = waiting.pop()) {
     const { no, reader, step } = job;
-    for (let text: string | undefined; text === undefined; ) {
+    while (reader.pos < reader.end) {
       await waitTurn(left);
       left -= pieceBytes;
-      around(() => (text = step(reader)));
-      if (text !== undefined) done[no] = toPiece(text);
+      reader.room = pieceRoom;
+      around(() => done[no]?.push(...toPiece(step(reader))));
     }
   }
-  return Buffer.concat([...expand(whole, done)]);
+  return join([...expand(whole, done)]);
+}
+
+const hashes = new WeakMap<Buffer, string>();
+
+/** The SHA-1 of a body; of one that was printed in pieces it is known. */
+export function hashOf(body: Buffer): string {
+  return hashes.get(body) ?? hash('sha1', body, 'base64url');
+}
+
+async function join(parts: Buffer[]): Promise<Buffer> {
+  const body = Buffer.allocUnsafe(parts.reduce((size, { length }) => size + length, 0));
+  const sha1 = createHash('sha1');
+  let size = 0;
+  let turnAt = joinedBytes;
+  for (const part of parts) {
+    sha1.update(part);
+    part.copy(body, size);
+    size += part.length;
+    if (size < turnAt) continue;
+    turnAt = size + joinedBytes;
+    await waitTurn(0);
+  }
+  hashes.set(body, sha1.digest('base64url'));
+  return body;
 }
 
 function toMark(no: number): string {
   return `\0${no}\0`;
 }
 
-function toPiece(text: string): Piece {
+function splitMarks(text: string): Piece {
   return text.split('\0').map((part, at) => (at % 2 === 0 ? Buffer.from(part) : Number(part)));
 }
 

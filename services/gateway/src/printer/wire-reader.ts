@@ -7,8 +7,8 @@ export const wire = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 
 
 const maxDepth = 100;
 
-/** Prints a part of what is in `pos..end`; undefined until all is printed. */
-export type Step = (reader: WireReader) => string | undefined;
+/** Prints the next part of what is in `pos..end`, and moves on; all is printed when the reader is at its end. */
+export type Step = (reader: WireReader) => string;
 
 export interface Pieces {
   /** Prints what is in `pos..end` of the reader later, and gives the mark for it. */
@@ -30,6 +30,8 @@ export class WireReader {
   stop = 0;
   /** Set while a large message is printed in pieces. */
   pieces: Pieces | undefined;
+  /** How many characters may still be printed at once; text inside other text counts more than once. */
+  room = 4 * 1024 * 1024;
   /** The halves of the last varint or 64-bit value, as unsigned 32-bit numbers. */
   lo = 0;
   hi = 0;

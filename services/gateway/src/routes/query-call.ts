@@ -1,7 +1,6 @@
 // One query of one client: from the cache, or from a node by way of ask-node.ts.
-import { AppError } from '@palaver/contract';
-import { isUnchanged } from '@palaver/service-kit/internal';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isUnchanged, type ReadyReply } from '@palaver/service-kit/internal';
 import { type Answer, etagOf } from '../answer.ts';
 import type { AskNode, Query } from '../ask-node.ts';
 import type { Cache, Loading, Shared } from '../cache.ts';
@@ -33,15 +32,15 @@ export interface QueryOptions extends MetadataOptions {
 
 /** A request for a path that has a route. */
 export interface Asked {
-  request: FastifyRequest;
-  reply: FastifyReply;
+  request: IncomingMessage;
+  response: ServerResponse;
   url: string;
-  /** Decoded. */
-  path: string;
   query: string;
   match: Match;
   snapshot: Snapshot;
 }
+
+const noBytes = new Uint8Array();
 
 export class QueryCall {
   private readonly parts: CallParts;
@@ -51,6 +50,9 @@ export class QueryCall {
   private readonly isKept: boolean;
   private readonly key: string;
   private readonly minHeight: number;
+  private kept: Answer | undefined;
+  private added: string[] = [];
+  private bytes: Uint8Array = noBytes;
 
   constructor(parts: CallParts, asked: Asked, metadata: RequestMetadata) {
     this.parts = parts;
@@ -58,20 +60,34 @@ export class QueryCall {
     this.metadata = metadata;
     this.isLatest = metadata.height === '';
     this.isKept = !metadata.hasCredentials && parts.options.ttlMs > 0;
-    this.key = toCacheKey(asked.snapshot, asked.url, metadata);
-    this.minHeight = this.isLatest ? Math.max(metadata.minHeight, parts.floors.of(asked.request.raw.socket)) : 0;
+    this.key = `${asked.snapshot.version}\n${asked.url}\n${metadata.key}`;
+    this.minHeight = this.isLatest ? Math.max(metadata.minHeight, parts.floors.of(asked.request.socket)) : 0;
   }
 
-  /** Throws for a request that no node could answer. */
-  answer(): undefined | Promise<undefined> {
+  /** Reads the request. Says why no node could answer it. */
+  findFault(): string | undefined {
     const kept = this.isKept ? this.parts.cache.find(this.key) : undefined;
-    if (kept && !this.isBehind(kept)) return this.send(kept, 'hit', this.lifeOf(kept));
+    if (kept && !this.isBehind(kept)) {
+      this.kept = kept;
+      return undefined;
+    }
+    const decoded = decodeRequest(this.asked.match, this.asked.query);
+    if (!decoded.ok) return decoded.message;
+    this.bytes = decoded.bytes;
+    return undefined;
+  }
+
+  /** After `findFault`. `added` are further headers of the reply, names and values alternating. */
+  answer(added: string[] = []): ReadyReply | Promise<ReadyReply> {
+    this.added = added;
+    const { kept } = this;
+    if (kept) return this.toReply(kept, 'hit', this.lifeOf(kept));
 
     const query = this.toQuery();
     if (this.metadata.hasCredentials) {
       const { value, cancel } = this.parts.ask(query);
       this.whenLeft(cancel);
-      return value.then((answer) => this.send(answer, 'miss', 0));
+      return value.then((answer) => this.toReply(answer, 'miss', 0));
     }
     let run = this.share(query, '');
     this.whenLeft(() => run.leave());
@@ -85,17 +101,8 @@ export class QueryCall {
 
   private toQuery(): Query {
     const { match, query, snapshot } = this.asked;
-    const decoded = decodeRequest(match, query);
-    if (!decoded.ok) throw new AppError('BAD_REQUEST', decoded.message);
-    const { metadata, minHeight } = this;
-    return {
-      route: match.route,
-      bytes: decoded.bytes,
-      metadata,
-      minHeight,
-      proto3: wantsProto3(match, query),
-      snapshot,
-    };
+    const { bytes, metadata, minHeight } = this;
+    return { route: match.route, bytes, metadata, minHeight, proto3: wantsProto3(match, query), snapshot };
   }
 
   private share(query: Query, suffix: string): Shared<Answer> {
@@ -104,61 +111,41 @@ export class QueryCall {
       const { value, cancel } = this.parts.ask(query);
       if (!this.isKept) return { value, cancel };
       const kept = value.then((answer) => {
-        if (answer.keeps) this.keep(answer);
+        if (answer.keeps) this.parts.cache.keep(this.key, answer, this.lifeOf(answer));
         return answer;
       });
       return { value: kept, cancel };
     });
   }
 
-  private keep(answer: Answer): void {
-    const { path, match } = this.asked;
-    const { template, legacy } = match.route;
-    const keptMs = this.lifeOf(answer);
-    // Legacy routes add headers of their own.
-    if (!legacy)
-      answer.hit = { path, template, isLatest: this.isLatest, headers: this.toHeaders(answer, 'hit', keptMs) };
-    this.parts.cache.keep(this.key, answer, keptMs);
-  }
-
-  private toHeaders(answer: Answer, state: CacheState, keptMs: number): Record<string, string | string[]> {
-    const { vary } = this.parts.options;
-    return {
-      ...answer.headers,
-      'x-cache': state === 'stale' ? 'hit' : state,
-      'cache-control': this.toCacheControl(answer, keptMs),
-      vary: [vary, ...this.metadata.otherHeaders].join(', '),
-    };
-  }
-
-  private finish(answer: Answer, isShared: boolean): undefined | Promise<undefined> {
+  private finish(answer: Answer, isShared: boolean): ReadyReply | Promise<ReadyReply> {
     const stale = answer.isOutage ? this.parts.cache.findStale(this.key) : undefined;
-    if (stale && !this.isBehind(stale)) return this.send(stale, 'stale', 0);
-    return this.send(answer, isShared ? 'shared' : 'miss', this.isKept ? this.lifeOf(answer) : 0);
+    if (stale && !this.isBehind(stale)) return this.toReply(stale, 'stale', 0);
+    return this.toReply(answer, isShared ? 'shared' : 'miss', this.isKept ? this.lifeOf(answer) : 0);
   }
 
-  private send(answer: Answer, state: CacheState, keptMs: number): undefined | Promise<undefined> {
-    const { metrics, floors } = this.parts;
-    const { request, reply, match } = this.asked;
+  private toReply(answer: Answer, state: CacheState, keptMs: number): ReadyReply | Promise<ReadyReply> {
+    const { metrics, floors, options } = this.parts;
+    const { request, match } = this.asked;
+    const { status, body } = answer;
     metrics.countRequest(match.route.template, state, answer.grpcCode);
-    floors.raise(request.raw.socket, answer.height, this.isLatest);
-    reply.headers(state === 'hit' && answer.hit ? answer.hit.headers : this.toHeaders(answer, state, keptMs));
-    if (state === 'hit' || state === 'stale') reply.header('age', ageOf(answer));
-    if (state === 'stale') reply.header('warning', '110 - "Response is Stale"');
-    const encoding = chooseEncoding(request.headers['accept-encoding'], answer.body);
+    floors.raise(request.socket, answer.height, this.isLatest);
+    const headers = [...answer.headers, ...this.added, 'x-cache', state === 'stale' ? 'hit' : state];
+    headers.push('cache-control', this.toCacheControl(answer, keptMs));
+    headers.push('vary', [options.vary, ...this.metadata.otherHeaders].join(', '));
+    if (state === 'hit' || state === 'stale') headers.push('age', ageOf(answer));
+    if (state === 'stale') headers.push('warning', '110 - "Response is Stale"');
+    const encoding = chooseEncoding(request.headers['accept-encoding'], body);
     const wanted = request.headers['if-none-match'];
     // The tag is a hash: it is made for answers that are kept, and for clients that ask by one.
     const etag = this.isKept || wanted !== undefined ? etagOf(answer) : '';
     if (etag !== '') {
-      reply.header('etag', encoding ? toEncodedTag(etag, encoding) : etag);
-      if (isUnchanged(wanted, etag)) return void reply.code(304).send();
+      headers.push('etag', encoding ? toEncodedTag(etag, encoding) : etag);
+      if (isUnchanged(wanted, etag)) return { status: 304, headers, body: undefined };
     }
-    reply.code(answer.status);
-    if (!encoding) return void reply.send(answer.body);
-    return compress(answer.body, encoding).then((body) => {
-      reply.header('content-encoding', encoding).send(body);
-      return undefined;
-    });
+    if (!encoding) return { status, headers, body };
+    headers.push('content-encoding', encoding);
+    return compress(body, encoding).then((compressed) => ({ status, headers, body: compressed }));
   }
 
   /** What is not there may still come: a node that was asked for a height may not have had it. */
@@ -182,20 +169,16 @@ export class QueryCall {
 
   /** Calls back when the client is gone before the reply was written. */
   private whenLeft(leave: () => void): void {
-    const { raw } = this.asked.reply;
-    raw.once('close', () => {
-      if (!raw.writableEnded) leave();
+    const { response } = this.asked;
+    response.once('close', () => {
+      if (!response.writableEnded) leave();
     });
   }
 }
 
-export function toCacheKey({ version }: Snapshot, url: string, { key }: RequestMetadata): string {
-  return `${version}\n${url}\n${key}`;
-}
-
 /** In seconds. */
-export function ageOf({ madeAt }: Answer): number {
-  return Math.max(0, Math.floor((Date.now() - madeAt) / 1000));
+function ageOf({ madeAt }: Answer): string {
+  return String(Math.max(0, Math.floor((Date.now() - madeAt) / 1000)));
 }
 
 /** Services that answer from the node itself and not from the state of a block: a height changes nothing there. */

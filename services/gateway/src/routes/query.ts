@@ -1,16 +1,17 @@
-// Every query of the protocol. The path of a request: here → route-table.ts → query-call.ts → cache.ts →
+// Every query of the protocol; plain ones without the framework. The path of a request: here → route-table.ts → query-call.ts → cache.ts →
 // decode-request.ts → upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
 import { AppError } from '@palaver/contract';
-import { setSpanRoute } from '@palaver/service-kit/internal';
+import { type FindReply, type ReadyReply, setSpanRoute } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toFailureAnswer, type WriteError } from '../answer.ts';
-import { type Authorize, type Authorized, requireAuthorized } from '../auth/authorize.ts';
+import { type Authorize, requireAuthorized } from '../auth/authorize.ts';
 import type { LiveTable } from '../live-table.ts';
 import { readMetadata } from '../metadata.ts';
 import { cleanPath, escapePath } from '../request/clean-path.ts';
 import { decodeEscapes } from '../request/parse-query.ts';
 import type { RouteTable } from '../route-table.ts';
 import { failure } from '../upstream/call.ts';
+import type { Admit } from './admit.ts';
 import { type Asked, type CallParts, QueryCall } from './query-call.ts';
 
 export interface QueryParts extends CallParts {
@@ -19,28 +20,49 @@ export interface QueryParts extends CallParts {
   writeError: WriteError;
 }
 
+/** The route of queries, as metrics name it. */
+export const queryRoute = '/*';
 const allowed = 'GET, HEAD, OPTIONS';
 
-/** A promise where a node has to be asked. */
-export type QueryHandler = (request: FastifyRequest, reply: FastifyReply) => undefined | Promise<undefined>;
+export interface FindReplyParts extends QueryParts {
+  admit: Admit;
+  /** Whether the server may have a route of its own for a path, before those of the node. */
+  isPage(path: string): boolean;
+}
+
+/** Answers plain queries. What is refused, and what needs the framework for more, is left to the handler. */
+export function createFindReply(parts: FindReplyParts): FindReply {
+  const { live, floors, options, admit, isPage } = parts;
+  return (request, response) => {
+    const { method, url = '', headers, socket } = request;
+    const snapshot = live.current();
+    if (!snapshot || method !== 'GET' || floors.isPending(socket)) return undefined;
+    const { path, query } = splitUrl(url);
+    if (path === undefined || cleanPath(path) !== path || isPage(path)) return undefined;
+    const match = snapshot.table.match(path);
+    const metadata = readMetadata(headers, options);
+    if (!match || match.route.legacy || !metadata.ok) return undefined;
+    const call = new QueryCall(parts, { request, response, url, query, match, snapshot }, metadata);
+    // A request is counted only when it is certain that it is answered here.
+    const added = call.findFault() === undefined ? admit(request, path) : undefined;
+    return added && floors.inOrder(response, () => call.answer(added));
+  };
+}
+
+export type QueryHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 export function createQueryHandler(parts: QueryParts): QueryHandler {
-  const { live, authorize, writeError } = parts;
-  return function handleQuery(request, reply) {
+  const { live, authorize, writeError, floors, options } = parts;
+  return async function handleQuery(request, reply) {
     const url = request.raw.url ?? '/';
-    const mark = url.indexOf('?');
-    const query = mark === -1 ? '' : url.slice(mark + 1);
-    const path = decodeEscapes(mark === -1 ? url : url.slice(0, mark));
+    const { path, query } = splitUrl(url);
     if (path === undefined) throw new AppError('BAD_REQUEST', 'The path has a malformed escape.');
-    if (request.method === 'OPTIONS') return sent(reply.code(204).header('allow', allowed).send());
+    if (request.method === 'OPTIONS') return reply.code(204).header('allow', allowed).send();
     const clean = cleanPath(path);
-    if (clean !== path) return sent(reply.redirect(escapePath(clean) + (query && `?${query}`), 301));
+    if (clean !== path) return reply.redirect(escapePath(clean) + (query && `?${query}`), 301);
 
     const snapshot = live.current();
-    if (!snapshot) {
-      const { status, headers, body } = toFailureAnswer(failure('unreachable'), [], writeError);
-      return sent(reply.code(status).headers(headers).send(body));
-    }
+    if (!snapshot) return send(reply, toFailureAnswer(failure('unreachable'), [], writeError));
     const match = snapshot.table.match(path);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!match || !isRead) throw refuseMethod(request, reply, { path, table: snapshot.table, isQuery: Boolean(match) });
@@ -48,24 +70,36 @@ export function createQueryHandler(parts: QueryParts): QueryHandler {
     setSpanRoute(request.method, route.template);
     if (route.legacy) markDeprecated(reply, path, route.legacy);
 
-    const asked = { request, reply, url, path, query, match, snapshot };
-    const deciding = authorize(request, path);
-    if ('then' in deciding) return deciding.then((authorized) => answer(parts, asked, authorized));
-    return answer(parts, asked, deciding);
+    requireAuthorized(await authorize(request, path), reply);
+    const metadata = readMetadata(request.headers, options);
+    if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
+    const asked: Asked = { request: request.raw, response: reply.raw, url, query, match, snapshot };
+    const ready = await floors.inOrder(reply.raw, () => {
+      const call = new QueryCall(parts, asked, metadata);
+      const fault = call.findFault();
+      if (fault !== undefined) throw new AppError('BAD_REQUEST', fault);
+      return call.answer();
+    });
+    return send(reply, ready);
   };
 }
 
-function answer(parts: QueryParts, asked: Asked, authorized: Authorized): undefined | Promise<undefined> {
-  const { request, reply } = asked;
-  requireAuthorized(authorized, reply);
-  const metadata = readMetadata(request.headers, parts.options);
-  if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
-  return new QueryCall(parts, asked, metadata).answer();
+/** The path is decoded; undefined for a malformed escape. */
+function splitUrl(url: string): { path: string | undefined; query: string } {
+  const mark = url.indexOf('?');
+  return {
+    path: decodeEscapes(mark === -1 ? url : url.slice(0, mark)),
+    query: mark === -1 ? '' : url.slice(mark + 1),
+  };
 }
 
-/** The server takes a reply for a promise and would wait for one that was sent. */
-function sent(_reply: FastifyReply): undefined {
-  return undefined;
+function send(reply: FastifyReply, { status, headers, body }: ReadyReply): FastifyReply {
+  return setHeaders(reply, headers).code(status).send(body);
+}
+
+export function setHeaders(reply: FastifyReply, headers: string[]): FastifyReply {
+  for (let index = 0; index < headers.length; index += 2) reply.header(headers[index] ?? '', headers[index + 1]);
+  return reply;
 }
 
 /** The router takes other characters for a pattern, which may be a broken one. */

@@ -189,6 +189,10 @@ function serveEvents({ subscriptions }: RpcParts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { query = newBlocks } = request.query as { query?: unknown };
     if (typeof query !== 'string') throw new AppError('BAD_REQUEST', 'Give one query.');
+    if (request.method === 'HEAD') {
+      openEventStream(reply, { heartbeatMs });
+      return reply;
+    }
     let stream: ServerResponse | undefined;
     let isLost = false;
     const subscribed = await subscriptions.subscribe(clientOf(request), query, {

@@ -8,7 +8,7 @@ import { decodeBody, listAnyTypes } from '../decode-body.ts';
 import type { LiveTable } from '../live-table.ts';
 import { type MetadataOptions, readMetadata } from '../metadata.ts';
 import type { GatewayMetrics } from '../metrics.ts';
-import type { QueryHandler } from './query.ts';
+import { type QueryHandler, setHeaders } from './query.ts';
 
 export interface TxParts {
   live: LiveTable;
@@ -29,8 +29,7 @@ export function createTxHandler({ live, authorize, ask, metrics, options, otherw
     const snapshot = live.current();
     const route = snapshot?.table.writes.get(path);
     if (!snapshot || !route) {
-      await otherwise(request, reply);
-      return reply;
+      return otherwise(request, reply);
     }
     setSpanRoute(request.method, route.template);
     requireAuthorized(await authorize(request, path), reply);
@@ -44,9 +43,6 @@ export function createTxHandler({ live, authorize, ask, metrics, options, otherw
     const query: Query = { route, bytes: decoded.bytes, metadata, minHeight: 0, proto3: false, snapshot, once: true };
     const answer = await ask(query).value;
     metrics.countRequest(route.template, 'miss', answer.grpcCode);
-    return reply
-      .headers({ ...answer.headers, 'cache-control': 'no-store' })
-      .code(answer.status)
-      .send(answer.body);
+    return setHeaders(reply, answer.headers).header('cache-control', 'no-store').code(answer.status).send(answer.body);
   };
 }

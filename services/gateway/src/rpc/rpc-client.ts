@@ -1,4 +1,5 @@
 // Calls to the CometBFT RPC of a node. Equal calls at the same time share one, answers about a given height are kept.
+import type { Logger } from '@palaver/service-kit';
 import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal';
 import type { Cache } from '../cache.ts';
 import { isFinal, isWrite } from './rpc-methods.ts';
@@ -32,23 +33,35 @@ export interface RpcClientOptions {
   timeoutMs: number;
   cache: Cache<RpcReply>;
   pinnedTtlMs: number;
+  logger: Logger;
 }
 
 const maxBytes = 16 * 1024 * 1024;
 const internalError = -32603;
 
-export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs }: RpcClientOptions): RpcClient {
+export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs, logger }: RpcClientOptions): RpcClient {
+  let isDown = false;
+  /** Logs the first of several failures, and the end of them. */
+  const note = (cause?: string) => {
+    if (isDown === (cause !== undefined)) return;
+    isDown = cause !== undefined;
+    if (isDown) logger.warn({ cause }, 'the RPC of the node cannot be reached');
+    else logger.info('the RPC of the node was reached again');
+  };
   const ask = async (call: RpcCall, signal: AbortSignal): Promise<RpcReply> => {
     try {
       const { address, ...init } = toHttp(url, call);
       const response = await fetchBounded(address, { ...init, signal, timeoutMs, maxBytes });
       const { result, error } = (await response.json()) as { result?: unknown; error?: RpcError };
+      note();
       if (error) return { ok: false, error };
       const { method, params } = call;
       return { ok: true, result: JSON.stringify(result ?? null), isFinal: isFinal(method, params, result) };
     } catch (error) {
       if (error instanceof AnswerTooLargeError) return refuse('the answer of the node is larger than 16 MiB');
-      const isLate = (error as Error).name === 'TimeoutError';
+      const { name, message, cause } = error as Error;
+      const isLate = name === 'TimeoutError';
+      if (!signal.aborted) note(cause instanceof Error ? cause.message || message : message);
       return { ...refuse(isLate ? 'the node did not answer in time' : 'the node cannot be reached'), isOutage: true };
     }
   };

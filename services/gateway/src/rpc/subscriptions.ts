@@ -3,6 +3,7 @@
 
 import { parseJson } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
+import { splitCredentials } from '@palaver/service-kit/internal';
 import type { GatewayMetrics } from '../metrics.ts';
 
 export interface EventListener {
@@ -56,7 +57,8 @@ const ids = { subscribe: 1, health: 2 };
 
 export function createSubscriptions(options: SubscriptionOptions): Subscriptions {
   const { rpcUrl, logger, metrics, perClient, silenceMs = defaultSilenceMs } = options;
-  const url = `${rpcUrl.replace(/^http/, 'ws').replace(/\/$/, '')}/websocket`;
+  const { url: node, headers } = splitCredentials(rpcUrl);
+  const url = `${node.replace(/^http/, 'ws').replace(/\/$/, '')}/websocket`;
   const running = new Map<string, Subscription>();
   const takeQuery = createClientQueries(perClient);
   metrics.watchSubscriptions(() => running.size);
@@ -67,7 +69,7 @@ export function createSubscriptions(options: SubscriptionOptions): Subscriptions
   };
 
   const open = (query: string): Subscription => {
-    const socket = new WebSocket(url);
+    const socket = new WebSocket(url, { headers });
     const ready = Promise.withResolvers<Fault | undefined>();
     const subscription: Subscription = { listeners: new Set(), ready: ready.promise, socket };
     const timer = setTimeout(() => lose('the node did not answer in time'), openTimeoutMs);

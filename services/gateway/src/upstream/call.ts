@@ -27,7 +27,7 @@ export interface GrpcFailure {
   /** `grpc-status-details-bin` as it came. */
   details?: string | undefined;
   /** Set when the gateway itself refused or missed the answer. */
-  fault?: 'deadline' | 'cancelled' | 'unreachable' | 'breach' | 'behind' | 'too large' | 'malformed';
+  fault?: 'deadline' | 'cancelled' | 'unreachable' | 'breach' | 'reset' | 'behind' | 'too large' | 'malformed';
   metadata: Metadata;
 }
 
@@ -42,7 +42,7 @@ const faultMessages: Record<MessageFault, string> = {
   truncated: 'the answer of the node ended early',
   several: 'the node answered a single call more than once',
   missing: 'the node answered with nothing',
-  headers: 'the answer of the node has more than 64 KiB of headers',
+  headers: 'the node reset the call, or its answer has more than 64 KiB of headers (HTTP/2 code 11)',
 };
 
 /** Where calls of a connection go to. */
@@ -64,7 +64,10 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
         if (fault) early = malformed(fault);
         return fault === undefined;
       },
-      onEnd: (received) => done(early ?? readAnswer(received, messages, reader.isInside())),
+      onEnd(received) {
+        const other = early?.fault === 'cancelled' ? undefined : findOtherType(received);
+        done(other ?? early ?? readAnswer(received, messages, reader.isInside()));
+      },
     });
     return () => {
       early ??= failure('cancelled');
@@ -75,6 +78,15 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
     done({ ok: false, code: toGrpcCode('INTERNAL'), message: 'the metadata cannot be sent', metadata: {} });
     return () => undefined;
   }
+}
+
+/** A page or text of something that is not a gRPC server, such as a proxy. */
+function findOtherType({ headers = [] }: Received): GrpcFailure | undefined {
+  const type = findField(headers, 'content-type');
+  if (type === undefined || type.startsWith('application/grpc') || findField(headers, ':status') !== '200')
+    return undefined;
+  const message = `the node answered with ${type.slice(0, 100)} instead of gRPC`;
+  return { ok: false, code: toGrpcCode('UNKNOWN'), message, fault: 'malformed', metadata: {} };
 }
 
 /** Whether something follows the one message of a unary answer. */
@@ -117,7 +129,8 @@ function readLoss(lost: NonNullable<Received['lost']>): GrpcFailure {
   if (lost === 'breach') return failure('breach');
   // Node's client ends a call so whose headers are too large.
   if (lost === constants.NGHTTP2_ENHANCE_YOUR_CALM) return malformed('headers');
-  return { ok: false, code: codeOfReset(lost), message: `the node reset the call (HTTP/2 code ${lost})`, metadata: {} };
+  const message = `the node reset the call (HTTP/2 code ${lost})`;
+  return { ok: false, code: codeOfReset(lost), message, fault: 'reset', metadata: {} };
 }
 
 const transportHeader =

@@ -5,7 +5,7 @@ import type { NodeWatch } from './node-watch.ts';
 export interface ChooseNode {
   /** The least busy of the best kind of node: at the height that is needed, below it, lagging or catching up. */
   now(tried: Connection[], need: number): Connection | undefined;
-  /** Waits for a connection that is being opened. Without one, nodes that were tried are asked again. */
+  /** Waits for a connection that is being opened or about to be. Without one, nodes that were tried are asked again. */
   orWait(tried: Connection[], need: number, maxMs: number): Promise<Connection | undefined>;
 }
 

@@ -9,9 +9,9 @@ export interface Connection {
   address: string;
   /** Whether there is a session. */
   reachable(): boolean;
-  /** Whether a session is being opened for the first time or again right now. */
+  /** Whether a session is being opened, or soon will be after one that ended early. */
   connecting(): boolean;
-  /** Resolves when the attempt under way has ended, well or not. */
+  /** Resolves when that attempt has ended, well or not. */
   settled(): Promise<void>;
   inFlight(): number;
   /** Has no time limit of its own. */
@@ -34,76 +34,92 @@ export interface ConnectionOptions {
   /** `host:port`, or `tls://host:port`. */
   address: string;
   ca?: string | undefined;
-  /** Called at each connect; `again` from the second on, when the node may have been replaced. */
-  onConnect?: (again: boolean) => void;
-  /** Called once with the cause when the node cannot be reached, and not again before it was reached. */
-  onDown?: (cause: Error) => void;
+  /** Called at each connect: the node may have been replaced. */
+  onConnect?: () => void;
+  /** Called when the node is reached, after a fault only once it stays; `again` from the second time on. */
+  onUp?: (again: boolean) => void;
+  /** Called once with the cause when a session was lost, once when none can be opened, and not again before `onUp`. */
+  onDown?: (cause: Error, wasReached: boolean) => void;
 }
 
 const firstBackoffMs = 50;
-const maxBackoffMs = 2_000;
+/** Less than the time that calls wait for a connection. */
+const maxBackoffMs = 1_500;
 /** A session that lasted this long was a good one. */
 const steadyMs = 1_000;
 /** Connections opened at a time for calls that get one of their own. */
-const maxAlone = 4;
+const maxAlone = 16;
 
-/** Where a connection stands. A session that the node is leaving finishes its calls beside the next one. */
+/**
+ * Where a connection stands. `ended` resolves when the attempt to open a session has ended; of a ready one, the next attempt.
+ * A session that the node is leaving finishes its calls beside the next one.
+ */
 type State =
   | { is: 'opening'; session: Session; ended: PromiseWithResolvers<void> }
-  | { is: 'ready'; session: Session; since: number }
-  | { is: 'waiting'; timer: NodeJS.Timeout }
+  | { is: 'ready'; session: Session; since: number; ended: PromiseWithResolvers<void> }
+  | { is: 'waiting'; timer: NodeJS.Timeout; ended: PromiseWithResolvers<void>; wasReached: boolean }
   | { is: 'closed' };
 
-export function openConnection({ address, ca, onConnect, onDown }: ConnectionOptions): Connection {
+export function openConnection({ address, ca, onConnect, onUp, onDown }: ConnectionOptions): Connection {
   const name = address.replace(/^tls:\/\//, '');
   const authority: Authority = { name, scheme: address.startsWith('tls://') ? 'https' : 'http' };
   const where = { origin: `${authority.scheme}://${name}`, ca };
   const backoff = createBackoff(firstBackoffMs, maxBackoffMs);
-  let connects = 0;
-  let isDown = false;
+  let ups = 0;
+  let told: 'up' | 'lost' | 'down' = 'up';
+  let steady: NodeJS.Timeout | undefined;
   let inFlight = 0;
   let state: State;
 
-  const open = (): State => {
-    const ended = Promise.withResolvers<void>();
+  const tellUp = () => {
+    told = 'up';
+    ups += 1;
+    onUp?.(ups > 1);
+  };
+
+  const open = (ended = Promise.withResolvers<void>()): State => {
     const session = new Session({
       ...where,
       onReady() {
         if (state.is !== 'opening' || state.session !== session) return;
-        state = { is: 'ready', session, since: Date.now() };
-        connects += 1;
-        isDown = false;
+        state = { is: 'ready', session, since: Date.now(), ended: Promise.withResolvers() };
         ended.resolve();
-        onConnect?.(connects > 1);
+        onConnect?.();
+        if (told === 'up') tellUp();
+        else steady = setTimeout(tellUp, steadyMs);
       },
       // A node that sends GOAWAY finishes its calls; new calls go to a new session at once.
-      onGoaway: () => leave(session),
+      onGoaway: (cause, isOrderly) => leave(session, cause, isOrderly),
       onClose(cause) {
-        const isOpening = state.is === 'opening' && state.session === session;
-        leave(session);
+        leave(session, cause, false);
         ended.resolve();
-        if (!isOpening || isDown) return;
-        isDown = true;
-        onDown?.(cause);
       },
     });
     return { is: 'opening', session, ended };
   };
 
   /** The session takes no more calls. */
-  const leave = (session: Session) => {
+  const leave = (session: Session, cause: Error, isOrderly: boolean) => {
     if (!('session' in state) || state.session !== session) return;
-    if (state.is === 'ready' && Date.now() - state.since > steadyMs) {
+    clearTimeout(steady);
+    const wasReached = state.is === 'ready';
+    const isSteady = state.is === 'ready' && Date.now() - state.since > steadyMs;
+    const ended = state.is === 'ready' ? state.ended : Promise.withResolvers<void>();
+    if (wasReached ? told === 'up' && !(isSteady && isOrderly) : told !== 'down') {
+      told = wasReached ? 'lost' : 'down';
+      onDown?.(cause, wasReached);
+    }
+    if (isSteady) {
       // Nodes end healthy sessions at a maximum age or when they are replaced: the next one is opened at once, and calls wait for it.
       backoff.reset();
-      state = open();
+      state = open(ended);
       return;
     }
     // A node that accepts and hangs up again and again is not asked faster than one that is unreachable.
     const reopen = () => {
-      state = open();
+      state = open(ended);
     };
-    state = { is: 'waiting', timer: setTimeout(reopen, backoff.next()) };
+    state = { is: 'waiting', timer: setTimeout(reopen, backoff.next()), ended, wasReached };
   };
 
   const current = () => (state.is === 'ready' ? state.session : undefined);
@@ -126,9 +142,13 @@ export function openConnection({ address, ca, onConnect, onDown }: ConnectionOpt
   state = open();
   return {
     address,
-    reachable: () => state.is === 'ready',
-    connecting: () => state.is === 'opening',
-    settled: () => (state.is === 'opening' ? state.ended.promise : Promise.resolve()),
+    reachable: () => state.is === 'ready' && state.session.isOpen(),
+    // A node that could not be reached is not waited for. A session that is broken tells so a moment later.
+    connecting: () =>
+      state.is === 'opening' ||
+      (state.is === 'waiting' && state.wasReached) ||
+      (state.is === 'ready' && !state.session.isOpen()),
+    settled: () => ('ended' in state ? state.ended.promise : Promise.resolve()),
     inFlight: () => inFlight,
     send: sendOn(current),
     sendAlone: createSendAlone((handlers) => new Session({ ...where, ...handlers }), authority),
@@ -140,6 +160,7 @@ export function openConnection({ address, ca, onConnect, onDown }: ConnectionOpt
     close() {
       const old = state;
       state = { is: 'closed' };
+      clearTimeout(steady);
       if (old.is === 'waiting') clearTimeout(old.timer);
       if ('session' in old) old.session.destroy();
     },

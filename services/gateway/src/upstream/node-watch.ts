@@ -22,8 +22,6 @@ export interface NodeWatch {
   stateOf(connection: Connection): NodeState;
   /** Takes the height from an answer about the latest block. */
   note(connection: Connection, metadata: Metadata): void;
-  /** The node answers queries with an error of its own state: it is not current until it answers the watch. */
-  noteFailing(connection: Connection): void;
   /** What was known of a node before it was connected to again does not count. */
   forget(connection: Connection): void;
   /** Whether the node answers and is near enough to the highest one. */
@@ -133,7 +131,6 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       return { height, catchingUp };
     },
     note,
-    noteFailing: (connection) => (knownOf(connection).isFailing = true),
     forget(connection) {
       states.delete(connection);
       if (timer) void pollIfDue(connection);

@@ -1,7 +1,9 @@
 // A call on one node after another until one has the answer: all calls but those marked `once` are queries and may be
 // repeated, so a client does not notice a node that dies under its call as long as another is there.
+import { hash } from 'node:crypto';
 import { toGrpcCode } from '@palaver/contract/internal';
-import { type Done, failure, type GrpcAnswer } from './call.ts';
+import { LRUCache } from 'lru-cache';
+import { type Done, failure, type GrpcAnswer, type GrpcRequest } from './call.ts';
 import { type ChooseNode, maxWaitMs } from './choose-node.ts';
 import type { Connection } from './connection.ts';
 import { type NodeWatch, readHeight } from './node-watch.ts';
@@ -18,15 +20,47 @@ export interface RetryOptions {
 const maxBlocksAhead = 10;
 /** The part of a call's time that is spent on waiting for a height. */
 const waitShare = 0.8;
-/** What nodes say while they have no block to answer from. */
-const notReady = /did not contain latest block height|is not ready; please wait for first block/i;
+/** What nodes say while they have no block to answer from. It stands at the beginning: later words may be a client's. */
+const notReady =
+  /^(?:rpc error: code = \w+ desc = )*(?:context did not contain latest block height|[\w.-]+ is not ready; please wait for first block)/;
+const notReadyCodes: number[] = [toGrpcCode('UNKNOWN'), toGrpcCode('INTERNAL')];
 /** What nodes say about a height that they have pruned or not reached yet. */
 const heightRefusal =
   /height in the future|must be less than or equal to|version does not exist|pruned|lowest height|failed to load state|bigger than|bigger then/i;
 
+/** How long a query whose answer ended a session is sent alone. */
+const rememberMs = 60_000;
+/** With this many such queries, every query of their method is sent alone. */
+const maxRemembered = 3;
+
+/** Queries whose answers ended a session: others' calls must not be on it the next time. */
+class SessionEnders {
+  private readonly methods = new LRUCache<string, Set<string>>({ max: 1_000, ttl: rememberMs });
+
+  has({ path, body }: GrpcRequest): boolean {
+    const queries = this.methods.get(path);
+    return queries !== undefined && (queries.size >= maxRemembered || queries.has(toFingerprint(body)));
+  }
+
+  add({ path, body }: GrpcRequest): void {
+    const queries = this.methods.get(path) ?? new Set();
+    if (queries.size < maxRemembered) queries.add(toFingerprint(body));
+    this.methods.set(path, queries);
+  }
+}
+
+function toFingerprint(body: Uint8Array): string {
+  return hash('sha1', body, 'base64');
+}
+
+interface RetryParts extends RetryOptions {
+  enders: SessionEnders;
+}
+
 export function createRetry(options: RetryOptions): Send {
+  const parts = { ...options, enders: new SessionEnders() };
   return (request, done) => {
-    const call = new RetriedCall(request, done, options);
+    const call = new RetriedCall(request, done, parts);
     call.next();
     return () => call.cancel();
   };
@@ -40,16 +74,17 @@ class RetriedCall {
   /** Whether the best node so far is below the height that is needed. */
   private isBehind = false;
   /** Whether the call may be what made a session end. */
-  private isSuspect = false;
+  private isSuspect: boolean;
   private hasWaited = false;
   private isDone = false;
   private giveUp: (() => void) | undefined;
 
   private readonly request: QueryRequest;
   private readonly done: Done;
-  private readonly options: RetryOptions;
+  private readonly options: RetryParts;
 
-  constructor(request: QueryRequest, done: Done, options: RetryOptions) {
+  constructor(request: QueryRequest, done: Done, options: RetryParts) {
+    this.isSuspect = options.enders.has(request);
     this.request = request;
     this.done = done;
     this.options = options;
@@ -105,12 +140,15 @@ class RetriedCall {
 
   private take(node: Connection, next: GrpcAnswer): void {
     if (this.isDone) return;
-    const { watch, choose } = this.options;
+    const { watch, choose, enders } = this.options;
     const { height, minHeight = 0 } = this.request;
     if (!next.ok && next.fault !== undefined) {
       // An answer that was refused for its height says more than that another node could not be reached.
       if (!this.isBehind && (this.answer.ok || this.answer.fault !== undefined)) this.answer = next;
       const isSuspected = next.fault === 'breach' && !this.isSuspect && !this.request.once;
+      // A node may also end the session itself over its own answer.
+      const isEnder = next.fault === 'breach' ? !isSuspected : next.fault === 'reset' && !node.reachable();
+      if (isEnder) enders.add(this.request);
       this.isSuspect ||= isSuspected;
       // Any of the calls on a session may have made it end: alone, this one harms no other.
       if (isSuspected) this.ask(node);
@@ -121,8 +159,7 @@ class RetriedCall {
     if (height === undefined) watch.note(node, next.metadata);
     const reported = readHeight(next.metadata) ?? watch.stateOf(node).height ?? minHeight;
     this.isBehind = height === undefined && reported < minHeight;
-    const isNotReady = !next.ok && notReady.test(next.message);
-    if (isNotReady) watch.noteFailing(node);
+    const isNotReady = !next.ok && notReadyCodes.includes(next.code) && notReady.test(next.message);
     this.answer = isNotReady ? { ...next, code: toGrpcCode('UNAVAILABLE') } : next;
     const isRepeated = this.isBehind || (!this.request.once && isElsewhere(this.answer, height));
     if (isRepeated && choose.now(this.tried, 0)) this.next();

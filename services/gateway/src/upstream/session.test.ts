@@ -1,6 +1,8 @@
 // What real networks do and test nodes seldom do: names, settings, and answers that break the rules.
+import { constants } from 'node:http2';
 import { createSecureContext } from 'node:tls';
 import { createSelfSignedCertificate, waitFor } from '@palaver/test-kit';
+import { startTcpProxy } from '@palaver/test-kit/servers';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
 import { frame, respond, type Script, startScriptedNode } from '../../test/scripted-node.ts';
@@ -65,6 +67,69 @@ test('an error text of 200 KiB fails that call alone, on one node', async () => 
   // Once among others, whose connection it ends; then alone.
   expect([...a.calls, ...b.calls].filter((path) => path === '/long')).toHaveLength(2);
 });
+
+test('queries whose answers end sessions harm others a few times only, and then none', async () => {
+  await using node = await startScriptedNode(longText);
+  const upstream = connectTo({ addresses: [node.address] });
+  await waitFor('the node', () => upstream.status()[0]?.healthy);
+  const long = (no: number) => upstream.call({ ...query, path: '/long', body: Uint8Array.from([no]) });
+  const others = [];
+  for (let round = 0; round < 12; round += 1) {
+    const [bad, ...rest] = await Promise.all([long(round), upstream.call(query), upstream.call(query)]);
+    expect(bad).toMatchObject({ ok: false, fault: 'breach' });
+    others.push(...rest, await upstream.call(query));
+  }
+  expect(others.filter(({ ok }) => !ok)).toEqual([]);
+  // Three end a session that others use and are repeated alone; from then on all of the method are alone.
+  expect(node.calls.filter((path) => path === '/long')).toHaveLength(15);
+  expect((await upstream.call(query)).ok).toBe(true);
+});
+
+test('a query over whose answer the node itself ends the session is sent alone the next time', async () => {
+  await using node = await startScriptedNode((stream, path) => {
+    if (path !== '/bad') return respond(stream, frame(message));
+    stream.session?.goaway();
+    setTimeout(() => stream.close(constants.NGHTTP2_FRAME_SIZE_ERROR), 20);
+  });
+  const upstream = connectTo({ addresses: [node.address] });
+  const bad = () => upstream.call({ ...query, path: '/bad' });
+  expect(await bad()).toMatchObject({ ok: false, fault: 'reset' });
+  await waitFor('the next session', () => upstream.status()[0]?.healthy);
+  expect(await bad()).toMatchObject({ ok: false, fault: 'reset' });
+  expect(upstream.status()[0]?.healthy).toBe(true);
+});
+
+test('calls wait for a node that ends its sessions early', async () => {
+  await using node = await startScriptedNode(answers);
+  const upstream = connectTo({ addresses: [node.address] });
+  for (let round = 0; round < 4; round += 1) {
+    expect(await upstream.call(query)).toMatchObject({ ok: true });
+    for (const session of node.sessions) session.goaway();
+    await waitFor('the goodbye', () => upstream.status()[0]?.healthy === false);
+  }
+});
+
+test('a node that falls silent after it has answered a ping is given up, also by calls with a short time', async () => {
+  await using node = await startScriptedNode(() => undefined);
+  await using proxy = await startTcpProxy(node.port);
+  const causes: string[] = [];
+  const upstream = connectTo({
+    addresses: [`127.0.0.1:${proxy.port}`],
+    onDown: (_address, { message }) => void causes.push(message),
+  });
+  await waitFor('the node', () => upstream.status()[0]?.healthy);
+  let pings = 0;
+  for (const session of node.sessions) session.on('ping', () => (pings += 1));
+  const slow = upstream.call({ ...query, timeoutMs: 20_000 });
+  await waitFor('a ping', () => pings > 0);
+  proxy.stall();
+  const calls = async () => {
+    await upstream.call({ ...query, timeoutMs: 200 });
+    return causes.includes('the node does not answer pings');
+  };
+  await waitFor('the end', calls, 25_000);
+  expect(await slow).toMatchObject({ ok: false });
+}, 60_000);
 
 test('an answer that continues beyond its announced length is given up', async () => {
   let sent = 0;

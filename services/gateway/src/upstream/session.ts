@@ -8,8 +8,8 @@ export interface SessionOptions {
   ca?: string | undefined;
   /** The node has sent its settings: it speaks HTTP/2. */
   onReady(): void;
-  /** The node takes no new calls; running ones may still end. */
-  onGoaway(): void;
+  /** The node takes no new calls; running ones may still end. `isOrderly` if it found no fault. */
+  onGoaway(cause: Error, isOrderly: boolean): void;
   /** `cause` says why it ended. */
   onClose(cause: Error): void;
 }
@@ -39,10 +39,12 @@ const sessionWindow = 32 * 1024 * 1024;
 /** Nodes refuse to send more than this as headers and trailers. */
 const maxHeaderListSize = 64 * 1024;
 const maxSessionMemory = 128; // MB
+const maxReason = 200;
 const lifeCheckMs = 1_000;
 /** How long a node may be silent while calls wait for it, and then how long to a ping. */
 const maxSilenceMs = 3_000;
-/** grpc-go takes a ping every five minutes from a client that it sends nothing. */
+/** grpc-go takes this many pings from a client that it sends nothing else, then one every five minutes. */
+const freePings = 3;
 const pingEveryMs = 5 * 60_000;
 
 export class Session {
@@ -52,9 +54,10 @@ export class Session {
   private inFlight = 0;
   private cause: Error | undefined;
   private bytesRead = 0;
-  private quietSince = 0;
-  /** Whether the node has answered since the last ping; without an answer it may not be pinged again at once. */
-  private hasAnswered = true;
+  /** Since when a call has been sent and nothing has come, not even for a call that was given up. */
+  private quietSince: number | undefined;
+  /** Pings since the node last answered a call. */
+  private pings = 0;
   private pingedAt = 0;
   private isPinged = false;
 
@@ -76,9 +79,10 @@ export class Session {
       this.isReady = true;
       options.onReady();
     });
-    this.session.on('goaway', (code) => {
+    this.session.on('goaway', (code, _lastStream, data) => {
       this.isAccused = accusations.has(code);
-      options.onGoaway();
+      const reason = data ? ` ${JSON.stringify(Buffer.from(data).toString('latin1', 0, maxReason))}` : '';
+      options.onGoaway(new Error(`the node ended the session (HTTP/2 code ${code}${reason})`), code === 0);
     });
     this.session.on('error', (error) => (this.cause ??= error));
     this.session.on('close', () => {
@@ -91,7 +95,7 @@ export class Session {
 
   /** Whether calls can be begun. */
   isOpen(): boolean {
-    return this.isReady && !this.session.closed;
+    return this.isReady && !this.session.closed && !this.session.destroyed;
   }
 
   /** Sends one message as a call and returns a function that cancels it. Throws for fields that no request can have. */
@@ -101,6 +105,7 @@ export class Session {
     let isOver = false;
     let error: Error | undefined;
     this.inFlight += 1;
+    this.quietSince ??= performance.now();
     const end = (lost: Received['lost']) => {
       if (isOver) return;
       isOver = true;
@@ -114,13 +119,13 @@ export class Session {
       end(constants.NGHTTP2_CANCEL);
     };
     stream.on('response', (_headers, flags, fieldsOfAnswer: Fields) => {
-      this.hasAnswered = true;
+      this.pings = 0;
       received.headers = fieldsOfAnswer;
       // A failure may come as one block of headers ("trailers only").
       if (flags & constants.NGHTTP2_FLAG_END_STREAM) end(undefined);
     });
     stream.on('data', (chunk: Buffer) => {
-      this.hasAnswered = true;
+      this.pings = 0;
       if (!isOver && !take(chunk)) giveUp();
     });
     stream.on('trailers', (_headers, _flags, fieldsOfEnd: Fields) => {
@@ -150,9 +155,10 @@ export class Session {
     if (this.session.destroyed || !this.isReady) return;
     const now = performance.now();
     const { bytesRead } = this.session.socket;
-    if (this.inFlight === 0 || bytesRead !== this.bytesRead) {
+    // Whatever comes is a sign of life, also the answer to a ping.
+    if (bytesRead !== this.bytesRead) {
       this.bytesRead = bytesRead;
-      this.quietSince = now;
+      this.quietSince = this.inFlight > 0 ? now : undefined;
       this.isPinged = false;
       return;
     }
@@ -160,12 +166,12 @@ export class Session {
       if (now - this.pingedAt >= maxSilenceMs) this.destroy(new Error('the node does not answer pings'));
       return;
     }
-    const mayPing = this.hasAnswered || now - this.pingedAt >= pingEveryMs;
-    if (!mayPing || now - this.quietSince < maxSilenceMs) return;
+    const mayPing = this.pings < freePings || now - this.pingedAt >= pingEveryMs;
+    if (!mayPing || this.quietSince === undefined || now - this.quietSince < maxSilenceMs) return;
     this.session.ping(() => undefined);
     this.pingedAt = now;
     this.isPinged = true;
-    this.hasAnswered = false;
+    this.pings += 1;
   }
 }
 

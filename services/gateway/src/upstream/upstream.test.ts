@@ -51,6 +51,14 @@ test.each<[string, Script, object]>([
   ],
   ['announced as 4 GiB', (stream) => respond(stream, frame(message, 0, 0xffffffff)), { code: 8, fault: 'too large' }],
   ['without trailers', (stream) => stream.respond({ ':status': 200 }, { endStream: true }), { code: 13 }],
+  [
+    'a page',
+    (stream) => {
+      stream.respond({ ':status': 200, 'content-type': 'text/html' });
+      stream.end('<html>');
+    },
+    { code: 2, message: 'the node answered with text/html instead of gRPC' },
+  ],
   ['HTTP 404', (stream) => stream.respond({ ':status': 404 }, { endStream: true }), { code: 12 }],
   ['HTTP 502', (stream) => stream.respond({ ':status': 502 }, { endStream: true }), { code: 14 }],
   ['HTTP 302', (stream) => stream.respond({ ':status': 302 }, { endStream: true }), { code: 2 }],
@@ -283,4 +291,17 @@ test('what a node or a proxy before it cannot answer at the moment is asked else
   const upstream = connectTo(a.address, b.address, good.address);
   await waitFor('all', () => upstream.status().every(({ healthy }) => healthy));
   for (let round = 0; round < 9; round += 1) expect(await upstream.call(query)).toMatchObject({ ok: true });
+});
+
+test('a call that comes while a session breaks waits for the next one', async () => {
+  await using node = await startScriptedNode((stream, path) =>
+    path.endsWith('Bad')
+      ? respond(stream, Buffer.alloc(0), { 'grpc-status': '3', 'grpc-message': 'y'.repeat(200 * 1024) })
+      : respond(stream, frame(message)),
+  );
+  const upstream = connectTo(node.address);
+  const answer = new Promise((resolve) => {
+    upstream.send({ ...query, path: '/x.Query/Bad', once: true }, () => upstream.send(query, resolve));
+  });
+  expect(await answer).toMatchObject({ ok: true });
 });

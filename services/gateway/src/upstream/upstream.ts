@@ -31,25 +31,23 @@ export interface UpstreamOptions {
   ca?: string | undefined;
   /** How far behind the highest node one may be. Without it, nodes are not asked for their heights. */
   maxLagBlocks?: number | undefined;
-  /** Called when a node is reached; `again` when it had been reached before. */
-  onConnect?: (address: string, again: boolean) => void;
-  /** Called once with the cause when a node cannot be reached, and not again before it was reached. */
-  onDown?: (address: string, cause: Error) => void;
+  /** Called when a node is reached, after a fault only once it stays; `again` from the second time on. */
+  onUp?: (address: string, again: boolean) => void;
+  /** Called once with the cause when a node is lost, once when it cannot be reached, and not again before `onUp`. */
+  onDown?: (address: string, cause: Error, wasReached: boolean) => void;
 }
 
 const minAttempts = 3;
 
-export function createUpstream({ addresses, ca, maxLagBlocks, onConnect, onDown }: UpstreamOptions): Upstream {
+export function createUpstream({ addresses, ca, maxLagBlocks, onUp, onDown }: UpstreamOptions): Upstream {
   const watch = createNodeWatch(maxLagBlocks ?? Number.POSITIVE_INFINITY);
   const connections = addresses.map((address) => {
     const connection = openConnection({
       address,
       ca,
-      onConnect(again) {
-        watch.forget(connection);
-        onConnect?.(address, again);
-      },
-      onDown: (cause) => onDown?.(address, cause),
+      onConnect: () => watch.forget(connection),
+      onUp: (again) => onUp?.(address, again),
+      onDown: (cause, wasReached) => onDown?.(address, cause, wasReached),
     });
     return connection;
   });

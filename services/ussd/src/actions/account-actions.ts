@@ -1,10 +1,10 @@
 import type { AuditLog } from '@palaver/store';
-import type { Accounts } from '../accounts/accounts.ts';
-import type { SimSwapCheck } from '../accounts/sim-swap.ts';
-import type { Claims } from '../claims/claims.ts';
-import type { QueryClient } from '../protocol/query-client.ts';
-import type { Reports } from '../reports/reports.ts';
-import type { Profiles } from '../session/profiles.ts';
+import type { Claims } from '../money/claims.ts';
+import type { QueryClient } from '../outgoing/query-client.ts';
+import type { Accounts } from '../people/accounts.ts';
+import type { Profiles } from '../people/profiles.ts';
+import type { SimSwapCheck } from '../people/sim-swap.ts';
+import type { Reports } from '../store/reports.ts';
 import type { AccountTable, ClaimTable, UssdTables } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
 import { logAudit, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
@@ -98,10 +98,10 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
       requireLogin(context);
       const rows = await reports.listOf(context.phoneNumber, reportsShown);
       const found = await claims?.find(rows.map(({ reference }) => toClaimSource(reference)));
-      const lines = rows.map(({ created_at, activity, amount, reference }) => {
+      const lines = rows.map(({ createdAt, type, amount, reference }) => {
         const line = context.say('reports.line', {
-          date: new Date(created_at).toISOString().slice(0, 10),
-          label: context.say(`report.${activity}`),
+          date: createdAt.slice(0, 10),
+          label: context.say(`report.${type}`),
           amount,
           reference,
         });
@@ -111,10 +111,10 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
       return lines.length > 0 ? { outcome: 'shown', values: { list: lines.join('\n') } } : { outcome: 'none' };
     },
     fileReport: (context) =>
-      withPin({ accounts, audit, simSwap, context, answer: 'pin', action: 'report.filed' }, async (trx, account) => {
+      withPin({ accounts, audit, simSwap, context, answer: 'pin', action: 'report.filed' }, async (trx) => {
         const [activity, amount] = [context.answer('activity'), context.answer('amount')];
         const unit = context.findAnswer('unit') ?? null;
-        const report = { accountId: account.id, phone: context.phoneNumber, activity, amount, unit, now: context.now };
+        const report = { phone: context.phoneNumber, type: activity, amount, unit, now: context.now };
         const filed = repeatMs > 0 ? await reports.findSame(trx, report, context.now - repeatMs) : undefined;
         if (filed !== undefined) return { outcome: 'filed', hint: 'report.alreadyFiled', values: { reference: filed } };
         const reference = await reports.file(trx, report);

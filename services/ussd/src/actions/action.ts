@@ -1,7 +1,6 @@
+import type { ActionResult, ActionSignature } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { Transaction } from 'kysely';
-import type { ActionSignature } from '../menu/action-signature.ts';
-import type { ActionResult } from '../menu/engine.ts';
 import type { UssdTables } from '../store/tables.ts';
 
 /** The data and operations that an action has. */

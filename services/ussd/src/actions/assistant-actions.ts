@@ -1,7 +1,7 @@
-import type { Accounts } from '../accounts/accounts.ts';
-import type { Assistant } from '../assistant/assistant.ts';
-import type { Questions } from '../assistant/questions.ts';
-import type { ActionResult } from '../menu/engine.ts';
+import type { ActionResult } from '@palaver/program/internal';
+import type { Assistant } from '../outgoing/assistant.ts';
+import type { Questions } from '../outgoing/questions.ts';
+import type { Accounts } from '../people/accounts.ts';
 import type { QuestionTable } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
 

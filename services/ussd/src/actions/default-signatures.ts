@@ -1,4 +1,4 @@
-import { noticeTexts } from '../accounts/notices.ts';
+import { noticeTexts } from '../store/notices.ts';
 import { claimStatuses } from '../store/tables.ts';
 import type { DeclaredAction } from './action.ts';
 
@@ -182,6 +182,8 @@ export const defaultSignatures = {
   },
   askAssistant: {
     about: 'Asks the assistant.',
+    // It keeps the question and sends it elsewhere before its result is recorded.
+    repeatable: false,
     answers: ['question'],
     outcomes: ['answered', 'waiting', 'unavailable'],
     finishes: true,

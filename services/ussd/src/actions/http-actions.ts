@@ -1,12 +1,9 @@
-import type { AgentClient } from '../assistant/agent-client.ts';
-import type { Claims } from '../claims/claims.ts';
-import { type AskServer, type GuardedAnswer, guardedRequest } from '../http/guarded-request.ts';
-import type { Dialogue } from '../menu/dialogue.ts';
-import type { ActionResult } from '../menu/engine.ts';
-import { computeFields, holds } from '../menu/evaluate.ts';
-import { maxTextLength } from '../menu/limit-values.ts';
-import type { QueryClient } from '../protocol/query-client.ts';
-import type { BuiltInCall } from './built-in-call.ts';
+import { type ActionResult, computeFields, type Dialogue, holds, maxTextLength } from '@palaver/program/internal';
+import type { Claims } from '../money/claims.ts';
+import type { AgentClient } from '../outgoing/agent-client.ts';
+import type { QueryClient } from '../outgoing/query-client.ts';
+import { type AskServer, type GuardedAnswer, guardedRequest } from './guarded-request.ts';
+import type { BuiltInCall } from './keyword-call.ts';
 
 type Call = BuiltInCall<'http'> | BuiltInCall<'protocol'>;
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Registry } from '@palaver/program/internal';
 import { StartError } from '@palaver/service-kit';
-import type { Registry } from '../menu/menu.ts';
 import type { Actions } from './action.ts';
 
 export interface OwnCode {

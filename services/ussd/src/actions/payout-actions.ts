@@ -1,11 +1,11 @@
+import type { ActionResult } from '@palaver/program/internal';
+import { formatCoin } from '@palaver/protocol/internal';
 import type { AuditLog } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import { type Accounts, shorten } from '../accounts/accounts.ts';
-import type { SimSwapCheck } from '../accounts/sim-swap.ts';
-import type { ActionResult } from '../menu/engine.ts';
-import { formatCoin } from '../protocol/query-client.ts';
+import type { Payouts } from '../money/payouts.ts';
+import { type Accounts, shorten } from '../people/accounts.ts';
+import type { SimSwapCheck } from '../people/sim-swap.ts';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
-import type { Payouts } from '../wallet/payouts.ts';
 import type { ActionContext, RunOf } from './action.ts';
 import { requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 

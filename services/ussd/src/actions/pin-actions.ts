@@ -1,8 +1,8 @@
 import type { AuditAction } from '@palaver/contract/internal';
+import type { ActionResult } from '@palaver/program/internal';
 import type { AuditEvent, AuditLog } from '@palaver/store';
-import type { Accounts, PinCheck } from '../accounts/accounts.ts';
-import type { SimSwapCheck } from '../accounts/sim-swap.ts';
-import type { ActionResult } from '../menu/engine.ts';
+import type { Accounts, PinCheck } from '../people/accounts.ts';
+import type { SimSwapCheck } from '../people/sim-swap.ts';
 import type { UssdTables } from '../store/tables.ts';
 import type { ActionContext } from './action.ts';
 

@@ -1,25 +1,31 @@
 import { createHash } from 'node:crypto';
 import type { CelInput } from '@bufbuild/cel';
+import {
+  type ActionResult,
+  computeFields,
+  type Dialogue,
+  filterRows,
+  fromExpressionValue,
+  holds,
+  type Menu,
+  nameOf,
+  parseTotal,
+  type Records,
+  type Totals,
+} from '@palaver/program/internal';
+import { createLimiter } from '@palaver/service-kit/internal';
 import type { Transaction } from 'kysely';
-import { createLimiter } from '../limiter.ts';
-import { checkOf, parseTotal, type Records, recordKindOf, type Totals } from '../menu/built-in-actions.ts';
-import type { Dialogue } from '../menu/dialogue.ts';
-import type { ActionResult } from '../menu/engine.ts';
-import { computeFields, filterRows, holds } from '../menu/evaluate.ts';
-import { type Menu, nameOf } from '../menu/menu.ts';
-import { fromExpressionValue } from '../menu/value-types.ts';
-import type { RecordStore, StoredRecord } from '../records/records.ts';
+import type { RecordStore, StoredRecord } from '../store/records.ts';
 import type { UssdTables } from '../store/tables.ts';
-import type { BuiltInCall, Runs } from './built-in-call.ts';
+import type { BuiltInCall, Runs } from './keyword-call.ts';
 
 /** Records that programs keep: `store`, `find`, `total` and `update`. */
 export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 'find' | 'total' | 'update'> {
   /** Every record for which `where` holds, the newest first, as expressions see it. */
   async function* scanRows(
-    { menu, dialogue, spec, context }: BuiltInCall,
-    { of, where, trx }: ScanOptions,
+    { menu, dialogue, context }: BuiltInCall,
+    { kind, of, where, trx }: ScanOptions,
   ): AsyncGenerator<Row> {
-    const kind = recordKindOf(spec) ?? '';
     const phone = of === 'caller' ? context.phoneNumber : undefined;
     const most = trx ? maxChecked : maxScanned;
     let scanned = 0;
@@ -29,11 +35,10 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
       yield* filter(menu, dialogue, batch, where);
     }
   }
-  const limit = createLimiter({
-    ...scansAtOnce,
-    toError: () => new Error('too many calls read the records of everyone'),
-  });
-  const scan = <T>(of: Totals['of'] | undefined, read: () => Promise<T>) => (of === 'everyone' ? limit(read) : read());
+  const toError = () => new Error('too many calls read the records of everyone');
+  const scans = createLimiter({ ...scansAtOnce, toError });
+  const checks = createLimiter({ ...checksAtOnce, toError });
+  const scan = <T>(of: Totals['of'] | undefined, read: () => Promise<T>) => (of === 'everyone' ? scans(read) : read());
   async function computeTotals(call: BuiltInCall, { save, ...options }: Totals & ScanOptions) {
     const totals = Object.entries(save).map(([name, source]) => ({ name, add: createTotal(parseTotal(source)) }));
     let count = 0;
@@ -44,20 +49,25 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
     return { count, values: Object.fromEntries(totals.map(({ name, add }) => [name, fromExpressionValue(add())])) };
   }
   /** Writes if the check of the action holds, in the transaction that writes. */
-  const commit = (call: BuiltInCall, write: (trx: Transaction<UssdTables>) => Promise<string>): Promise<ActionResult> =>
-    scan(checkOf(call.spec)?.of, () =>
-      call.context.commit(async (trx) => {
-        const check = checkOf(call.spec);
-        if (!check) return { outcome: await write(trx) };
-        const { menu, dialogue } = call;
-        const { values } = await computeTotals(call, { ...check, trx });
+  const commit = (
+    call: BuiltInCall<'store' | 'update'>,
+    kind: string,
+    write: (trx: Transaction<UssdTables>) => Promise<string>,
+  ): Promise<ActionResult> => {
+    const { spec, menu, dialogue, context } = call;
+    const { check } = spec;
+    if (!check) return context.commit(async (trx) => ({ outcome: await write(trx) }));
+    const checkAndWrite = () =>
+      context.commit(async (trx) => {
+        const { values } = await computeTotals(call, { ...check, kind, trx });
         const isHeld = holds(menu, { ...dialogue, values: { ...dialogue.values, ...values } }, check.that);
         return { outcome: isHeld ? await write(trx) : 'refused', values };
-      }),
-    );
+      });
+    return check.of === 'everyone' ? checks(checkAndWrite) : checkAndWrite();
+  };
   return {
     store: (call) =>
-      commit(call, async (trx) => {
+      commit(call, call.spec.store, async (trx) => {
         const { spec, menu, context } = call;
         const fields = computeRecord(call, spec.store, spec.fields);
         const { phoneNumber: phone, now, key } = context;
@@ -68,7 +78,8 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
       scan(call.spec.of, async () => {
         const { save, limit: most, more } = call.spec;
         const rows: Row[] = [];
-        for await (const row of scanRows(call, call.spec)) if (rows.push(row) > most) break;
+        for await (const row of scanRows(call, { ...call.spec, kind: call.spec.find }))
+          if (rows.push(row) > most) break;
         return {
           outcome: rows.length > 0 ? 'found' : 'none',
           values: {
@@ -79,17 +90,17 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
       }),
     total: (call) =>
       scan(call.spec.of, async () => {
-        const { count, values } = await computeTotals(call, call.spec);
+        const { count, values } = await computeTotals(call, { ...call.spec, kind: call.spec.total });
         return { outcome: count > 0 ? 'found' : 'none', values };
       }),
     async update(call) {
       const { spec } = call;
       const rows: Row[] = [];
-      for await (const row of scanRows(call, { of: 'caller', where: spec.where })) rows.push(row);
+      for await (const row of scanRows(call, { kind: spec.update, of: 'caller', where: spec.where })) rows.push(row);
       const fields = computeRecord(call, spec.update, spec.fields);
       // Another call may have changed them since.
       const matches = (record: StoredRecord) => filter(call.menu, call.dialogue, [record], spec.where).length > 0;
-      return commit(call, async (trx) => {
+      return commit(call, spec.update, async (trx) => {
         let count = 0;
         for (const { id } of rows) if (await records.update(trx, { id, matches, fields })) count += 1;
         return count > 0 ? 'updated' : 'none';
@@ -140,7 +151,7 @@ function computeRecord({ menu, dialogue }: BuiltInCall, kind: string, fields: Re
   );
 }
 
-/** What has not the type that its field declares, such as a text where a server should give a number, is not kept. */
+/** Values that do not match their field's declared type, such as a text where a server should give a number, are not kept. */
 function toType(type: Records[string][string] | undefined, value: unknown): unknown {
   switch (type) {
     case 'integer':
@@ -157,14 +168,17 @@ function toType(type: Records[string][string] | undefined, value: unknown): unkn
 
 /** Beyond this, a key press takes too long: the call ends with an error text instead of a wrong figure. */
 const maxScanned = 100_000;
-/** Of everyone's records. More would take longer than a telecom gateway waits. */
-const scansAtOnce = { concurrency: 2, maxWaiting: 20 };
+/** Of everyone's records. More, or a longer wait, and the telecom gateway would have given the call up. */
+const scansAtOnce = { concurrency: 2, maxWaiting: 20, maxWaitMs: 3_000 };
+/** One at a time: each holds up whatever else is written. */
+const checksAtOnce = { ...scansAtOnce, concurrency: 1 };
 /** In the transaction of a write, which others wait for. */
 const maxChecked = 20_000;
 
 type Row = Record<string, unknown> & { id: string };
 
 interface ScanOptions {
+  kind: string;
   of: Totals['of'];
   where?: string | undefined;
   trx?: Transaction<UssdTables>;

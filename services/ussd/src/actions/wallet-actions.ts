@@ -1,9 +1,9 @@
 import type { AuditLog } from '@palaver/store';
-import { type Accounts, shorten } from '../accounts/accounts.ts';
-import type { SimSwapCheck } from '../accounts/sim-swap.ts';
-import type { QueryClient } from '../protocol/query-client.ts';
+import type { QueryClient } from '../outgoing/query-client.ts';
+import { type Accounts, shorten } from '../people/accounts.ts';
+import type { Links } from '../people/links.ts';
+import type { SimSwapCheck } from '../people/sim-swap.ts';
 import type { UssdTables } from '../store/tables.ts';
-import type { Links } from '../wallet/links.ts';
 import type { RunOf } from './action.ts';
 import { requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 

@@ -1,7 +1,7 @@
+import { actionKeywords, type BuiltInName, builtInNames, kinds } from '@palaver/program/internal';
 import { z } from 'zod';
 import type { DeclaredAction } from '../actions/action.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
-import { type BuiltInName, builtInNames, builtInSchemas } from '../menu/built-in-actions.ts';
 
 const heading = `# Actions of programs
 
@@ -27,7 +27,7 @@ ${named}`;
 }
 
 function describeBuiltIn(name: BuiltInName): string {
-  const { about, schema, outcomes } = builtInSchemas[name];
+  const { about, schema, outcomes } = actionKeywords[name];
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
   const fields = Object.entries(properties).map(([field, shape]) => {
     const { description = '', default: fallback } = shape as { description?: string; default?: unknown };
@@ -50,4 +50,17 @@ function describeNamed([name, { about = '', answers = [], outcomes, values = {} 
   const list = (names: readonly string[]) => names.map((each) => `\`${each}\``).join(', ');
   const typed = Object.entries(values).map(([value, type]) => `\`${value}\` (${type})`);
   return `| \`${name}\` | ${about} | ${list(answers)} | ${list(outcomes)} | ${typed.join(', ')} |\n`;
+}
+
+/** The table of the states in docs/ussd-menus.md. */
+export function toStateReference(): string {
+  const rows = Object.entries(kinds).map(([name, { shows, leadsTo }]) => `| \`${name}\` | ${shows} | ${leadsTo} |\n`);
+  return `| Kind | Shows | Continues with |\n| --- | --- | --- |\n${rows.join('')}`;
+}
+
+/** What the console's editor knows of the keywords: apps/console/web/programs/keywords.json. */
+export function toEditorFields(): string {
+  const fieldsOf = (keywords: Record<string, { editor: object }>) =>
+    Object.fromEntries(Object.entries(keywords).map(([name, { editor }]) => [name, editor]));
+  return `${JSON.stringify({ states: fieldsOf(kinds), actions: fieldsOf(actionKeywords) }, undefined, 2)}\n`;
 }

@@ -1,11 +1,10 @@
-import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
+import { createForms } from '@palaver/forms/internal';
+import { drawMenu, type Fault, formatFault, type MenuCheck } from '@palaver/program/internal';
 import { defaultSignatures } from '../actions/default-signatures.ts';
 import { loadOwnActions } from '../actions/load-own-actions.ts';
-import { createForms } from '../forms/forms.ts';
-import type { MenuCheck } from '../menu/check-menu.ts';
-import { drawMenu } from '../menu/draw-menu.ts';
-import { type Fault, formatFault } from '../menu/fault.ts';
-import { loadMenu } from '../programs/load-program.ts';
+import { toMenuSources, toRegistry } from '../catalog/bundled-menus.ts';
+import { loadMenu } from '../catalog/load-program.ts';
+import { codesOf } from '../catalog/service-codes.ts';
 import { loadPrograms, type ProgramFiles } from './load-programs.ts';
 
 export interface MenuFiles {
@@ -60,7 +59,7 @@ export async function checkProgramFiles(files: ProgramFiles): Promise<ProgramChe
     }
     const { menu } = check;
     warnings.push(...check.warnings);
-    const codes = menu.codes.length > 0 ? menu.codes.join(', ') : 'every other code';
+    const codes = codesOf(menu).join(', ') || 'every other code';
     const summary = `${menu.id}: ${codes}; ${menu.states.size} states, languages ${[...menu.locales.keys()].join(', ')}: no faults`;
     return [...check.warnings.map((warning) => `note: ${formatFault(warning)}`), summary];
   });

@@ -1,12 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { explore } from '../explore/explore.ts';
-import { questionsOf } from '../explore/explore-form.ts';
-import { findCircles } from '../explore/find-circles.ts';
-import type { Exploration, Finding } from '../explore/walk.ts';
-import { createForms, type Forms } from '../forms/forms.ts';
-import { type Fault, formatFault } from '../menu/fault.ts';
-import type { Menu } from '../menu/menu.ts';
+import { createForms, exploreForm, type Forms, questionsOf } from '@palaver/forms/internal';
+import {
+  type Exploration,
+  explore,
+  type Fault,
+  type Finding,
+  findCircles,
+  formatFault,
+  type Menu,
+} from '@palaver/program/internal';
+import { sample, stringMatching } from 'fast-check';
+import { codesOf } from '../catalog/service-codes.ts';
 import type { MenuReport } from './check-menu-files.ts';
 import { parseFlow } from './flow.ts';
 import { loadPrograms, type ProgramFiles } from './load-programs.ts';
@@ -83,11 +88,15 @@ interface ProgramWalk {
 
 /** Walks a program in one language. What was found in another language before gets this one as well. */
 async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]): Promise<ExploredProgram> {
-  const { menu, language, maxSeconds, onProgress, ...options } = walk;
+  const { menu, language, forms, maxSeconds, onProgress, ...options } = walk;
   const result = await explore({
     ...options,
     menu,
     language,
+    fillForm: (form) => exploreForm(forms, form),
+    textsMatching,
+    // The terminal is written meanwhile.
+    pause: () => new Promise(setImmediate),
     until: Date.now() + maxSeconds * 1_000,
     onProgress: ({ steps, reached }) =>
       onProgress?.(`${menu.id} (${language}): ${steps} steps, ${reached.size} states`),
@@ -97,7 +106,7 @@ async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]): Promi
     if (known) known.languages?.push(language);
     else {
       const { file, line } = menu.places.get(state) ?? { file: '', line: 1 };
-      const dialled = typed && [menu.codes[0] ?? 'any code', ...typed];
+      const dialled = typed && [codesOf(menu)[0] ?? 'any code', ...typed];
       findings.push({
         ...{ kind, program: menu.id, languages: [language], file, line, state, message },
         ...(dialled && { typed: dialled }),
@@ -167,4 +176,13 @@ async function readSamples(folder: string): Promise<string[]> {
     }
   });
   return [...new Set(sent)];
+}
+
+/** None where a pattern uses what RE2 has and the expressions of JavaScript have not. */
+function textsMatching(pattern: string): string[] {
+  try {
+    return sample(stringMatching(new RegExp(`^(?:${pattern})$`)), { numRuns: 20, seed: 1 });
+  } catch {
+    return [];
+  }
 }

@@ -1,7 +1,7 @@
+import { sayIssue } from '@palaver/program/say-issue';
 import { parseDocument, stringify } from 'yaml';
 import { z } from 'zod';
-import { makePin } from '../accounts/pin-rules.ts';
-import { sayIssue } from '../menu/say-issue.ts';
+import { makePin } from '../people/pin-rules.ts';
 import { formatReply, type Phone } from './phone.ts';
 
 const stepSchema = z.union([

@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
+import { convertXlsForm, createForms, type FormReport, XlsFormFault } from '@palaver/forms/internal';
+import { changeYaml, formatFault, printFile, printYaml, programFile, type State } from '@palaver/program/internal';
 import { StartError } from '@palaver/service-kit';
 import { parseDocument } from 'yaml';
-import { convertXlsForm, XlsFormFault } from '../forms/convert-xlsform.ts';
-import { createForms } from '../forms/forms.ts';
-import type { FormReport } from '../forms/protocol.ts';
-import { formatFault } from '../menu/fault.ts';
-import { programFile } from '../menu/program-source.ts';
+import { programLimits } from '../catalog/program-files.ts';
 import type { MenuReport } from './check-menu-files.ts';
 import { makeProgramFolder, toProgramName } from './new-program.ts';
 
@@ -57,7 +55,9 @@ function toPaths(attachments: Record<string, string>): Record<string, string> {
 
 async function readForm(form: string): Promise<string> {
   try {
-    return /\.xlsx?$/.test(form) ? await convertXlsForm(form, await readFile(form)) : await readFile(form, 'utf8');
+    return /\.xlsx?$/.test(form)
+      ? await convertXlsForm(form, await readFile(form), programLimits.fileBytes)
+      : await readFile(form, 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (error instanceof XlsFormFault || code === 'ENOENT')
@@ -88,12 +88,10 @@ function toStateName(id: string): string {
   return /^[a-z]/.test(joined) ? joined : `form${joined}`;
 }
 
-const states = ({ state, path }: Imported) => `  ${state}:
-    kind: form
-    form: ${path}
-    to: ${state}Thanks
-  ${state}Thanks: { kind: page, text: ${state}.thanks }
-`;
+const statesOf = ({ state, path }: Imported): [string, State][] => [
+  [state, { kind: 'form', form: path, take: {}, waive: [], to: `${state}Thanks` }],
+  [`${state}Thanks`, { kind: 'page', text: `${state}.thanks`, back: true, options: [] }],
+];
 
 /** The bundled languages that the form has too; English where it has none of them. */
 function toLanguages({ languages }: FormReport): string[] {
@@ -110,22 +108,14 @@ const words: Record<string, { begin: string; continue: string; thanks: string }>
 
 async function writeProgram(folder: string, name: string, imported: Imported): Promise<void> {
   const languages = toLanguages(imported.report);
-  await writeFile(
-    join(folder, programFile),
-    `name: ${name}
-codes: ["*384*9#"]
-extends: palaver
-languages: [${languages.join(', ')}]
-start: home
-states:
-  home:
-    kind: menu
-    text: ${imported.state}.title
-    options:
-      - { text: home.begin, to: ${imported.state} }
-      - { text: home.continue, to: '@resume', when: resumable }
-${states(imported)}`,
-  );
+  const options = [
+    { key: '1', text: 'home.begin', to: imported.state },
+    { key: '2', text: 'home.continue', to: '@resume', when: 'resumable' },
+  ];
+  const home: State = { kind: 'menu', text: `${imported.state}.title`, back: true, options };
+  const states = new Map<string, State>([['home', home], ...statesOf(imported)]);
+  const header = { name, codes: ['*384*9#'], extends: 'palaver', languages };
+  await writeFile(join(folder, programFile), printFile({ header, start: 'home', states }));
   makeProgramFolder(join(folder, 'locales'));
   for (const language of languages) {
     const { begin, continue: resume } = words[language] ?? words.en ?? { begin: '', continue: '' };
@@ -135,7 +125,7 @@ ${states(imported)}`,
 
 async function addState(folder: string, imported: Imported): Promise<void> {
   const file = join(folder, `${imported.state}.yaml`);
-  await writeFile(file, `states:\n${states(imported)}`, { flag: 'wx' });
+  await writeFile(file, printFile({ states: new Map(statesOf(imported)) }), { flag: 'wx' });
   for (const locale of await readdir(join(folder, 'locales')))
     if (/\.ya?ml$/.test(locale))
       await addTexts(join(folder, 'locales', locale), locale.replace(/\.ya?ml$/, ''), imported);
@@ -144,10 +134,10 @@ async function addState(folder: string, imported: Imported): Promise<void> {
 /** The content of the file stays, including comments. */
 async function addTexts(file: string, language: string, { state, report }: Imported, home?: object): Promise<void> {
   const text = await readFile(file, 'utf8').catch(() => '');
-  const document = parseDocument(text);
-  if (document.contents === null) document.contents = document.createNode({}) as never;
-  if (home) document.set('home', home);
-  if (!document.has(state))
-    document.set(state, { title: report.title || report.formId, thanks: (words[language] ?? words.en)?.thanks });
-  await writeFile(file, document.toString({ lineWidth: 0 }));
+  const own = { title: report.title || report.formId, thanks: (words[language] ?? words.en)?.thanks };
+  const changed = changeYaml(parseDocument(text), (document) => {
+    if (home) document.set('home', home);
+    if (!document.has(state)) document.set(state, own);
+  });
+  await writeFile(file, printYaml(changed));
 }

@@ -1,4 +1,4 @@
-import type { Claims } from '../claims/claims.ts';
+import type { Claims } from '../money/claims.ts';
 
 /** A claim as a test of a program names it. */
 export interface KeptClaim {

@@ -1,11 +1,9 @@
-import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
+import { checkForms, type Forms } from '@palaver/forms/internal';
+import { checkProgram, type MenuCheck } from '@palaver/program/internal';
 import { defaultSignatures } from '../actions/default-signatures.ts';
 import { loadOwnActions } from '../actions/load-own-actions.ts';
-import { checkForms } from '../forms/check-forms.ts';
-import type { Forms } from '../forms/forms.ts';
-import type { MenuCheck } from '../menu/check-menu.ts';
-import { checkProgram } from '../menu/check-program.ts';
-import { findPrograms, readMenuSource, readProgramSource, SourceFault } from '../programs/read-source.ts';
+import { toMenuSources, toRegistry } from '../catalog/bundled-menus.ts';
+import { findPrograms, readMenuSource, readProgramSource, SourceFault } from '../catalog/read-source.ts';
 
 export interface ProgramFiles {
   /** A program's folder, or a folder of several. */

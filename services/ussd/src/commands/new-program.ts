@@ -2,9 +2,9 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { serviceCodePattern } from '@palaver/contract/internal';
+import { programFile } from '@palaver/program/internal';
 import { StartError } from '@palaver/service-kit';
 import { makeFolder } from '@palaver/service-kit/internal';
-import { programFile } from '../menu/program-source.ts';
 
 export interface NewProgram {
   folder: string;

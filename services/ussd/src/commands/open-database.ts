@@ -2,9 +2,9 @@ import { CloseStack, createLogger, type Env, type Logger, loadConfig } from '@pa
 import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
 import { type AuditLog, openStore, type Store } from '@palaver/store';
 import { createAuditLog, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
-import { loadKeys } from '../accounts/load-keys.ts';
-import { loadServiceSecret, toReferenceKey } from '../accounts/service-secret.ts';
 import { type UssdConfig, ussdConfigSchema } from '../config.ts';
+import { loadKeys } from '../people/load-keys.ts';
+import { loadServiceSecret, toReferenceKey } from '../people/service-secret.ts';
 import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
 

@@ -1,6 +1,7 @@
 import type { Env } from '@palaver/service-kit';
-import { createPersonData, type PersonData } from '../accounts/person-data.ts';
-import { toPhoneDid } from '../assistant/phone-transport.ts';
+import { toPhoneDid } from '../outgoing/phone-transport.ts';
+import { createPersonData, type PersonData } from '../people/person-data.ts';
+import { createTextHash } from '../store/text-hash.ts';
 import { withDatabase } from './open-database.ts';
 
 /** Opens the gateway's database for `palaver user`. */
@@ -9,6 +10,6 @@ export function withPersonData<T>(
   use: (data: PersonData, didOf: (phone: string) => Promise<string>) => Promise<T>,
 ): Promise<T> {
   return withDatabase(env, ({ store, audit, secret }) =>
-    use(createPersonData(store, audit), (phone) => toPhoneDid(secret, phone)),
+    use(createPersonData(store, audit, createTextHash(secret)), (phone) => toPhoneDid(secret, phone)),
   );
 }

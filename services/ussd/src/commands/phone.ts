@@ -1,5 +1,4 @@
-/** What phones dial unless another code is given. */
-export const defaultServiceCode = '*1234#';
+import { defaultServiceCode } from '@palaver/contract/internal';
 
 export interface PhoneOptions {
   /** Base address of any server that speaks the USSD interface. */

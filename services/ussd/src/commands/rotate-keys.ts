@@ -2,10 +2,10 @@ import { type Env, loadConfig, StartError } from '@palaver/service-kit';
 import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createAuditLog, createKeyRing } from '@palaver/store/internal';
-import { createAccounts } from '../accounts/accounts.ts';
-import { createPinVault } from '../accounts/pin-vault.ts';
-import { loadServiceSecret, rotateServiceSecret, toReferenceKey } from '../accounts/service-secret.ts';
 import { ussdConfigSchema } from '../config.ts';
+import { createAccounts } from '../people/accounts.ts';
+import { createPinVault } from '../people/pin-vault.ts';
+import { loadServiceSecret, rotateServiceSecret, toReferenceKey } from '../people/service-secret.ts';
 import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
 

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
+import { parseJson } from '@palaver/program/internal';
 import type { Env } from '@palaver/service-kit';
-import { type AskServer, guardedRequest } from '../http/guarded-request.ts';
-import { parseJson } from '../menu/value-types.ts';
+import { type AskServer, guardedRequest } from '../actions/guarded-request.ts';
 import { runDial } from './dial.ts';
 import type { Flow } from './flow.ts';
 import { makePhoneNumber } from './flow-secrets.ts';

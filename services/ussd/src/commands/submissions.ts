@@ -1,37 +1,46 @@
 import type { Env } from '@palaver/service-kit';
-import { toCsv, toJsonLines, toXml } from '../submissions/export-submissions.ts';
-import { createSubmissions, type SubmissionFilter, type Submissions } from '../submissions/submissions.ts';
-import { type OpenDatabase, withDatabase } from './open-database.ts';
+import { mapPieces, submissionCsv, toCsv, toJsonLines, toXml } from '../operators/show-rows.ts';
+import { createSubmissions, type SubmissionStatus, toSubmission } from '../outgoing/submissions.ts';
+import { createRows } from '../store/rows.ts';
+import { withDatabase } from './open-database.ts';
 
 export type ExportFormat = 'csv' | 'json' | 'xml';
-export type SubmissionQuery = SubmissionFilter;
-
-const exports = { csv: toCsv, json: toJsonLines, xml: toXml };
+export interface SubmissionQuery {
+  formId?: string | undefined;
+  status?: SubmissionStatus | undefined;
+}
 
 /** What `palaver submissions list` shows: counts of each form, and the newest. */
-export function listSubmissions(env: Env, { limit, ...query }: SubmissionQuery & { limit: number }) {
-  return withSubmissions(env, async (submissions) => ({
-    forms: await submissions.forms(),
-    submissions: await submissions.find(query, { limit }),
-  }));
+export function listSubmissions(env: Env, { limit, formId, status }: SubmissionQuery & { limit: number }) {
+  return withDatabase(env, async ({ store }) => {
+    const rows = createRows(store);
+    const forms = await rows.count('forms', ['name', 'status'], {});
+    return {
+      forms: forms.map(({ name, ...form }) => ({ formId: name, ...form })),
+      submissions: (await rows.page('forms', { name: formId, status }, { limit })).map(toSubmission),
+    };
+  });
 }
 
 /** Writes all submissions, piece by piece. */
 export function exportSubmissions(
   env: Env,
-  { format, ...query }: SubmissionQuery & { format: ExportFormat },
+  { format, formId, status }: SubmissionQuery & { format: ExportFormat },
   write: (piece: string) => void,
 ): Promise<void> {
-  return withSubmissions(env, async (submissions, audit) => {
+  return withDatabase(env, async ({ store, audit }) => {
     await audit.record({ actor: 'command', action: 'operator.read', details: { command: 'submissions export' } });
-    for await (const piece of exports[format](() => submissions.all(query, { hasXml: format === 'xml' }))) write(piece);
+    const pieces = () => createRows(store).pieces('forms', { name: formId, status }, { hasXml: format === 'xml' });
+    const all = () => mapPieces(pieces(), toSubmission);
+    const files = { csv: () => toCsv(all, submissionCsv), json: () => toJsonLines(all()), xml: () => toXml(all()) };
+    for await (const piece of files[format]()) write(piece);
   });
 }
 
 /** Queues what the forms server has refused again: one, or all. */
 export function retrySubmissions(env: Env, instanceId?: string): Promise<number> {
-  return withSubmissions(env, async (submissions, audit) => {
-    const queued = await submissions.retry(Date.now(), { instanceId });
+  return withDatabase(env, async ({ store, audit }) => {
+    const queued = await createSubmissions(store).retry(Date.now(), { instanceId });
     await audit.record({
       actor: 'command',
       action: 'operator.write',
@@ -39,11 +48,4 @@ export function retrySubmissions(env: Env, instanceId?: string): Promise<number>
     });
     return queued;
   });
-}
-
-function withSubmissions<T>(
-  env: Env,
-  use: (submissions: Submissions, audit: OpenDatabase['audit']) => Promise<T>,
-): Promise<T> {
-  return withDatabase(env, ({ store, audit }) => use(createSubmissions(store), audit));
 }

@@ -2,19 +2,19 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { defaultServiceCode } from '@palaver/contract/internal';
+import { createForms } from '@palaver/forms/internal';
+import { formatFault, type Menu } from '@palaver/program/internal';
 import { type Env, StartError } from '@palaver/service-kit';
 import { fetchBounded } from '@palaver/service-kit/internal';
 import type { ProgramServers } from '../actions/http-actions.ts';
+import { codesOf } from '../catalog/service-codes.ts';
 import { programSecretPrefix } from '../config.ts';
-import { createForms } from '../forms/forms.ts';
 // biome-ignore lint/style/noRestrictedImports: these commands start the whole service.
 import { startUssd } from '../main.ts';
-import { formatFault } from '../menu/fault.ts';
-import type { Menu } from '../menu/menu.ts';
-import type { Sms } from '../sms/provider.ts';
+import type { Sms } from '../outgoing/sms-provider.ts';
 import { createKeptClaims, type KeptClaim } from './kept-claims.ts';
 import { loadPrograms, type ProgramFiles } from './load-programs.ts';
-import { defaultServiceCode } from './phone.ts';
 
 export interface TemporaryOptions extends ProgramFiles {
   /** Where programs read their secrets and the query gateway from. Without it nothing of the environment counts. */
@@ -73,7 +73,7 @@ export async function startTemporary({ folder, actions, env, servers }: Temporar
     url: service.url,
     messages: () => readMessages(service.url, join(dataDir, 'sms')),
     claims: claims.of,
-    serviceCode: menus[0]?.codes[0] ?? defaultServiceCode,
+    serviceCode: (menus[0] && codesOf(menus[0])[0]) ?? defaultServiceCode,
     async [Symbol.asyncDispose]() {
       await service.close();
       await remove();

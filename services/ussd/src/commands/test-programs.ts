@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type Document, parseDocument, stringify } from 'yaml';
-import { findPrograms } from '../programs/read-source.ts';
+import { findPrograms } from '../catalog/read-source.ts';
 import type { MenuReport } from './check-menu-files.ts';
 import {
   type Flow,

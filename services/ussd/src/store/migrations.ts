@@ -37,12 +37,6 @@ const firstSchema = [
   sql`create index ussd_link_expires on ussd_link (expires_at)`,
   sql`create table ussd_secret (name text primary key, sealed text not null)`,
 
-  sql`create table ussd_report (
-    reference text primary key, account_id text not null references ussd_account (id), phone text not null,
-    activity text not null, amount text not null, unit text, place text, date text, note text,
-    created_at bigint not null)`,
-  sql`create index ussd_report_phone on ussd_report (phone, created_at)`,
-  sql`create index ussd_report_created on ussd_report (created_at)`,
   sql`create table ussd_question (
     id text primary key, phone text not null, question text not null, status text not null, answer text,
     asked_at bigint not null, shown integer not null)`,
@@ -59,7 +53,7 @@ const firstSchema = [
     id text primary key, program text not null, kind text not null, phone text not null, fields text not null,
     created_at bigint not null)`,
   sql`create index ussd_record_kind on ussd_record (program, kind, created_at)`,
-  sql`create index ussd_record_phone on ussd_record (phone)`,
+  sql`create index ussd_record_phone on ussd_record (phone, program, kind, created_at)`,
   sql`create index ussd_record_created on ussd_record (created_at)`,
   sql`create table ussd_submission (
     id text primary key, program text not null, form_id text not null, form_version text not null, phone text not null,

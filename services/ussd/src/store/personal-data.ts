@@ -1,44 +1,45 @@
 import { type PersonalData, personalTables } from '@palaver/store';
 import { type SqlBool, sql } from 'kysely';
-import { endSessions } from '../session/erased-sessions.ts';
+import { endSessions } from './erased-sessions.ts';
 import { sealedTables } from './sealed-tables.ts';
+import type { TextHash } from './text-hash.ts';
 
 const ofPhone = (phone: string) => sql<SqlBool>`phone = ${phone}`;
 
 /** What the USSD gateway keeps of a phone number, given as it is stored. */
-export const ussdPersonalData: PersonalData<string> = personalTables<string>([
-  {
-    table: 'ussd_input',
-    omit: ['sealed'],
-    where: (phone) => sql`session_id in (select id from ussd_session where phone = ${phone})`,
-  },
-  // Before the rest: what its calls still write waits for this row and is then refused, or is deleted below.
-  {
-    ...{ table: 'ussd_session', sealed: sealedTables.session, omit: ['text_hash'], where: ofPhone },
-    erase: endSessions,
-  },
-  { table: 'ussd_action_result', sealed: sealedTables.result, omit: ['key'], where: ofPhone },
-  { table: 'ussd_report', sealed: sealedTables.report, where: ofPhone },
-  { table: 'ussd_record', sealed: sealedTables.record, where: ofPhone },
-  { table: 'ussd_submission', sealed: sealedTables.submission, where: ofPhone },
-  {
-    table: 'ussd_sms',
-    sealed: sealedTables.sms,
-    where: (phone) => sql`phone = ${phone} or caller = ${phone}`,
-  },
-  { table: 'ussd_claim', sealed: sealedTables.claim, where: ofPhone },
-  { table: 'ussd_question', sealed: sealedTables.question, where: ofPhone },
-  { table: 'ussd_chat', sealed: sealedTables.chat, where: ofPhone },
-  { table: 'ussd_profile', sealed: sealedTables.profile, where: ofPhone },
-  {
-    table: 'ussd_address_change',
-    sealed: sealedTables.addressChange,
-    where: (phone) => sql`account_id in (select id from ussd_account where phone = ${phone})`,
-  },
-  {
-    table: 'ussd_payout',
-    sealed: sealedTables.payout,
-    where: (phone) => sql`account_id in (select id from ussd_account where phone = ${phone})`,
-  },
-  { table: 'ussd_account', sealed: sealedTables.account, omit: ['pin'], where: ofPhone },
-]);
+export const createPersonalData = (textHash: Pick<TextHash, 'ofErased'>): PersonalData<string> =>
+  personalTables<string>([
+    {
+      table: 'ussd_input',
+      omit: ['sealed'],
+      where: (phone) => sql`session_id in (select id from ussd_session where phone = ${phone})`,
+    },
+    // Before the rest: what its calls still write waits for this row and is then refused, or is deleted below.
+    {
+      ...{ table: 'ussd_session', sealed: sealedTables.session, omit: ['text_hash'], where: ofPhone },
+      erase: (trx, phone) => endSessions(trx, phone, textHash),
+    },
+    { table: 'ussd_action_result', sealed: sealedTables.result, omit: ['key'], where: ofPhone },
+    { table: 'ussd_record', sealed: sealedTables.record, where: ofPhone },
+    { table: 'ussd_submission', sealed: sealedTables.submission, where: ofPhone },
+    {
+      table: 'ussd_sms',
+      sealed: sealedTables.sms,
+      where: (phone) => sql`phone = ${phone} or caller = ${phone}`,
+    },
+    { table: 'ussd_claim', sealed: sealedTables.claim, where: ofPhone },
+    { table: 'ussd_question', sealed: sealedTables.question, where: ofPhone },
+    { table: 'ussd_chat', sealed: sealedTables.chat, where: ofPhone },
+    { table: 'ussd_profile', sealed: sealedTables.profile, where: ofPhone },
+    {
+      table: 'ussd_address_change',
+      sealed: sealedTables.addressChange,
+      where: (phone) => sql`account_id in (select id from ussd_account where phone = ${phone})`,
+    },
+    {
+      table: 'ussd_payout',
+      sealed: sealedTables.payout,
+      where: (phone) => sql`account_id in (select id from ussd_account where phone = ${phone})`,
+    },
+    { table: 'ussd_account', sealed: sealedTables.account, omit: ['pin'], where: ofPhone },
+  ]);

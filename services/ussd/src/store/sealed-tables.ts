@@ -11,7 +11,6 @@ export const sealedTables = {
   addressChange: { table: 'ussd_address_change', key: ['id'], sealed: ['address'] },
   link: { table: 'ussd_link', key: ['id'], sealed: ['did', 'address'] },
   payout: { table: 'ussd_payout', key: ['id'], sealed: ['address'] },
-  report: { table: 'ussd_report', key: ['reference'], sealed: ['activity', 'amount', 'place', 'note'], tokens },
   record: { table: 'ussd_record', key: ['id'], sealed: ['fields'], tokens },
   submission: { table: 'ussd_submission', key: ['id'], sealed: ['xml', 'answers'], tokens },
   sms: { table: 'ussd_sms', key: ['id'], sealed: ['body'], tokens: ['phone', 'caller'] },

@@ -14,7 +14,6 @@ export interface UssdTables {
     proposed_by: string;
     expires_at: number;
   };
-  ussd_report: ReportTable;
   ussd_question: QuestionTable;
   ussd_chat: { phone: string; agent_session: string };
   ussd_secret: { name: string; sealed: string };
@@ -59,6 +58,13 @@ export interface ProgramTable {
   draft: string | null;
   draft_at: number | null;
   draft_by: string | null;
+}
+
+const dayMs = 24 * 3_600_000;
+
+/** The day of a statistic. */
+export function dayOf(ms: number): number {
+  return Math.floor(ms / dayMs);
 }
 
 /** Days are counted from 1970; times to an answer are counted in intervals that end at so many seconds. */
@@ -143,20 +149,6 @@ export interface AccountTable {
   link_tries: number;
   link_tried_at: number;
   created_at: number;
-}
-
-export interface ReportTable {
-  reference: string;
-  account_id: string;
-  phone: string;
-  activity: string;
-  amount: string;
-  created_at: number;
-  unit: string | null;
-  place: string | null;
-  /** As 2026-11-17. */
-  date: string | null;
-  note: string | null;
 }
 
 export interface QuestionTable {

@@ -1,8 +1,8 @@
 import type { Approval, EndedRunStatus, Message, RunStatus } from '@palaver/contract';
 import { toEvent } from '@palaver/service-kit/internal';
-import type { AgentRun, RunSummary } from '../../plugins/agent-run.ts';
-import type { PluginContext } from '../../plugins/plugin-context.ts';
-import { hasEnded } from '../../run/run-state.ts';
+import type { AgentRun, RunSummary } from '../../define/agent-run.ts';
+import type { PluginContext } from '../../define/plugin-context.ts';
+import { hasEnded } from '../../runs/transitions.ts';
 import { findPause, toRequests } from '../door-approvals.ts';
 
 const endStates: Record<EndedRunStatus, string> = {

@@ -1,7 +1,8 @@
 import type { Approval, SseEventData } from '@palaver/contract';
 import { toEvent } from '@palaver/service-kit/internal';
-import type { AgentRun } from '../../plugins/agent-run.ts';
+import type { AgentRun } from '../../define/agent-run.ts';
 import { findPause } from '../door-approvals.ts';
+import { createTextParts } from '../text-parts.ts';
 
 export interface AguiRun {
   threadId: string;
@@ -91,29 +92,17 @@ function* toCallEvents(call: Call, parentMessageId: string, event: ToEvent): Gen
 
 /** Texts and reasoning as messages, one for each part. */
 function createTextEvents(messageId: string, event: ToEvent) {
-  let open: { kind: 'text' | 'reasoning'; messageId: string } | undefined;
-  function* end(): Generator<string> {
-    if (open?.kind === 'text') yield event('TEXT_MESSAGE_END', { messageId: open.messageId });
-    if (open?.kind === 'reasoning') {
-      yield event('REASONING_MESSAGE_END', { messageId: open.messageId });
-      yield event('REASONING_END', { messageId: open.messageId });
-    }
-    open = undefined;
-  }
-  function* start(kind: 'text' | 'reasoning', id: string): Generator<string> {
-    yield* end();
-    open = { kind, messageId: id };
-    if (kind === 'text') return yield event('TEXT_MESSAGE_START', { messageId: id, role: 'assistant' });
-    yield event('REASONING_START', { messageId: id });
-    yield event('REASONING_MESSAGE_START', { messageId: id, role: 'reasoning' });
-  }
-  return {
-    *add(kind: 'text' | 'reasoning', delta: string, part = 0): Generator<string> {
-      if (delta === '') return;
-      const id = `${messageId}-${part}`;
-      if (open?.messageId !== id) yield* start(kind, id);
-      yield event(kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT', { messageId: id, delta });
-    },
-    end,
-  };
+  const of = (part: number) => ({ messageId: `${messageId}-${part}` });
+  return createTextParts({
+    start: ({ kind, part }) =>
+      kind === 'text'
+        ? [event('TEXT_MESSAGE_START', { ...of(part), role: 'assistant' })]
+        : [event('REASONING_START', of(part)), event('REASONING_MESSAGE_START', { ...of(part), role: 'reasoning' })],
+    delta: ({ kind, part }, delta) =>
+      event(kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT', { ...of(part), delta }),
+    end: ({ kind, part }) =>
+      kind === 'text'
+        ? [event('TEXT_MESSAGE_END', of(part))]
+        : [event('REASONING_MESSAGE_END', of(part)), event('REASONING_END', of(part))],
+  });
 }

@@ -2,10 +2,10 @@ import type { Approval } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import type { CallerResult, CallerTool } from '../../plugins/agent-run.ts';
-import type { OraclePlugin } from '../../plugins/plugin.ts';
-import type { PluginContext } from '../../plugins/plugin-context.ts';
-import { openCallsOf } from '../../run/caller-input.ts';
+import type { CallerResult, CallerTool } from '../../define/agent-run.ts';
+import type { OraclePlugin } from '../../define/plugin.ts';
+import type { PluginContext } from '../../define/plugin-context.ts';
+import { openCallsOf } from '../../runs/input.ts';
 import { defineDoor, invalid, openInNamedSession, sendRefusals, toBody } from '../define-door.ts';
 import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
@@ -37,7 +37,7 @@ const toolSchema = z.looseObject({
 
 const bodySchema = z.looseObject({
   id: z.string().min(1).max(255),
-  messages: z.array(messageSchema),
+  messages: z.array(messageSchema).meta({ minItems: 1 }),
   /** By name, as `assistant-ui` sends them; others put them into the transport's `body`. */
   tools: z.record(z.string(), toolSchema).optional(),
   system: z.string().optional(),

@@ -1,8 +1,9 @@
 import type { Approval, SseEventData } from '@palaver/contract';
 import { toEvent } from '@palaver/service-kit/internal';
-import type { AgentRun } from '../../plugins/agent-run.ts';
+import type { AgentRun } from '../../define/agent-run.ts';
 import { createCallTracker } from '../collect-answer.ts';
 import { findPause } from '../door-approvals.ts';
+import { createTextParts } from '../text-parts.ts';
 
 export const uiStreamHeaders = { 'x-vercel-ai-ui-message-stream': 'v1' };
 
@@ -28,7 +29,11 @@ export async function* toUiChunks(
   { messageId, callers = new Set(), answered = [] }: UiStreamOptions,
 ): AsyncGenerator<string> {
   const calls = createCallTracker();
-  const texts = createTextChunks();
+  const texts = createTextParts({
+    start: ({ kind, part }) => [toEvent({ type: `${kind}-start`, id: `${kind}-${part}` })],
+    delta: ({ kind, part }, delta) => toEvent({ type: `${kind}-delta`, id: `${kind}-${part}`, delta }),
+    end: ({ kind, part }) => [toEvent({ type: `${kind}-end`, id: `${kind}-${part}` })],
+  });
   yield toEvent({ type: 'start', messageId });
   yield toEvent({ type: 'start-step' });
   for await (const event of run.events()) {
@@ -116,26 +121,4 @@ function* toCallChunks(
   if (status === 'done') yield toEvent({ type: 'tool-output-available', ...here, output: call.output ?? null });
   if (status === 'error')
     yield toEvent({ type: 'tool-output-error', ...here, errorText: call.error ?? 'The tool failed.' });
-}
-
-/** Texts and reasoning in blocks, one for each part of the message. */
-function createTextChunks() {
-  let open: { type: 'text' | 'reasoning'; id: string } | undefined;
-  function* end(): Generator<string> {
-    if (open) yield toEvent({ type: `${open.type}-end`, id: open.id });
-    open = undefined;
-  }
-  return {
-    *add(type: 'text' | 'reasoning', delta: string, part = 0): Generator<string> {
-      if (delta === '') return;
-      const id = `${type}-${part}`;
-      if (open?.id !== id) {
-        yield* end();
-        open = { type, id };
-        yield toEvent({ type: `${type}-start`, id });
-      }
-      yield toEvent({ type: `${type}-delta`, id, delta });
-    },
-    end,
-  };
 }

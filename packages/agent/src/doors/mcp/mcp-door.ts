@@ -16,13 +16,12 @@ import type { Server as HttpServer } from '@palaver/service-kit';
 import { toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { toResultText } from '../../loop/history.ts';
-import type { AgentRun, Sender } from '../../plugins/agent-run.ts';
-import type { OraclePlugin } from '../../plugins/plugin.ts';
-import type { PluginContext } from '../../plugins/plugin-context.ts';
+import type { AgentRun, Sender } from '../../define/agent-run.ts';
+import type { OraclePlugin } from '../../define/plugin.ts';
+import type { PluginContext } from '../../define/plugin-context.ts';
+import { toResultText } from '../../turn/history.ts';
 import { defineDoor, openInNamedSession, openInNewSession, toBody } from '../define-door.ts';
 import { refuseApprovals } from '../door-approvals.ts';
-import { publicUrlOf } from '../public-url.ts';
 import { headerOf } from '../sender-of.ts';
 
 const metadataPath = '/.well-known/oauth-protected-resource';
@@ -58,7 +57,7 @@ export function createMcpDoor(): OraclePlugin {
 }
 
 function addRoutes(server: HttpServer, ctx: PluginContext): void {
-  const urlOf = (request: FastifyRequest) => publicUrlOf(request, ctx.config.PUBLIC_URL);
+  const { urlOf } = ctx;
   const tags = ['MCP'];
   for (const path of [metadataPath, `${metadataPath}/mcp`])
     server.get(path, { schema: { tags, summary: 'How to get a token for MCP' } }, async (request) => ({

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
   AppError,
-  errorBodySchema,
   type Message,
   type SendMessage,
   sendMessageReplySchema,
@@ -15,10 +14,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identityOf } from '../../auth/auth-hook.ts';
 import { sendJsonStream, toJsonStream } from '../../routes/json-stream.ts';
 import { requireSession } from '../../routes/sessions.ts';
-import type { RunAccess } from '../../run/run-access.ts';
-import type { TurnHub } from '../../run/turn-hub.ts';
+import type { RunAccess } from '../../runs/access.ts';
+import type { TurnHub } from '../../runs/hub.ts';
 import type { MessageStore } from '../../store/messages.ts';
-import type { SendKey } from '../../store/run-records.ts';
+import type { SendKey } from '../../store/run-writes.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 import { headerOf, type SenderOf } from '../sender-of.ts';
 import { sendFrames } from './sse.ts';
@@ -40,6 +39,7 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
   server.post(
     '/messages/:sessionId',
     {
+      config: { refuses: [402, 409, 422] },
       schema: {
         tags,
         summary: 'Send a message',
@@ -54,12 +54,6 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
               'text/event-stream': { schema: sseEventSchema },
             },
           },
-          400: errorBodySchema,
-          402: errorBodySchema,
-          404: errorBodySchema,
-          409: errorBodySchema,
-          422: errorBodySchema,
-          429: errorBodySchema,
         },
       },
     },
@@ -89,7 +83,7 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
         tags,
         summary: 'All messages of a session',
         params: sessionParamsSchema,
-        response: { 200: messageListSchema, 404: errorBodySchema },
+        response: { 200: messageListSchema },
       },
     },
     async (request, reply) => {
@@ -101,12 +95,8 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
   server.post(
     '/messages/abort',
     {
-      schema: {
-        tags,
-        summary: 'Stop the turn in flight',
-        body: abortSchema,
-        response: { 200: abortReplySchema, 404: errorBodySchema },
-      },
+      config: { refuses: [404] },
+      schema: { tags, summary: 'Stop the turn in flight', body: abortSchema, response: { 200: abortReplySchema } },
     },
     async (request, reply) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.body.sessionId);

@@ -1,4 +1,4 @@
-import { errorBodySchema, sseEventSchema } from '@palaver/contract';
+import { sseEventSchema } from '@palaver/contract';
 import {
   answerApprovalSchema,
   approvalParamsSchema,
@@ -10,7 +10,7 @@ import {
 import { clientAddress, type Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../../auth/auth-hook.ts';
-import type { RunAccess } from '../../run/run-access.ts';
+import type { RunAccess } from '../../runs/access.ts';
 import { sendFrames } from './sse.ts';
 
 /** Streams that continue where a connection ended, and answers to what a run asks. */
@@ -25,10 +25,7 @@ export function addRunRoutes(server: Server, { access }: { access: RunAccess }):
           'Replays the frames after `after` (or `Last-Event-ID`) as Server-Sent Events and follows the run to its end.',
         params: runParamsSchema,
         querystring: runQuerySchema,
-        response: {
-          200: { description: 'The frames', content: { 'text/event-stream': { schema: sseEventSchema } } },
-          404: errorBodySchema,
-        },
+        response: { 200: { description: 'The frames', content: { 'text/event-stream': { schema: sseEventSchema } } } },
       },
     },
     async (request, reply) => {
@@ -45,13 +42,14 @@ export function addRunRoutes(server: Server, { access }: { access: RunAccess }):
   server.post(
     '/runs/:runId/approvals/:approvalId',
     {
+      config: { refuses: [409] },
       schema: {
         tags: ['Messages'],
         summary: 'Approve or refuse a tool call',
         description: 'The same answer again changes nothing; another one is 409.',
         params: approvalParamsSchema,
         body: answerApprovalSchema,
-        response: { 200: approvalReplySchema, 400: errorBodySchema, 404: errorBodySchema, 409: errorBodySchema },
+        response: { 200: approvalReplySchema },
       },
     },
     async (request) => {

@@ -14,6 +14,7 @@ import type { IssuedToken } from '@palaver/ucan/internal';
 import type { Socket } from 'socket.io';
 import { type AuthorizeOptions, authorize } from '../../auth/authorize.ts';
 import type { ClientKey } from '../../auth/client-key.ts';
+import { noLongerSignsIn } from '../../auth/open-connections.ts';
 import type { DelegationStore } from '../../store/delegations.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 
@@ -88,9 +89,6 @@ export async function checkAdmission(
   if (await parts.delegations.findStanding(chain)) throw noLongerSignsIn();
   await requireSession(parts, did, sessionId);
 }
-
-export const noLongerSignsIn = () =>
-  new AppError('UCAN_NOT_ALLOWED', 'The credential of this connection no longer signs in.');
 
 async function requireSession({ sessions }: Pick<AdmissionParts, 'sessions'>, did: string, id: string): Promise<void> {
   if (!(await sessions.find(did, id))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');

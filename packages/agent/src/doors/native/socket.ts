@@ -1,11 +1,4 @@
-import {
-  AppError,
-  type Approval,
-  agentLimits,
-  type ServerEventName,
-  type ServerEventPayload,
-  ucanLimits,
-} from '@palaver/contract';
+import { AppError, type Approval, agentLimits, type ServerEventName, type ServerEventPayload } from '@palaver/contract';
 import {
   clientEventPayloadSchemas,
   clientEvents,
@@ -18,24 +11,19 @@ import { toOriginRules } from '@palaver/service-kit/internal';
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
+import type { OpenConnections } from '../../auth/open-connections.ts';
+import type { BrowserCall } from '../../cluster/session-clients.ts';
 import type { SocketRegistry } from '../../cluster/socket-registry.ts';
-import type { BrowserResult } from '../../loop/browser-calls.ts';
-import type { BrowserCall } from '../../run/session-clients.ts';
 import type { ApprovalAnswer } from '../../store/approvals.ts';
-import {
-  type AdmissionParts,
-  admit,
-  checkAdmission,
-  findRefusal,
-  noLongerSignsIn,
-  type SocketData,
-} from './socket-admission.ts';
+import type { BrowserResult } from '../../turn/browser-calls.ts';
+import { type AdmissionParts, admit, checkAdmission, findRefusal, type SocketData } from './socket-admission.ts';
 import { createHandlers } from './socket-handlers.ts';
 
 export interface SocketParts extends AdmissionParts {
   server: Server;
   logger: Logger;
   registry: SocketRegistry;
+  connections: OpenConnections;
   /** Joins the sockets of all instances. */
   redis: Redis | undefined;
   /** A page answered a request; false if nobody here waits for it. */
@@ -44,14 +32,6 @@ export interface SocketParts extends AdmissionParts {
   onApproval(answer: ApprovalAnswer): Promise<Approval>;
   /** A result was late, repeated or from another user: no instance waits for it. */
   onIgnored(): void;
-}
-
-const checkEveryMs = 60_000;
-
-interface SocketDelegation {
-  /** Its issuer. */
-  did: string;
-  cid: string;
 }
 
 type ClientEvents = Record<string, never>;
@@ -108,21 +88,20 @@ export function createSocketTransport(parts: SocketParts) {
 
   io.on('connection', (socket) => {
     forgetRequest(socket);
-    const { sessionId, did, chain, counter } = socket.data;
-    void socket.join([sessionId, ...chain.map(({ cid, issuer }) => toDelegationRoom({ did: issuer, cid }))]);
-    const expiry = disconnectAtExpiry(socket);
-    // A message that closes it may be lost on its way to this instance.
-    const check = setInterval(() => {
-      checkAdmission(socket.data, parts).catch((error) => {
-        if (error instanceof AppError) disconnectFor(socket, error);
-      });
-    }, checkEveryMs);
+    const { sessionId, did, counter, chain, expiration } = socket.data;
+    void socket.join(sessionId);
+    const removeConnection = parts.connections.add({
+      chain,
+      expiration,
+      endsWhenShared: true,
+      check: () => checkAdmission(socket.data, parts),
+      end: (reason) => disconnectFor(socket, reason),
+    });
     const registered = { sessionId, userDid: did, socketId: socket.id };
     // Redis may be unreachable; this instance still knows its own sockets.
     parts.registry.add(registered).catch(() => {});
     socket.on('disconnect', () => {
-      clearInterval(expiry);
-      clearInterval(check);
+      removeConnection();
       parts.registry.remove(registered).catch(() => {});
     });
     const reply = <Name extends ServerEventName>(name: Name, payload: ServerEventPayload[Name]) =>
@@ -161,7 +140,7 @@ export function createSocketTransport(parts: SocketParts) {
         (error) => acknowledge(toErrorBody(toKnown(error, parts.logger))),
       );
     });
-    // After it has joined its rooms: what is revoked or deleted from now on finds it there.
+    // After it has joined its room and the open connections: what is revoked or deleted from now on finds it there.
     checkAdmission(socket.data, parts).then(
       () => reply('connected', { sessionId, did, socketId: socket.id, timestamp: timestamp() }),
       (error) => disconnectFor(socket, toKnown(error, parts.logger)),
@@ -212,10 +191,6 @@ export function createSocketTransport(parts: SocketParts) {
       sockets.emit('message_cache_invalidation', toSocketPayload('message_cache_invalidation', { sessionId }));
       sockets.disconnectSockets(true);
     },
-    /** Ends the sockets of this instance that a delegation, or a token under it, had signed in. */
-    dropDelegation(delegation: SocketDelegation): void {
-      disconnectFor(io.local.in(toDelegationRoom(delegation)), noLongerSignsIn());
-    },
     close(): Promise<void> {
       closing ??= close();
       return closing;
@@ -227,12 +202,6 @@ export function createSocketTransport(parts: SocketParts) {
 function hideFromOlder(event: { payload: object }): object {
   const { requestId, ...payload } = event.payload as { requestId?: string };
   return { ...event, payload };
-}
-
-/** A room of its own kind: those of sessions are named by a UUID. */
-function toDelegationRoom({ did, cid }: SocketDelegation): string {
-  // With its issuer: a user who names another's CID must not close that user's sockets.
-  return `delegation:${did}:${cid}`;
 }
 
 /** What the client gets as `connect_error`: the contract's error body as its data. */
@@ -254,17 +223,7 @@ function forgetRequest({ conn, handshake }: AgentSocket): void {
   handshake.auth = {};
 }
 
-/** A socket lives as long as its credential: when that expires, the client gets an error and is disconnected. */
-function disconnectAtExpiry(socket: AgentSocket): NodeJS.Timeout {
-  const end = (socket.data.expiration + ucanLimits.clockSkewSeconds) * 1000;
-  return setInterval(() => {
-    if (Date.now() < end) return;
-    disconnectFor(socket, new AppError('UCAN_EXPIRED', 'The credential of this connection has expired.'));
-  }, 1_000);
-}
-
-function disconnectFor(sockets: AgentSocket | ReturnType<AgentServer['in']>, { code, message }: AppError): void {
-  sockets.emit('error', toSocketPayload('error', { code, message }));
-  if ('disconnectSockets' in sockets) sockets.disconnectSockets(true);
-  else sockets.disconnect(true);
+function disconnectFor(socket: AgentSocket, { code, message }: AppError): void {
+  socket.emit('error', toSocketPayload('error', { code, message }));
+  socket.disconnect(true);
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { waitFor } from '@palaver/test-kit';
 import Fastify from 'fastify';
 import { afterEach, expect, test } from 'vitest';
-import { createFrameLog, type FrameLog } from '../../run/frame-log.ts';
+import { createFrameLog, type FrameLog } from '../../runs/frames.ts';
 import { sendFrames } from './sse.ts';
 
 const cleanups: (() => unknown)[] = [];

@@ -1,7 +1,7 @@
 import { agentLimits } from '@palaver/contract';
 import { openEventStream } from '@palaver/service-kit/internal';
 import type { FastifyReply } from 'fastify';
-import type { FrameLog } from '../../run/frame-log.ts';
+import type { FrameLog } from '../../runs/frames.ts';
 import { dropBody } from '../held-bytes.ts';
 
 const chunkCharacters = 64 * 1024;
@@ -40,7 +40,8 @@ export function sendFrames(
       if (frames.ended && sent >= frames.length && !stream.writableNeedDrain) {
         unwatch();
         // The reader has frames that their owner had no time to store: it gets the end under the number it expects.
-        if (sent > frames.length) stream.write(renumber(frames.read(frames.length - 1, 1).text, sent + 1));
+        if (sent === after && frames.length > 0)
+          stream.write(renumber(frames.read(frames.length - 1, 1).text, sent + 1));
         stream.end();
       }
     };

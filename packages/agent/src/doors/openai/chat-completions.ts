@@ -1,15 +1,14 @@
 import type { MessageFinish, ToolCall } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { signalOf, toEvent, toReply } from '@palaver/service-kit/internal';
+import { toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import type { AgentRun } from '../../plugins/agent-run.ts';
-import type { PluginContext } from '../../plugins/plugin-context.ts';
-import { collectAnswer, createCallTracker, noUsage, type RunUsage, toFailure } from '../collect-answer.ts';
-import { abortOnLeave, invalid, openInNewSession, sendRefusals, toBody } from '../define-door.ts';
-import { refuseApprovals } from '../door-approvals.ts';
-import { sendEventStream } from '../event-stream.ts';
-import { checkModel, toOpenAiError } from './openai-error.ts';
+import type { AgentRun } from '../../define/agent-run.ts';
+import type { PluginContext } from '../../define/plugin-context.ts';
+import { type Answer, createCallTracker, noUsage, type RunUsage, toFailure } from '../collect-answer.ts';
+import { invalid, openInNewSession, toBody } from '../define-door.ts';
+import { toOpenAiError } from './openai-error.ts';
 import { chatMessageSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
+import { openAiConfig, openAiReply, type RunBase, serveRun } from './serve-run.ts';
 
 const toolSchema = z.object({
   type: z.literal('function', { error: 'must be function' }),
@@ -39,52 +38,35 @@ export function addChatCompletions(server: Server, ctx: PluginContext): void {
     tags: ['OpenAI'],
     summary: 'Chat completions of OpenAI',
     body: bodySchema,
-    response: { 200: toReply('The answer, or its stream', 'application/json', 'text/event-stream') },
+    response: openAiReply,
   };
-  server.post(
-    '/v1/chat/completions',
-    { config: { bareBearer: true, refuses: sendRefusals }, schema },
-    async (request, reply) => {
-      const { body } = request;
-      checkModel(ctx, body.model);
-      const signal = signalOf(reply);
-      const sender = ctx.senderOf(request, reply);
-      const opened = await openInNewSession(ctx, { ...sender, ...toMessage(body) });
-      const run = refuseApprovals(ctx, sender.userDid, opened);
-      abortOnLeave(run, signal);
-      const model = body.model ?? ctx.models.list.default;
-      const base = { id: `chatcmpl-${run.runId}`, created: Math.floor(Date.now() / 1000), model };
-      try {
-        if (body.stream) {
-          const usage = body.stream_options?.include_usage ?? false;
-          return await sendEventStream(reply, toChunks(run, { base, usage, signal }));
-        }
-        const { message, calls, usage } = await collectAnswer(run, signal);
-        return {
-          ...base,
-          object: 'chat.completion',
-          choices: [
-            {
-              index: 0,
-              message: {
-                role: 'assistant',
-                content: message.content || null,
-                refusal: null,
-                ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
-              },
-              logprobs: null,
-              finish_reason: toFinishReason(message.finish),
-            },
-          ],
-          usage: toUsage(usage),
-        };
-      } finally {
-        // A client that has left: its run ends first.
-        await run.answer().catch(() => undefined);
-        await ctx.sessions.remove(sender.userDid, run.sessionId);
-      }
-    },
-  );
+  server.post('/v1/chat/completions', { config: openAiConfig, schema }, async (request, reply) => {
+    const { body } = request;
+    return serveRun(ctx, {
+      ...{ request, reply, prefix: 'chatcmpl-', isTemporary: true },
+      open: (sender) => openInNewSession(ctx, { ...sender, ...toMessage(body) }),
+      toEvents: (run, base, signal) =>
+        toChunks(run, { base, usage: body.stream_options?.include_usage ?? false, signal }),
+      toWhole: toCompletion,
+    });
+  });
+}
+
+function toCompletion({ message, calls, usage }: Answer, base: RunBase) {
+  const toolCalls = calls.length > 0 && { tool_calls: calls.map(toToolCall) };
+  return {
+    ...base,
+    object: 'chat.completion',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: message.content || null, refusal: null, ...toolCalls },
+        logprobs: null,
+        finish_reason: toFinishReason(message.finish),
+      },
+    ],
+    usage: toUsage(usage),
+  };
 }
 
 function toMessage({ messages, model, tools, tool_choice: choice }: Body) {

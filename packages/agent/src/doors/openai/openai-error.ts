@@ -1,6 +1,6 @@
 import { AppError } from '@palaver/contract';
 import { z } from 'zod';
-import type { PluginContext } from '../../plugins/plugin-context.ts';
+import type { PluginContext } from '../../define/plugin-context.ts';
 
 /** Codes of OpenAI; the others are ours in lower case. */
 const codes: Record<string, string> = {

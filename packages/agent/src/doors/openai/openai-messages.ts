@@ -1,8 +1,8 @@
 import type { ToolCall } from '@palaver/contract';
+import { isJsonTooDeep } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import type { CallerTool, EarlierMessage } from '../../plugins/agent-run.ts';
+import type { CallerTool, EarlierMessage } from '../../define/agent-run.ts';
 import { invalid } from '../define-door.ts';
-import { parseOutput } from '../parse-output.ts';
 
 export const contentSchema = z.union([
   z.string(),
@@ -20,7 +20,16 @@ export const chatMessageSchema = z.looseObject({
   tool_call_id: z.string().optional(),
 });
 
-const argumentsSchema = z.record(z.string(), z.unknown()).catch({});
+const argumentsSchema = z.record(z.string(), z.unknown());
+
+/** Arguments of calls are texts. One that is not an object, or is nested too deep, counts as empty. */
+function parseArguments(text: string): Record<string, unknown> {
+  try {
+    return isJsonTooDeep(text) ? {} : argumentsSchema.parse(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
 
 export const toolChoiceSchema = z.enum(['auto', 'none'], { error: 'must be auto or none' }).nullish();
 
@@ -48,7 +57,7 @@ export function createConversation() {
         const call: ToolCall = {
           id,
           name,
-          args: argumentsSchema.parse(parseOutput(json)),
+          args: parseArguments(json),
           status: 'error',
           error: 'The caller gave no result.',
         };

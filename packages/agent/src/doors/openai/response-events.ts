@@ -1,13 +1,11 @@
 import type { MessageFinish, ToolCall } from '@palaver/contract';
 import { toEvent } from '@palaver/service-kit/internal';
-import type { AgentRun } from '../../plugins/agent-run.ts';
+import type { AgentRun } from '../../define/agent-run.ts';
 import { type Answer, createCallTracker, noUsage, type RunUsage, toFailure } from '../collect-answer.ts';
 import { toOpenAiError } from './openai-error.ts';
+import type { RunBase } from './serve-run.ts';
 
-export interface ResponseBase {
-  id: string;
-  created: number;
-  model: string;
+export interface ResponseBase extends RunBase {
   previous: string | null;
   instructions: string | null;
   tools: object[];

@@ -1,16 +1,12 @@
 import { AppError } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { signalOf, toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import type { AgentRun, OpenMessage } from '../../plugins/agent-run.ts';
-import type { PluginContext } from '../../plugins/plugin-context.ts';
-import { collectAnswer } from '../collect-answer.ts';
-import { abortOnLeave, invalid, openInNewSession, sendRefusals, toBody } from '../define-door.ts';
-import { refuseApprovals } from '../door-approvals.ts';
-import { sendEventStream } from '../event-stream.ts';
-import { checkModel } from './openai-error.ts';
+import type { AgentRun, OpenMessage, Sender } from '../../define/agent-run.ts';
+import type { PluginContext } from '../../define/plugin-context.ts';
+import { invalid, openInNewSession, toBody } from '../define-door.ts';
 import { contentSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
 import { type ResponseBase, toCompleted, toResponseEvents } from './response-events.ts';
+import { openAiConfig, openAiReply, type RunBase, serveRun } from './serve-run.ts';
 
 const itemSchema = z.looseObject({
   type: z.string().optional(),
@@ -53,42 +49,28 @@ export function addResponses(server: Server, ctx: PluginContext): void {
     tags: ['OpenAI'],
     summary: 'Responses of OpenAI',
     body: bodySchema,
-    response: { 200: toReply('The answer, or its stream', 'application/json', 'text/event-stream') },
+    response: openAiReply,
   };
-  server.post(
-    '/v1/responses',
-    { config: { bareBearer: true, refuses: sendRefusals }, schema },
-    async (request, reply) => {
-      const { body } = request;
-      checkModel(ctx, body.model);
-      const signal = signalOf(reply);
-      const sender = ctx.senderOf(request, reply);
-      const run = refuseApprovals(ctx, sender.userDid, await open(ctx, body, sender));
-      abortOnLeave(run, signal);
-      const base: ResponseBase = {
-        id: `resp_${run.runId}`,
-        created: Math.floor(Date.now() / 1000),
-        model: body.model ?? ctx.models.list.default,
-        previous: body.previous_response_id ?? null,
-        instructions: body.instructions ?? null,
-        tools: body.tools ?? [],
-        metadata: body.metadata ?? {},
-        store: body.store ?? true,
-      };
-      try {
-        if (body.stream) return await sendEventStream(reply, toResponseEvents(run, base, signal));
-        return toCompleted(base, await collectAnswer(run, signal));
-      } finally {
-        if (body.store === false && !body.previous_response_id) {
-          await run.answer().catch(() => undefined);
-          await ctx.sessions.remove(sender.userDid, run.sessionId);
-        }
-      }
-    },
-  );
+  server.post('/v1/responses', { config: openAiConfig, schema }, async (request, reply) => {
+    const { body } = request;
+    const extend = (base: RunBase): ResponseBase => ({
+      ...base,
+      previous: body.previous_response_id ?? null,
+      instructions: body.instructions ?? null,
+      tools: body.tools ?? [],
+      metadata: body.metadata ?? {},
+      store: body.store ?? true,
+    });
+    return serveRun(ctx, {
+      ...{ request, reply, prefix: 'resp_', isTemporary: body.store === false && !body.previous_response_id },
+      open: (sender) => open(ctx, body, sender),
+      toEvents: (run, base, signal) => toResponseEvents(run, extend(base), signal),
+      toWhole: (answer, base) => toCompleted(extend(base), answer),
+    });
+  });
 }
 
-async function open(ctx: PluginContext, body: Body, sender: ReturnType<PluginContext['senderOf']>): Promise<AgentRun> {
+async function open(ctx: PluginContext, body: Body, sender: Sender): Promise<AgentRun> {
   const message = { ...sender, ...toMessage(body) };
   if (!body.previous_response_id) return openInNewSession(ctx, message);
   const previous = await findPrevious(ctx, sender.userDid, body.previous_response_id);

@@ -1,0 +1,143 @@
+import { isMap, isScalar, type Pair, parseDocument } from 'yaml';
+import {
+  addOption,
+  addState,
+  addText,
+  changeFile,
+  connectStates,
+  dropTexts,
+  type NewState,
+  relink,
+  setField,
+  waysOn,
+} from './edit-program.ts';
+import { toFree } from './names.ts';
+import type { ProgramFiles } from './program-api.ts';
+import { type ProgramModel, type ProgramState, readProgram, toRecord } from './read-program.ts';
+
+/** Lets a state lead on to another by all the ways that lead to what comes after it now. */
+function leadOn(files: ProgramFiles, state: ProgramState, to: string): ProgramFiles {
+  return waysOn(state).reduce((changed, { path }) => setField(changed, state, path, to), files);
+}
+
+/** Adds a state after another: the other leads to it, and it leads to what came after. */
+export function insertAfter(files: ProgramFiles, after: string, state: NewState): ProgramFiles {
+  const model = readProgram(files);
+  const before = model.states.get(after);
+  const [way] = before ? waysOn(before) : [];
+  const added = addState(files, model, { ...state, ...(way && { to: way.to }) });
+  if (!before || !way) return connectStates(added, readProgram(added), after, state.name);
+  return leadOn(added, before, state.name);
+}
+
+/** Whether a state can be moved: it leads to another state without a choice of the caller. */
+export const isMovable = (state: ProgramState | undefined) => state !== undefined && waysOn(state).length > 0;
+
+/** Takes a state from where it is and puts it after another; the same files where that cannot be. */
+export function moveAfter(files: ProgramFiles, name: string, after: string): ProgramFiles {
+  const model = readProgram(files);
+  const [state, target] = [model.states.get(name), model.states.get(after)];
+  const next = state && waysOn(state)[0]?.to;
+  if (!state || !target || !next || next === name || name === after) return files;
+  if (waysOn(target)[0]?.to === name || !isMovable(target)) return files;
+  const without = relink(files, name, next);
+  const targetNow = readProgram(without).states.get(after);
+  const then = targetNow && waysOn(targetNow)[0]?.to;
+  if (!targetNow || !then) return files;
+  return leadOn(leadOn(without, targetNow, name), state, then);
+}
+
+/** The state before or after in a row of states that lead on to each other, for a key that moves one. */
+export function findNeighbour(model: ProgramModel, name: string, direction: 'up' | 'down'): string | undefined {
+  const state = model.states.get(name);
+  const own = state && waysOn(state)[0]?.to;
+  if (direction === 'down') return own !== undefined && isMovable(model.states.get(own)) ? own : undefined;
+  const before = (of: string) =>
+    [...model.states.values()].find((other) => other.name !== of && waysOn(other)[0]?.to === of)?.name;
+  const previous = before(name);
+  return previous === undefined ? undefined : before(previous);
+}
+
+/** A copy of a state with texts of its own, which comes after it. */
+export function duplicateState(files: ProgramFiles, name: string): { files: ProgramFiles; name: string } {
+  const model = readProgram(files);
+  const state = model.states.get(name);
+  if (!state) return { files, name };
+  const copy = toFree(name, new Set(model.states.keys()));
+  const keys = new Set(Array.from(model.texts.values(), (texts) => [...texts.keys()]).flat());
+  let changed = files;
+  const copyTexts = (value: unknown, field: string): unknown => {
+    if (typeof value === 'string' && (field === 'text' || field === 'hint') && keys.has(value)) {
+      const key = toFree(`${copy}.${value.split('.').slice(1).join('.') || 'text'}`, keys);
+      keys.add(key);
+      for (const [language, texts] of model.texts)
+        if (texts.has(value))
+          changed = addText(changed, { ...model, languages: [language] }, key, texts.get(value) ?? '');
+      return key;
+    }
+    if (Array.isArray(value)) return value.map((each) => copyTexts(each, field));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, copyTexts(each, key)]));
+  };
+  const raw = toRecord(copyTexts(state.raw, ''));
+  if (state.kind === 'prompt') raw.save = copy;
+  changed = changeFile(changed, state.file, (document) => document.setIn(['states', copy], document.createNode(raw)));
+  const connected = isMovable(state)
+    ? leadOn(changed, state, copy)
+    : connectStates(changed, readProgram(changed), name, copy);
+  return { files: connected, name: copy };
+}
+
+/** Moves a state, with its comments, to another file of the program: a group. An empty file is removed. */
+export function moveToFile(files: ProgramFiles, { file, name }: ProgramState, to: string): ProgramFiles {
+  if (file === to) return files;
+  const states = parseDocument(files[file] ?? '').get('states');
+  const pair = isMap(states) ? states.items.find(({ key }) => isScalar(key) && key.value === name) : undefined;
+  if (!pair) return files;
+  const added = changeFile(files, to, (document) => {
+    if (!isMap(document.get('states'))) document.set('states', document.createNode({}));
+    const target = document.get('states');
+    if (isMap(target)) target.items.push(pair as Pair<never, never>);
+  });
+  const removed = changeFile(added, file, (document) => document.deleteIn(['states', name]));
+  if (file === 'program.yaml' || [...readProgram(removed).states.values()].some((each) => each.file === file))
+    return removed;
+  const { [file]: _, ...rest } = removed;
+  return rest;
+}
+
+const isChoice = (type: unknown) => type === 'choice' || type === 'choices';
+const isNumber = (type: unknown) => type === 'integer' || type === 'decimal';
+
+/** Another type of answer: a choice gets choices, and what does not belong to the type is removed. */
+export function setAnswerType(files: ProgramFiles, state: ProgramState, type: string): ProgramFiles {
+  const drop = (changed: ProgramFiles, field: string) =>
+    field in state.raw ? setField(changed, state, [field], undefined) : changed;
+  const { type: before } = state.raw;
+  let changed = setField(files, state, ['type'], type);
+  if (!(isNumber(before) && isNumber(type)) && !(isChoice(before) && isChoice(type)))
+    for (const limit of ['min', 'max']) changed = drop(changed, limit);
+  if (type !== 'text') for (const limit of ['pattern', 'length']) changed = drop(changed, limit);
+  if (!isChoice(type)) return dropTexts(drop(changed, 'options'), readProgram(files));
+  for (let count = Array.isArray(state.raw.options) ? 2 : 0; count < 2; count++) {
+    const model = readProgram(changed);
+    const now = model.states.get(state.name);
+    if (now) changed = addOption(changed, model, now);
+  }
+  return changed;
+}
+
+/** Choices from a table or a list, or again written in the program. */
+export function setListSource(files: ProgramFiles, state: ProgramState, source: Record<string, unknown> | undefined) {
+  const model = readProgram(files);
+  const to = state.links[0]?.to ?? model.start ?? state.name;
+  const without = (changed: ProgramFiles, fields: string[]) =>
+    fields.reduce((next, field) => (field in state.raw ? setField(next, state, [field], undefined) : next), changed);
+  if (source) {
+    const changed = setField(setField(without(files, ['options']), state, ['from'], source), state, ['to'], to);
+    return dropTexts(changed, model);
+  }
+  const plain = without(files, ['from', 'to', 'when']);
+  const now = readProgram(plain).states.get(state.name);
+  return now ? addOption(plain, readProgram(plain), now, to) : plain;
+}

@@ -1,0 +1,82 @@
+import keywords from './keywords.json' with { type: 'json' };
+import { type Path, type Raw, toRecord } from './read-program.ts';
+
+export type ActionKeyword = keyof typeof keywords.actions;
+export type StateKind = keyof typeof keywords.states;
+
+/** What an editor offers of a keyword; the file of the keyword says it. */
+interface Fields {
+  title: string;
+  draft?: Raw;
+  texts?: Record<string, string>;
+  offers?: Raw;
+}
+const actions: Record<string, Fields> = keywords.actions;
+const states: Record<string, Fields> = keywords.states;
+
+/** What an action without code can do, by its keyword in the file. */
+export const actionKeywords = Object.keys(keywords.actions) as ActionKeyword[];
+/** Those that concern records, which program.yaml declares. */
+export const recordKeywords: readonly string[] = actionKeywords.filter(
+  (name) => actions[name]?.draft?.[name] === '{record}',
+);
+/** The kinds that can be added; an action is added by its keyword. */
+export const newKinds = (Object.keys(keywords.states) as StateKind[]).filter(
+  (kind) => kind === 'action' || states[kind]?.draft,
+);
+
+interface NewState {
+  kind: StateKind;
+  keyword: ActionKeyword;
+  /** What is chosen for `{name}`, `{text}`, `{to}`, `{label}`, `{record}` and `{form}`. */
+  chosen: Record<'name' | 'text' | 'to' | 'label' | 'record' | 'form', string>;
+  /** The key of a new text that is free, by the one it would have. */
+  toKey(key: string): string;
+}
+
+/** The fields and the texts of a new state: as few as the check accepts, each to be filled in. */
+export function draftState({ kind, keyword, chosen, toKey }: NewState): { fields: Raw; texts: Record<string, string> } {
+  const { draft = {}, texts = {} } = (kind === 'action' ? actions[keyword] : states[kind]) ?? {};
+  const fill = (text: string) => text.replace(/\{(\w+)\}/g, (_, name: keyof typeof chosen) => chosen[name]);
+  const keys = new Map(Object.keys(texts).map((key) => [key, toKey(fill(key))]));
+  return {
+    fields: { kind, ...fillIn(draft, (text) => keys.get(text) ?? fill(text)) },
+    texts: Object.fromEntries(Object.entries(texts).map(([key, text]) => [keys.get(key) ?? key, fill(text)])),
+  };
+}
+
+/** The same parts with other texts, also in their names. */
+function fillIn<T>(part: T, fill: (text: string) => string): T;
+function fillIn(part: unknown, fill: (text: string) => string): unknown {
+  if (typeof part === 'string') return fill(part);
+  if (typeof part !== 'object') return part;
+  if (Array.isArray(part)) return part.map((each) => fillIn(each, fill));
+  return Object.fromEntries(Object.entries(toRecord(part)).map(([name, each]) => [fill(name), fillIn(each, fill)]));
+}
+
+const keywordOf = (raw: Raw) => actionKeywords.find((keyword) => Object.hasOwn(raw, keyword));
+const offersOf = (raw: Raw) => {
+  const keyword = keywordOf(raw);
+  return keyword === undefined ? states[String(raw.kind)]?.offers : actions[keyword]?.offers;
+};
+
+/** A state with the parts that it need not have, as empty fields and lists. */
+export function withOptionalParts(raw: Raw): Raw {
+  const parts = offersOf(raw);
+  return parts ? fill(raw, parts) : raw;
+}
+
+/** Whether a state may be without this part. */
+export function isOptional(raw: Raw, path: Path): boolean {
+  return path.reduce<unknown>((part, name) => toRecord(part)[name], offersOf(raw)) !== undefined;
+}
+
+/** What is given comes first, and counts. */
+function fill(given: Raw, parts: Raw): Raw {
+  const missing = Object.entries(parts).map(([name, part]): [string, unknown] => {
+    if (!Object.hasOwn(given, name)) return [name, part];
+    const isMap = Object.keys(toRecord(part)).length > 0;
+    return [name, isMap ? fill(toRecord(given[name]), toRecord(part)) : given[name]];
+  });
+  return { ...given, ...Object.fromEntries(missing) };
+}

@@ -1,0 +1,50 @@
+// The service takes names of Latin letters and digits. People write what they like: the names are made of that.
+
+function toWords(text: string): string[] {
+  // Letters with marks keep the letter.
+  const plain = text
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/\{\w+\}/g, ' ');
+  return plain.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+}
+
+/** The first of `name`, `name2`, `name3` … that is not taken. */
+export function toFree(name: string, taken: ReadonlySet<string>, join = ''): string {
+  let free = name;
+  for (let number = 2; taken.has(free); number++) free = `${name}${join}${number}`;
+  return free;
+}
+
+/** `water-point-survey` for “Water point survey”. */
+export function toProgramName(title: string, taken: ReadonlySet<string>): string {
+  const name = toWords(title)
+    .join('-')
+    .replace(/^[0-9-]+/, '')
+    .slice(0, 36)
+    .replace(/-$/, '');
+  return toFree(name || 'program', taken, '-');
+}
+
+/** `howManyPeople` for “How many people live here?”: of a state, or of a value. */
+export function toStateName(text: string, taken: ReadonlySet<string>, otherwise = 'step'): string {
+  // A name that somebody has written as one stays.
+  if (/^[A-Za-z][A-Za-z0-9]{0,39}$/.test(text)) return toFree(text, taken);
+  const words = toWords(text).slice(0, 4);
+  const name = words
+    .map((word, i) => (i === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1)))
+    .join('')
+    .replace(/^\d+/, '')
+    .slice(0, 30);
+  return toFree(name || otherwise, taken);
+}
+
+/** What a choice is kept as: `very-good` for “Very good”. */
+export function toValue(text: string, taken: ReadonlySet<string>): string {
+  return toFree(toWords(text).slice(0, 5).join('-').slice(0, 40) || 'choice', taken, '-');
+}
+
+/** What people call a program that has no title: “Water point survey” for `water-point-survey`. */
+export function toTitle(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll('-', ' ');
+}

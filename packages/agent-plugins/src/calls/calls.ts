@@ -1,0 +1,197 @@
+import { defineOraclePlugin, identityOf, type OraclePlugin, type PluginContext, tablesOf } from '@palaver/agent';
+import { AppError, errorBodySchema } from '@palaver/contract';
+import { envUrl, type Server } from '@palaver/service-kit';
+import { fetchBounded } from '@palaver/service-kit/internal';
+import { type Migration, personalTables } from '@palaver/store';
+import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import { z } from 'zod';
+import { createLiveKitToken } from './livekit-token.ts';
+
+const configSchema = z.object({
+  LIVEKIT_URL: envUrl('ws:', 'wss:', 'http:', 'https:').meta({
+    description: 'The LiveKit server of voice calls; with its key and secret it opens POST /calls.',
+    example: 'wss://calls.example',
+  }),
+  LIVEKIT_API_KEY: z.string().min(1).meta({ description: 'Key of the LiveKit server.', example: 'APIabc123' }),
+  LIVEKIT_API_SECRET: z.string().min(1).meta({
+    description: 'Secret of the LiveKit key.',
+    example: 'a-long-random-text',
+    secret: true,
+  }),
+});
+
+type CallsConfig = z.infer<typeof configSchema>;
+
+interface CallDatabase {
+  agent_call: { id: string; user_did: string; session_id: string; room_name: string; created_at: number };
+}
+
+const migrations: Migration[] = [
+  {
+    name: '0001',
+    async up(db) {
+      await sql`create table agent_call (
+        id text primary key, user_did text not null,
+        session_id text not null references agent_session (id) on delete cascade, room_name text not null,
+        created_at bigint not null)`.execute(db);
+    },
+  },
+];
+
+const callSchema = z
+  .object({
+    callId: z.string(),
+    url: z.string().meta({ description: 'Where to connect.' }),
+    token: z.string().meta({ description: 'LiveKit access token for this room alone, valid for an hour.' }),
+    encryptionKey: z.string().meta({
+      description: 'The key of this call’s media: a text that is given to LiveKit unchanged, not decoded.',
+    }),
+    roomName: z.string(),
+  })
+  .meta({ id: 'Call' });
+
+const voiceTicketSchema = callSchema.extend({ userDid: z.string(), sessionId: z.string() }).meta({ id: 'VoiceTicket' });
+
+const callParams = z.object({ callId: z.string() });
+
+interface Call {
+  callId: string;
+  sessionId: string;
+  roomName: string;
+}
+
+const joinSeconds = 3_600;
+const adminSeconds = 60;
+const timeoutMs = 5_000;
+
+/** Voice calls about a session: a LiveKit room of its own, a token for it, and a key for its media. */
+export function createCallsPlugin(): OraclePlugin {
+  return defineOraclePlugin({
+    name: 'calls',
+    version: '1.0.0',
+    manifest: {
+      title: 'Calls',
+      summary: 'Opens encrypted voice calls.',
+      whenToUse: [],
+      category: 'integration',
+      visibility: 'silent',
+      stability: 'beta',
+    },
+    configSchema,
+    autoDetect: (env) => Boolean(env.LIVEKIT_URL && env.LIVEKIT_API_KEY && env.LIVEKIT_API_SECRET),
+    autoDetectHint: 'set LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET',
+    tables: tablesOf<CallDatabase>(),
+    migrations,
+    personalData: personalTables([{ table: 'agent_call', where: ({ did }) => sql`user_did = ${did}` }]),
+    getRoutes: (ctx) => (server) => addCallRoutes(server, ctx),
+  });
+}
+
+function addCallRoutes(
+  server: Server,
+  { config, store: { db }, sessions, oracle, deriveKey, logger }: PluginContext<CallsConfig, CallDatabase>,
+): void {
+  const { LIVEKIT_URL: url, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret } = config;
+  const tags = ['Calls'];
+
+  function createTicket({ callId, sessionId, roomName }: Call, who: { identity: string; name?: string }) {
+    const metadata = JSON.stringify({ sessionId, callId });
+    const video = { room: roomName, roomJoin: true };
+    const token = createLiveKitToken({ apiKey, apiSecret }, { ...who, metadata, video }, joinSeconds);
+    // Never stored, and not known to LiveKit: it is derived each time from the agent's own secret.
+    const encryptionKey = deriveKey(callId).toString('base64');
+    return { callId, url, token, encryptionKey, roomName };
+  }
+
+  server.post(
+    '/calls',
+    {
+      schema: {
+        tags,
+        summary: 'Start a call about a session',
+        body: z.object({ sessionId: z.string().min(1) }),
+        response: { 201: callSchema, 404: errorBodySchema },
+      },
+    },
+    async (request, reply) => {
+      const { did } = identityOf(request);
+      const { sessionId } = request.body;
+      if (!(await sessions.find(did, sessionId))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+      const callId = uuidv7();
+      const roomName = `call-${callId}`;
+      const call = { callId, sessionId, roomName };
+      await db
+        .insertInto('agent_call')
+        .values({ id: callId, user_did: did, session_id: sessionId, room_name: roomName, created_at: Date.now() })
+        .execute();
+      return reply.status(201).send(createTicket(call, { identity: did }));
+    },
+  );
+
+  // Of operators, so without the security of the other routes.
+  server.get(
+    '/calls/:callId',
+    {
+      onRequest: server.operatorGuardFor('operator'), // it gives out a ticket
+      schema: {
+        tags,
+        summary: "A ticket for the agent's own voice in a call (operators)",
+        params: callParams,
+        security: [],
+        response: { 200: voiceTicketSchema, 401: errorBodySchema, 404: errorBodySchema },
+      },
+    },
+    async ({ params: { callId } }) => {
+      const call = await db.selectFrom('agent_call').selectAll().where('id', '=', callId).executeTakeFirst();
+      if (!call) throw new AppError('NOT_FOUND', 'There is no such call.');
+      const { user_did: userDid, session_id: sessionId, room_name: roomName } = call;
+      return {
+        userDid,
+        sessionId,
+        ...createTicket({ callId, sessionId, roomName }, { identity: oracle.did, name: oracle.name }),
+      };
+    },
+  );
+
+  server.delete(
+    '/calls/:callId',
+    {
+      schema: {
+        tags,
+        summary: 'End a call',
+        params: callParams,
+        response: { 200: z.object({ ok: z.literal(true) }), 404: errorBodySchema },
+      },
+    },
+    async (request) => {
+      const call = await db
+        .deleteFrom('agent_call')
+        .where('id', '=', request.params.callId)
+        .where('user_did', '=', identityOf(request).did)
+        .returning('room_name')
+        .executeTakeFirst();
+      if (!call) throw new AppError('NOT_FOUND', 'There is no such call.');
+      await closeRoom({ url, apiKey, apiSecret }, call.room_name).catch((error) =>
+        // An empty room is closed by LiveKit itself; the caller has hung up either way.
+        logger.warn({ err: error }, 'a room could not be closed'),
+      );
+      return { ok: true as const };
+    },
+  );
+}
+
+/** Removes all participants. A room that nobody has entered does not exist, so an error is ignored. */
+async function closeRoom(
+  { url, apiKey, apiSecret }: { url: string; apiKey: string; apiSecret: string },
+  room: string,
+): Promise<void> {
+  const token = createLiveKitToken({ apiKey, apiSecret }, { video: { roomCreate: true } }, adminSeconds);
+  const response = await fetchBounded(`${url.replace(/^ws/, 'http')}/twirp/livekit.RoomService/DeleteRoom`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ room }),
+    timeoutMs,
+  });
+  if (!response.ok && response.status !== 404) throw new Error(`LiveKit answered ${response.status}`);
+}

@@ -1,0 +1,172 @@
+import { createHmac } from 'node:crypto';
+import { defineOraclePlugin, identityOf, type OraclePlugin, type PluginContext, tablesOf } from '@palaver/agent';
+import { AppError, errorBodySchema } from '@palaver/contract';
+import {
+  creditAccountParamsSchema,
+  creditAccountSchema,
+  creditClaimParamsSchema,
+  creditTopUpSchema,
+} from '@palaver/contract/internal';
+import { envBoolean, envInteger, type Server } from '@palaver/service-kit';
+import { toAuditBy } from '@palaver/service-kit/internal';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { createLedger, type Ledger, type OnBooked } from './credits-ledger.ts';
+import { creditsPersonalData } from './credits-personal-data.ts';
+import { envPrices, toCost } from './credits-prices.ts';
+import { type CreditsDatabase, creditsMigrations } from './credits-schema.ts';
+import { createSpendingLimit, paymentRequired } from './credits-spending.ts';
+import { addPaymentRoutes } from './payment-routes.ts';
+import { paymentVariables, type RunningWatch, startPaymentWatch, toPaymentTerms } from './start-payment-watch.ts';
+import { type RunningUsageClaims, startUsageClaims, usageVariables } from './start-usage-claims.ts';
+import { addUsageRoutes } from './usage-routes.ts';
+
+const credits = (fallback: string) => envInteger({ min: 0, max: 1_000_000_000 }).prefault(fallback);
+
+const configSchema = z.object({
+  CREDITS_ENABLED: envBoolean().prefault('false').meta({
+    description: 'Whether answers cost credit.',
+    example: 'true',
+  }),
+  CREDITS_FREE: credits('1000').meta({
+    description: 'Credits a new user starts with. 0 gives none.',
+    example: '1000',
+  }),
+  CREDITS_FREE_USERS_PER_ADDRESS: credits('10').meta({
+    description: 'How many new users of one client address (an IPv6 /64 counts as one) get CREDITS_FREE in a day.',
+    example: '10',
+  }),
+  CREDITS_RESERVATION: envInteger({ min: 1, max: 1_000_000_000 }).prefault('50').meta({
+    description: 'Credits set aside for a message until it is answered.',
+    example: '50',
+  }),
+  CREDITS_CLAIM: envInteger({ min: 1, max: 1_000_000_000 }).prefault('1000').meta({
+    description: 'Credits a claim asks the user to buy once theirs are used up.',
+    example: '1000',
+  }),
+  CREDITS_PRICES: envPrices().prefault('{"*":{"input":1,"output":4}}').meta({
+    description: 'Credits per 1,000 tokens by model; * is every other model.',
+    example: '{"gpt-5":{"input":2,"output":10},"*":{"input":1,"output":4}}',
+  }),
+  ...paymentVariables,
+  ...usageVariables,
+});
+
+/** Answers cost credit: set aside before a turn, booked after it, and asked for by claims once it is used up. */
+export function createCreditsPlugin(): OraclePlugin {
+  let ledger: Ledger;
+  let watch: RunningWatch | undefined;
+  let usage: RunningUsageClaims | undefined;
+
+  return defineOraclePlugin({
+    name: 'credits',
+    version: '1.0.0',
+    manifest: {
+      title: 'Credits',
+      summary: 'Answers cost credit.',
+      whenToUse: [],
+      category: 'billing',
+      visibility: 'silent',
+      stability: 'stable',
+    },
+    configSchema,
+    autoDetect: (env) => envBoolean().safeParse(env.CREDITS_ENABLED).data === true,
+    autoDetectHint: 'set CREDITS_ENABLED=true',
+    tables: tablesOf<CreditsDatabase>(),
+    migrations: creditsMigrations,
+    personalData: creditsPersonalData,
+    async setup({ store, config, deriveKey, audit, logger, oracle }) {
+      const key = deriveKey('client addresses');
+      ledger = createLedger(store, {
+        free: config.CREDITS_FREE,
+        freePerClient: config.CREDITS_FREE_USERS_PER_ADDRESS,
+        hashClient: (client) => createHmac('sha256', key).update(client).digest('base64url'),
+        referenceOf: audit.person,
+        reservation: config.CREDITS_RESERVATION,
+        claim: config.CREDITS_CLAIM,
+      });
+      watch = startPaymentWatch({ config, store, ledger, logger, ownDids: [oracle.did, oracle.keyDid] });
+      usage = await startUsageClaims({ config, store, ledger, logger, agentDid: oracle.did });
+    },
+    async teardown() {
+      await Promise.all([watch?.stop(), usage?.stop()]);
+    },
+    getMiddlewares: ({ config }) => [
+      createSpendingLimit(config, (did, spending) => ledger.raise(did, spending)),
+      {
+        async beforeSend({ userDid, sendId, client }) {
+          const refused = await ledger.reserve(userDid, sendId, client);
+          if (refused) throw paymentRequired(refused.claimIds);
+        },
+        onTurnEnd: ({ userDid, sendId, usageByModel }) =>
+          ledger.charge(userDid, sendId, toCost(config.CREDITS_PRICES, usageByModel)),
+      },
+    ],
+    getRoutes: (ctx) => (server) => {
+      addCreditRoutes(server, ledger, ctx);
+      addPaymentRoutes(server, { store: ctx.store, terms: toPaymentTerms(ctx.config) });
+      if (usage) addUsageRoutes(server, { ...usage, secret: ctx.config.CLAIMS_SCHEDULER_SECRET });
+    },
+    // It also takes the secret of a scheduler.
+    getAuthExcludedRoutes: () => [{ path: '/claims/process', method: 'POST' }],
+  });
+}
+
+function addCreditRoutes(
+  server: Server,
+  ledger: Ledger,
+  { audit, clientKey }: PluginContext<unknown, CreditsDatabase>,
+): void {
+  const recordBy =
+    (request: FastifyRequest, reference: Record<string, string>): OnBooked =>
+    (trx, { did, amount }) => {
+      const by = toAuditBy(request);
+      const details = { amount, ...reference };
+      return audit.record({ ...by, action: 'credits.booked', subject: audit.person(did), details }, trx);
+    };
+
+  const tags = ['Credits'];
+  const response = { 200: creditAccountSchema, 401: errorBodySchema };
+
+  const own = { tags, summary: 'Your credit', response };
+  server.get('/credits', { schema: own }, async (request) => ledger.visit(identityOf(request).did, clientKey(request)));
+
+  // Of operators, so without the security of the other routes.
+  const operator = { onRequest: server.operatorGuard };
+  const account = {
+    tags,
+    summary: "A user's credit (operators)",
+    params: creditAccountParamsSchema,
+    security: [],
+    response,
+  };
+  server.get('/credits/accounts/:did', { ...operator, schema: account }, async ({ params }) =>
+    ledger.account(params.did),
+  );
+
+  const topUp = {
+    tags,
+    summary: 'Book a payment (operators)',
+    body: creditTopUpSchema,
+    security: [],
+    response: { ...response, 400: errorBodySchema, 409: errorBodySchema },
+  };
+  const audited = { ...operator, config: { audited: true } };
+  server.post('/credits/top-up', { ...audited, schema: topUp }, async (request) =>
+    ledger.topUp(request.body, recordBy(request, { payment: request.body.idempotencyKey })),
+  );
+
+  const settle = {
+    tags,
+    summary: 'Book the payment of a claim (operators)',
+    params: creditClaimParamsSchema,
+    security: [],
+    response: { ...response, 404: errorBodySchema },
+  };
+  server.post('/credits/claims/:claimId/settle', { ...audited, schema: settle }, async (request) => {
+    const { claimId } = request.params;
+    const account = await ledger.settleClaim(claimId, recordBy(request, { claim: claimId }));
+    if (!account) throw new AppError('NOT_FOUND', 'There is no such claim.');
+    return account;
+  });
+}

@@ -1,0 +1,173 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Seal } from '@palaver/agent';
+import type { GatewayClient, OutboxRow, SigningAccount, TxOutbox } from '@palaver/protocol';
+import type { Store } from '@palaver/store';
+import { sql, type Transaction } from 'kysely';
+import { type ActionsDatabase, type ActionTable, dayMs, sealedActions } from './actions-schema.ts';
+import type { SendLimits } from './send-limits.ts';
+
+type Message = Parameters<SigningAccount['sign']>[0]['messages'][number];
+
+export interface NewAction {
+  id: string;
+  userDid: string;
+  /** What limits per client address count it by; undefined if the message came from none. */
+  client?: string | undefined;
+  details: Record<string, string>;
+  invocation: { serialized: string; cid: string };
+  message: Message;
+  /** Of coins that are sent; with what the user may send in 24 hours. */
+  coins?: { amount: bigint; perDay: bigint };
+}
+
+export type OrderResult = 'ordered' | 'too much' | `too many of ${keyof OrderLimits}`;
+
+/** Orders in 24 hours, also those that the chain refuses: the agent pays their fees, and others wait for them. */
+export interface OrderLimits {
+  user: number;
+  /** Anyone can make as many users as they like. */
+  address: number;
+  agent: number;
+}
+
+export type Actions = ReturnType<typeof createActions>;
+
+export interface ActionParts {
+  actions: Actions;
+  outbox: TxOutbox<ActionsDatabase>;
+  gateway: GatewayClient;
+  /** The agent's own account, which signs. */
+  address: string;
+  limits: SendLimits | undefined;
+}
+
+const entryPrefix = 'action:';
+/** The row that is locked, beside those of users that earlier versions locked. */
+const everyone = '*';
+/** How long a tool waits for the block; then the transaction is on its way. */
+const waitMs = 20_000;
+const lookMs = 250;
+
+interface CreateActionsParts {
+  store: Store<ActionsDatabase>;
+  outbox: TxOutbox<ActionsDatabase>;
+  /** What an erased user's orders are known by. */
+  referenceOf(did: string): string;
+  /** Invocations hold a delegation of the user, so they are always encrypted. */
+  seal: Pick<Seal, 'seal'>;
+  /** What a client address is stored as. */
+  hashClient(client: string): string;
+  perDay: OrderLimits;
+  /** Does what the outbox can do now. */
+  work(): Promise<void>;
+}
+
+/** What the agent does on the chain in users' names, each once for its tool call. */
+export function createActions({ store, outbox, referenceOf, seal, hashClient, perDay, work }: CreateActionsParts) {
+  const { db, cipher } = store;
+  const open = (row: ActionTable) => cipher.openRow(sealedActions, row, { details: '{}' });
+
+  const find = (id: string, reader: Pick<typeof db, 'selectFrom'> = db) =>
+    reader.selectFrom('agent_action').selectAll().where('id', '=', id).executeTakeFirst();
+
+  return {
+    find,
+
+    /** Stores the order and its message together, or says what is more than the user may do in 24 hours. */
+    order: ({ id, userDid, client: address, details, invocation, message, coins }: NewAction): Promise<OrderResult> =>
+      store.transaction(async (trx) => {
+        if (await find(id, trx)) return 'ordered';
+        const now = Date.now();
+        const client = address === undefined ? null : hashClient(address);
+        const { counts, sum } = await readDay(trx, { userDid, reference: referenceOf(userDid), client }, now - dayMs);
+        for (const whose of ['user', 'address', 'agent'] as const)
+          if (counts[whose] >= perDay[whose]) return `too many of ${whose}` as const;
+        if (coins && sum + coins.amount > coins.perDay) return 'too much';
+        const row = {
+          ...{
+            id,
+            user_did: userDid,
+            kind: coins ? ('send' as const) : ('claim' as const),
+            status: 'sending' as const,
+          },
+          ...{ details: JSON.stringify(details), amount: coins ? String(coins.amount) : null },
+          ...{ invocation: seal.seal(invocation.serialized, id), hash: null, fault: null, created_at: now, client },
+        };
+        await trx.insertInto('agent_action').values(cipher.sealRow(sealedActions, row)).execute();
+        await outbox.add(trx, { id: `${entryPrefix}${id}`, message, memo: invocation.cid }, now);
+        return 'ordered';
+      }),
+
+    /** The order once it is in a block or finally refused, or its state after a while. */
+    async wait(id: string, signal: AbortSignal): Promise<ActionTable> {
+      const until = Date.now() + waitMs;
+      for (;;) {
+        await work();
+        const row = await find(id);
+        if (!row) throw new Error(`there is no order ${id}`);
+        if (row.status !== 'sending' || Date.now() > until) return withFault(row);
+        await sleep(lookMs, undefined, { signal });
+      }
+    },
+
+    /** By the outbox: the order of a user who was erased meanwhile is no longer listed. */
+    async isIdle(): Promise<boolean> {
+      for (const status of ['waiting', 'signed', 'unclear'] as const)
+        if ((await outbox.list(status, 1)).length > 0) return false;
+      return true;
+    },
+
+    /** The newest first. */
+    async list(userDid: string, limit: number): Promise<ActionTable[]> {
+      const query = db.selectFrom('agent_action').selectAll().where('user_did', '=', userDid);
+      const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).execute();
+      return rows.map(open);
+    },
+  };
+
+  /** What the chain said to an attempt that will be repeated. */
+  async function withFault(row: ActionTable): Promise<ActionTable> {
+    if (row.status !== 'sending') return row;
+    const { rows } = await sql<{ fault: string | null }>`
+      select fault from agent_tx where id = ${entryPrefix + row.id}`.execute(db);
+    return { ...row, fault: rows[0]?.fault ?? null };
+  }
+}
+
+/**
+ * What was ordered since a time, and what a user, also one who was erased, has sent. One order is taken in at a time: the row
+ * stays locked until the commit.
+ */
+async function readDay(
+  trx: Transaction<ActionsDatabase>,
+  { userDid, reference, client }: { userDid: string; reference: string; client: string | null },
+  since: number,
+): Promise<{ counts: OrderLimits; sum: bigint }> {
+  await trx
+    .insertInto('agent_action_sender')
+    .values({ user_did: everyone })
+    .onConflict((conflict) => conflict.column('user_did').doUpdateSet({ user_did: everyone }))
+    .execute();
+  await trx.deleteFrom('agent_action').where('user_did', '=', reference).where('created_at', '<=', since).execute();
+  const ofDay = trx.selectFrom('agent_action').where('created_at', '>', since);
+  const own = await ofDay.select(['amount', 'status']).where('user_did', 'in', [userDid, reference]).execute();
+  const sent = own.filter(({ status }) => status !== 'failed');
+  const { agent, address } = await ofDay
+    .select((eb) => [eb.fn.countAll<number>().as('agent')])
+    .select(sql<number | null>`sum(case when client = ${client} then 1 else 0 end)`.as('address'))
+    .executeTakeFirstOrThrow();
+  return {
+    counts: { user: own.length, address: Number(address ?? 0), agent: Number(agent) },
+    sum: sent.reduce((sum, { amount }) => sum + BigInt(amount ?? 0), 0n),
+  };
+}
+
+/** For the outbox: what became of an order, in the transaction that books it. */
+export async function onActionSettled(
+  trx: Transaction<ActionsDatabase>,
+  { id, hash, fault }: OutboxRow,
+  outcome: 'included' | 'dead',
+): Promise<void> {
+  const change = outcome === 'included' ? { status: 'included' as const, hash } : { status: 'failed' as const, fault };
+  await trx.updateTable('agent_action').set(change).where('id', '=', id.slice(entryPrefix.length)).execute();
+}

@@ -1,0 +1,257 @@
+import { createHmac } from 'node:crypto';
+import {
+  agentVariables,
+  createSeal,
+  defineOraclePlugin,
+  type OraclePlugin,
+  type RuntimeContext,
+  removeSettled,
+  type Tool,
+  ToolError,
+  tablesOf,
+  tool,
+} from '@palaver/agent';
+import { createGatewayClient, createTxOutbox, toSubmitClaim } from '@palaver/protocol';
+import {
+  envSigningKey,
+  findGranter,
+  gatewayVariables,
+  loadSigningAccount,
+  signingVariables,
+  toClaimId,
+  toGatewayAccess,
+  toSendFor,
+} from '@palaver/protocol/internal';
+import { envBoolean, envInteger, StartError } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
+import { z } from 'zod';
+import { askGateway } from '../protocol-query/ask-gateway.ts';
+import { settledVariables } from '../settled-variables.ts';
+import { addActionRoutes } from './action-routes.ts';
+import { type ActionParts, createActions, type OrderResult, onActionSettled } from './actions.ts';
+import {
+  type ActionsDatabase,
+  type ActionTable,
+  actionsMigrations,
+  actionsPersonalData,
+  actionsRetention,
+} from './actions-schema.ts';
+import { envSendLimit, type SendLimits, toSendLimits } from './send-limits.ts';
+
+const configSchema = z.object({
+  ...gatewayVariables,
+  ...signingVariables,
+  NODE_ENV: agentVariables.NODE_ENV,
+  DATA_DIR: agentVariables.DATA_DIR,
+  ACTIONS_ENABLED: envBoolean().prefault('false').meta({
+    description: 'Whether the agent submits claims and sends tokens for users who have delegated these rights to it.',
+    example: 'true',
+  }),
+  AGENT_SIGNING_KEY: envSigningKey(),
+  ACTIONS_PER_DAY: envInteger({ min: 1, max: 10_000 }).prefault('20').meta({
+    description:
+      'Claims and payments that one user can order in 24 hours, also those that the chain refuses: the agent pays their fees.',
+    example: '50',
+  }),
+  ACTIONS_PER_ADDRESS_PER_DAY: envInteger({ min: 1, max: 1_000_000 }).prefault('200').meta({
+    description:
+      'The same for all users of one client address (an IPv6 /64 counts as one); not for SHARED_CLIENT_CIDRS. Anyone can make as many users as they like. All users together can order 50 times as much.',
+    example: '200',
+  }),
+  ...settledVariables,
+  SEND_LIMIT_PER_CALL: envSendLimit('one call'),
+  SEND_LIMIT_PER_DAY: envSendLimit('24 hours'),
+});
+
+/** How many client addresses' worth all users together can order, which bounds the fees that the agent pays for them. */
+const addressesInAll = 50;
+const pollMs = 2_000;
+const maxContent = 10_000;
+const addressPattern = /^ixo1[a-z0-9]{38,58}$/;
+
+/** Claims and payments in users' names, under their delegations. */
+export function createProtocolActionsPlugin(): OraclePlugin {
+  let parts: ActionParts;
+  let stop = async () => {};
+  return defineOraclePlugin({
+    name: 'protocol-actions',
+    version: '1.0.0',
+    manifest: {
+      title: 'Protocol actions',
+      summary: "Submits claims and sends tokens in the user's name, within what the user has delegated.",
+      whenToUse: ['the user wants to submit a claim', 'the user wants to send tokens to an address'],
+      tags: ['protocol', 'claim', 'token'],
+      category: 'integration',
+      visibility: 'always',
+      stability: 'beta',
+    },
+    configSchema,
+    autoDetect: (env) => envBoolean().safeParse(env.ACTIONS_ENABLED).data === true,
+    autoDetectHint: 'set ACTIONS_ENABLED=true',
+    tables: tablesOf<ActionsDatabase>(),
+    migrations: actionsMigrations,
+    personalData: actionsPersonalData,
+    async setup({ store, config, logger, audit, deriveKey }) {
+      const access = toGatewayAccess(config);
+      if (!access)
+        throw new StartError('ACTIONS_ENABLED needs GATEWAY_URL: the chain is read through the query gateway');
+      const limits = toSendLimits(config.SEND_LIMIT_PER_CALL, config.SEND_LIMIT_PER_DAY);
+      const account = await loadSigningAccount(config, { service: 'agent', key: config.AGENT_SIGNING_KEY, logger });
+      const gateway = createGatewayClient(access);
+      const outbox = createTxOutbox<ActionsDatabase>({
+        ...{ store, service: 'agent', gateway, account, logger },
+        onSettled: onActionSettled,
+      });
+      let running: Promise<void> | undefined;
+      const work = async () => {
+        running ??= outbox
+          .step()
+          .catch((error: unknown) => logger.warn({ err: error }, 'transactions cannot be sent now'))
+          .finally(() => {
+            running = undefined;
+          });
+        await running;
+      };
+      const clientsKey = deriveKey('client addresses');
+      const actions = createActions({
+        ...{ store, outbox, work, referenceOf: audit.person, seal: createSeal(deriveKey('invocations')) },
+        hashClient: (client) => createHmac('sha256', clientsKey).update(client).digest('base64url'),
+        perDay: {
+          user: config.ACTIONS_PER_DAY,
+          address: config.ACTIONS_PER_ADDRESS_PER_DAY,
+          agent: config.ACTIONS_PER_ADDRESS_PER_DAY * addressesInAll,
+        },
+      });
+      const looking = runEvery({
+        everyMs: pollMs,
+        work: async () => ((await actions.isIdle()) ? undefined : work()),
+        onFault: (error) => logger.warn({ err: error }, 'orders cannot be read now'),
+      });
+      const removing = removeSettled({ store, logger, days: config.RETENTION_CLAIMS_DAYS, rules: actionsRetention });
+      stop = async () => {
+        await Promise.all([looking.stop(), running, removing.stop()]);
+      };
+      parts = { actions, outbox, gateway, address: account.address, limits };
+    },
+    teardown: () => stop(),
+    getTools: () => ({
+      submit_claim: createClaimTool(parts),
+      ...(parts.limits && { send_tokens: createSendTool(parts, parts.limits) }),
+    }),
+    getRoutes: () => (server) => addActionRoutes(server, parts),
+  });
+}
+
+function createClaimTool({ actions, gateway, address }: ActionParts): Tool {
+  const toCapability = (did: string, collection: string) => ({ can: 'claims/submit', with: did, nb: { collection } });
+  return tool({
+    description: "Submits a claim to a collection in the user's name. It is public and cannot be taken back.",
+    input: z.object({
+      collection: z.string().regex(/^\d{1,20}$/, 'expected the number of a collection'),
+      content: z
+        .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+        .refine((content) => JSON.stringify(content).length <= maxContent, { error: 'is too long' })
+        .describe('What is claimed, as the evaluator reads it'),
+    }),
+    // An order is stored once for a call.
+    repeatable: true,
+    needsDelegation: ({ collection }, { user }) => toCapability(user.did, collection),
+    async execute({ collection, content }, rt) {
+      const id = toActionId(rt);
+      const { did } = rt.user;
+      const source = JSON.stringify({ source: id, did, collection, content });
+      const claimId = toClaimId(source);
+      if (!(await actions.find(id))) {
+        const path = ['ixo', 'claims', 'collection', collection];
+        const what = `collection ${collection}`;
+        const found = collectionSchema.parse(await askGateway({ gateway, path, what, signal: rt.abortSignal }));
+        const capability = toCapability(did, collection);
+        const nb = { ...capability.nb, claim: claimId };
+        const invocation = await rt.ucan.mintInvocation({
+          audience: toDid(address),
+          capability: { ...capability, nb },
+        });
+        const agent = { agentDid: did, agentAddress: address, adminAddress: found.collection.admin };
+        const message = toSubmitClaim({ collectionId: collection, claimId, ...agent });
+        const details = { claimId, collection, content: source };
+        const order = { id, userDid: did, client: rt.client, details, invocation, message };
+        checkOrder(await actions.order(order), rt);
+      }
+      return { claimId, ...toOutcome(await actions.wait(id, rt.abortSignal)) };
+    },
+  });
+}
+
+const collectionSchema = z.object({ collection: z.object({ admin: z.string() }) });
+
+function createSendTool({ actions, gateway, address }: ActionParts, { denom, perCall, perDay }: SendLimits): Tool {
+  const nb = { denom, perCall: String(perCall), perDay: String(perDay) };
+  const findFrom = async ({ user: { did }, abortSignal: signal }: RuntimeContext) => {
+    const found = await findGranter(gateway, { did, grantee: address, signal });
+    if (!found.ok)
+      throw new ToolError('TOOL_FAILED', `the accounts whose coins may be sent could not be read: ${found.message}`);
+    if (found.granter) return found.granter;
+    const remedy = `the user has to grant it on the chain from an account of their DID document, with the memo ${did}`;
+    throw new ToolError('TOOL_FAILED', `no account lets ${address} send for this user: ${remedy}`);
+  };
+  return tool({
+    description: `Sends tokens of the user to an address: at most ${perCall} ${denom} at a time and ${perDay} ${denom} a day.`,
+    input: z.object({
+      to: z.string().regex(addressPattern, 'expected an address such as ixo1…'),
+      amount: z
+        .string()
+        .regex(/^[1-9]\d{0,30}$/, 'expected a whole number, as digits')
+        .refine((amount) => BigInt(amount) <= perCall, { error: `is more than ${perCall}, the most of one call` })
+        .describe(`In ${denom}, the smallest unit`),
+    }),
+    repeatable: true,
+    needsApproval: true,
+    needsDelegation: (_args, { user }) => ({ can: 'tokens/send', with: user.did, nb }),
+    async execute({ to, amount }, rt) {
+      const id = toActionId(rt);
+      const { did } = rt.user;
+      if (!(await actions.find(id))) {
+        const from = await findFrom(rt);
+        const capability = { can: 'tokens/send', with: did, nb: { ...nb, to, amount } };
+        const invocation = await rt.ucan.mintInvocation({ audience: toDid(address), capability });
+        const message = toSendFor({ grantee: address, from, to, coins: [{ denom, amount }] });
+        const coins = { amount: BigInt(amount), perDay };
+        const details = { from, to, denom };
+        const order = { id, userDid: did, client: rt.client, details, invocation, message, coins };
+        const ordered = await actions.order(order);
+        if (ordered === 'too much')
+          throw new ToolError('TOOL_FAILED', `the user can send ${perDay} ${denom} in 24 hours, and this is more`);
+        checkOrder(ordered, rt);
+      }
+      return { amount, denom, to, ...toOutcome(await actions.wait(id, rt.abortSignal), address) };
+    },
+  });
+}
+
+const limitWords: Partial<Record<OrderResult, string>> = {
+  'too many of user': 'the user has ordered as much as is possible in 24 hours',
+  'too many of address': 'the users of this client address have ordered as much as is possible in 24 hours',
+  'too many of agent': 'the users of this agent have ordered as much as is possible in 24 hours',
+};
+
+function checkOrder(ordered: OrderResult, { logger }: RuntimeContext): void {
+  if (ordered === 'too many of agent')
+    logger.warn('an order was refused: the day has had as many as all users together can order');
+  const words = limitWords[ordered];
+  if (words) throw new ToolError('TOOL_FAILED', `${words}; they can order again tomorrow`);
+}
+
+/** The same for a call that is made again after a crash. */
+function toActionId({ session, toolCallId }: RuntimeContext): string {
+  return `${session.runId}:${toolCallId}`;
+}
+
+const toDid = (address: string) => `did:x:${address}`;
+
+function toOutcome({ status, hash, fault }: ActionTable, grantee?: string) {
+  if (status === 'included') return { status, transaction: hash };
+  const needsGrant = fault?.startsWith('authz ') && grantee;
+  const why = needsGrant ? `the user has to grant ${grantee} the right to send on the chain (${fault})` : fault;
+  if (status === 'failed') throw new ToolError('TOOL_FAILED', `the chain refused it, and nothing was done: ${why}`);
+  return { status, ...(why ? { refusedSoFar: why } : { note: 'on its way; it will be in a block soon' }) };
+}

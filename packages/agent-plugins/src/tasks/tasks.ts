@@ -1,0 +1,156 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import {
+  defineOraclePlugin,
+  identityOf,
+  type OraclePlugin,
+  removeSettled,
+  ToolError,
+  type Tools,
+  tablesOf,
+  tool,
+} from '@palaver/agent';
+import { AppError, errorBodySchema } from '@palaver/contract';
+import {
+  offsetPageQuerySchema,
+  scheduledMessagePrefix,
+  taskCancelledSchema,
+  taskListSchema,
+  taskParamsSchema,
+} from '@palaver/contract/internal';
+import { envInteger, type Server } from '@palaver/service-kit';
+import { personalTables } from '@palaver/store';
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { createTaskRunner, type TaskRunner } from './tasks-runner.ts';
+import { planSchedule } from './tasks-schedule.ts';
+import {
+  createTaskStore,
+  maxActiveTasks,
+  sealedTasks,
+  type TaskDatabase,
+  type TaskStore,
+  taskMigrations,
+  taskRetention,
+} from './tasks-store.ts';
+
+const configSchema = z.object({
+  TASKS_POLL_MS: envInteger({ min: 50, max: 3_600_000 }).prefault('5000').meta({
+    description: 'How often the agent looks for tasks that are due.',
+    example: '5000',
+  }),
+});
+
+const scheduleSchema = z.object({
+  prompt: z.string().min(1).max(2_000).describe('What to do then, in words that can be understood alone'),
+  at: z.string().max(40).describe('Once: ISO 8601, on the clock of the time zone, such as 2030-05-01T09:00').optional(),
+  in: z.string().max(40).describe('Once, from now: such as "10 minutes", "2 hours", "3 days"').optional(),
+  every: z.string().max(40).describe('Again and again, from now: such as "2 hours"').optional(),
+  cron: z.string().max(100).describe('Again and again: minute hour day month weekday, such as "0 9 * * 1"').optional(),
+  timezone: z.string().max(64).describe("IANA name; the user's own when not given").optional(),
+});
+
+const listed = 50;
+
+/** Prompts for later: durable, on the user's clock, run by one instance, answered in the session they came from. */
+export function createTasksPlugin(): OraclePlugin {
+  let tasks: TaskStore;
+  let runner: TaskRunner;
+  let removing: ReturnType<typeof removeSettled>;
+
+  return defineOraclePlugin({
+    name: 'tasks',
+    version: '1.0.0',
+    manifest: {
+      title: 'Tasks',
+      summary: 'Does something later or again and again: reminders, regular reports.',
+      whenToUse: ['the user wants to be reminded', 'the user wants something at a later time or regularly'],
+      whenNotToUse: ['what can be done right now'],
+      examples: [{ user: 'Remind me to feed the goats in 10 minutes', tool: 'schedule_task' }],
+      tags: ['reminders', 'schedule'],
+      category: 'productivity',
+      visibility: 'always',
+      stability: 'stable',
+    },
+    configSchema,
+    tables: tablesOf<TaskDatabase>(),
+    migrations: taskMigrations,
+    personalData: personalTables([
+      { table: 'agent_task', sealed: sealedTasks, where: ({ did }) => sql`user_did = ${did}` },
+    ]),
+    async setup({ store, open, logger, config, deriveKey }) {
+      const key = deriveKey('client addresses');
+      tasks = createTaskStore(store, (client) => createHmac('sha256', key).update(client).digest('base64url'));
+      runner = createTaskRunner({ tasks, open, instance: randomUUID(), pollMs: config.TASKS_POLL_MS, logger });
+      runner.start();
+      removing = removeSettled({ store, logger, days: 30, rules: taskRetention });
+    },
+    async teardown() {
+      await Promise.all([runner.stop(), removing.stop()]);
+    },
+    getTools: () => createTools(tasks),
+    getPromptSection: (rt) =>
+      rt.message.message.startsWith(scheduledMessagePrefix)
+        ? 'This message was scheduled earlier by the user and its time has come: do what it says now.'
+        : undefined,
+    getRoutes: () => (server) => addTaskRoutes(server, tasks),
+  });
+}
+
+function createTools(tasks: TaskStore): Tools {
+  return {
+    schedule_task: tool({
+      description: 'Schedules a prompt for later, once or regularly. Give exactly one of at, in, every and cron.',
+      input: scheduleSchema,
+      async execute({ prompt, ...wanted }, rt) {
+        // Otherwise "remind me of X" would, when it is due, be read as a request for another reminder.
+        if (rt.message.message.startsWith(scheduledMessagePrefix))
+          throw new ToolError(
+            'TOOL_UNAVAILABLE',
+            'this is a scheduled task itself; do it now instead of scheduling it',
+          );
+        const planned = planSchedule(wanted, Date.now(), rt.user.timezone);
+        if ('error' in planned) throw new ToolError('TOOL_FAILED', planned.error);
+        const owner = { userDid: rt.user.did, sessionId: rt.session.id, client: rt.client };
+        const task = await tasks.add(owner, prompt, planned);
+        if (task) return task;
+        throw new ToolError('TOOL_FAILED', `there are ${maxActiveTasks} tasks already; cancel one first`);
+      },
+    }),
+    list_tasks: tool({
+      description: 'Lists what is scheduled, the next first.',
+      repeatable: true,
+      input: z.object({}),
+      execute: (_args, rt) => tasks.list(rt.user.did, { limit: listed, offset: 0 }),
+    }),
+    cancel_task: tool({
+      description: 'Cancels a scheduled task by its id; list_tasks has the ids.',
+      input: z.object({ id: z.string().max(100) }),
+      async execute({ id }, rt) {
+        if (await tasks.cancel(rt.user.did, id)) return { cancelled: id };
+        throw new ToolError('TOOL_FAILED', 'there is no such task; list_tasks has the ids');
+      },
+    }),
+  };
+}
+
+function addTaskRoutes(server: Server, tasks: TaskStore): void {
+  const tags = ['Tasks'];
+  const list = {
+    tags,
+    summary: 'What is scheduled',
+    querystring: offsetPageQuerySchema,
+    response: { 200: taskListSchema },
+  };
+  server.get('/tasks', { schema: list }, async (request) => tasks.list(identityOf(request).did, request.query));
+
+  const cancel = {
+    tags,
+    summary: 'Cancel a task',
+    params: taskParamsSchema,
+    response: { 200: taskCancelledSchema, 404: errorBodySchema },
+  };
+  server.delete('/tasks/:id', { schema: cancel }, async (request) => {
+    if (await tasks.cancel(identityOf(request).did, request.params.id)) return { ok: true as const };
+    throw new AppError('NOT_FOUND', 'There is no such task.');
+  });
+}

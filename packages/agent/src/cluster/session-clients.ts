@@ -1,0 +1,66 @@
+import type { ServerEventName, ServerEventPayload, SseEvent } from '@palaver/contract';
+import type { RefusedDelegation } from '../auth/open-connections.ts';
+import type { Broadcast } from './broadcast.ts';
+
+/** A request to one client of a user, such as a tool that runs in a tab. */
+export interface BrowserCall {
+  event: 'browser_tool_call' | 'action_call';
+  sessionId: string;
+  requestId: string;
+  userDid: string;
+  /** The socket of the tab that sent the message. */
+  socketId?: string | undefined;
+  toolCallId: string;
+  toolName: string;
+  args: Record<string, unknown>;
+  signal: AbortSignal;
+}
+
+/** The clients that are connected to sessions, as runs see them. */
+export interface SessionClients {
+  /** Sends an event to every client of a session. */
+  notify<Name extends ServerEventName>(sessionId: string, name: Name, payload: ServerEventPayload[Name]): void;
+  /** Sends a request to one client of the user; false if none is connected. */
+  deliver(call: BrowserCall): Promise<boolean>;
+  /** Tells the clients of a session that it is gone, and disconnects them. */
+  drop(sessionId: string): void;
+  /** Disconnects the clients that a delegation had signed in which no longer signs in, on every instance. */
+  dropDelegation(delegation: RefusedDelegation): void;
+}
+
+export interface AttachableClients extends SessionClients {
+  /** A door that keeps connections attaches them here; before that nobody is connected. */
+  attach(clients: SessionClients): void;
+}
+
+export function createSessionClients(broadcast: Broadcast): AttachableClients {
+  let attached: SessionClients | undefined;
+  broadcast.onMessage((message) => {
+    if (message.kind === 'drop') attached?.drop(message.sessionId);
+    if (message.kind === 'refused') attached?.dropDelegation(message);
+  });
+  return {
+    attach(clients) {
+      attached = clients;
+    },
+    notify: (sessionId, name, payload) => attached?.notify(sessionId, name, payload),
+    deliver: async (call) => (await attached?.deliver(call)) ?? false,
+    drop: (sessionId) => attached?.drop(sessionId),
+    dropDelegation({ did, cid, standing }) {
+      attached?.dropDelegation({ did, cid, standing });
+      broadcast.publish({ kind: 'refused', did, cid, standing });
+    },
+  };
+}
+
+/** The other clients of the user see that a turn has begun and what it shows. */
+export function showEvent(clients: Pick<SessionClients, 'notify'>, sessionId: string, { name, data }: SseEvent): void {
+  if (name === 'run') clients.notify(sessionId, 'message_cache_invalidation', { sessionId });
+  switch (name) {
+    case 'tool_call':
+    case 'approval_request':
+    case 'render_component':
+    case 'router_update':
+      clients.notify(sessionId, name, data as never);
+  }
+}

@@ -1,0 +1,218 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { EndedRunStatus, MessageFinish, SendMessage } from '@palaver/contract';
+import type { BlobStore, RuntimeContext } from './runtime-context.ts';
+import type { Awaitable } from './tool.ts';
+
+/**
+ * The output of the model in one step, in order, in the form in which it is sent back.
+ *
+ * @example
+ * ```ts
+ * import type { StepContent } from '@palaver/agent';
+ *
+ * export const texts = (content: StepContent) => content.filter(({ type }) => type === 'text');
+ * ```
+ */
+export type StepContent = Extract<LanguageModelV4Prompt[number], { role: 'assistant' }>['content'];
+
+/**
+ * The input of the model in one step.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       beforeModel: (call) => ({ ...call, modelId: call.prompt.length > 50 ? 'large' : call.modelId }),
+ *     },
+ *   ],
+ * });
+ * ```
+ */
+export interface ModelCall {
+  prompt: LanguageModelV4Prompt;
+  tools: LanguageModelV4CallOptions['tools'];
+  /** Change it to use another model of the deployment for this call. */
+  modelId: string;
+}
+
+/**
+ * The output of the model in one step.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       afterModel({ usage }, rt) {
+ *         rt.logger.info(usage, 'the model answered');
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
+export interface ModelResult {
+  text: string;
+  /** `fault`: why the arguments of a call cannot be read, in words for the model. */
+  toolCalls: { id: string; name: string; args: unknown; fault?: string }[];
+  usage: { inputTokens: number; outputTokens: number };
+  /** Why the answer is incomplete; undefined if it is complete. */
+  finish?: MessageFinish | undefined;
+  /** The output in order, as it is sent back to the provider, which may have signed it. */
+  content?: StepContent;
+}
+
+/**
+ * A call of a tool, its arguments checked.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       wrapToolCall(call, next, rt) {
+ *         rt.logger.info({ tool: call.toolName }, 'a tool is called');
+ *         return next(call);
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
+export interface ToolCallRequest {
+  toolCallId: string;
+  toolName: string;
+  args: Record<string, unknown>;
+}
+
+/**
+ * Hooks into every turn, in the order in which plugins are loaded; the first wrapper is the outermost. A hook that throws is skipped and
+ * logged, unless it throws on purpose: around the model an `AppError` ends the turn, around a tool a `ToolError` goes to
+ * the model instead of the tool's result.
+ *
+ * @example
+ * ```ts
+ * import type { Middleware } from '@palaver/agent';
+ *
+ * export const timing: Middleware = {
+ *   async wrapTurn(next, rt) {
+ *     const begun = Date.now();
+ *     await next();
+ *     rt.logger.info({ ms: Date.now() - begun }, 'a turn ended');
+ *   },
+ * };
+ * ```
+ */
+export interface Middleware {
+  /** Wraps everything that model and tools do in a turn; called again if another instance takes over the run. */
+  wrapTurn?(next: () => Promise<void>, rt: RuntimeContext): Promise<void>;
+  /** May change the call of the model. */
+  beforeModel?(call: ModelCall, rt: RuntimeContext): Awaitable<ModelCall | undefined>;
+  wrapModelCall?(
+    call: ModelCall,
+    next: (call: ModelCall) => Promise<ModelResult>,
+    rt: RuntimeContext,
+  ): Promise<ModelResult>;
+  afterModel?(result: ModelResult, rt: RuntimeContext): Awaitable<void>;
+  wrapToolCall?(
+    call: ToolCallRequest,
+    next: (call: ToolCallRequest) => Promise<unknown>,
+    rt: RuntimeContext,
+  ): Promise<unknown>;
+  /** Called before a message is accepted; throw an `AppError` (such as 402) to refuse it. Any other error refuses it too. */
+  beforeSend?(send: PendingSend): Awaitable<void>;
+  /**
+   * Called in place of `beforeSend` where another process continues the run of a message; says by `blobs.readAgainFrom` where
+   * its files are read. What it throws ends the run.
+   */
+  beforeResume?(send: PendingSend): Awaitable<void>;
+  /** Called once for every message for which `beforeSend` was called, before the client gets `done`. */
+  onTurnEnd?(end: TurnEnd): Awaitable<void>;
+}
+
+/**
+ * How a message ended, and what it cost.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       onTurnEnd({ status, usage }) {
+ *         console.log(status, usage.outputTokens);
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
+export interface TurnEnd {
+  sendId: string;
+  userDid: string;
+  sessionId: string;
+  /** Undefined if the message was refused before its turn began. */
+  runId: string | undefined;
+  model: string;
+  status: EndedRunStatus | 'refused';
+  /** Of all models together. */
+  usage: { inputTokens: number; outputTokens: number };
+  /** Sub-agents and summaries may use other models than `model`. */
+  usageByModel: Record<string, { inputTokens: number; outputTokens: number }>;
+}
+
+/**
+ * A message that has passed authentication and validation and is about to be queued.
+ *
+ * @example
+ * ```ts
+ * import { AppError, defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       beforeSend({ message }) {
+ *         if (message.message.length > 2_000) throw new AppError('PAYLOAD_TOO_LARGE', 'Write less.');
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
+export interface PendingSend {
+  /** Unique, unlike a request id, which a client may repeat. */
+  sendId: string;
+  userDid: string;
+  sessionId: string;
+  requestId: string;
+  model: string;
+  message: SendMessage;
+  /** What limits per client address count it by; undefined if it came by no request, or from a shared address. */
+  client?: string | undefined;
+  secrets: RuntimeContext['secrets'];
+  /** Files added here go to the model with the message; texts are stored with it for later turns. */
+  blobs: BlobStore;
+}

@@ -1,0 +1,220 @@
+import { randomUUID } from 'node:crypto';
+import { AppError, type Message } from '@palaver/contract';
+import { type RateLimit, toRateError } from '@palaver/service-kit/internal';
+import type { AgentRun, OpenMessage } from '../define/agent-run.ts';
+import type { PendingSend } from '../define/middleware.ts';
+import type { Models } from '../models/create-models.ts';
+import { toShown } from '../store/message.ts';
+import type { MessageStore } from '../store/messages.ts';
+import type { SendKey } from '../store/run-writes.ts';
+import type { InterruptedRun, RunStore } from '../store/runs.ts';
+import type { SessionStore } from '../store/sessions.ts';
+import type { RunApprovals } from './approvals.ts';
+import type { OpenRun, RunReader } from './follow.ts';
+import type { TurnHub } from './hub.ts';
+import {
+  checkCallerInput,
+  createBlobStore,
+  invalid,
+  matchResults,
+  parseStoredInput,
+  type RunInput,
+  type Turn,
+} from './input.ts';
+import { RunCancelled } from './run.ts';
+
+export interface RunAccessParts {
+  hub: Pick<TurnHub, 'begin' | 'beginOnce' | 'abort' | 'live'>;
+  approvals: Pick<RunApprovals, 'answer' | 'pending'>;
+  runs: Pick<RunStore, 'findSend' | 'list' | 'state'>;
+  messages: Pick<MessageStore, 'question'>;
+  reader: RunReader;
+  preparation: TurnPreparation;
+  /** Counts the messages of a user. */
+  sendLimit: RateLimit;
+}
+
+export type RunAccess = ReturnType<typeof createRunAccess>;
+
+/** How doors and plugins begin runs and read them: the send limit and all gates are here, and there is no other way to the hub. */
+export function createRunAccess({ hub, approvals, runs, messages, reader, preparation, sendLimit }: RunAccessParts) {
+  async function countSend({ userDid, onCounted }: OpenMessage): Promise<void> {
+    const standing = await sendLimit(userDid);
+    onCounted?.(standing);
+    if (standing?.isOver) throw toRateError(standing);
+  }
+
+  async function admit(message: OpenMessage): Promise<Turn> {
+    await countSend(message);
+    return preparation.prepare(message);
+  }
+
+  function openKnown(userDid: string, known: { runId: string; bodyHash: string }, send: SendKey): Promise<OpenRun> {
+    if (known.bodyHash === send.bodyHash) return reader.open(userDid, known.runId);
+    const message = 'This Idempotency-Key was used for another message. Use a new key for a new message.';
+    throw new AppError('IDEMPOTENCY_KEY_REUSED', message);
+  }
+
+  function toAgentRun(
+    userDid: string,
+    ids: Pick<AgentRun, 'runId' | 'sessionId' | 'requestId' | 'messageId'>,
+  ): AgentRun {
+    const { runId, sessionId, requestId, messageId } = ids;
+    return {
+      runId,
+      sessionId,
+      requestId,
+      messageId,
+      events: (options) => reader.events(userDid, runId, options),
+      async answer(signal = new AbortController().signal) {
+        const open = await reader.open(userDid, runId);
+        return reader.waitForAnswer(userDid, open, signal).finally(open.leave);
+      },
+      async state() {
+        const state = await runs.state(runId);
+        if (!state) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
+        return { status: state.status, changedAt: state.changedAt };
+      },
+      async question() {
+        const question = await messages.question({ sessionId, runId });
+        return question && toShown(question);
+      },
+      async lastEvent() {
+        const open = await reader.open(userDid, runId);
+        open.leave();
+        return open.frames.length;
+      },
+      approvals: () => approvals.pending(runId),
+      abort: () => hub.abort(sessionId, { runId }),
+    };
+  }
+
+  /** A run of this message, or the one that was begun with the same key before. */
+  async function begin(message: OpenMessage, send?: SendKey): Promise<OpenRun> {
+    await countSend(message);
+    const known = send && (await runs.findSend(message.userDid, send));
+    if (known) return openKnown(message.userDid, known, send);
+    const begun = await hub.beginOnce(await preparation.prepare(message), send);
+    if ('runId' in begun) return { ...begun, leave() {} };
+    return openKnown(message.userDid, begun.known, send as SendKey);
+  }
+
+  async function resume({ userDid, runId }: { userDid: string; runId: string }): Promise<AgentRun> {
+    return toAgentRun(userDid, await reader.find(userDid, runId));
+  }
+
+  return {
+    begin,
+
+    /** Sends a message and resolves with the answer; rejects with `UNAVAILABLE` where this process stops before it is complete. */
+    async send(message: OpenMessage): Promise<Message> {
+      const run = await hub.begin(await admit(message));
+      const answer = await run.answer.catch(() => undefined);
+      const { reason } = run.signal;
+      // Cut off by this process's own end, not by any fault of the message: it may be sent again.
+      if (!answer || (reason instanceof RunCancelled && reason.by === 'shutdown'))
+        throw new AppError('UNAVAILABLE', 'The service stopped before the answer was complete.');
+      return answer;
+    },
+
+    /** Begins a run and gives it as a stream of events. */
+    async open(message: OpenMessage): Promise<AgentRun> {
+      const { userDid, key } = message;
+      if (key === undefined) return toAgentRun(userDid, await hub.begin(await admit(message)));
+      // Its words may be others the second time: the key alone decides.
+      const run = await begin(message, { key, bodyHash: '' });
+      run.leave();
+      return toAgentRun(userDid, run);
+    },
+
+    resume,
+    listRuns: runs.list,
+
+    async liveRun({ userDid, sessionId }: { userDid: string; sessionId: string }): Promise<AgentRun | undefined> {
+      const live = await hub.live(sessionId);
+      return live ? resume({ userDid, runId: live.runId }) : undefined;
+    },
+
+    /** The frames of a run as they go over the wire. */
+    follow: reader.open,
+    waitForAnswer: reader.waitForAnswer,
+    answerApproval: approvals.answer,
+  };
+}
+
+export interface PrepareParts {
+  sessions: Pick<SessionStore, 'find'>;
+  messages: Pick<MessageStore, 'question' | 'last' | 'isQuestion'>;
+  runs: Pick<RunStore, 'input'>;
+  models: Models;
+  /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
+  beforeSend(send: PendingSend): Promise<void>;
+  /** Has plugins say where the files of a message are read again. */
+  beforeResume(send: PendingSend): Promise<void>;
+}
+
+export type TurnPreparation = ReturnType<typeof createTurnPreparation>;
+
+/** Makes the turn of a message: everything that can be refused is refused here, before a byte of a stream goes out. */
+export function createTurnPreparation(parts: PrepareParts) {
+  const { sessions, messages, models } = parts;
+
+  return {
+    /** Of a new message. What `beforeSend` has let in must be handed to the hub, which reports its end. */
+    async prepare({ userDid, sessionId, requestId, body, timezone, ...request }: OpenMessage): Promise<Turn> {
+      const { callerTools, earlier, context } = checkCallerInput(request, body);
+      const session = await sessions.find(userDid, sessionId);
+      if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+      if (body.replaces !== undefined && !(await messages.isQuestion(sessionId, body.replaces)))
+        throw invalid('replaces', 'must be the id of a question of this conversation');
+      const model = models.choose(body.model).modelId;
+      const results = request.results && matchResults(request.results, await messages.last(sessionId));
+      const user = { did: userDid, delegation: request.delegation };
+      const { client, socketId } = request;
+      const secrets = { ...request.secrets, ...(body.homeServer && { matrixHomeserver: body.homeServer }) };
+      const sent = { sendId: randomUUID(), requestId, model, secrets, blobs: createBlobStore() };
+      await parts.beforeSend({ ...sent, userDid, sessionId, message: body, client }).catch((error) => {
+        sent.blobs.release();
+        throw error;
+      });
+      const { call } = request;
+      const isKeyed = request.key !== undefined;
+      return {
+        ...sent,
+        session,
+        user,
+        body,
+        timezone,
+        socketId,
+        client,
+        isKeyed,
+        callerTools,
+        results,
+        earlier,
+        context,
+        call,
+      };
+    },
+
+    /** What a message brought, as its run stored it; undefined if it cannot be read. */
+    async loadInput({ runId, sessionId }: { runId: string; sessionId: string }): Promise<RunInput | undefined> {
+      const [input, question] = await Promise.all([parts.runs.input(runId), messages.question({ sessionId, runId })]);
+      return input !== null && question ? parseStoredInput(input, question) : undefined;
+    },
+
+    /** Of a run whose owner died; undefined if it cannot be continued. */
+    async restore({ runId, sessionId, userDid, requestId, model, input }: InterruptedRun): Promise<Turn | undefined> {
+      const [session, question] = await Promise.all([
+        sessions.find(userDid, sessionId),
+        messages.question({ sessionId, runId }),
+      ]);
+      const sent = input !== null && question && parseStoredInput(input, question);
+      if (!session || !sent) return undefined;
+      const turn = { ...sent, requestId, model, secrets: {}, blobs: createBlobStore() };
+      await parts.beforeResume({ ...turn, userDid, sessionId, message: sent.body });
+      // They are read when the run continues.
+      turn.blobs.release();
+      return { ...turn, session, user: { did: userDid, delegation: undefined } };
+    },
+  };
+}

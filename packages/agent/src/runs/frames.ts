@@ -1,0 +1,241 @@
+import type { EndedRunStatus, SseEvent, SseEventData, SseEventName } from '@palaver/contract';
+import type { Logger } from '@palaver/service-kit';
+import type { Broadcast } from '../cluster/broadcast.ts';
+import type { RunEvent } from '../define/agent-run.ts';
+import type { Frames, OwnedRun } from '../store/run-writes.ts';
+import type { RunStore } from '../store/runs.ts';
+import { isElsewhere } from './transitions.ts';
+
+const chunkCharacters = 64 * 1024;
+const storeMs = 1_000;
+/** While a reader on another instance follows. */
+const followedMs = 100;
+/** Followers say every few seconds that they are still there. */
+const followedForMs = 12_000;
+
+/** JSON never holds a raw line break, so one `data:` line is always enough. */
+export function toFrame(number: number, name: string, data: unknown): string {
+  return `event: ${name}\nid: ${number}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** Text of whole frames, one by one. */
+export function splitFrames(text: string): string[] {
+  return text.match(/.+?\n\n/gs) ?? [];
+}
+
+/** The event of a frame that `toFrame` made. */
+export function parseFrame(frame: string): SseEvent {
+  const [name = '', , data = ''] = frame.split('\n');
+  return { name: name.slice('event: '.length), data: JSON.parse(data.slice('data: '.length)) } as SseEvent;
+}
+
+export type FrameLog = ReturnType<typeof createFrameLog>;
+
+/**
+ * The frames of one run as they go over the wire, numbered from 1 without gaps. Readers come and go; the log stays.
+ * `skipped` frames are known to the reader from elsewhere; numbering continues after them.
+ */
+export function createFrameLog(skipped = 0) {
+  let frames: string[] = [];
+  let size = 0;
+  let ended = false;
+  let isDropped = false;
+  const watching = new Set<() => void>();
+
+  function notify(): void {
+    for (const onChange of [...watching]) onChange();
+  }
+
+  /** Adds a frame that was numbered elsewhere. */
+  function appendText(frame: string): void {
+    if (ended) return;
+    frames.push(frame);
+    size += frame.length;
+    notify();
+  }
+
+  return {
+    get length() {
+      return isDropped ? 0 : skipped + frames.length;
+    },
+    /** Characters in memory. */
+    get size() {
+      return size;
+    },
+    get ended() {
+      return ended;
+    },
+    append<Name extends SseEventName>(name: Name, data: SseEventData[Name]): void {
+      appendText(toFrame(skipped + frames.length + 1, name, data));
+    },
+    appendText,
+    /** No frame comes after this. */
+    end(): void {
+      ended = true;
+      notify();
+    },
+    /** The text of the frames after number `after`, at most about `maxCharacters` of it, and the number of the last. */
+    read(after: number, maxCharacters: number): { text: string; last: number } {
+      let index = Math.min(Math.max(after - skipped, 0), frames.length);
+      let text = '';
+      while (index < frames.length && text.length < maxCharacters) {
+        text += frames[index];
+        index += 1;
+      }
+      return { text, last: skipped + index };
+    },
+    /** Calls back when there is more to read and when the log ends, until the returned function is called. */
+    watch(onChange: () => void): () => void {
+      watching.add(onChange);
+      return () => watching.delete(onChange);
+    },
+    /** Forgets the frames of a log that has ended. Its readers end without `done`, and come back for what is stored. */
+    drop(): void {
+      isDropped = true;
+      frames = [];
+      size = 0;
+      notify();
+    },
+  };
+}
+
+/** Resolves when the log is as asked, or when `signal` fires. */
+export function untilFrames(frames: FrameLog, isReached: () => boolean, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const check = () => {
+      if (!isReached() && !signal?.aborted) return;
+      unwatch();
+      signal?.removeEventListener('abort', check);
+      resolve();
+    };
+    const unwatch = frames.watch(check);
+    signal?.addEventListener('abort', check);
+    check();
+  });
+}
+
+/** The events of a log after number `after`, as they come; ends with the log or when `signal` fires. */
+export async function* readEvents(frames: FrameLog, after: number, signal?: AbortSignal): AsyncGenerator<RunEvent> {
+  let last = after;
+  let isWhole = false;
+  while (!signal?.aborted) {
+    const { text } = frames.read(last, chunkCharacters);
+    for (const frame of splitFrames(text)) {
+      last += 1;
+      const event = parseFrame(frame);
+      isWhole = event.name === 'done';
+      yield { ...event, id: last };
+    }
+    if (text !== '') continue;
+    if (!frames.ended) await untilFrames(frames, () => frames.length > last || frames.ended, signal);
+    else {
+      // The reader has frames that their owner had no time to store: it gets the end under the number it expects.
+      if (!isWhole && last >= frames.length && frames.length > 0)
+        yield { ...parseFrame(frames.read(frames.length - 1, 1).text), id: last + 1 };
+      return;
+    }
+  }
+}
+
+export interface FrameKeeperParts {
+  runs: Pick<RunStore, 'addFrames' | 'state'>;
+  broadcast: Pick<Broadcast, 'publish'>;
+  logger: Logger;
+  /** How many frames an earlier owner has stored. */
+  stored: number;
+  /** Another instance owns the run now. */
+  onNewOwner(): void;
+}
+
+export type FrameKeeper = ReturnType<typeof keepFrames>;
+
+/** Stores the frames of a run in batches while it runs, so that they outlive this process and are read by other instances. */
+export function keepFrames(
+  run: { frames: FrameLog; toDone(status: EndedRunStatus): string },
+  owned: OwnedRun,
+  parts: FrameKeeperParts,
+) {
+  const { runId } = owned;
+  let { stored } = parts;
+  let storing: Promise<void> | undefined;
+  let followedUntil = 0;
+  let isFailing = false;
+  let timer = setInterval(flush, storeMs);
+
+  const isFollowed = () => Date.now() < followedUntil;
+
+  function unstored(): Frames {
+    const { text, last } = run.frames.read(stored, Number.POSITIVE_INFINITY);
+    return { first: stored + 1, last, body: text };
+  }
+
+  /** The last frames, to be stored with the end of the run. */
+  function toLastFrames(status: EndedRunStatus): Frames {
+    const frames = unstored();
+    if (run.frames.ended) return frames;
+    return { ...frames, last: frames.last + 1, body: frames.body + run.toDone(status) };
+  }
+
+  async function store(): Promise<void> {
+    const frames = unstored();
+    try {
+      if (await parts.runs.addFrames(owned, frames)) {
+        stored = frames.last;
+        if (isFollowed()) announce(frames);
+      } else {
+        const state = await parts.runs.state(runId);
+        if (state && isElsewhere(state, owned.epoch)) parts.onNewOwner();
+      }
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) parts.logger.warn({ err: error, runId }, 'frames could not be stored; they are kept');
+      isFailing = true;
+    }
+  }
+
+  function announce({ first, body }: Frames): void {
+    parts.broadcast.publish({ kind: 'frames', runId, first, body });
+  }
+
+  /** Stores what is not stored yet; false if that is not possible now. */
+  async function flush(): Promise<boolean> {
+    const { length } = run.frames;
+    while (length > stored) {
+      const before = stored;
+      storing ??= store().finally(() => {
+        storing = undefined;
+      });
+      await storing;
+      if (stored === before) return false;
+    }
+    return true;
+  }
+
+  function setPace(ms: number): void {
+    clearInterval(timer);
+    timer = setInterval(() => {
+      if (ms === followedMs && !isFollowed()) setPace(storeMs);
+      else void flush();
+    }, ms);
+  }
+
+  return {
+    flush,
+    toLastFrames,
+    /** A reader on another instance is following. */
+    follow(): void {
+      if (!isFollowed()) setPace(followedMs);
+      followedUntil = Date.now() + followedForMs;
+      void flush();
+    },
+    /** No more frames are stored; resolves when none is on its way. */
+    async stop(): Promise<void> {
+      clearInterval(timer);
+      while (storing) await storing;
+    },
+    /** The end is stored: followers are sent the last frames. */
+    announceEnd(status: EndedRunStatus): void {
+      if (isFollowed()) announce(toLastFrames(status));
+    },
+  };
+}

@@ -1,0 +1,300 @@
+import {
+  AppError,
+  type Attachment,
+  agentLimits,
+  type Message,
+  type SendMessage,
+  sendMessageSchema,
+  type ToolCall,
+} from '@palaver/contract';
+import { browserToolSchema, type MessageAttachment } from '@palaver/contract/internal';
+import { measureJson } from '@palaver/service-kit/internal';
+import { v7 as uuidv7 } from 'uuid';
+import { z } from 'zod';
+import type { CallerResult, CallerTool, DirectCall, EarlierMessage, OpenMessage } from '../define/agent-run.ts';
+import type { TurnEnd } from '../define/middleware.ts';
+import type { BlobSource, BlobStore, RuntimeContext } from '../define/runtime-context.ts';
+import { isNestedDeeper, sizeOf } from '../define/tool-arguments.ts';
+import { type KeptFile, type StoredMessage, toParts } from '../store/message.ts';
+
+/** Everything a turn needs to know, checked before it is queued. */
+export interface Turn {
+  /** Unique, where a request id may be repeated by its client. */
+  sendId: string;
+  session: { sessionId: string; roomId: string; isNamed: boolean };
+  /** `delegation`: the user's to this agent, for calls downstream. */
+  user: { did: string; delegation?: string | undefined };
+  requestId: string;
+  body: SendMessage;
+  callerTools?: CallerTool[] | undefined;
+  /** Calls of an earlier run that the caller has answered. */
+  results?: ToolCall[] | undefined;
+  /** The conversation before this session, as the caller sends it. */
+  earlier?: EarlierMessage[] | undefined;
+  /** What the model reads in this turn alone. */
+  context?: string[] | undefined;
+  call?: DirectCall | undefined;
+  model: string;
+  timezone: string | undefined;
+  /** The socket of the tab that sent the message: it runs the client tools. */
+  socketId?: string | undefined;
+  /** What limits per client address count it by. */
+  client?: string | undefined;
+  /** Who opened it finds it again: where the service stops, the next process continues it. */
+  isKeyed?: boolean | undefined;
+  secrets: RuntimeContext['secrets'];
+  blobs: TurnBlobs;
+}
+
+export interface Usage {
+  inputTokens: number;
+  outputTokens: number;
+}
+
+/** By the id of the model. */
+export type UsageByModel = Record<string, Usage>;
+
+/** About the bytes of what its message brought; files are counted where they are read. */
+export function turnSizeOf({ body, callerTools, results, earlier, context, call, user, secrets }: Turn): number {
+  return sizeOf([body, callerTools, results, earlier, context, call, user, secrets]);
+}
+
+/** Without what is stored with the run. */
+export function withoutInput({ callerTools, results, earlier, context, call, ...turn }: Turn): Turn {
+  return { ...turn, body: { message: '', stream: turn.body.stream, returnAllMessages: false } };
+}
+
+/** The field of `done`; none where no model was asked. */
+export function toUsageField(usage: Usage): { usage?: Usage } {
+  return usage.inputTokens + usage.outputTokens > 0 ? { usage: { ...usage } } : {};
+}
+
+/** How a turn ended, for plugins; of one that could not begin, that it was refused. */
+export function toTurnEnd(
+  { sendId, user, session, model }: Turn,
+  end: Pick<TurnEnd, 'runId' | 'status' | 'usage' | 'usageByModel'> = refused,
+): TurnEnd {
+  return { sendId, userDid: user.did, sessionId: session.sessionId, model, ...end, usage: { ...end.usage } };
+}
+
+const refused = {
+  runId: undefined,
+  status: 'refused',
+  usage: { inputTokens: 0, outputTokens: 0 },
+  usageByModel: {},
+} as const;
+
+const storedInputSchema = z.object({
+  sendId: z.string(),
+  timezone: z.string().optional(),
+  socketId: z.string().optional(),
+  client: z.string().optional(),
+  isKeyed: z.boolean().optional(),
+  callerTools: z.array(browserToolSchema).optional(),
+  context: z.array(z.string()).optional(),
+  call: z.object({ name: z.string(), args: z.record(z.string(), z.unknown()) }).optional(),
+  body: sendMessageSchema.omit({ message: true }),
+});
+
+/** What another instance needs to take over a run, in addition to the session. */
+export type RunInput = Omit<Turn, 'session' | 'user' | 'requestId' | 'model' | 'secrets' | 'blobs'>;
+
+/**
+ * Null for a message that came with credentials, or with files that are not stored here: they are kept in memory alone, so
+ * nobody else can continue with them.
+ */
+export function toStoredInput({ body, blobs, ...turn }: Turn): string | null {
+  const hasFiles = body.attachments?.length || blobs.list().length > 0;
+  if (body.mcpInvocations || (hasFiles && !blobs.areStored())) return null;
+  const { message: _, ...rest } = body;
+  const { sendId, timezone, socketId, client, isKeyed, callerTools, context, call } = turn;
+  return JSON.stringify({ sendId, timezone, socketId, client, isKeyed, callerTools, context, call, body: rest });
+}
+
+/** The id of the message a run answers, for plugins; undefined if the input was not stored. */
+export function sendIdOf(input: string | null): string | undefined {
+  const parsed = storedInputSchema.pick({ sendId: true }).safeParse(JSON.parse(input ?? 'null'));
+  return parsed.data?.sendId;
+}
+
+/** Undefined if another version stored it in another form. */
+export function parseStoredInput(text: string, question: StoredMessage): RunInput | undefined {
+  const parsed = storedInputSchema.safeParse(JSON.parse(text));
+  if (!parsed.success) return undefined;
+  const { body, ...input } = parsed.data;
+  const { content: message, toolCalls: results, earlier } = question;
+  return { timezone: undefined, ...input, results, earlier, body: { ...body, message } };
+}
+
+const callerToolsSchema = z.array(browserToolSchema).max(agentLimits.declaredTools);
+
+type CallerInput = Pick<OpenMessage, 'callerTools' | 'earlier' | 'context'>;
+type PageTools = Pick<SendMessage, 'tools' | 'agActions'>;
+
+/** Refuses input of a caller that is too large; of the schemas of its tools only size and depth are checked. */
+export function checkCallerInput(
+  { callerTools, earlier = [], context = [] }: CallerInput,
+  { tools: pageTools = [], agActions = [] }: PageTools,
+): CallerInput {
+  const tools = callerToolsSchema.safeParse(callerTools ?? []);
+  if (!tools.success) {
+    const [issue] = tools.error.issues;
+    throw invalid(`tools.${issue?.path.join('.')}`, issue?.message ?? 'is not valid');
+  }
+  let [bytes, values] = [0, 0];
+  for (const [index, tool] of [...tools.data, ...pageTools, ...agActions].entries()) {
+    const json = JSON.stringify(tool);
+    bytes += Buffer.byteLength(json);
+    values += measureJson(json).values;
+    if (Buffer.byteLength(json) > agentLimits.callerToolBytes)
+      throw invalid(`tools.${index}`, `must have at most ${agentLimits.callerToolBytes} bytes`);
+    if (isNestedDeeper(tool.schema, agentLimits.toolArgumentsDepth))
+      throw invalid(`tools.${index}`, `must be nested at most ${agentLimits.toolArgumentsDepth} levels deep`);
+  }
+  if (bytes > agentLimits.callerToolsBytes || values > agentLimits.callerToolsValues)
+    throw invalid(
+      'tools',
+      `must have at most ${agentLimits.callerToolsBytes} bytes and ${agentLimits.callerToolsValues} values together`,
+    );
+  if (earlier.length + context.length > agentLimits.earlierMessages)
+    throw invalid('messages', `must have at most ${agentLimits.earlierMessages} entries`);
+  const calls = earlier.map(({ toolCalls = [] }) => toolCalls.map(({ id }) => id));
+  if (calls.some((ids) => new Set(ids).size < ids.length))
+    throw invalid('messages', 'must not have two tool calls with the same id in one answer');
+  if (calls.flat().length > agentLimits.earlierCalls)
+    throw invalid('messages', `must have at most ${agentLimits.earlierCalls} tool calls`);
+  if (Buffer.byteLength(JSON.stringify([earlier, context])) > agentLimits.earlierBytes)
+    throw new AppError(
+      'PAYLOAD_TOO_LARGE',
+      `The conversation that came along is larger than ${agentLimits.earlierBytes} bytes.`,
+    );
+  return {
+    callerTools: tools.data.length > 0 ? tools.data : undefined,
+    earlier: earlier.length > 0 ? earlier : undefined,
+    context: context.length > 0 ? context : undefined,
+  };
+}
+
+/** The open calls of the last answer with their results; a result of any other call is refused. */
+export function matchResults(results: CallerResult[], last: Message | undefined): ToolCall[] {
+  const open = new Map(openCallsOf(last).map((call) => [call.id, call]));
+  return results.map(({ toolCallId, output, error }, index) => {
+    const call = open.get(toolCallId);
+    if (!call) throw invalid(`results.${index}`, 'must be the result of a call that the last answer waits for');
+    open.delete(toolCallId);
+    const bytes = Buffer.byteLength(JSON.stringify(error ?? output) ?? '');
+    if (bytes > agentLimits.toolResultBytes)
+      throw invalid(`results.${index}`, `must have at most ${agentLimits.toolResultBytes} bytes`);
+    return error === undefined
+      ? { ...call, status: 'done', output: output ?? null }
+      : { ...call, status: 'error', error };
+  });
+}
+
+/** The calls that an answer leaves to its caller. */
+export function openCallsOf(answer: Pick<Message, 'finish' | 'toolCalls'> | undefined): ToolCall[] {
+  if (answer?.finish !== 'tool_calls') return [];
+  return (answer.toolCalls ?? []).filter(({ status }) => status === 'isRunning');
+}
+
+export function invalid(path: string, message: string): AppError {
+  return new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
+}
+
+/** The message as it is stored, before its run begins. */
+export function toQuestion({ body, requestId, blobs, results, earlier }: Turn, now: number): StoredMessage {
+  const held = {
+    content: body.message,
+    ...(results?.length && { toolCalls: results }),
+    ...(body.attachments?.length && { attachments: body.attachments.map(toMessageAttachment) }),
+  };
+  return {
+    id: body.messageId ?? uuidv7(),
+    type: 'human',
+    createdAt: new Date(now).toISOString(),
+    status: 'complete',
+    requestId,
+    replaces: body.replaces,
+    ...held,
+    parts: toParts(held),
+    files: toKeptFiles(blobs),
+    earlier,
+  };
+}
+
+/** Without the key of an encrypted file. */
+function toMessageAttachment({ file, ...attachment }: Attachment): MessageAttachment {
+  return file ? { mxcUri: file.url, ...attachment } : attachment;
+}
+
+/** Of one message together: every later turn of the session reads them. */
+const maxKeptBytes = 100_000;
+
+/** The files of a message as they are stored for later turns: texts that fit, everything else by name. */
+export function toKeptFiles(blobs: BlobStore): KeptFile[] | undefined {
+  let bytesLeft = maxKeptBytes;
+  const files = blobs.list().map((name): KeptFile => {
+    const blob = blobs.get(name);
+    if (!blob?.mediaType.startsWith('text/') || blob.bytes.length > bytesLeft) return { name };
+    bytesLeft -= blob.bytes.length;
+    return { name, text: Buffer.from(blob.bytes).toString('utf8') };
+  });
+  return files.length === 0 ? undefined : files;
+}
+
+/** The blobs of a turn, which are in memory only while it runs. */
+export interface TurnBlobs extends BlobStore {
+  /** Lets go of bytes that can be read again. */
+  release(): void;
+  /** Reads again what was released. */
+  load(signal: AbortSignal): Promise<void>;
+  /** Whether another process can read all of them. */
+  areStored(): boolean;
+}
+
+const noBytes = new Uint8Array();
+
+export function createBlobStore(): TurnBlobs {
+  const blobs = new Map<string, { bytes: Uint8Array; mediaType: string }>();
+  let source: BlobSource | undefined;
+  let isReleased = false;
+  return {
+    put: (name, bytes, mediaType) => void blobs.set(name, { bytes, mediaType }),
+    get: (name) => blobs.get(name),
+    list: () => [...blobs.keys()],
+    readAgainFrom(given) {
+      source = given;
+    },
+    release() {
+      if (!source || isReleased) return;
+      isReleased = true;
+      for (const name of source.names()) {
+        const { mediaType = '' } = blobs.get(name) ?? {};
+        blobs.set(name, { bytes: noBytes, mediaType });
+      }
+      source.release();
+    },
+    async load(signal) {
+      if (!isReleased) return;
+      await source?.load(signal);
+      isReleased = false;
+    },
+    areStored() {
+      const stored = new Set(source?.names());
+      return source?.isStored === true && [...blobs.keys()].every((name) => stored.has(name));
+    },
+  };
+}
+
+const maxCharacters = 60;
+
+/** A name for a session from the first thing its user said: its first line, cut at a word. */
+export function toSessionTitle(message: string): string {
+  const [line = ''] = message.trim().split('\n');
+  const words = line.replaceAll(/\s+/g, ' ').trim();
+  const characters = [...words];
+  if (characters.length <= maxCharacters) return words || 'Chat';
+  const cut = characters.slice(0, maxCharacters).join('');
+  const lastSpace = cut.lastIndexOf(' ');
+  return `${(lastSpace > maxCharacters / 2 ? cut.slice(0, lastSpace) : cut).trimEnd()}…`;
+}

@@ -1,0 +1,110 @@
+import type { EndedRunStatus, LiveRunStatus, RunStatus } from '@palaver/contract';
+
+/**
+ * Every state of a run and every change of it: start reading here. `store/run-transitions.ts` makes one conditional statement
+ * of each, and nothing else writes the row. Its owner keeps the same state in memory, in `run.ts`, by the same table.
+ * Deletions are apart: with its session, with its user, and by its age once it has ended.
+ */
+export const transitions = {
+  /** Limits of how many may wait are soft: two that begin at one moment may both be counted as the last. */
+  begin: { from: [], to: 'first', by: 'user' },
+  start: { from: ['queued', 'running'], to: 'running', by: 'owner', if: ['not-aborting', 'first-of-session'] },
+  step: { from: ['running'], to: 'same', by: 'owner', if: ['not-aborting'] },
+  outcomes: { from: ['running'], to: 'same', by: 'owner' },
+  frames: { from: ['queued', 'running', 'waiting'], to: 'same', by: 'owner' },
+  ask: { from: ['running'], to: 'waiting', by: 'owner', if: ['not-aborting'] },
+  resume: { from: ['waiting', 'running'], to: 'running', by: 'owner', if: ['not-aborting', 'nothing-pending'] },
+  abort: {
+    from: ['queued', 'running', 'waiting'],
+    to: 'same',
+    by: 'user',
+    if: ['older-than-request'],
+    set: ['aborting'],
+  },
+  replace: { from: ['queued', 'running', 'waiting'], to: 'same', by: 'user', if: ['replaced'], set: ['aborting'] },
+  complete: { from: ['running'], to: 'complete', by: 'owner' },
+  fail: { from: ['queued', 'running', 'waiting'], to: 'failed', by: 'owner' },
+  stop: { from: ['queued', 'running', 'waiting'], to: 'aborted', by: 'owner' },
+  claim: {
+    from: ['queued', 'running', 'waiting'],
+    to: 'same',
+    by: 'heir',
+    if: ['owner-dead'],
+    set: ['take', 'death'],
+  },
+  release: { from: ['queued', 'running', 'waiting'], to: 'same', by: 'owner', set: ['give-up'] },
+} as const satisfies Record<string, Transition>;
+
+export interface Transition {
+  from: readonly LiveRunStatus[];
+  /** `first`: running where no other run of the session is live, otherwise queued. A run that is aborting ends as aborted. */
+  to: RunStatus | 'same' | 'first';
+  /** The owner by its epoch, an heir by the epoch that it has found, or whoever represents the user. */
+  by: 'owner' | 'heir' | 'user';
+  if?: readonly Condition[];
+  set?: readonly Change[];
+}
+
+export type TransitionName = keyof typeof transitions;
+
+export type Condition =
+  | 'not-aborting'
+  | 'first-of-session'
+  | 'nothing-pending'
+  | 'older-than-request'
+  | 'replaced'
+  | 'owner-dead';
+
+/** `take`: a new owner with the next epoch. `death`: the owner before it died while the run ran. */
+export type Change = 'aborting' | 'take' | 'death' | 'give-up';
+
+/** What transitions read and change of a row. */
+export interface RunRow {
+  status: RunStatus;
+  instance: string;
+  epoch: number;
+  deaths: number;
+  isAborting: boolean;
+}
+
+/** The transition as a function of the row, for tests and models: undefined if the row is not as it asks. */
+export function applyTransition(
+  name: Exclude<TransitionName, 'begin'>,
+  row: RunRow,
+  { epoch, instance, holds }: { epoch: number; instance: string; holds(condition: Condition): boolean },
+): RunRow | undefined {
+  const { from, to, by, if: conditions = [], set = [] }: Transition = transitions[name];
+  const isMet = (condition: Condition) => (condition === 'not-aborting' ? !row.isAborting : holds(condition));
+  if (!(from as readonly RunStatus[]).includes(row.status) || (by !== 'user' && epoch !== row.epoch)) return undefined;
+  if (!conditions.every(isMet)) return undefined;
+  const isTaken = set.includes('take');
+  const hasDied = set.includes('death') && row.status === 'running' && row.instance !== '';
+  const given = set.includes('give-up') ? '' : row.instance;
+  return {
+    status: toStatus(row, to),
+    instance: isTaken ? instance : given,
+    epoch: row.epoch + (isTaken ? 1 : 0),
+    deaths: row.deaths + (hasDied ? 1 : 0),
+    isAborting: row.isAborting || set.includes('aborting'),
+  };
+}
+
+export const endings = ['complete', 'failed', 'aborted'] as const;
+
+export const hasEnded = (status: RunStatus): status is EndedRunStatus =>
+  (endings as readonly RunStatus[]).includes(status);
+
+/** Whether a run that has not ended here is not of this owner any more. The previous version ends runs without a new epoch. */
+export const isElsewhere = (state: { epoch: number; status: RunStatus }, epoch: number) =>
+  state.epoch > epoch || hasEnded(state.status);
+
+/** The status after a transition of the owner, for its own copy; undefined if the table does not have it. */
+export function nextStatus(name: TransitionName, status: RunStatus): RunStatus | undefined {
+  const { from, to }: Transition = transitions[name];
+  return (from as readonly RunStatus[]).includes(status) ? toStatus({ status, isAborting: false }, to) : undefined;
+}
+
+function toStatus({ status, isAborting }: Pick<RunRow, 'status' | 'isAborting'>, to: Transition['to']): RunStatus {
+  if (to === 'same' || to === 'first') return status;
+  return isAborting && hasEnded(to) ? 'aborted' : to;
+}

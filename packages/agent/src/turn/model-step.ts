@@ -1,0 +1,297 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  APICallError,
+  type LanguageModelV4,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4FinishReason,
+  type LanguageModelV4StreamPart,
+  type LanguageModelV4ToolCall,
+  type LanguageModelV4ToolChoice,
+  type LanguageModelV4Usage,
+  type SharedV4ProviderMetadata,
+  type SharedV4ProviderOptions,
+} from '@ai-sdk/provider';
+import type { ModelResult, StepContent } from '../define/middleware.ts';
+import { estimateTokens } from '../models/estimate-tokens.ts';
+import { TurnError } from '../runs/run.ts';
+
+export interface ModelStepOptions {
+  model: LanguageModelV4;
+  prompt: LanguageModelV4CallOptions['prompt'];
+  tools: LanguageModelV4CallOptions['tools'];
+  toolChoice?: LanguageModelV4ToolChoice | undefined;
+  settings?: Omit<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'toolChoice' | 'abortSignal'> | undefined;
+  signal: AbortSignal;
+  /** Longest silence, before the first part and between parts. */
+  idleMs: number;
+  output: StepOutput;
+}
+
+/** Receives the output of a step. */
+export interface StepOutput {
+  startStep?(): void;
+  text(delta: string): void;
+  reasoning(delta: string, isComplete: boolean): void;
+  /** All that the model produces, arguments of tools included. */
+  received?(delta: string): void;
+}
+
+const attempts = 3;
+const longestRetryMs = 10_000;
+const maxOutputCharacters = 1_000_000;
+const maxToolCalls = 32;
+
+/** How far one attempt has come. Nothing of one that still waits was shown, so only that one is repeated. */
+export interface StepState {
+  phase: 'waiting' | 'receiving' | 'finished';
+  text: string;
+  /** All that the model has produced, arguments of tools included. */
+  received: string;
+  toolCalls: ModelResult['toolCalls'];
+  /** Why the model stopped, and what it says it has used. */
+  finish?: LanguageModelV4FinishReason['unified'] | undefined;
+  usage?: LanguageModelV4Usage;
+}
+
+const waiting: StepState = { phase: 'waiting', text: '', received: '', toolCalls: [] };
+
+/** The state after a part of the stream; throws where the part ends the attempt. */
+export function advance(state: StepState, part: LanguageModelV4StreamPart): StepState {
+  switch (part.type) {
+    case 'text-delta':
+      return { ...grow(state, part.delta), text: state.text + part.delta };
+    case 'reasoning-delta':
+    case 'tool-input-delta':
+      return grow(state, part.delta);
+    case 'tool-call':
+      if (state.toolCalls.length === maxToolCalls)
+        throw overLimit(`The language model asked for more than ${maxToolCalls} tools at once.`);
+      return { ...state, phase: 'receiving', toolCalls: [...state.toolCalls, toCall(part)] };
+    case 'finish': {
+      const finish = readFinish(part.finishReason);
+      const isAnswer = finish !== undefined && (state.text !== '' || state.toolCalls.length > 0);
+      return { ...state, phase: isAnswer ? 'finished' : state.phase, finish, usage: part.usage };
+    }
+    case 'error':
+      throw part.error;
+    default:
+      return state;
+  }
+}
+
+function grow(state: StepState, delta: string): StepState {
+  const received = state.received + delta;
+  if (received.length > maxOutputCharacters) throw overLimit('The answer grew too long and was cut off.');
+  return { ...state, phase: 'receiving', received };
+}
+
+/** One call of the model, streamed. It is repeated after a temporary fault of the provider unless something has arrived. */
+export async function streamModelStep(options: ModelStepOptions): Promise<ModelResult> {
+  for (let attempt = 1; ; attempt += 1) {
+    const ended = await streamOnce(options);
+    if ('result' in ended) return ended.result;
+    const { phase, error } = ended;
+    const waitMs = Math.max(250 * 2 ** attempt * (0.5 + Math.random()), readRetryAfter(error));
+    const mayRepeat = phase === 'waiting' && attempt < attempts && !options.signal.aborted;
+    if (!mayRepeat || !isPassing(error) || waitMs > longestRetryMs) throw error;
+    await sleep(waitMs, undefined, { signal: options.signal });
+  }
+}
+
+/** How long the provider asks to wait, in seconds or until a date. */
+function readRetryAfter(error: unknown): number {
+  const header = APICallError.isInstance(error) ? error.responseHeaders?.['retry-after'] : undefined;
+  if (header === undefined) return 0;
+  const waitMs = Number.isNaN(Number(header)) ? Date.parse(header) - Date.now() : Number(header) * 1000;
+  return Number.isFinite(waitMs) ? Math.max(waitMs, 0) : 0;
+}
+
+async function streamOnce(
+  options: ModelStepOptions,
+): Promise<{ result: ModelResult } | { phase: StepState['phase']; error: unknown }> {
+  const { output } = options;
+  const silent = new AbortController();
+  const timer = setTimeout(() => {
+    const message = `The language model sent nothing for ${Math.round(options.idleMs / 1000)} s.`;
+    silent.abort(new TurnError('MODEL_TIMEOUT', message, { kind: 'timeout', retryable: true }));
+  }, options.idleMs);
+  const signal = AbortSignal.any([options.signal, silent.signal]);
+  const collected = createContentCollector();
+  let state = waiting;
+  try {
+    const { stream } = await options.model.doStream({
+      ...options.settings,
+      prompt: options.prompt,
+      ...(options.tools?.length && { tools: options.tools, toolChoice: options.toolChoice ?? { type: 'auto' } }),
+      abortSignal: signal,
+    });
+    for await (const part of stream) {
+      signal.throwIfAborted();
+      timer.refresh();
+      state = advance(state, part);
+      collected.add(part, state.toolCalls.at(-1));
+      show(part, output);
+    }
+    if (state.phase !== 'finished') throw cutShort(state.finish);
+    return { result: toResult(state, options.prompt, collected.toContent()) };
+  } catch (error) {
+    // After an abort its reason counts, not the error that it caused in the provider's code.
+    return { phase: state.phase, error: signal.aborted ? signal.reason : toModelError(error) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function show(part: LanguageModelV4StreamPart, output: StepOutput): void {
+  if ('delta' in part) output.received?.(part.delta);
+  if (part.type === 'text-delta') output.text(part.delta);
+  if (part.type === 'reasoning-delta') output.reasoning(part.delta, false);
+  if (part.type === 'reasoning-end') output.reasoning('', true);
+}
+
+function toResult(
+  { text, received, toolCalls, finish, usage }: StepState,
+  prompt: ModelStepOptions['prompt'],
+  content: StepContent,
+): ModelResult {
+  const cut = 'they were cut off because the answer reached its length limit; send shorter ones';
+  const isCut = finish === 'length';
+  const why = finish === 'content-filter' ? 'content_filter' : isCut ? finish : undefined;
+  return {
+    text,
+    toolCalls: isCut ? toolCalls.map((call) => (call.fault ? { ...call, fault: cut } : call)) : toolCalls,
+    // Some servers report none; their answers are not free.
+    usage: {
+      inputTokens: usage?.inputTokens.total ?? estimateTokens(prompt),
+      outputTokens: usage?.outputTokens.total ?? estimateTokens(received),
+    },
+    content,
+    ...(why && { finish: why }),
+  };
+}
+
+const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/**
+ * Ids of our own: some servers number their calls from the start in every answer, and in later turns the ids go to whichever
+ * provider is in use then. Nine letters or digits is what all of them take (Mistral takes nothing else).
+ */
+function createCallId(): string {
+  return Array.from({ length: 9 }, () => idCharacters[randomInt(idCharacters.length)]).join('');
+}
+
+function toCall({ toolName: name, input }: LanguageModelV4ToolCall): ModelResult['toolCalls'][number] {
+  const args = parseArguments(input);
+  // A call is never shown with anything but an object: strict chat templates refuse it.
+  return {
+    id: createCallId(),
+    name,
+    args: args ?? {},
+    ...(args === undefined && { fault: 'they are not valid JSON' }),
+  };
+}
+
+function parseArguments(input: string): unknown {
+  if (input.trim() === '') return {};
+  try {
+    return JSON.parse(input);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why the model stopped; undefined if it gave no reason: some providers report a broken connection in this way. */
+function readFinish({ unified, raw }: LanguageModelV4FinishReason): LanguageModelV4FinishReason['unified'] | undefined {
+  const isBroken = unified === 'interrupted' || (raw === undefined && (unified === 'other' || unified === 'error'));
+  return isBroken ? undefined : unified;
+}
+
+function overLimit(message: string): TurnError {
+  return new TurnError('TURN_LIMIT_EXCEEDED', message, { kind: 'limit', retryable: false });
+}
+
+function cutShort(finished: string | undefined): TurnError {
+  if (finished === 'content-filter')
+    return new TurnError('MODEL_FAILED', 'The language model declined to answer.', { kind: 'model', retryable: false });
+  const what = finished === undefined ? 'broke off in the middle of its answer' : 'gave an empty answer';
+  return new TurnError('MODEL_FAILED', `The language model ${what}.`, { kind: 'model', retryable: true });
+}
+
+function toModelError(error: unknown): unknown {
+  if (error instanceof TurnError || APICallError.isInstance(error)) return error;
+  return new TurnError('MODEL_FAILED', 'The language model failed in the middle of its answer.', {
+    kind: 'model',
+    retryable: true,
+    cause: error,
+  });
+}
+
+/** Whether a retry may help. A limit or a final refusal does not change. */
+function isPassing(error: unknown): boolean {
+  return APICallError.isInstance(error)
+    ? error.isRetryable
+    : error instanceof TurnError && error.kind === 'model' && error.retryable;
+}
+
+type OpenPart = Extract<StepContent[number], { type: 'text' | 'reasoning' }>;
+
+/**
+ * Collects a stream into the content of an assistant message. Providers attach what they need to see again (signatures of
+ * reasoning, ids of their own items) to any part of a text, a reasoning or a call; the last one counts.
+ */
+function createContentCollector() {
+  const content: StepContent = [];
+  const open = new Map<string, OpenPart>();
+
+  function addText(type: 'text' | 'reasoning', id: string, { delta = '', metadata }: TextPiece): void {
+    const key = `${type} ${id}`;
+    const known = open.get(key);
+    const part: OpenPart = known ?? { type, text: '' };
+    if (!known) {
+      open.set(key, part);
+      content.push(part);
+    }
+    part.text += delta;
+    if (metadata) part.providerOptions = toOptions(metadata);
+  }
+
+  return {
+    /** `call` is that of a part that is one. */
+    add(part: LanguageModelV4StreamPart, call: ModelResult['toolCalls'][number] | undefined): void {
+      switch (part.type) {
+        case 'text-start':
+        case 'text-delta':
+        case 'text-end':
+        case 'reasoning-start':
+        case 'reasoning-delta':
+        case 'reasoning-end': {
+          const type = part.type.startsWith('text') ? 'text' : 'reasoning';
+          addText(type, part.id, { delta: 'delta' in part ? part.delta : '', metadata: part.providerMetadata });
+          if (part.type === 'text-end' || part.type === 'reasoning-end') open.delete(`${type} ${part.id}`);
+          break;
+        }
+        case 'tool-call': {
+          const { toolCallId: givenId, toolName, providerMetadata: metadata } = part;
+          // In this turn a provider that attaches metadata to a call is shown its own id again: what it keeps of the call is
+          // found by it. All others are shown ours.
+          const toolCallId = metadata || !call ? givenId : call.id;
+          const options = metadata && { providerOptions: toOptions(metadata) };
+          content.push({ type: 'tool-call', toolCallId, toolName, input: call?.args ?? {}, ...options });
+        }
+      }
+    },
+    /** Without empty parts. */
+    toContent: (): StepContent =>
+      content.filter((part) => !('text' in part) || part.text !== '' || part.providerOptions !== undefined),
+  };
+}
+
+interface TextPiece {
+  delta?: string;
+  metadata: SharedV4ProviderMetadata | undefined;
+}
+
+function toOptions(metadata: SharedV4ProviderMetadata): SharedV4ProviderOptions {
+  return metadata as SharedV4ProviderOptions;
+}

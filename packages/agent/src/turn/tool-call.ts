@@ -1,0 +1,212 @@
+import { agentLimits } from '@palaver/contract';
+import { serializeErrorPlaces } from '@palaver/service-kit/internal';
+import type { Capability } from '@palaver/ucan';
+import type { ModelResult } from '../define/middleware.ts';
+import { type RuntimeContext, ToolError, type ToolProgress } from '../define/runtime-context.ts';
+import type { Tool } from '../define/tool.ts';
+import { checkArguments } from '../define/tool-arguments.ts';
+import { rejectOnAbort } from '../runs/run.ts';
+import { type ToolOutcome, toMissing } from '../runs/steps.ts';
+import type { GatedCall } from '../store/approvals.ts';
+import type { StepTools, TurnMiddlewares } from './plugins.ts';
+
+const notApproved = 'APPROVAL_REFUSED: the user has not approved this call. It was not run.';
+const notSigned = 'AUTHORIZATION_REQUIRED: the user has not signed an invocation for this call. It was not run.';
+
+type ToolCall = ModelResult['toolCalls'][number];
+interface LoopParts {
+  tools: StepTools;
+  rt: RuntimeContext;
+}
+
+/**
+ * What the calls of a step wait for: the user's approval, a delegation, an invocation, or several of them. Calls that would fail anyway, with wrong
+ * arguments, are not asked about.
+ */
+export async function findApprovals(toolCalls: ToolCall[], parts: LoopParts): Promise<GatedCall[]> {
+  const asked = await Promise.all(
+    toolCalls.map(async (call) => {
+      const checked = checkCall(call, parts.tools);
+      if (!checked?.tool.needsApproval || !(await needsApproval(checked.tool, checked.args, parts.rt))) return [];
+      return [checked.gated];
+    }),
+  );
+  return [...asked.flat(), ...(await findDelegations(toolCalls, parts)), ...(await findInvocations(toolCalls, parts))];
+}
+
+/** The delegations that calls of a step lack. */
+export async function findDelegations(toolCalls: ToolCall[], { tools, rt }: LoopParts): Promise<GatedCall[]> {
+  const asked = await Promise.all(
+    toolCalls.map(async (call) => {
+      const checked = checkCall(call, tools);
+      const capability = checked && (await findCapability(checked.tool, checked.args, rt));
+      return capability && !(await rt.ucan.confirmCapability(capability)) ? [{ ...checked.gated, capability }] : [];
+    }),
+  );
+  return asked.flat();
+}
+
+/** The invocations that the user has to sign for calls of a step. */
+async function findInvocations(toolCalls: ToolCall[], { tools, rt }: LoopParts): Promise<GatedCall[]> {
+  const asked = toolCalls.map((call) => {
+    const checked = checkCall(call, tools);
+    const invocation = checked?.tool.needsInvocation?.(rt);
+    return checked && invocation ? [{ ...checked.gated, invocation }] : [];
+  });
+  return asked.flat();
+}
+
+/** What the user has approved of a call. */
+export interface CallApproval {
+  isApproved: boolean;
+  /** The invocation that the user signed for it. */
+  invocation?: string | undefined;
+}
+
+/**
+ * Why a tool must not run with these arguments, in words for the model. Asked where it is about to run: the tool and its
+ * arguments may be others than when the step was looked at.
+ */
+export async function findRefusal(
+  { tool, args, rt }: { tool: Tool; args: unknown; rt: RuntimeContext },
+  { isApproved, invocation }: CallApproval,
+): Promise<string | undefined> {
+  if (!isApproved && tool.needsApproval && (await needsApproval(tool, args, rt))) return notApproved;
+  const capability = await findCapability(tool, args, rt);
+  if (capability && !(await rt.ucan.confirmCapability(capability))) return toMissing(capability);
+  if (invocation === undefined && tool.needsInvocation?.(rt)) return notSigned;
+  return undefined;
+}
+
+function checkCall({ id, name, args, fault }: ToolCall, tools: StepTools) {
+  const tool = tools.get(name);
+  if (!(tool?.needsApproval || tool?.needsDelegation || tool?.needsInvocation) || fault !== undefined) return undefined;
+  const checked = checkArguments(tool, args);
+  if ('error' in checked) return undefined;
+  return { tool, args: checked.args, gated: { toolCallId: id, toolName: name, args: toShownArgs(tool, args) } };
+}
+
+/** A rule that fails asks the user. */
+async function needsApproval({ needsApproval: rule }: Tool, args: unknown, rt: RuntimeContext): Promise<boolean> {
+  if (typeof rule !== 'function') return rule === true;
+  try {
+    return await rule(args, rt);
+  } catch (error) {
+    rt.logger.warn({ err: error }, 'a rule for approval failed, so the user is asked');
+    return true;
+  }
+}
+
+/** Where the rule fails, the tool runs and is refused what it may not do. */
+async function findCapability(tool: Tool, args: unknown, rt: RuntimeContext): Promise<Capability | undefined> {
+  try {
+    return await tool.needsDelegation?.(args, rt);
+  } catch (error) {
+    rt.logger.warn({ err: error }, 'a rule for delegations failed, so the user is not asked');
+    return undefined;
+  }
+}
+
+/** The arguments as clients see them. */
+export function toShownArgs(tool: Tool | undefined, args: unknown): Record<string, unknown> {
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) return {};
+  const given = args as Record<string, unknown>;
+  if (!tool?.showArgs) return given;
+  try {
+    return tool.showArgs(given);
+  } catch {
+    return {}; // what is to be hidden stays hidden
+  }
+}
+
+/** How often each tool was called with arguments that are not valid, in one turn. */
+export type ArgumentFaults = Map<string, number>;
+
+/** The user has not agreed to the call as it would run. */
+class Refused extends Error {}
+
+const argumentsChanged = 'APPROVAL_REFUSED: the arguments were changed after the user approved them. It was not run.';
+const loadFirst = ' A tool of a capability can be called in the step after load_capability.';
+const defaultTimeoutMs = 60_000;
+/** A model may correct its arguments once; then the tool is closed to it until the next turn. */
+const allowedFaults = 2;
+
+export interface ToolCallParts {
+  tool: Tool | undefined;
+  rt: RuntimeContext;
+  middlewares: TurnMiddlewares;
+  faults: ArgumentFaults;
+  approval: CallApproval;
+  /** Whether tools can be loaded that are not there yet. */
+  canLoad?: boolean;
+  onProgress?(progress: ToolProgress): void;
+}
+
+/**
+ * Runs one tool call: checks the arguments, keeps to the time limit, turns every failure into words for the model.
+ * Only an abort of the whole turn is thrown.
+ */
+export async function runToolCall(
+  { fault, ...call }: { toolCallId: string; toolName: string; args: unknown; fault?: string | undefined },
+  { tool, rt, middlewares, faults, approval, canLoad = false, onProgress }: ToolCallParts,
+): Promise<ToolOutcome> {
+  if (!tool) return { error: `TOOL_UNAVAILABLE: there is no tool ${call.toolName}.${canLoad ? loadFirst : ''}` };
+  const earlier = faults.get(call.toolName) ?? 0;
+  if (earlier >= allowedFaults) return { error: `TOOL_UNAVAILABLE: ${call.toolName} is closed for this answer.` };
+  const checked = fault === undefined ? checkArguments(tool, call.args) : { error: fault };
+  if ('error' in checked) {
+    faults.set(call.toolName, earlier + 1);
+    const isFinal = earlier + 1 >= allowedFaults;
+    const advice = isFinal ? 'Do not call it again; answer without it.' : 'Correct them and try once more.';
+    return { error: `TOOL_FAILED: the arguments are not valid (${checked.error}). ${advice}` };
+  }
+  const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new ToolError('TOOL_TIMEOUT', 'the tool took too long')), timeoutMs);
+  const abortSignal = AbortSignal.any([rt.abortSignal, late.signal]);
+  let isOver = false;
+  const reportProgress = (progress: ToolProgress) => {
+    if (isOver) return;
+    timer.refresh();
+    onProgress?.(progress);
+  };
+  const { invocation } = approval;
+  const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId, invocation, reportProgress };
+  const asked = approval.isApproved ? toText(checked.args) : undefined;
+  const execute = async (args: unknown) => {
+    if (asked !== undefined && toText(args) !== asked) throw new Refused(argumentsChanged);
+    const refusal = await findRefusal({ tool, args, rt: toolRt }, approval);
+    if (refusal !== undefined) throw new Refused(refusal);
+    abortSignal.throwIfAborted();
+    return tool.execute(args, toolRt);
+  };
+  try {
+    const request = { ...call, args: checked.args };
+    abortSignal.throwIfAborted();
+    const work = middlewares.wrapToolCall(request, ({ args }) => execute(args), toolRt);
+    const output = await Promise.race([work, rejectOnAbort(abortSignal)]);
+    return limitOutput(output);
+  } catch (error) {
+    if (rt.abortSignal.aborted) throw rt.abortSignal.reason;
+    if (late.signal.aborted)
+      return { error: `TOOL_TIMEOUT: ${call.toolName} did not answer within ${timeoutMs / 1000} s.` };
+    if (error instanceof Refused) return { error: error.message };
+    if (error instanceof ToolError) return { error: `${error.code}: ${error.message}` };
+    rt.logger.warn({ error: serializeErrorPlaces(error), toolName: call.toolName }, 'a tool failed');
+    return { error: `TOOL_FAILED: ${call.toolName} failed.` };
+  } finally {
+    isOver = true;
+    clearTimeout(timer);
+  }
+}
+
+/** For a comparison: arguments that were parsed may hold what JSON has no form for. */
+function toText(args: unknown): string {
+  return JSON.stringify(args, (_key, value) => (typeof value === 'bigint' ? `${value}n` : value));
+}
+
+function limitOutput(output: unknown): ToolOutcome {
+  const bytes = Buffer.byteLength(JSON.stringify(output) ?? 'null');
+  if (bytes <= agentLimits.toolResultBytes) return { output: output ?? null };
+  return { error: `TOOL_RESULT_TOO_LARGE: the result has ${bytes} bytes; ask for less.` };
+}

@@ -1,0 +1,254 @@
+import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { ModelResult, StepContent } from '../define/middleware.ts';
+import type { RuntimeContext, ToolProgress } from '../define/runtime-context.ts';
+import { estimateTokens } from '../models/estimate-tokens.ts';
+import { isAbortedByUser, type Run, TurnError } from '../runs/run.ts';
+import type { RecordedStep, RunSteps, ToolOutcome } from '../runs/steps.ts';
+import type { GatedCall } from '../store/approvals.ts';
+import { type ModelStepOptions, type StepOutput, streamModelStep } from './model-step.ts';
+import type { BoundTools, StepTools, TurnMiddlewares } from './plugins.ts';
+import { type ArgumentFaults, findApprovals, findDelegations, runToolCall, toShownArgs } from './tool-call.ts';
+
+export interface ToolLoopParts {
+  model: LanguageModelV4;
+  tools: BoundTools;
+  middlewares: TurnMiddlewares;
+  rt: RuntimeContext;
+  run: Run;
+  /** The system messages; asked before every step. */
+  system(): Promise<string[]>;
+  messages: LanguageModelV4Prompt;
+  maxSteps: number;
+  settings?: ModelStepOptions['settings'];
+  firstToolChoice?: ModelStepOptions['toolChoice'];
+  idleMs: number;
+  /** Where the steps are recorded; those of a sub-agent are part of the call that started it. */
+  steps?: RunSteps;
+  /** Before the tools of a sub-agent run. Throws where the run must not begin them any more. */
+  checkRun?: RunSteps['check'];
+  /** The call of the sub-agent that this loop is. */
+  parentId?: string | undefined;
+  /** A model of the deployment, for a middleware that has another one answer. */
+  resolveModel(id: string): LanguageModelV4;
+  output: StepOutput;
+}
+
+export interface LoopEnd extends Pick<ModelResult, 'text' | 'finish'> {
+  isWaiting?: boolean;
+}
+
+const progressIntervalMs = 1_000;
+const cannotAsk = 'APPROVAL_REFUSED: the user cannot be asked for approval now. It was not run.';
+
+/**
+ * Calls the model, runs its tools in parallel, and calls it again with their results, until it asks for no more tools,
+ * or for one that the caller runs.
+ * Events are pushed as they happen, not yielded, because tools run in parallel. Resolves with the last answer. Once the
+ * steps are used up, the model is asked for an answer without tools. `isWaiting`: tools wait for the user, and the loop
+ * begins again with the recorded steps once the run is resumed.
+ */
+export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
+  let { messages } = parts;
+  const { steps } = parts;
+  const faults: ArgumentFaults = new Map();
+  const refused = new Set<string>();
+  // Whatever is loaded while the calls of a step run is for the next one.
+  let tools = parts.tools.forStep();
+  const refusalOf = ({ id, name }: Call) =>
+    refused.has(id) ? cannotAsk : steps?.refusalOf(id, tools.fingerprintOf(name));
+  const canRepeat = ({ toolCalls }: Calls) => toolCalls.every(({ name }) => tools.get(name)?.repeatable ?? false);
+  const allowed = (calls: Call[]) => calls.filter((call) => refusalOf(call) === undefined);
+  const pause = async (result: RecordedStep['result'], calls: GatedCall[]) => {
+    if (calls.length === 0) return false;
+    const fingerprints = Object.fromEntries(result.toolCalls.map(({ id, name }) => [id, tools.fingerprintOf(name)]));
+    return (await steps?.pause(result, { calls, fingerprints }, canRepeat(result))) ?? false;
+  };
+  const callTools = async ({ toolCalls }: Calls) => {
+    const outcomes = await Promise.all(toolCalls.map((call) => callTool({ ...parts, tools, faults, refusalOf }, call)));
+    await steps?.end(outcomes);
+    return outcomes;
+  };
+  const ask = async (place: { isFirst: boolean; isLast: boolean }) => {
+    tools = parts.tools.forStep();
+    parts.output.startStep?.();
+    const texts = [...(await parts.system()), ...(place.isLast ? [lastStepNote] : [])];
+    const system = texts.map((content) => ({ role: 'system' as const, content }));
+    const result = await callModel({ ...parts, tools }, [...system, ...messages], place);
+    await parts.middlewares.afterModel(result);
+    return result;
+  };
+  for (const { result, outcomes: recorded } of steps?.earlier ?? []) {
+    const missing =
+      recorded || steps?.hasBegun ? [] : await findDelegations(allowed(result.toolCalls), { ...parts, tools });
+    if (await pause(result, missing)) return { text: '', isWaiting: true };
+    const outcomes = recorded ?? (await callTools(result));
+    if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
+    messages = [...messages, ...toToolMessages(result, outcomes)];
+  }
+  for (let step = steps?.earlier.length ?? 0; step < parts.maxSteps; step += 1) {
+    const result = await ask({ isFirst: step === 0, isLast: false });
+    if (result.toolCalls.length === 0) return result;
+    const asked = await findApprovals(result.toolCalls, { ...parts, tools });
+    if (await pause(result, asked)) return { text: '', isWaiting: true };
+    for (const { toolCallId } of asked) refused.add(toolCallId);
+    await (steps ? steps.begin(result, asked.length === 0 && canRepeat(result)) : parts.checkRun?.());
+    const outcomes = await callTools(result);
+    if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
+    messages = [...messages, ...toToolMessages(result, outcomes)];
+  }
+  const { text } = await ask({ isFirst: false, isLast: true });
+  if (text !== '') return { text, finish: 'step_limit' };
+  throw new TurnError(
+    'TURN_LIMIT_EXCEEDED',
+    `The assistant used tools ${parts.maxSteps} times without coming to an answer.`,
+    { kind: 'limit', retryable: false },
+  );
+}
+
+function isHandedOff(outcomes: ToolOutcome[]): boolean {
+  return outcomes.some((outcome) => outcome.isHandedOff);
+}
+
+const lastStepNote =
+  'You have used all the tool calls of this turn. Answer now with what you have, and say what is missing.';
+
+type StepParts = Omit<ToolLoopParts, 'tools'> & { tools: StepTools };
+
+async function callModel(
+  parts: StepParts,
+  prompt: LanguageModelV4Prompt,
+  { isFirst, isLast }: { isFirst: boolean; isLast: boolean },
+): Promise<ModelResult> {
+  const toolChoice = isFirst ? parts.firstToolChoice : undefined;
+  const { model, tools, middlewares, rt, run } = parts;
+  const first = { prompt, tools: tools.declarations(), modelId: model.modelId };
+  const call = await middlewares.beforeModel(first);
+  return middlewares.wrapModelCall(call, async (request) => {
+    let received = '';
+    const output: StepOutput = {
+      ...parts.output,
+      received(delta) {
+        received += delta;
+      },
+    };
+    const wasAborted = rt.abortSignal.aborted;
+    try {
+      const result = await streamModelStep({
+        ...parts,
+        ...request,
+        model: request.modelId === model.modelId ? model : parts.resolveModel(request.modelId),
+        // The tools stay declared: some providers refuse a conversation with calls of tools they are not shown.
+        toolChoice: isLast ? { type: 'none' } : toolChoice,
+        output,
+        signal: rt.abortSignal,
+      });
+      run.addUsage({ [request.modelId]: result.usage });
+      return result;
+    } catch (error) {
+      // Providers report usage at the end; an interrupted answer used tokens too, also one that its user aborted before the first.
+      if (received !== '' || (!wasAborted && isAbortedByUser(rt.abortSignal)))
+        run.addUsage({
+          [request.modelId]: { inputTokens: estimateTokens(request.prompt), outputTokens: estimateTokens(received) },
+        });
+      throw error;
+    }
+  });
+}
+
+type Calls = Pick<ModelResult, 'toolCalls'>;
+type Call = ModelResult['toolCalls'][number];
+
+interface CallParts extends StepParts {
+  faults: ArgumentFaults;
+  refusalOf(call: Call): string | undefined;
+}
+
+async function callTool(
+  { tools, rt, run, middlewares, faults, refusalOf, parentId, steps }: CallParts,
+  asked: Call,
+): Promise<ToolOutcome> {
+  const { id: toolCallId, name, args, fault } = asked;
+  const tool = tools.get(name);
+  const hasEvents = tool?.event !== 'none';
+  const call = {
+    sessionId: run.sessionId,
+    requestId: run.requestId,
+    eventId: toolCallId,
+    toolName: name,
+    args: toShownArgs(tool, args),
+    ...(parentId !== undefined && { parentId }),
+  };
+  const refusal = refusalOf(asked);
+  if (refusal !== undefined) {
+    run.emit('tool_call', { ...call, status: 'error', error: refusal });
+    return { error: refusal };
+  }
+  if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning' });
+  try {
+    const onProgress = limitProgress((progress) => {
+      if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning', progress });
+    });
+    const request = { toolCallId, toolName: name, args, fault };
+    const approval = {
+      isApproved: steps?.isApproved(toolCallId) ?? false,
+      invocation: steps?.signedFor(toolCallId),
+    };
+    const { canLoad } = tools;
+    const outcome = await runToolCall(request, { tool, rt, middlewares, faults, approval, canLoad, onProgress });
+    if (outcome.error === undefined && tools.isCallers(name)) return { isHandedOff: true };
+    if (hasEvents)
+      run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });
+    return outcome;
+  } catch (error) {
+    if (hasEvents) run.emit('tool_call', { ...call, status: 'error', error: 'The turn was stopped.' });
+    throw error;
+  }
+}
+
+/** At most one report a second: every one is a frame that is stored. */
+function limitProgress(emit: (progress: ToolProgress) => void): (progress: ToolProgress) => void {
+  let next = 0;
+  return (progress) => {
+    if (Date.now() < next) return;
+    next = Date.now() + progressIntervalMs;
+    emit(progress);
+  };
+}
+
+/** A text stays a text: as JSON it would reach the model in quotes. */
+function toResultOutput(output: unknown, error: string | undefined) {
+  if (error !== undefined) return { type: 'error-text' as const, value: error };
+  if (typeof output === 'string') return { type: 'text' as const, value: output };
+  return { type: 'json' as const, value: (output ?? null) as never };
+}
+
+/** The model's output and the results of its calls, as it reads them in the next step. */
+function toToolMessages(result: RecordedStep['result'], outcomes: ToolOutcome[]): LanguageModelV4Prompt {
+  const content = toStepContent(result);
+  const calls = content.filter((part) => part.type === 'tool-call');
+  const results = calls.map(({ toolCallId, toolName }, index) => {
+    const { output, error } = outcomes[index] ?? {};
+    return { type: 'tool-result' as const, toolCallId, toolName, output: toResultOutput(output, error) };
+  });
+  return [
+    { role: 'assistant', content },
+    { role: 'tool', content: results },
+  ];
+}
+
+/** As the provider gave it, unless a middleware has changed the result or an older version stored it. */
+function toStepContent({ text, toolCalls, content = [] }: RecordedStep['result']): StepContent {
+  const said = content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  const names = content.flatMap((part) => (part.type === 'tool-call' ? [part.toolName] : []));
+  const isAsGiven = said === text && names.join() === toolCalls.map(({ name }) => name).join();
+  if (content.length > 0 && isAsGiven) return content;
+  return [
+    ...(text === '' ? [] : [{ type: 'text' as const, text }]),
+    ...toolCalls.map(({ id, name, args }) => ({
+      type: 'tool-call' as const,
+      toolCallId: id,
+      toolName: name,
+      input: args,
+    })),
+  ];
+}

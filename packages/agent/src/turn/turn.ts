@@ -1,0 +1,330 @@
+import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import { agentLimits, type Message } from '@palaver/contract';
+import { reauthorizeComponentName } from '@palaver/contract/internal';
+import type { Logger } from '@palaver/service-kit';
+import type { Signer } from '@palaver/ucan';
+import { z } from 'zod';
+import type { SessionClients } from '../cluster/session-clients.ts';
+import type { AgentConfig } from '../config.ts';
+import { findLoadedCapabilities } from '../define/capabilities.ts';
+import type { LoadedPlugin } from '../define/loaded-plugin.ts';
+import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
+import type { PluginHost } from '../define/start-plugins.ts';
+import type { SubAgent, Tool } from '../define/tool.ts';
+import type { Models } from '../models/create-models.ts';
+import type { Turn } from '../runs/input.ts';
+import type { OwnerParts, TurnOutcome } from '../runs/owner.ts';
+import { type Run, TurnError } from '../runs/run.ts';
+import type { RunSteps } from '../runs/steps.ts';
+import type { DelegationStore } from '../store/delegations.ts';
+import { type StoredMessage, toShown } from '../store/message.ts';
+import type { MessageStore, SummaryStore } from '../store/messages.ts';
+import type { OracleIdentity } from '../store/sessions.ts';
+import { type AgentBehaviour, buildSystemPrompt, checkOutput, defaultMaxSteps, toCallOptions } from './behaviour.ts';
+import type { BrowserCalls } from './browser-calls.ts';
+import { createDirectModel } from './direct-model.ts';
+import {
+  completeCalls,
+  loadHistory,
+  markUnanswered,
+  toAsked,
+  toFileText,
+  toPromptHistory,
+  toUserMessage,
+} from './history.ts';
+import type { StepOutput } from './model-step.ts';
+import { bindTools, createTurnMiddlewares, type TurnMiddlewares, toBoundTools } from './plugins.ts';
+import {
+  createRuntimeContext,
+  type RuntimeContextParts,
+  resolveServiceDid,
+  toReauthorizePrompt,
+} from './runtime-context.ts';
+import { runToolLoop, type ToolLoopParts } from './tool-loop.ts';
+
+export interface ExecutorParts {
+  config: Pick<AgentConfig, 'LLM_TIMEOUT_MS' | 'LLM_CONTEXT_TOKENS'>;
+  oracle: OracleIdentity;
+  plugins: PluginHost;
+  models: Models;
+  behaviour?: AgentBehaviour;
+  messages: MessageStore;
+  summaries: SummaryStore;
+  signer: Signer;
+  browserCalls: BrowserCalls;
+  clients: Pick<SessionClients, 'notify' | 'dropDelegation'>;
+  delegations: RuntimeContextParts['delegations'] & Pick<DelegationStore, 'findUsable'>;
+  logger: Logger;
+}
+
+/** How this deployment does a turn: with its models, its plugins and what the session has said before. */
+export function createExecutor(parts: ExecutorParts): OwnerParts['execute'] {
+  const askedAt = new Map<string, number>();
+  const hasAskedLately = (sessionId: string, history: Message[]) => {
+    const now = Date.now();
+    for (const [id, at] of askedAt) if (now - at > agentLimits.reauthorizePromptIntervalMs) askedAt.delete(id);
+    // The history covers other instances and earlier processes, the map this turn and what was summarised.
+    return askedAt.has(sessionId) || history.some((message) => hasAsked(message, now));
+  };
+
+  return async ({ turn, run, steps, count }) => {
+    const { history, summary, capabilities } = await loadHistory(
+      {
+        messages: parts.messages,
+        summaries: parts.summaries,
+        model: parts.models.get('utility'),
+        contextTokens: parts.config.LLM_CONTEXT_TOKENS,
+        timeoutMs: parts.config.LLM_TIMEOUT_MS,
+        logger: parts.logger,
+      },
+      run,
+    );
+    count(history);
+    const hasAskedBefore = () => hasAskedLately(run.sessionId, [...history, run.draft('failed')]);
+    const mayAskAgain = () => {
+      if (hasAskedBefore()) return false;
+      askedAt.set(run.sessionId, Date.now());
+      return true;
+    };
+    const delegations = await parts.delegations.findUsable(turn.user.did);
+    const rt = await createRuntimeContext({
+      ...parts,
+      turn,
+      run,
+      history: history.map(toShown),
+      // A resumed run has loaded its own before.
+      capabilities: [...capabilities, ...findLoadedCapabilities([run.draft('failed')])],
+      mayAskAgain,
+      resolveServiceDid,
+      stored: delegations.usable,
+    });
+    const expired = rt.user.delegation === undefined ? delegations.expired : undefined;
+    const outcome = await runTurn({
+      oracleName: parts.oracle.name,
+      plugins: parts.plugins.loaded,
+      model: parts.models.choose(turn.model),
+      rt,
+      run,
+      history,
+      turn,
+      notes: [
+        ...(expired && !hasAskedBefore() ? [expiredNote] : []),
+        ...(summary ? [`Earlier in this conversation: ${summary}`] : []),
+      ],
+      idleMs: parts.config.LLM_TIMEOUT_MS,
+      behaviour: parts.behaviour ?? {},
+      resolveModel: parts.models.resolve,
+      steps,
+    });
+    // After the tools: what one of them has asked for is more precise.
+    const [capability] = expired?.capabilities ?? [];
+    if (outcome === 'answered' && capability && mayAskAgain())
+      run.emit('render_component', toReauthorizePrompt(run, capability));
+    return outcome;
+  };
+}
+
+const expiredNote =
+  "The user's authorisation of this agent has expired. Say so in one sentence at the end of the answer, and ask them to authorise it again.";
+
+function hasAsked({ createdAt, components = [] }: Message, now: number): boolean {
+  const isRecent = now - Date.parse(createdAt) <= agentLimits.reauthorizePromptIntervalMs;
+  return isRecent && components.some(({ componentName }) => componentName === reauthorizeComponentName);
+}
+
+interface TurnParts {
+  oracleName: string;
+  plugins: LoadedPlugin[];
+  model: LanguageModelV4;
+  rt: RuntimeContext;
+  run: Run;
+  history: StoredMessage[];
+  turn: Pick<Turn, 'callerTools' | 'results' | 'earlier' | 'context' | 'call'>;
+  /** What the model receives beside the system prompt, such as a summary of what is older than the history. */
+  notes?: string[];
+  idleMs: number;
+  behaviour: AgentBehaviour;
+  resolveModel: ToolLoopParts['resolveModel'];
+  steps: RunSteps;
+}
+
+/** One turn of the main agent: its prompt, its tools, and the loop of model and tools that makes the answer. */
+async function runTurn(parts: TurnParts): Promise<TurnOutcome> {
+  const middlewares = createTurnMiddlewares(parts.plugins, parts.rt);
+  let outcome: TurnOutcome = 'answered';
+  await middlewares.wrapTurn(async () => {
+    outcome = await makeAnswer(parts, middlewares);
+  });
+  return outcome;
+}
+
+async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promise<TurnOutcome> {
+  const { oracleName: name, plugins, rt, run } = parts;
+  const { idleMs, resolveModel, behaviour } = parts;
+  const base = { rt, run, idleMs, resolveModel, middlewares };
+  const { text, finish, isWaiting } = await runToolLoop({
+    ...base,
+    model: await chooseModel(parts),
+    tools: await bindTools({
+      plugins,
+      rt,
+      callerTools: parts.turn.callerTools ?? [],
+      toTool: (agent) => createSubAgentTool(agent, { ...base, checkRun: parts.steps.check, from: name }),
+    }),
+    // Built for each step: what a tool changes, such as a preference, applies from the next step.
+    system: async () => [
+      await buildSystemPrompt({ name, instructions: behaviour.instructions, plugins, rt }),
+      ...(parts.notes ?? []),
+    ],
+    messages: markUnanswered(completeCalls([...toPromptHistory(parts.history), ...toQuestion(parts)])),
+    maxSteps: behaviour.maxSteps ?? defaultMaxSteps,
+    ...toCallOptions(behaviour),
+    steps: parts.steps,
+    output: createRunOutput(run, parts.steps),
+  });
+  if (isWaiting) return 'waiting';
+  if (behaviour.output && finish !== 'tool_calls' && !parts.turn.call) checkOutput(behaviour.output, text);
+  if (finish) run.setFinish(finish);
+  return 'answered';
+}
+
+async function chooseModel({ turn, behaviour, rt, model }: TurnParts): Promise<LanguageModelV4> {
+  if (turn.call) return createDirectModel(turn.call);
+  return typeof behaviour.model === 'function' ? behaviour.model(rt) : model;
+}
+
+/** Streams words into the run, but for those that an earlier owner has sent. */
+function createRunOutput({ sessionId, requestId, emit }: Run, { said, earlier }: RunSteps): StepOutput {
+  const emitReasoning = (reasoning: string, isComplete: boolean) =>
+    emit('reasoning', { sessionId, requestId, reasoning, isComplete });
+  const sendReasoning = skipSent(said.reasoning, '\n\n', (delta) => emitReasoning(delta, false));
+  const sendText = skipSent(said.text, '\n\n', (content) =>
+    emit('message', { content, timestamp: new Date().toISOString() }),
+  );
+  return {
+    ...separateSteps(earlier.map(({ result }) => result.text).join(''), sendText),
+    reasoning: (delta, isComplete) => (isComplete ? emitReasoning(delta, true) : sendReasoning(delta)),
+  };
+}
+
+/** Puts an empty line between the texts of two steps. */
+function separateSteps(earlier: string, emit: (delta: string) => void): Pick<StepOutput, 'startStep' | 'text'> {
+  let last = earlier;
+  let isFirst = true;
+  return {
+    startStep() {
+      isFirst = true;
+    },
+    text(delta) {
+      if (delta === '') return;
+      const needsGap = isFirst && last !== '' && !last.endsWith('\n');
+      isFirst = false;
+      last = delta;
+      emit(needsGap ? `\n\n${delta}` : delta);
+    },
+  };
+}
+
+/** The earlier messages and results of the caller, and the user's message with its files. */
+function toQuestion({ rt, turn }: TurnParts): LanguageModelV4Prompt {
+  const { earlier = [], context = [], results: toolCalls } = turn;
+  const isSilent = rt.message.message === '' && rt.blobStore.list().length === 0;
+  const before = [...context.map((content) => ({ type: 'human' as const, content })), ...earlier];
+  return toAsked({ earlier: before, toolCalls }, isSilent ? [] : [toUserQuestion(rt)], Number.POSITIVE_INFINITY);
+}
+
+function toUserQuestion({ message, blobStore }: RuntimeContext): LanguageModelV4Prompt[number] {
+  const question = toUserMessage(message.message);
+  if (question.role !== 'user') return question;
+  for (const name of blobStore.list()) {
+    const blob = blobStore.get(name);
+    if (!blob) continue;
+    if (blob.mediaType.startsWith('text/')) {
+      question.content.push({ type: 'text', text: toFileText(name, Buffer.from(blob.bytes).toString('utf8')) });
+    } else {
+      // Most providers drop the name of a file.
+      question.content.push({ type: 'text', text: `\n\n[File ${name}]` });
+      question.content.push({
+        type: 'file',
+        filename: name,
+        mediaType: blob.mediaType,
+        data: { type: 'data', data: blob.bytes },
+      });
+    }
+  }
+  return question;
+}
+
+/**
+ * A model that is asked again after its instance died says again what was already streamed. As long as it repeats it word
+ * for word, nothing is streamed; from the first difference on, its new text follows whole, after `separator`.
+ */
+export function skipSent(said: string, separator: string, emit: (delta: string) => void): (delta: string) => void {
+  let repeated = '';
+  let left = said;
+  return (delta) => {
+    if (left === '') {
+      emit(delta);
+      return;
+    }
+    const common = left.startsWith(delta) ? delta : delta.startsWith(left) ? left : undefined;
+    if (common === undefined) {
+      left = '';
+      emit(separator + repeated + delta);
+      return;
+    }
+    repeated += common;
+    left = left.slice(common.length);
+    if (delta.length > common.length) emit(delta.slice(common.length));
+  };
+}
+
+const subAgentSteps = 8;
+const subAgentTimeoutMs = 5 * 60_000;
+const subAgentInput = z.object({
+  task: z.string().min(1).max(20_000).describe('What to do, with everything needed to do it: it sees nothing else'),
+});
+
+/**
+ * A sub-agent as a tool of the main one. It sees the task alone, works with its own tools and its own model role, and its
+ * last words are the tool's result; what it says on the way is nobody's answer.
+ */
+function createSubAgentTool(
+  agent: SubAgent,
+  {
+    from,
+    ...base
+  }: Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'resolveModel' | 'checkRun'> & { from: string },
+): Tool {
+  return {
+    description: agent.description,
+    input: subAgentInput,
+    timeoutMs: subAgentTimeoutMs,
+    async execute({ task }: z.infer<typeof subAgentInput>, rt) {
+      rt.emit.router({ from, to: agent.name });
+      try {
+        const { text: answer } = await runToolLoop({
+          ...base,
+          rt,
+          parentId: rt.toolCallId,
+          model: rt.llm.get('subagent'),
+          tools: toBoundTools(toOwnTools(agent)),
+          system: async () => [agent.instructions],
+          messages: [toUserMessage(task)],
+          maxSteps: agent.maxSteps ?? subAgentSteps,
+          output: { text() {}, reasoning() {} },
+        });
+        return { answer };
+      } catch (error) {
+        if (error instanceof TurnError) throw new ToolError('TOOL_FAILED', error.message, { cause: error });
+        throw error;
+      } finally {
+        rt.emit.router({ from: agent.name, to: from });
+      }
+    },
+  };
+}
+
+function toOwnTools({ name: from, tools = {} }: SubAgent) {
+  return new Map(Object.entries(tools).map(([name, tool]) => [name, { tool, from }]));
+}

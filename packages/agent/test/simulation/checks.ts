@@ -1,0 +1,261 @@
+import type { RunStatus } from '@palaver/contract';
+import { applyTransition, endings, type RunRow, type TransitionName, transitions } from '../../src/runs/transitions.ts';
+import { deadAfterMs } from '../../src/store/instances.ts';
+import type { Database } from './database.ts';
+import type { ToolStart, Witness } from './instance.ts';
+import type { World } from './world.ts';
+
+/** An invariant that does not hold. */
+export class Violation extends Error {
+  override readonly name = 'Violation';
+}
+
+interface Row extends RunRow {
+  id: string;
+  session: string;
+  number: number;
+}
+interface StepRow {
+  runId: string;
+  number: number;
+  outcomes: string | null;
+}
+interface ApprovalRow {
+  id: string;
+  runId: string;
+  userDid: string;
+  status: string;
+}
+interface Snapshot {
+  runs: Map<string, Row>;
+  steps: Map<string, StepRow>;
+  approvals: Map<string, ApprovalRow>;
+}
+
+/** A message as its sender sees it. */
+export interface Sent {
+  tag: string;
+  sessionId: string;
+  messageId: string;
+  /** The runs that were promised for it: one. */
+  runIds: Set<string>;
+}
+
+const empty: Snapshot = { runs: new Map(), steps: new Map(), approvals: new Map() };
+const hasEnded = ({ status }: { status: RunStatus }) => (endings as readonly string[]).includes(status);
+
+export type Checks = ReturnType<typeof createChecks>;
+
+/**
+ * The invariants of runs, and the reference that every change of the database is held against: a row changes as one of the
+ * transitions says, by whom it says, and steps, approvals, answers and frames only as their run allows.
+ */
+export function createChecks(world: World, { sqlite }: Pick<Database, 'sqlite'>) {
+  const select = {
+    changes: sqlite.prepare('select total_changes() as n'),
+    runs: sqlite.prepare(
+      `select id, session_id as session, number, status, instance, epoch, deaths, aborting from agent_run`,
+    ),
+    steps: sqlite.prepare('select run_id as runId, number, outcomes from agent_step'),
+    approvals: sqlite.prepare('select id, run_id as runId, user_did as userDid, status from agent_approval'),
+    alive: sqlite.prepare('select id from agent_instance where seen_at > ?'),
+    answer: sqlite.prepare(`select status from agent_message where run_id = ? and type = 'ai'`),
+    question: sqlite.prepare(`select run_id as runId, content from agent_message where type = 'human'`),
+    frames: sqlite.prepare('select first, last, body from agent_frame where run_id = ? order by first'),
+  };
+  let before = empty;
+  let seen = -1;
+  /** The names of instances and the processes that have them. */
+  const owners = new Map<string, string>();
+  const starts = new Map<string, number>();
+  const ends = new Map<string, number>();
+  const aborted = new Set<string>();
+  const taken = new Map<TransitionName, number>();
+
+  function read(): Snapshot {
+    const rows = select.runs.all() as unknown as (Omit<Row, 'isAborting'> & { aborting: number })[];
+    const steps = select.steps.all() as unknown as StepRow[];
+    const approvals = select.approvals.all() as unknown as ApprovalRow[];
+    return {
+      runs: new Map(rows.map(({ aborting, ...row }) => [row.id, { ...row, isAborting: aborting === 1 }])),
+      steps: new Map(steps.map((step) => [`${step.runId} ${step.number}`, step])),
+      approvals: new Map(approvals.map((approval) => [approval.id, approval])),
+    };
+  }
+
+  function fail(message: string): never {
+    throw new Violation(message);
+  }
+  const count = (name: TransitionName) => void taken.set(name, (taken.get(name) ?? 0) + 1);
+  const isSame = (a: RunRow, b: RunRow) =>
+    a.status === b.status &&
+    a.instance === b.instance &&
+    a.epoch === b.epoch &&
+    a.deaths === b.deaths &&
+    a.isAborting === b.isAborting;
+
+  /** The transition that explains how a row has changed. */
+  function explain(row: Row, after: Row): void {
+    const process = world.process()?.name;
+    const holds = (condition: string): boolean => {
+      switch (condition) {
+        case 'first-of-session':
+          return ![...before.runs.values()].some(
+            (other) => other.session === row.session && other.number < row.number && !hasEnded(other),
+          );
+        case 'nothing-pending':
+          return ![...before.approvals.values()].some(({ runId, status }) => runId === row.id && status === 'pending');
+        case 'owner-dead':
+          return (
+            row.instance === '' || !select.alive.all(world.now() - deadAfterMs).some(({ id }) => id === row.instance)
+          );
+        default:
+          return true;
+      }
+    };
+    const found = (Object.keys(transitions) as TransitionName[]).find((name) => {
+      if (name === 'begin') return false;
+      const isOwners = transitions[name].by === 'owner';
+      if (isOwners && row.instance !== '' && owners.get(row.instance) !== process) return false;
+      const moved = applyTransition(name, row, { epoch: row.epoch, instance: after.instance, holds });
+      return moved !== undefined && isSame(moved, after) && !isSame(moved, row);
+    });
+    if (!found)
+      fail(`${process} changed a run as no transition says: ${JSON.stringify(row)} to ${JSON.stringify(after)}`);
+    world.note(`  ${found} of run ${row.number}`);
+  }
+
+  function mayWrite(runId: string, what: string): Row {
+    const row = before.runs.get(runId) ?? fail(`${what} of a run that is not there`);
+    const process = world.process()?.name;
+    if (hasEnded(row)) fail(`${what} of run ${row.number}, which has ended`);
+    if (row.instance !== '' && owners.get(row.instance) !== process)
+      fail(`${what} of run ${row.number} by ${process}, which does not own it`);
+    return row;
+  }
+
+  const witness: Witness = {
+    toolStarts({ tag, name, isAborted }: ToolStart): void {
+      const runId = runOf(tag) ?? fail(`a tool of ${tag} starts, which is not stored`);
+      world.note(`  ${name} of ${tag} starts`);
+      const times = (starts.get(`${tag} ${name}`) ?? 0) + 1;
+      starts.set(`${tag} ${name}`, times);
+      if (isAborted) fail(`${name} of ${tag} starts although its signal has fired`);
+      if (times > 1 && name !== 'look') fail(`${name} of ${tag} starts twice`);
+      const steps = [...before.steps.values()].filter((step) => step.runId === runId);
+      if (steps.length === 0) fail(`${name} of ${tag} starts before its step is stored`);
+      const asked = [...before.approvals.values()].filter((approval) => approval.runId === runId);
+      if (name === 'sign' && !asked.some(({ status }) => status === 'approved'))
+        fail(`${name} of ${tag} starts unapproved`);
+    },
+    turnEnds({ sendId, status, runId }): void {
+      const times = (ends.get(sendId) ?? 0) + 1;
+      ends.set(sendId, times);
+      const row = runId === undefined ? undefined : before.runs.get(runId);
+      if (row && hasEnded(row) && row.status !== status && status !== 'failed')
+        fail(`plugins hear that run ${row.number} is ${status}, and it is ${row.status}`);
+    },
+  };
+
+  function runOf(tag: string): string | undefined {
+    const rows = select.question.all() as { runId: string; content: string }[];
+    return rows.find(({ content }) => content.split(' ')[0] === tag)?.runId;
+  }
+
+  return {
+    witness,
+    taken,
+    runOf,
+    own: (instance: string, process: string) => void owners.set(instance, process),
+    pending: (): ApprovalRow[] => [...before.approvals.values()].filter(({ status }) => status === 'pending'),
+    runs: () => [...before.runs.values()],
+    hasEnded: () => [...before.runs.values()].every(hasEnded),
+    abortConfirmed: (runId: string) => void aborted.add(runId),
+
+    /** After everything that may have changed the database. */
+    check(what: string): void {
+      const { n } = select.changes.get() as { n: number };
+      if (n === seen) return;
+      seen = n;
+      const after = read();
+      for (const [id, row] of after.runs) {
+        const known = before.runs.get(id);
+        if (known && !isSame(known, row)) explain(known, row);
+        if (!known) {
+          const earlier = [...after.runs.values()].filter(
+            ({ session, number }) => session === row.session && number < row.number,
+          );
+          // Ends and begins that are committed together may be in either order.
+          const mayRun = earlier.every(hasEnded);
+          const mayWait = earlier.some(({ id }) => !hasEnded(before.runs.get(id) ?? row));
+          if (!(row.status === 'running' ? mayRun : mayWait) || row.epoch !== 1)
+            fail(`run ${row.number} begins as ${row.status}`);
+        }
+      }
+      for (const id of before.runs.keys()) if (!after.runs.has(id)) fail('a run is gone');
+      for (const [key, step] of after.steps) {
+        const known = before.steps.get(key);
+        if (!known) {
+          const row = mayWrite(step.runId, 'a step');
+          if (row.isAborting) fail(`a step of run ${row.number} is stored after its abort`);
+        } else if (known.outcomes !== step.outcomes) {
+          mayWrite(step.runId, 'an outcome');
+          if (known.outcomes !== null) fail(`the outcomes of ${key} change`);
+        }
+      }
+      for (const [id, approval] of after.approvals) {
+        const known = before.approvals.get(id);
+        if (!known) mayWrite(approval.runId, 'an approval');
+        else if (known.status !== approval.status && known.status !== 'pending') fail(`approval ${id} changes again`);
+        else if (known.status === 'pending' && approval.status === 'approved') {
+          const row = before.runs.get(approval.runId);
+          if (!row || hasEnded(row) || row.isAborting) fail('an approval of a run that has ended or is aborted');
+        }
+      }
+      const active = [...after.runs.values()].filter(({ status }) => status === 'running' || status === 'waiting');
+      if (new Set(active.map(({ session }) => session)).size < active.length) fail('two runs of a session run at once');
+      before = after;
+      for (const name of what.split('+')) if (name in transitions) count(name as TransitionName);
+    },
+
+    /** Once nothing goes wrong any more and there was time for everything. */
+    checkEnd(sent: Sent[]): void {
+      for (const { tag, runIds } of sent) {
+        if (runIds.size > 1) fail(`${tag} has ${runIds.size} runs`);
+        for (const id of runIds) {
+          const row = before.runs.get(id) ?? fail(`${tag} was confirmed and is not stored`);
+          if (!hasEnded(row)) fail(`${tag} was confirmed and is ${row.status} for ever`);
+        }
+      }
+      for (const row of before.runs.values()) {
+        if (aborted.has(row.id) && row.status !== 'aborted')
+          fail(`run ${row.number} is ${row.status} after its abort was confirmed`);
+        if (!hasEnded(row)) fail(`run ${row.number} is ${row.status} for ever`);
+        const answers = select.answer.all(row.id) as { status: string }[];
+        if (answers.length !== 1 || answers[0]?.status !== row.status)
+          fail(`run ${row.number} is ${row.status} and its answer is ${JSON.stringify(answers)}`);
+        checkFrames(row);
+      }
+    },
+    /** How often plugins received the end of a message. */
+    ends,
+  };
+
+  function checkFrames(row: Row): void {
+    let last = 0;
+    let text = '';
+    for (const frames of select.frames.all(row.id) as { first: number; last: number; body: string }[]) {
+      if (frames.first !== last + 1) fail(`the frames of run ${row.number} go from ${last} to ${frames.first}`);
+      last = frames.last;
+      text += frames.body;
+    }
+    const numbers = [...text.matchAll(/^id: (\d+)$/gm)].map(([, number]) => Number(number));
+    if (numbers.some((number, at) => number !== at + 1))
+      fail(`the frames of run ${row.number} are numbered ${numbers}`);
+    const done = [...text.matchAll(/^event: done\nid: \d+\ndata: (.*)$/gm)].map(
+      ([, data]) => JSON.parse(data ?? '{}').status,
+    );
+    if (done.length !== 1 || done[0] !== row.status)
+      fail(`run ${row.number} is ${row.status} and its frames end with ${JSON.stringify(done)}`);
+  }
+}

@@ -1,0 +1,164 @@
+import type { FormHint, ScreenType } from '@palaver/program/internal';
+import { searchAbove, toChoiceKey } from '@palaver/program/keys';
+import { parseAnswer } from '@palaver/program/question';
+import { holdInstances, RefusedAnswer, RepeatsChanged } from './repeats.ts';
+import type { FormNode } from './xforms.ts';
+
+/** How a question is answered on a keypad. */
+export function screenTypeOf(node: FormNode): ScreenType {
+  const { nodeType, valueType, selectType, currentState } = node;
+  if (nodeType === 'note' || currentState.readonly) return 'note';
+  if (nodeType === 'select') return selectType === 'select' ? 'choices' : 'choice';
+  if (nodeType === 'rank') return 'rank';
+  if (nodeType === 'trigger') return 'accept';
+  if (valueType === 'int') return 'integer';
+  return valueType === 'decimal' || valueType === 'date' || valueType === 'time' || valueType === 'dateTime'
+    ? valueType
+    : 'text';
+}
+
+/** Gives a question an answer, or says why it cannot have it; the answer before stays then. */
+export function answerQuestion(node: FormNode, input: string): FormHint | undefined {
+  const type = screenTypeOf(node);
+  const parsed = parseInput(node, type, input);
+  if ('hint' in parsed) return parsed.hint;
+  const before = readAnswer(node);
+  // The engine makes the instances of a repeat that the answer counts before it looks at the constraint.
+  const held = holdInstances(() => setAnswer(node, parsed.values));
+  // The engine drops what its type does not take.
+  const isTaken = readAnswer(node).length === parsed.values.length;
+  const violation = node.validationState.violation;
+  if (isTaken && !violation) {
+    held.refuseTooMany();
+    if (held.hasChanges) throw new RepeatsChanged();
+    return undefined;
+  }
+  const hint = isTaken && violation ? toHint(violation) : { key: typeHints[type] };
+  if (held.hasChanges) throw new RefusedAnswer(hint);
+  setAnswer(node, before);
+  return hint;
+}
+
+export function toHint({ condition, message }: NonNullable<FormNode['validationState']['violation']>): FormHint {
+  const text = message?.asString.trim();
+  if (text) return { text };
+  return { key: condition === 'required' ? 'form.required' : 'form.refused' };
+}
+
+export function clearAnswer(node: FormNode): void {
+  setAnswer(node, []);
+}
+
+/** As texts: one for most questions, several for choices. */
+export function readAnswer(node: FormNode): string[] {
+  const { value } = node.currentState;
+  if (Array.isArray(value)) return value.map(String);
+  if (value === null || value === undefined || value === '' || value === false) return [];
+  return [value === true ? 'OK' : String(value)];
+}
+
+/** Whether it has an answer that the form accepts. */
+export function canKeep(node: FormNode): boolean {
+  return readAnswer(node).length > 0 && !node.validationState.violation;
+}
+
+/**
+ * A required note forbids the answers that it is shown for, by its own condition or that of a group of notes. One that is among
+ * questions without a condition would stop everyone who is asked them: it forbids nothing.
+ */
+export function forbids(note: FormNode): boolean {
+  if (!note.validationState.violation) return false;
+  for (let node: FormNode | null = note; node; node = node.parent) {
+    if ((node.definition.bind.relevant.expression ?? always) !== always) return true;
+    if (node.parent?.currentState.children?.some((other) => !silent.includes(other.nodeType))) return false;
+  }
+  return false;
+}
+
+const always = 'true()';
+const silent = ['note', 'model-value'];
+
+const emptyAsNull = ['int', 'decimal', 'date', 'time', 'dateTime'];
+
+function setAnswer(node: FormNode, values: readonly string[]): void {
+  if (node.nodeType === 'select') node.selectValues(values);
+  else if (node.nodeType === 'rank') node.setValues(values);
+  else if (node.nodeType === 'trigger') node.setValue(values.length > 0);
+  // The engine keeps no `null` as a text: every later expression over it would fail.
+  else node.setValue(values[0] ?? (emptyAsNull.includes(node.valueType ?? '') ? null : ''));
+}
+
+const typeHints: Record<ScreenType, string> = {
+  text: 'hint.text',
+  integer: 'hint.integer',
+  decimal: 'hint.decimal',
+  date: 'hint.date',
+  time: 'form.timeHint',
+  dateTime: 'form.dateTimeHint',
+  choice: 'hint.choice',
+  choices: 'hint.choices',
+  rank: 'form.rankHint',
+  note: 'hint.choice',
+  accept: 'hint.choice',
+  another: 'hint.choice',
+  send: 'hint.choice',
+};
+
+type Parsed = { values: string[] } | { hint: FormHint };
+
+function parseInput(node: FormNode, type: ScreenType, input: string): Parsed {
+  const refuse = (): Parsed => ({ hint: { key: typeHints[type] } });
+  const take = (value: string | undefined): Parsed => (value === undefined ? refuse() : { values: [value] });
+  switch (type) {
+    case 'choice':
+    case 'choices':
+    case 'rank': {
+      const values = parseChoices(node, type, input);
+      return values ? { values } : refuse();
+    }
+    case 'accept':
+      return take(input === '1' ? 'OK' : undefined);
+    case 'time':
+      return take(parseTime(input));
+    case 'dateTime': {
+      const [date = '', time = ''] = input.trim().split(/[\sT]+/);
+      const [day, hour] = [parsePlain('date', date), parseTime(time)];
+      return take(day !== undefined && hour !== undefined ? `${day}T${hour}` : undefined);
+    }
+    case 'integer':
+    case 'decimal': {
+      const value = parsePlain(type, input);
+      const { start: min, end: max } = node.definition.bodyElement?.bounds ?? {};
+      const isOut = value !== undefined && (Number(value) < Number(min) || Number(value) > Number(max));
+      if (!isOut) return take(value);
+      return { hint: { key: 'hint.range', values: { 'question.min': String(min), 'question.max': String(max) } } };
+    }
+    default:
+      return take(parsePlain(type === 'date' ? 'date' : 'text', input));
+  }
+}
+
+function parsePlain(type: 'text' | 'integer' | 'decimal' | 'date', input: string): string | undefined {
+  const parsed = parseAnswer({ type }, input, { phoneNumber: '', today: '' });
+  return parsed.ok ? parsed.value : undefined;
+}
+
+/** 1430, 14:30, 9.05 */
+function parseTime(input: string): string | undefined {
+  const [, hours = '', minutes = ''] = /^(\d{1,2})[:.hH]?(\d{2})$/.exec(input.trim()) ?? [];
+  if (minutes === '' || Number(hours) > 23 || Number(minutes) > 59) return undefined;
+  return `${hours.padStart(2, '0')}:${minutes}:00.000`;
+}
+
+function parseChoices(node: FormNode, type: 'choice' | 'choices' | 'rank', input: string): string[] | undefined {
+  const options = node.currentState.valueOptions ?? [];
+  const byKey = new Map(options.map(({ value }, i) => [toChoiceKey(i), value]));
+  // `13` is 1 and 3 where no choice has two digits.
+  const keys = type === 'choice' || options.length > searchAbove ? input.match(/\d+/g) : input.match(/\d/g);
+  if (!keys || /[^\d\s,.;-]/.test(input)) return undefined;
+  const values = [...new Set(keys)].map((key) => byKey.get(key));
+  const known = values.flatMap((value) => value ?? []);
+  if (known.length !== values.length) return undefined;
+  if (type === 'choice' && known.length !== 1) return undefined;
+  return type === 'rank' && known.length !== options.length ? undefined : known;
+}

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { LRUCache } from 'lru-cache';
+import { XlsFormFault } from './xlsform/xlsform-fault.ts';
+
+export { XlsFormFault };
+
+const timeoutMs = 30_000;
+const resourceLimits = { maxOldGenerationSizeMb: 256 };
+/** The conversion before, however it ended: one runs at a time. */
+let last: Promise<unknown> = Promise.resolve();
+const known = new LRUCache<string, string>({ max: 50 });
+
+/**
+ * Converts an XLSForm to the XML that engines read, in a thread of its own. A form without settings has the name of its file as its id.
+ * What was converted before is remembered. `maxBytes` limits the XML.
+ */
+export function convertXlsForm(file: string, bytes: Uint8Array, maxBytes: number): Promise<string> {
+  const converted = last.then(() => convert(file, bytes, maxBytes));
+  last = converted.catch(() => {});
+  return converted;
+}
+
+async function convert(file: string, bytes: Uint8Array, maxBytes: number): Promise<string> {
+  const fileName = basename(file).replace(/\.\w+$/, '');
+  const hash = createHash('sha256').update(`${fileName}\0`).update(bytes).digest('hex');
+  const before = known.get(hash);
+  if (before !== undefined) return before;
+  const xml = await runWorker({ fileName, bytes });
+  if (Buffer.byteLength(xml) > maxBytes)
+    throw new XlsFormFault(`as XML it has ${Buffer.byteLength(xml)} bytes: a file has at most ${maxBytes}`);
+  known.set(hash, xml);
+  return xml;
+}
+
+/** A workbook comes from outside: what takes too long or too much memory ends its thread alone. */
+function runWorker(workerData: { fileName: string; bytes: Uint8Array }): Promise<string> {
+  const worker = new Worker(new URL('./xlsform/xlsform-worker.ts', import.meta.url), { workerData, resourceLimits });
+  return new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new XlsFormFault('it takes too long to convert')), timeoutMs);
+    worker.once('message', ({ xml, fault }: { xml?: string; fault?: string }) =>
+      xml === undefined ? reject(new XlsFormFault(fault)) : resolve(xml),
+    );
+    worker.once('error', (error) => reject(new XlsFormFault(`it cannot be converted: ${error.message}`)));
+    worker.once('exit', () => clearTimeout(timer));
+  }).finally(() => worker.terminate());
+}

@@ -1,0 +1,44 @@
+// What crosses to the threads that fill in forms.
+import type { FormProgress, FormReply, FormSource } from '@palaver/program/internal';
+
+export interface FormCall {
+  language: string;
+  phoneNumber: string;
+  /** Absent where the form begins. */
+  progress?: FormProgress;
+  /** Absent where the question is only shown. */
+  input?: string;
+  /** Questions whose answers the program wants, by the name it gives them. */
+  take?: Readonly<Record<string, string>>;
+  /** Required questions that the program leaves out. */
+  waive?: readonly string[];
+}
+
+/** What is known of a form once it is loaded, or why it cannot be used. */
+export interface FormReport {
+  title: string;
+  formId: string;
+  version: string;
+  languages: readonly string[];
+  /** The names of its questions and calculations. */
+  names: readonly string[];
+  /** `question` is the path of a required one that a keypad cannot answer: a program may waive it. */
+  faults: readonly { line: number; message: string; question?: string }[];
+}
+
+export type WorkerCall =
+  | { id: number; kind: 'inspect'; source: FormSource }
+  /** `form` is the same for the same form. */
+  /** With `sliceMs` an input that computes for longer is given up: other callers wait. */
+  | { id: number; kind: 'press'; form: string; call: FormCall; sliceMs?: number }
+  | { id: number; kind: 'load'; form: string; source: FormSource };
+
+export type WorkerReply =
+  | { id: number; report: FormReport }
+  | { id: number; reply: FormReply; loads: number }
+  | { id: number; loads: number }
+  /** The form has to be loaded first, or again. */
+  | { id: number; missing: true }
+  /** The input computes for longer than its slice; nothing is changed. */
+  | { id: number; costly: true }
+  | { id: number; fault: string };

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import type { FormReply, FormSource } from '@palaver/program/internal';
+import type { Thread } from '@palaver/service-kit/internal';
+import type { FormCall, FormReport, WorkerCall, WorkerReply } from './form-protocol.ts';
+import { createFormThreads, startFormThread } from './form-threads.ts';
+
+/**
+ * ODK's engine in threads of its own: what it computes holds up nobody who is in no form, and a form whose expressions do
+ * not end is stopped with its thread.
+ */
+export interface Forms {
+  /** Beside the threads that answer callers. */
+  inspect(source: FormSource): Promise<FormReport>;
+  press(source: FormSource, call: FormCall): Promise<FormReply>;
+  /** Loads forms before anybody calls them; one that cannot be loaded is left to its first caller. */
+  warm(sources: Iterable<FormSource>): void;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface FormsOptions {
+  /** How many forms are computed at the same time. */
+  threads?: number;
+  /** How long one key press may compute. */
+  timeoutMs?: number;
+  /** How long a form may take to load. */
+  loadMs?: number;
+  /** How long a key press waits for others. The telecom gateway gives up after a few seconds more. */
+  waitMs?: number;
+  /** How long an inspection may take. */
+  inspectMs?: number;
+  /** A thread has loaded a form: ahead of callers, or for one. */
+  onLoad?(by: 'ahead' | 'call'): void;
+}
+
+const idleMs = 10_000;
+const warmWaitMs = 600_000;
+/** A thread keeps fifty forms. */
+const maxWarm = 40;
+
+export function createForms(options: FormsOptions = {}): Forms {
+  const { threads = 3, timeoutMs = 4_000, loadMs = 30_000, waitMs = 10_000, inspectMs = 60_000, onLoad } = options;
+  const keys = new WeakMap<FormSource, string>();
+  const keyOf = (source: FormSource) => {
+    const key = keys.get(source) ?? createHash('sha256').update(JSON.stringify(source)).digest('base64');
+    keys.set(source, key);
+    return key;
+  };
+  const times = { limitMs: timeoutMs, loadMs };
+  let inspecting: Thread<WorkerCall, WorkerReply> | undefined;
+  let isInspecting = false;
+  let idle: NodeJS.Timeout | undefined;
+  let checks: Promise<unknown> = Promise.resolve();
+  const stopInspecting = async () => {
+    clearTimeout(idle);
+    await inspecting?.stop();
+    inspecting = undefined;
+  };
+  const pool = createFormThreads(
+    threads,
+    () => {
+      // The engine takes seconds to start: a thread that has it already is used further.
+      if (isInspecting || !inspecting?.isUsable()) return startFormThread();
+      const thread = inspecting;
+      inspecting = undefined;
+      return thread;
+    },
+    onLoad,
+  );
+  const close = async () => {
+    await Promise.all([pool.stop(), stopInspecting()]);
+  };
+  return {
+    inspect(source) {
+      const run = checks.then(async () => {
+        clearTimeout(idle);
+        if (!inspecting?.isUsable()) inspecting = startFormThread();
+        isInspecting = true;
+        try {
+          const reply = await inspecting.send({ kind: 'inspect', source }, inspectMs).catch(toSlowReport);
+          if (!('report' in reply)) throw new Error('fault' in reply ? reply.fault : 'no report');
+          return reply.report;
+        } finally {
+          isInspecting = false;
+          idle = setTimeout(stopInspecting, idleMs).unref();
+        }
+      });
+      checks = run.catch(() => {});
+      return run;
+    },
+    async press(source, call) {
+      const reply = await pool.send({ key: keyOf(source), source, call: { kind: 'press', call }, ...times, waitMs });
+      if (!('reply' in reply)) throw new Error(`a form failed: ${'fault' in reply ? reply.fault : 'no reply'}`);
+      return reply.reply;
+    },
+    warm(sources) {
+      for (const source of [...sources].slice(0, maxWarm))
+        pool.send({ key: keyOf(source), source, call: { kind: 'load' }, ...times, waitMs: warmWaitMs }).catch(() => {});
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** A form that is too much for the engine is a fault of the form, with all others that are found. */
+function toSlowReport(error: Error): { report: FormReport } {
+  const [, reason] = /^a form (took too long|failed its thread: .*)$/.exec(error.message) ?? [];
+  if (reason === undefined) throw error;
+  const faults = [{ line: 1, message: `the form cannot be loaded: it ${reason}` }];
+  return { report: { title: '', formId: '', version: '', languages: [], names: [], faults } };
+}

@@ -1,0 +1,1 @@
+export { createOfflineModel, type OfflineModelOptions } from './create-offline-model.ts';

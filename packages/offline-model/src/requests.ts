@@ -1,0 +1,174 @@
+import { findLanguageTag } from '@palaver/contract/internal';
+import { readPageRequest } from './page-requests.ts';
+import type { OfflineRequest } from './request.ts';
+import { readTaskRequest } from './task-requests.ts';
+
+/** How this one answer should be; not saved. */
+export interface AnswerStyle {
+  language?: string;
+  length?: string;
+}
+
+interface Sentence {
+  text: string;
+  isQuestion: boolean;
+}
+
+type Preference = Record<string, string>;
+
+// Up to the end of the clause: "call me Ana and answer in French" holds two requests.
+const rest = '((?:(?! and | et | na |[,:]).){1,80})';
+const names: { pattern: RegExp; field: string }[] = [
+  { pattern: new RegExp(`^(?:please )?(?:always )?call me ${rest}`, 'i'), field: 'userName' },
+  {
+    pattern: new RegExp(`^(?:i(?:'ll| will|’ll)? call you|your name is(?: now)?|you are called) ${rest}`, 'i'),
+    field: 'agentName',
+  },
+];
+// Words for later times or for every answer; without one, a request is for this answer only.
+const lasting =
+  /\b(?:from now on|from today(?: on)?|from here on|always|in (?:the )?future|every time|désormais|dorénavant|toujours|kuanzia sasa|daima)\b/i;
+/** Words that negate a lasting request, or limit it to one answer. */
+const onlyNow =
+  /\b(?:just |only )?(?:this (?:once|time|one|answer|question|message)|for (?:this|now)|once)\b|\banswer this\b/i;
+const negated = /\b(?:do not|don['’]t|never|no longer|not)\b/i;
+
+const memory =
+  /^(?:(?:please )?remember(?: that)?:?|retiens que|souviens-toi que|kumbuka(?: kwamba)?|تذكر أن(?:ني)?) (.{1,2000})$/is;
+
+const styles: { pattern: RegExp; toPreference(match: string): Preference }[] = [
+  {
+    pattern:
+      /\b(?:be|keep (?:it|your answers|answers)|answers should be|answer|reply|write) (?:very |more )?(brief|short|concise|detailed|long)(?:ly)?\b/i,
+    toPreference: (length) => ({ length: length.toLowerCase() }),
+  },
+  {
+    pattern: /\b(?:be|sound|stay) (?:more )?(casual|neutral|formal)\b/i,
+    toPreference: (formality) => ({ formality: formality.toLowerCase() }),
+  },
+  {
+    pattern: /\b(?:be|sound) (?:more )?(friendly|polite|dry|encouraging|cheerful|serious|funny)\b/i,
+    toPreference: (tone) => ({ tone: tone.toLowerCase() }),
+  },
+  {
+    pattern:
+      /\b(?:use|answer (?:with|in)|format (?:as|with)) (bullet points|plain text|markdown|tables|numbered lists)\b/i,
+    toPreference: (format) => ({ format: format.toLowerCase() }),
+  },
+];
+const spoken =
+  /\b(?:(?:answer|reply|respond|write|talk)(?: this)?(?: to me)?(?: only)? in|speak(?: to me)?(?: only)?(?: in)?|réponds(?:-moi)? en|parle(?:-moi)? en|jibu kwa|ongea) (\p{L}{2,20}(?:-\p{L}{2,8})?)/iu;
+
+/** What a message asks the agent to keep or do. A question is never a request, and only clear words make a request permanent. */
+export function readRequest(text: string): OfflineRequest | undefined {
+  return readTaskRequest(text) ?? readMemoryRequest(text) ?? readPageRequest(text) ?? readPreference(text);
+}
+
+/** What a message asks of this answer alone. */
+export function readAnswerStyle(text: string): AnswerStyle {
+  const style: AnswerStyle = {};
+  for (const { text: sentence } of toSentences(text)) {
+    if (negated.test(sentence)) continue;
+    const language = readLanguage(sentence);
+    const length =
+      styles[0]?.pattern.exec(sentence)?.[1] ?? (/^(?:briefly|in short)\b/i.test(sentence) ? 'brief' : undefined);
+    if (language) style.language = language;
+    if (length) style.length = length.toLowerCase();
+  }
+  return style;
+}
+
+function toSentences(text: string): Sentence[] {
+  return (text.slice(0, 2_000).match(/[^.!?;\n]+[.!?;\n]?/g) ?? []).map((piece) => ({
+    text: piece.replace(/[.!?;\n]$/, '').trim(),
+    isQuestion: piece.endsWith('?') || isAsked(piece),
+  }));
+}
+
+/** A question without its mark. */
+function isAsked(sentence: string): boolean {
+  return /^\s*(?:what|who|whom|whose|why|how|when|where|which|can|could|would|will|do|does|did|is|are|should|may|may i|pourquoi|comment|qui|quand|où|est-ce|je|nani|kwa nini|vipi|lini|wapi)\b/i.test(
+    sentence,
+  );
+}
+
+function readMemoryRequest(text: string): OfflineRequest | undefined {
+  const isQuestion = text.trimEnd().endsWith('?') || isAsked(text);
+  const query = /^(?:so |and )?what (?:do|can) you remember(?: about (.{1,200}))?$/is.exec(
+    text.trim().replace(/[?.!]+$/, ''),
+  );
+  if (query)
+    return { tool: 'recall', args: query[1] ? { query: query[1] } : {}, reasoning: 'The user asks what I remember.' };
+  if (isQuestion) return undefined;
+  const fact = memory.exec(text)?.[1];
+  if (fact)
+    return {
+      tool: 'remember',
+      args: { text: fact.trim().replace(/\.$/, '') },
+      reasoning: 'The user asks me to remember something.',
+    };
+  const gone = /^(?:please )?forget(?: about| that)? (.{1,200})$/is.exec(text)?.[1];
+  if (gone)
+    return {
+      tool: 'forget',
+      args: { query: gone.trim().replace(/\.$/, '') },
+      reasoning: 'The user asks me to forget something.',
+    };
+  return undefined;
+}
+
+function readPreference(text: string): OfflineRequest | undefined {
+  const args: Preference = {};
+  for (const { text: sentence, isQuestion } of toSentences(text)) {
+    if (isQuestion || negated.test(sentence) || onlyNow.test(sentence)) continue;
+    const named = readNames(sentence);
+    Object.assign(args, named);
+    if (lasting.test(sentence) || Object.keys(named).length > 0) Object.assign(args, readStyles(sentence));
+  }
+  if (Object.keys(args).length === 0) return undefined;
+  return {
+    tool: 'set_user_preferences',
+    args,
+    reasoning: 'The user says how they want to be answered; I save it.',
+  };
+}
+
+function readNames(sentence: string): Preference {
+  const found: Preference = {};
+  for (const clause of sentence.split(/,| and (?=(?:please )?call me|i(?:'ll|’ll| will)? call you)/i)) {
+    const plain = clause.replace(lasting, '').trim();
+    for (const { pattern, field } of names) {
+      const name = pattern.exec(plain)?.[1]?.trim();
+      if (name && !isTime(name)) found[field] = name;
+    }
+  }
+  return found;
+}
+
+/** "call me later" and "call me back" ask for a call. */
+function isTime(name: string): boolean {
+  return /^(?:back|later|tomorrow|tonight|today|now|when|at|on|in|if|again|maybe|an?|the|on monday)\b/i.test(name);
+}
+
+function readStyles(sentence: string): Preference {
+  const found: Preference = {};
+  for (const { pattern, toPreference } of styles) {
+    const match = pattern.exec(sentence)?.[1];
+    if (match) Object.assign(found, toPreference(match));
+  }
+  const language = readLanguage(sentence);
+  return language ? { ...found, language } : found;
+}
+
+/** Only the name or the tag of a language: "answer in short sentences" has neither. */
+function readLanguage(sentence: string): string | undefined {
+  const word = spoken.exec(sentence)?.[1];
+  if (!word) return undefined;
+  if (findLanguageTag(word)) return word;
+  const isTag = /^[a-z]{2}(?:-[A-Za-z]{2,8})?$/.test(word) && findLanguageTag(nameOfTag(word)) !== undefined;
+  return isTag ? word : undefined;
+}
+
+function nameOfTag(tag: string): string {
+  return new Intl.DisplayNames(['en'], { type: 'language' }).of(tag.slice(0, 2)) ?? '';
+}

@@ -1,0 +1,155 @@
+// What the offline model says: plain rules from what it is given to what it answers. No network, no chance, no clock.
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
+import { phoneNote, scheduledMessagePrefix } from '@palaver/contract/internal';
+import { phrases, toLanguage } from './phrases.ts';
+import { type AnswerStyle, readAnswerStyle, readRequest } from './requests.ts';
+import { planSummary } from './summary.ts';
+
+export interface OfflineReply {
+  reasoning?: string;
+  text: string;
+  toolCalls: { name: string; args: Record<string, unknown> }[];
+  /** Words come at the configured speed instead of at once. */
+  paced?: boolean;
+}
+
+export interface OfflineQuestion {
+  system: string;
+  user: string;
+  tools: { name: string; description: string }[];
+  /** Results of the tools called since the user's message. */
+  results: { name: string; output: unknown; failed: boolean }[];
+}
+
+const maxLongWords = 100_000;
+
+export function toQuestion({
+  prompt,
+  tools = [],
+}: Pick<LanguageModelV4CallOptions, 'prompt' | 'tools'>): OfflineQuestion {
+  const question: OfflineQuestion = { system: '', user: '', results: [], tools: [] };
+  for (const tool of tools)
+    if (tool.type === 'function') question.tools.push({ name: tool.name, description: tool.description ?? '' });
+  for (const message of prompt) {
+    if (message.role === 'system') question.system += `${message.content}\n`;
+    if (message.role === 'user') {
+      const texts = message.content.map((part) => (part.type === 'text' ? part.text : ''));
+      // What a caller's system message says is in front of the question, with a gap between.
+      question.user = texts.slice(texts.lastIndexOf('\n\n') + 1).join('');
+      question.results = [];
+    }
+    if (message.role !== 'tool') continue;
+    for (const part of message.content) {
+      if (part.type !== 'tool-result') continue;
+      const failed = part.output.type.startsWith('error');
+      const output = 'value' in part.output ? part.output.value : undefined;
+      question.results.push({ name: part.toolName, output, failed });
+    }
+  }
+  return question;
+}
+
+export function planReply(question: OfflineQuestion): OfflineReply {
+  if (question.results.length > 0) return reportResults(question);
+  const text = question.user.trim();
+  return (
+    planSummary(text, question) ??
+    planReminder(text, question) ??
+    (isOnPhone(question.system) ? undefined : (planTool(text, question) ?? planLong(text))) ??
+    planHelp(text, question) ??
+    planRequest(text, question) ??
+    planDefault(question)
+  );
+}
+
+function planTool(text: string, { tools }: OfflineQuestion): OfflineReply | undefined {
+  const command = /^\/tool\s+(\S+)\s*([\s\S]*)$/.exec(text);
+  if (!command) return undefined;
+  const [, name = '', json = ''] = command;
+  if (!tools.some((tool) => tool.name === name)) {
+    const known = tools.map((tool) => tool.name).join(', ');
+    return { text: `There is no tool "${name}". I have: ${known || 'none'}.`, toolCalls: [] };
+  }
+  try {
+    const args: unknown = json.trim() === '' ? {} : JSON.parse(json);
+    if (typeof args !== 'object' || args === null || Array.isArray(args)) throw new Error('not an object');
+    return {
+      reasoning: `The user asks for the tool ${name}.`,
+      text: '',
+      toolCalls: [{ name, args: args as Record<string, unknown> }],
+    };
+  } catch {
+    return {
+      text: `The arguments of /tool ${name} must be a JSON object, for example /tool ${name} {"key": "value"}.`,
+      toolCalls: [],
+    };
+  }
+}
+
+/** Before all requests: a reminder that is due is not a request for another. */
+function planReminder(text: string, { system }: OfflineQuestion): OfflineReply | undefined {
+  if (!text.startsWith(scheduledMessagePrefix)) return undefined;
+  const prompt = text.slice(scheduledMessagePrefix.length).trim();
+  return { text: phrases[toLanguage(system)].reminder(prompt), toolCalls: [] };
+}
+
+function planLong(text: string): OfflineReply | undefined {
+  const count = Number(/^\/long\s+0*([1-9]\d{0,5})$/.exec(text)?.[1] ?? Number.NaN);
+  if (Number.isNaN(count)) return undefined;
+  const words = Array.from({ length: Math.min(count, maxLongWords) }, (_, index) => `word${index + 1}`);
+  return { text: words.join(' '), toolCalls: [], paced: true };
+}
+
+function planHelp(text: string, { tools, system }: OfflineQuestion): OfflineReply | undefined {
+  if (
+    !/^(help|aide|msaada|\/help)[.!?]?$|what can you do|what are you able to|que peux-tu|unaweza kufanya nini|ماذا يمكنك أن تفعل/i.test(
+      text,
+    )
+  )
+    return undefined;
+  const say = phrases[toLanguage(system, readAnswerStyle(text))];
+  if (isOnPhone(system)) return { text: capitalize(say.phone), toolCalls: [] };
+  const list = tools.map(({ name, description }) => `- ${name}: ${description.split('\n')[0]}`);
+  return { text: [say.abilities, ...list, say.toolHint].join('\n'), toolCalls: [] };
+}
+
+function planRequest(text: string, { tools }: OfflineQuestion): OfflineReply | undefined {
+  const request = readRequest(text);
+  if (!request || !tools.some(({ name }) => name === request.tool)) return undefined;
+  return { reasoning: request.reasoning, text: '', toolCalls: [{ name: request.tool, args: request.args }] };
+}
+
+function planDefault({ system, user }: OfflineQuestion): OfflineReply {
+  const style = readAnswerStyle(user);
+  const say = phrases[toLanguage(system, style)];
+  const name = /^- Call the user: (.+)$/m.exec(system)?.[1];
+  const text = isOnPhone(system) ? say.phone : isBrief(system, style) ? say.noModelBrief : say.noModel;
+  return { text: name ? `${name}, ${text}` : capitalize(text), toolCalls: [] };
+}
+
+function isBrief(system: string, { length }: AnswerStyle): boolean {
+  const wanted = length ?? /^- Answer length: (.*)$/im.exec(system)?.[1] ?? '';
+  return /brief|short|concise/i.test(wanted);
+}
+
+/** Nobody who dials in can set variables or name tools. */
+function isOnPhone(system: string): boolean {
+  return system.includes(phoneNote);
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function reportResults({ results, system }: OfflineQuestion): OfflineReply {
+  const say = phrases[toLanguage(system)];
+  const lines = results.map(({ name, output, failed }) => {
+    const text = typeof output === 'string' ? output : JSON.stringify(output);
+    if (/REAUTHORIZATION_REQUIRED/.test(text ?? '')) return say.reauthorize;
+    if (failed) return isOnPhone(system) ? say.phoneFailed : `${say.toolFailed(name)} ${text}`;
+    // The name is the caller's: it may be one that every object has.
+    const done = Object.hasOwn(say.toolDone, name) ? say.toolDone[name] : undefined;
+    return done?.(output) ?? (isOnPhone(system) ? say.phoneDone : `${name}: ${text}`);
+  });
+  return { text: lines.join('\n'), toolCalls: [] };
+}

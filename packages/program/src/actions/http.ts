@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { placeholdersOf } from '../model/locales.ts';
+import { checkAddress, defineAction, fieldExpressions, fieldsSchema } from './keyword.ts';
+import { replyDraft, replyExpressions, replyFields, replyOffers, replyOutcomes, replySignature } from './replies.ts';
+
+/** With a value at most before a dot and two names of its own: a caller's answer must not choose who gets the secrets. */
+const namesServer = /^https?:\/\/(?:[^/?#{}@]*|[^/?#@]*\}(?:\.[\w-]+){2,}(?::\d+)?)(?:[/?#]|$)/;
+
+export const http = defineAction({
+  about:
+    'Asks a server over HTTPS and takes values from its JSON. `missing` is status 404. After a `post` neither Back nor a later call leads to it again.',
+  schema: z.strictObject({
+    http: z
+      .strictObject({
+        get: z.string().exactOptional(),
+        post: z.string().exactOptional(),
+        headers: z.record(z.string().regex(/^[\w-]+$/), z.string().max(500)).default({}),
+        body: fieldsSchema.exactOptional(),
+        timeout: z
+          .string()
+          .regex(/^[1-8]s$/, 'must be from 1s to 8s')
+          .default('4s'),
+      })
+      .meta({
+        description:
+          '`get` or `post`: an address with `{values}`; `headers` with `{secrets.NAME}`; `body`: an expression for each field; `timeout`: `1s` to `8s`, `4s` by default',
+      }),
+    ...replyFields,
+  }),
+  outcomes: replyOutcomes,
+  finishes: false,
+  // What was posted may have been paid: Back and a later call do not lead to it again.
+  signature: (spec) => ({ ...replySignature(spec), finishes: spec.http.post !== undefined }),
+  expressions: (spec) => [...fieldExpressions(spec.http.body, ['http', 'body']), ...replyExpressions(spec)],
+  check(spec, check) {
+    const { say, secrets } = check;
+    const { get, post, headers } = spec.http;
+    if ((get === undefined) === (post === undefined))
+      say(['http'], 'an `http` action needs exactly one of `get` and `post`');
+    const address = get ?? post ?? '';
+    checkAddress('http', address, check);
+    if (address !== '' && !namesServer.test(address))
+      say(
+        ['http'],
+        'the address must name its server, as https://prices.example/v1/{market} or https://{market}.prices.example',
+      );
+    for (const [header, template] of Object.entries(headers))
+      for (const placeholder of placeholdersOf(template)) {
+        const secret = placeholder.replace(/^secrets\./, '');
+        if (secret === placeholder || !secrets.includes(secret))
+          say(['http', 'headers', header], `{${placeholder}} is not among the secrets of program.yaml`);
+      }
+  },
+  editor: {
+    title: 'Call a server',
+    draft: { http: { get: 'https://example.org/' }, ...replyDraft },
+    offers: { http: { headers: {}, body: {}, timeout: '' }, ...replyOffers },
+  },
+});

@@ -1,0 +1,107 @@
+// What the keywords `store`, `find`, `total` and `update` share.
+import { z } from 'zod';
+import type { ActionSignature } from '../model/menu.ts';
+import { resultTypes } from '../values/infer-type.ts';
+import { suggest } from '../values/suggest.ts';
+import { type ActionCheck, expressionSchema, nameSchema, type UsedExpression } from './keyword.ts';
+
+export const kindSchema = nameSchema.meta({ description: 'A kind of `records` in program.yaml' });
+export const whereSchema = expressionSchema.meta({ description: 'An expression over `row` that keeps it' });
+export const ownerSchema = z.enum(['caller', 'everyone']).default('caller').meta({ description: 'Whose records' });
+
+const totalPattern = /^(?:count\(\)|(sum|min|max)\((\w+)\))$/;
+
+/** What a `total` computes; `count` has no field. */
+export function parseTotal(source: string): { compute: 'count' } | { compute: 'sum' | 'min' | 'max'; field: string } {
+  const [, compute, field = ''] = totalPattern.exec(source) ?? [];
+  return compute === undefined ? { compute: 'count' } : { compute: compute as 'sum' | 'min' | 'max', field };
+}
+
+export const totalsFields = {
+  of: ownerSchema,
+  where: whereSchema.exactOptional(),
+  save: z
+    .record(
+      nameSchema,
+      z.string().regex(totalPattern, 'must be count(), or sum, min or max of a field, such as sum(amount)'),
+    )
+    .meta({ description: 'What each value is: `count()`, `sum(FIELD)`, `min(FIELD)` or `max(FIELD)`' }),
+};
+
+/** The figures that a `total` or a `check` saves. */
+export type Totals = z.infer<z.ZodObject<typeof totalsFields>>;
+
+/** The condition of a write, over the records that there are when it is written. */
+export const checkSchema = z.strictObject({ ...totalsFields, that: expressionSchema }).meta({
+  description:
+    '`of`, `where` and `save` as in a `total` over the records of this kind; `that`: a condition over them. It is computed together with the write, so calls at the same time pass it one after the other',
+});
+export type RecordCheck = z.infer<typeof checkSchema>;
+export const refused = '`check` does not hold, and nothing is written';
+
+export function whereExpressions(where: string | undefined, at: string[] = []): UsedExpression[] {
+  return where === undefined ? [] : [{ source: where, path: [...at, 'where'], hasRow: true, wanted: 'bool' }];
+}
+
+export function checkExpressions(check: RecordCheck | undefined): UsedExpression[] {
+  if (!check) return [];
+  const that: UsedExpression = { source: check.that, path: ['check', 'that'], wanted: 'bool' };
+  return [that, ...whereExpressions(check.where, ['check'])];
+}
+
+const totalTypes = { count: 'integer', sum: 'decimal', min: 'any', max: 'any' } as const;
+
+export function totalValues({ save }: Pick<Totals, 'save'>): NonNullable<ActionSignature['values']> {
+  return Object.fromEntries(
+    Object.entries(save).map(([name, source]) => [name, totalTypes[parseTotal(source).compute]]),
+  );
+}
+
+/** A write without a check cannot be refused. */
+export function writeSignature(done: string[], check: RecordCheck | undefined): Partial<ActionSignature> {
+  return check ? { values: totalValues(check) } : { outcomes: done, values: {} };
+}
+
+/** The fields of the kind; a fault if it is not declared. */
+function findFields(keyword: string, kind: string, { records, say }: ActionCheck) {
+  if (Object.hasOwn(records, kind)) return records[kind];
+  say([keyword], `program.yaml declares no record ${kind}${suggest(kind, Object.keys(records))}`);
+  return undefined;
+}
+
+interface UsedRecord {
+  keyword: string;
+  kind: string;
+  fields?: Readonly<Record<string, string>>;
+  totals?: Pick<Totals, 'save'> | undefined;
+  /** Where the totals are. */
+  at?: string[];
+}
+
+/** The kind of records, its fields and their types. */
+export function checkRecord({ keyword, kind, fields = {}, totals, at = [] }: UsedRecord, check: ActionCheck): void {
+  const known = findFields(keyword, kind, check);
+  if (!known) return;
+  const { say, expressions } = check;
+  const typeOf = (field: string, path: PropertyKey[]) => {
+    const type = Object.hasOwn(known, field) ? known[field] : undefined;
+    if (!type) say(path, `the record ${kind} has no field ${field}${suggest(field, Object.keys(known))}`);
+    return type;
+  };
+  for (const [value, source] of Object.entries(totals?.save ?? {})) {
+    const path = [...at, 'save', value];
+    const total = parseTotal(source);
+    const type = 'field' in total ? typeOf(total.field, path) : undefined;
+    if (total.compute === 'sum' && type && type !== 'integer' && type !== 'decimal')
+      say(path, `${source} needs a field of numbers, and its type is ${type}`);
+  }
+  for (const [field, source] of Object.entries(fields)) {
+    const type = typeOf(field, ['fields', field]);
+    if (!type) continue;
+    const given = expressions.get(source)?.type ?? 'dyn';
+    const wanted = resultTypes[type];
+    const isConverted = (wanted === 'number' && given === 'integer') || (type === 'text' && given === 'list');
+    if (given !== 'dyn' && given !== wanted && !isConverted)
+      say(['fields', field], `${source} does not fit the type ${type} of ${field}`);
+  }
+}

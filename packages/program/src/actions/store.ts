@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { defineAction, fieldExpressions, fieldsSchema } from './keyword.ts';
+import { checkExpressions, checkRecord, checkSchema, kindSchema, refused, writeSignature } from './records.ts';
+
+export const store = defineAction({
+  about:
+    'Keeps a record of a kind that `records` of program.yaml declares, once each time a caller reaches this state.',
+  schema: z.strictObject({ store: kindSchema, fields: fieldsSchema, check: checkSchema.exactOptional() }),
+  outcomes: { stored: 'the record is kept', refused },
+  finishes: true,
+  signature: ({ check }) => writeSignature(['stored'], check),
+  recordOf: (spec) => spec.store,
+  expressions: ({ fields, check }) => [...fieldExpressions(fields), ...checkExpressions(check)],
+  check: ({ store: kind, fields, check: totals }, check) =>
+    checkRecord({ keyword: 'store', kind, fields, totals, at: ['check'] }, check),
+  editor: {
+    title: 'Store a record',
+    draft: { store: '{record}', fields: {}, outcomes: { stored: '{to}' } },
+    offers: { check: { save: {}, that: '' } },
+  },
+});

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { defineAction, fieldExpressions, fieldsSchema } from './keyword.ts';
+import {
+  checkExpressions,
+  checkRecord,
+  checkSchema,
+  kindSchema,
+  refused,
+  whereExpressions,
+  whereSchema,
+  writeSignature,
+} from './records.ts';
+
+export const update = defineAction({
+  about: 'Changes the records of the caller for which `where` holds.',
+  schema: z.strictObject({
+    update: kindSchema,
+    where: whereSchema,
+    fields: fieldsSchema,
+    check: checkSchema.exactOptional(),
+  }),
+  outcomes: { updated: 'at least one was changed', none: 'there is none', refused },
+  finishes: true,
+  signature: ({ check }) => writeSignature(['updated', 'none'], check),
+  recordOf: (spec) => spec.update,
+  expressions: ({ fields, where, check }) => [
+    ...fieldExpressions(fields),
+    ...whereExpressions(where),
+    ...checkExpressions(check),
+  ],
+  check: ({ update: kind, fields, check: totals }, check) =>
+    checkRecord({ keyword: 'update', kind, fields, totals, at: ['check'] }, check),
+  editor: {
+    title: 'Change records',
+    draft: { update: '{record}', where: 'true', fields: {}, outcomes: { updated: '{to}', none: '{to}' } },
+  },
+});

@@ -1,0 +1,113 @@
+import type { CheckedValues } from '../actions/keyword.ts';
+import type { PlacedState } from '../parse/parse-menu.ts';
+import { signatureOf } from '../states/action.ts';
+import type { Declared } from '../states/kind.ts';
+import { kindOf } from '../states/states.ts';
+import { compileExpression } from '../values/expressions.ts';
+import type { Fault } from '../values/fault.ts';
+import { ExpressionFault, extendScope, type ResultType, resultTypes, type Scope } from '../values/infer-type.ts';
+import type { ValueType } from '../values/value-types.ts';
+
+/** Names that every expression can use. */
+const always: readonly (readonly [string, ResultType])[] = [
+  ['today', 'string'],
+  ['caller', 'map'],
+  ['caller.phone', 'string'],
+  ['caller.language', 'string'],
+  ['caller.authenticated', 'bool'],
+];
+
+/** Which values there are, of which type, and every expression of the menu, compiled. */
+export function checkValues(
+  states: ReadonlyMap<string, PlacedState>,
+  declared: Declared,
+): CheckedValues & { faults: Fault[] } {
+  const types = new Map<string, ValueType>();
+  const computed = new Set<string>();
+  let isOpen = false;
+  for (const { state } of states.values()) {
+    for (const [name, type] of kindOf(state).gives?.(state, declared) ?? []) {
+      const known = types.get(name);
+      if (type === 'computed') computed.add(name);
+      else if (type !== 'secret') types.set(name, known === undefined || known === type ? type : 'any');
+    }
+    if (state.kind === 'action' && !signatureOf(state, declared.registry)?.values) isOpen = true;
+  }
+  // A computed value may be computed from itself and from others, in any order: unknown at first, known in the second round.
+  for (const name of computed) if (!types.has(name)) types.set(name, 'any');
+  const checked = { types, expressions: new Map(), isOpen, faults: [] as Fault[] };
+  for (let round = 0; round < 2; round++) {
+    checked.faults = [];
+    for (const [name, placed] of states) checkExpressions(name, placed, checked, declared);
+  }
+  return checked;
+}
+
+function checkExpressions(
+  name: string,
+  { state, file, lineOf }: PlacedState,
+  checked: ReturnType<typeof checkValues>,
+  declared: Declared,
+): void {
+  const kind = kindOf(state);
+  for (const { source, path, wanted, answer, hasRow, hasStatus } of kind.expressions?.(state) ?? []) {
+    const row = hasRow ? [...(kind.rowFields?.(state, declared) ?? [])] : [];
+    const scope = extendScope(toScope(checked.types), [
+      ...(answer === undefined ? [] : [['answer', resultTypes[answer]] as const]),
+      ...(hasRow ? [['row', 'map'] as const] : []),
+      ...row.map(([field, type]) => [`row.${field}`, resultTypes[type]] as const),
+      ...(hasStatus ? [['status', 'integer'] as const] : []),
+    ]);
+    const say = (message: string) =>
+      checked.faults.push({ file, line: lineOf(...path), state: name, message: `${source}: ${message}` });
+    try {
+      const expression = compileExpression(source, scope);
+      checked.expressions.set(source, expression);
+      if (wanted && expression.type !== wanted && expression.type !== 'dyn')
+        say(wanted === 'bool' ? 'is not a condition that is true or false' : 'is not a list');
+      if (state.kind === 'set') checked.types.set(String(path.at(-1)), toValueType(expression.type));
+    } catch (error) {
+      if (!(error instanceof ExpressionFault)) throw error;
+      // An own action may give any value, and adds nothing to a caller or a row.
+      if (!checked.isOpen || !/^there is no value \w+(?: |$)/.test(error.message)) say(error.message);
+      else checked.expressions.set(source, compileExpression(source, openScope(scope)));
+    }
+  }
+}
+
+const alwaysThere = new Map(always);
+
+/** What all expressions of a menu can use. A value of the menu hides a name of the same spelling. */
+function toScope(types: ReadonlyMap<string, ValueType>): Scope {
+  return {
+    get(name) {
+      const type = types.get(name);
+      return type === undefined ? alwaysThere.get(name) : resultTypes[type];
+    },
+    *keys() {
+      yield* alwaysThere.keys();
+      yield* types.keys();
+    },
+  };
+}
+
+/** Accepts every name. */
+function openScope(scope: Scope): Scope {
+  return {
+    get: (name) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn'),
+    keys: () => scope.keys(),
+  };
+}
+
+function toValueType(type: ResultType): ValueType {
+  const types: Record<ResultType, ValueType> = {
+    string: 'text',
+    number: 'decimal',
+    integer: 'integer',
+    bool: 'boolean',
+    list: 'list',
+    map: 'any',
+    dyn: 'any',
+  };
+  return types[type];
+}

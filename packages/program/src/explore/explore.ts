@@ -1,0 +1,149 @@
+import { type Dialogue, type FormSnapshot, toInput } from '../model/dialogue.ts';
+import { type Menu, resumeTarget } from '../model/menu.ts';
+import { type Opening, openDialogue, takeInput } from '../run/engine.ts';
+import { toFormSnapshot } from '../run/snapshot.ts';
+import { backKeyOf, canGoBack, countPages } from '../show/render.ts';
+import { targetsOf } from '../states/states.ts';
+import { reservedKeys } from '../values/keys.ts';
+import { constantsOf } from './constants.ts';
+import { missingValues } from './examine-screen.ts';
+import { inputsFor } from './inputs.ts';
+import { settle } from './settle.ts';
+import { createWalk, type Exploration, type ExploreOptions, type Place, phoneNumber, type Walk } from './walk.ts';
+
+const progressMs = 1_000;
+
+/**
+ * Walks a program in one language without running its actions: every option and outcome, several answers to every
+ * question, on screens that differ in what expressions look at. What nobody has seen yet comes first.
+ */
+export async function explore(options: ExploreOptions): Promise<Exploration> {
+  const walk = createWalk(options);
+  const { menu, language, result } = walk;
+  const places = createPlaces(walk);
+  const presser = createPresser(walk, places);
+  const begin = (opening: Omit<Opening, 'language'> = {}) => {
+    const { dialogue } = openDialogue(menu, { language, ...opening }, { phoneNumber, now: Date.now() });
+    places.add({ dialogue, typed: [] });
+  };
+  begin();
+  begin({ isNewcomer: true });
+  let hasResumed = !offersResume(menu);
+  let reportAt = Date.now() + progressMs;
+  for (;;) {
+    if (Date.now() > reportAt) {
+      options.onProgress?.(result);
+      reportAt = Date.now() + progressMs;
+      await options.pause();
+    }
+    const place = places.next();
+    const snapshot = places.snapshot();
+    if (place && walk.isOver()) {
+      result.isComplete = false;
+      break;
+    }
+    if (place) {
+      await presser.pressAll(place);
+    } else if (!hasResumed && snapshot) {
+      hasResumed = true;
+      begin({ resume: snapshot });
+    } else break;
+  }
+  presser.reportUnanswered();
+  return result;
+}
+
+function offersResume(menu: Menu): boolean {
+  return [...menu.states.values()].some((state) => targetsOf(state).some(({ to }) => to === resumeTarget));
+}
+
+type Places = ReturnType<typeof createPlaces>;
+
+/** The places that are still to be walked from, each of them once. */
+function createPlaces(walk: Walk) {
+  const { menu, result } = walk;
+  const watched = new Set([...menu.expressions.values()].flatMap(({ names }) => names));
+  const known = new Set<string>();
+  const [fresh, others]: [Place[], Place[]] = [[], []];
+  let snapshot: FormSnapshot | undefined;
+  return {
+    add(place: Place, from?: string): void {
+      const { dialogue } = place;
+      if (from !== undefined) result.ways.set(from, (result.ways.get(from) ?? new Set()).add(dialogue.state));
+      const isNew = !result.reached.has(dialogue.state);
+      result.reached.add(dialogue.state);
+      snapshot ??= toFormSnapshot(menu, dialogue);
+      const key = keyOf(menu, dialogue, watched);
+      if (known.has(key)) return;
+      known.add(key);
+      walk.examine(place);
+      (isNew ? fresh : others).push(place);
+    },
+    next: () => fresh.pop() ?? others.shift(),
+    /** The first unfinished form. */
+    snapshot: () => snapshot,
+  };
+}
+
+function createPresser(walk: Walk, places: Places) {
+  const { menu } = walk;
+  const constants = constantsOf(menu);
+  // With some values a question may have no answer; it is a fault where it never has one.
+  const answered = new Set<string>();
+  const unanswered = new Map<string, { place: Place; tried: number }>();
+
+  async function press(place: Place, input: string, isKept: boolean): Promise<void> {
+    walk.result.steps++;
+    beginPress(place);
+    const typed = [...place.typed, input];
+    try {
+      const step = takeInput(menu, place.dialogue, toInput(typed, place.typed.length));
+      if (isKept) {
+        for (const next of await settle(walk, constants, { step, typed })) places.add(next, place.dialogue.state);
+      } else if (!step.pending && !step.form) walk.examine({ dialogue: step.dialogue, typed });
+    } catch (error) {
+      walk.fault({ ...place, typed }, `fails: ${(error as Error).message}`);
+    }
+  }
+
+  return {
+    /** Everything that a caller could press at a place. */
+    async pressAll(place: Place): Promise<void> {
+      beginPress(place);
+      const state = menu.states.get(place.dialogue.state);
+      if (!state || state.kind === 'end') return;
+      const at = { ...place, dialogue: { ...place.dialogue, page: countPages(menu, place.dialogue) - 1 } };
+      const { samples, textsMatching } = walk;
+      const parts = { menu, constants, samples, textsMatching, phoneNumber };
+      const { taken, refused, tried } = inputsFor(parts, at.dialogue, place.typed);
+      if (state.kind === 'prompt') {
+        if (taken.length > 0) answered.add(place.dialogue.state);
+        else unanswered.set(place.dialogue.state, { place, tried });
+      }
+      if (state.kind === 'menu' && taken.length === 0) walk.fault(place, 'shows no option: nothing leads on from here');
+      for (const input of taken) await press(at, input, true);
+      for (const input of refused) await press(place, input, false);
+      if (canGoBack(menu, place.dialogue)) await press(place, backKeyOf(menu, state, place.dialogue), false);
+      await press(place, reservedKeys.exit, true);
+    },
+    reportUnanswered(): void {
+      for (const [state, { place, tried }] of unanswered)
+        if (!answered.has(state))
+          walk.fault(place, `accepts none of ${tried} answers; record a dialogue in flows/ that answers it`);
+    },
+  };
+}
+
+/** All places share one caller, who has the budget of one key press. */
+function beginPress({ dialogue: { caller } }: Place): void {
+  if (caller) caller.budget = undefined;
+}
+
+/** Of values, only those matter that expressions look at, and whether those are there that the screen shows. */
+function keyOf(menu: Menu, dialogue: Dialogue, watched: ReadonlySet<string>): string {
+  const { state, values, account, afterLogin, frames, search, resume, isNewcomer } = dialogue;
+  const seen = Object.entries(values).flatMap(([name, value]) => (watched.has(name) ? [`${name}=${value}`] : []));
+  const empty = missingValues(menu, dialogue);
+  const place = [state, account !== undefined, afterLogin?.state, search, resume !== undefined, isNewcomer];
+  return [...place, JSON.stringify(frames), ...empty, ...seen.sort()].join('\0');
+}

@@ -1,0 +1,121 @@
+import type { Menu } from '../model/menu.ts';
+import type { ActionResult } from '../run/engine.ts';
+import { type ActionState, signatureOf } from '../states/action.ts';
+import type { ValueType } from '../values/value-types.ts';
+import { around, type Constants } from './constants.ts';
+
+const account = 'explored';
+/** What the bundled actions do to the login. */
+const logins: Record<string, Record<string, string | null>> = {
+  register: { registered: account },
+  logIn: { in: account },
+  logOut: { out: null },
+};
+const variants = 3;
+
+/** What an action may report, without running it: each outcome, with made-up values of the types that it declares. */
+export function resultsOf(menu: Menu, state: ActionState, constants: Constants): ActionResult[] {
+  const signature = signatureOf(state, menu.registry);
+  const given = Object.entries(signature?.values ?? {});
+  return Object.keys(state.outcomes).flatMap((outcome) => {
+    const login = logins[state.action]?.[outcome];
+    const toResult = (variant: number): ActionResult => ({
+      outcome,
+      values: Object.fromEntries(
+        given.map(([name, type], place) => [
+          name,
+          toValue({ menu, state, name, type, outcome, variant, place, constants }),
+        ]),
+      ),
+      ...(login !== undefined && { account: login }),
+    });
+    const isUsed = given.some(([name]) => isInExpressions(menu, name));
+    return Array.from({ length: isUsed ? variants : 1 }, (_, variant) => toResult(variant));
+  });
+}
+
+interface Wanted {
+  menu: Menu;
+  state: ActionState;
+  name: string;
+  type: ValueType;
+  outcome: string;
+  variant: number;
+  /** Among the values of the result: no two of them are equal. */
+  place: number;
+  constants: Constants;
+}
+
+function toValue({ menu, state, name, type, outcome, variant, place, constants }: Wanted): string {
+  const number = String(variant === 1 ? 900 - place : 12 + place);
+  const pick = (...values: string[]) => values[variant % values.length] ?? '';
+  const numbers = around(constants.numbers);
+  const { spec } = state;
+  if (spec && 'find' in spec && name === spec.save) {
+    if (outcome === 'none') return '[]';
+    const row = toRecordRow(menu, spec.find, variant);
+    return JSON.stringify(Array.from({ length: variant === 2 ? 12 : variant + 1 }, () => row));
+  }
+  if (spec && 'total' in spec && outcome === 'none') return type === 'any' ? '' : '0';
+  switch (type) {
+    case 'integer':
+    case 'decimal':
+      return pick(number, number, ...numbers, '0');
+    case 'boolean':
+      return pick('true', 'false');
+    case 'date':
+      return '2026-01-31';
+    case 'phone':
+      return '+254700000002';
+    case 'list':
+    case 'any': {
+      const fields = fieldsOf(menu, name);
+      if (fields.length === 0) return pick(number, number, 'a text from elsewhere');
+      const row = Object.fromEntries(fields.map((field) => [field, variant === 1 ? `${field} as text` : 12]));
+      return JSON.stringify(Array.from({ length: variant === 2 ? 12 : variant + 1 }, () => row));
+    }
+    default:
+      return pick('Ana Wanjiru of Kisumu', ...constants.texts, 'x'.repeat(24));
+  }
+}
+
+function toRecordRow(menu: Menu, kind: string, variant: number): Record<string, unknown> {
+  const samples: Record<string, unknown> = {
+    text: 'Maize',
+    integer: 12 * (variant + 1),
+    decimal: 1250.5 * (variant + 1),
+    date: '2026-01-31',
+    phone: '+254700000002',
+    boolean: variant === 1,
+  };
+  const fields = Object.entries(menu.records[kind] ?? {}).map(([name, type]) => [name, samples[type]]);
+  return { ...Object.fromEntries(fields), id: '0123456789abcdef', phone: '+254700000001', date: '2026-01-31' };
+}
+
+function isInExpressions({ expressions }: Menu, name: string): boolean {
+  return [...expressions.values()].some(({ names }) => names.includes(name));
+}
+
+/** The fields of a list's rows, as far as the program names them: in menus made of it, in loops, in expressions. */
+function fieldsOf(menu: Menu, name: string): string[] {
+  const fields = new Set<string>();
+  const sources = [...menu.expressions.keys()];
+  const isOf = (source: string) => menu.expressions.get(source)?.names.includes(name) ?? false;
+  const take = (variable: string, texts: readonly string[]) => {
+    for (const text of texts)
+      for (const [, field = ''] of text.matchAll(new RegExp(`\\b${variable}\\.(\\w+)\\b(?!\\()`, 'g')))
+        fields.add(field);
+  };
+  for (const state of menu.states.values()) {
+    if (state.kind === 'menu' && state.from?.list !== undefined && isOf(state.from.list)) {
+      for (const field of [state.from.text, ...Object.values(state.from.save)]) fields.add(field);
+      take('row', sources);
+    }
+    if (state.kind === 'each' && isOf(state.list))
+      take(state.as, [...sources, ...Array.from(menu.locales.values(), (texts) => [...texts.values()]).flat()]);
+  }
+  for (const source of sources.filter(isOf))
+    for (const [, variable = ''] of source.matchAll(/\.(?:map|filter|exists|exists_one|all)\(\s*(\w+)\s*,/g))
+      take(variable, [source]);
+  return [...fields];
+}

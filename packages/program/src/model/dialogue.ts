@@ -1,0 +1,171 @@
+import type { ExpressionBudget } from '../values/meter-expression.ts';
+import type { Surface } from '../values/surface.ts';
+import type { FormProgress, FormScreen, Submission } from './form-protocol.ts';
+
+declare const isSecretRef: unique symbol;
+
+/** Where the host finds a secret answer again. The language keeps it, as JSON, and never looks inside. */
+export interface SecretRef {
+  readonly [isSecretRef]: true;
+}
+
+/** The position of a user in the menus. Immutable: the engine returns the next one. */
+export interface Dialogue {
+  state: string;
+  /** The screens Back leads through, the nearest last. */
+  stack: readonly string[];
+  page: number;
+  /** How the screens of the stack were left, by name, where there is more to say than the name. */
+  left?: Readonly<Record<string, ScreenView>>;
+  hint?: string;
+  /** The page of the hint, when it is not the first. */
+  hintPage?: number;
+  /** Answers and what actions reported, by name. Never a secret. */
+  values: Readonly<Record<string, string>>;
+  /** Secret answers by name: never the answer, only where the host finds it. */
+  secrets: Readonly<Record<string, SecretRef>>;
+  language: string;
+  account?: string;
+  /** The first screen of the first dial of this phone. */
+  isNewcomer?: true;
+  /** A form this phone left unfinished, as it was when the session was opened. */
+  resume?: FormSnapshot;
+  /** Where the login under way leads to, once it is done. */
+  afterLogin?: Place;
+  /** The sub-flows and loops under way, the innermost last. */
+  frames?: readonly Frame[];
+  /** What was typed to shorten the list that is shown. */
+  search?: string;
+  /** The ODK form that the dialogue is in. */
+  form?: OpenForm;
+  /** Who calls, and when. Comes with every request and is not kept. */
+  caller?: Caller;
+}
+
+export interface ScreenView extends Partial<Pick<Dialogue, 'page' | 'search' | 'isNewcomer'>> {
+  secrets?: Readonly<Record<string, SecretRef>>;
+}
+
+export interface OpenForm {
+  /** The state of kind `form`. */
+  state: string;
+  progress: FormProgress;
+  screen: FormScreen;
+}
+
+export interface Caller {
+  phoneNumber: string;
+  now: number;
+  /** What the expressions of a key press may still compute; a new one where there is none. */
+  budget?: ExpressionBudget | undefined;
+  /** What the program is shown on; a phone's USSD screen where there is none. */
+  surface?: Surface;
+}
+
+export interface Frame {
+  /** The state of kind `call` or `each`. */
+  state: string;
+  /** How many screens were behind when it began: Back past them leaves it. */
+  depth: number;
+  /** The item of an `each` that is under way. */
+  index?: number;
+}
+
+export interface Place {
+  state: string;
+  stack: readonly string[];
+  values: Readonly<Record<string, string>>;
+  frames?: readonly Frame[];
+  form?: OpenForm;
+}
+
+export interface FormSnapshot extends Place {
+  /** The name of the program it belongs to. */
+  program?: string;
+  /** The form was filled in by someone who had logged in, and asks for it again. */
+  authenticated?: true;
+}
+
+export interface Input {
+  value: string;
+  /** Kept in place of the value, if the state asks for a secret. */
+  ref: SecretRef;
+  reveal: Reveal;
+}
+
+/** The secret answer behind a reference; `undefined` if the host no longer has it. */
+export type Reveal = (ref: SecretRef) => string | undefined;
+
+/** An input of a host that has all inputs of the dialogue at hand: a secret is found by its index. */
+export function toInput(inputs: readonly string[], index: number): Input {
+  return {
+    value: inputs[index] ?? '',
+    ref: index as unknown as SecretRef,
+    reveal: (ref) => inputs[ref as unknown as number],
+  };
+}
+
+/** What the host must do before the dialogue continues: run the action of its state. */
+export interface PendingAction {
+  state: string;
+  action: string;
+  /** What a form that is complete submits. */
+  submission?: Submission;
+}
+
+export interface Step {
+  dialogue: Dialogue;
+  pending?: PendingAction;
+  /** The form must be asked first what it shows: at its beginning, or after an input. */
+  form?: { input?: string };
+  ended: boolean;
+}
+
+/** The screen becomes the nearest that Back leads to, with the secrets that were known before its own answer. */
+export function leaveScreen(dialogue: Dialogue, secrets = dialogue.secrets): Dialogue {
+  const { state, stack, page, search, isNewcomer } = dialogue;
+  const view: ScreenView = {
+    ...(page > 0 && { page }),
+    ...(search !== undefined && { search }),
+    ...(isNewcomer && { isNewcomer }),
+    ...(!isEmpty(secrets) && { secrets }),
+  };
+  return withViews({ ...dialogue, stack: [...stack, state] }, { ...dialogue.left, [state]: view });
+}
+
+export function withoutView(dialogue: Dialogue, state: string): Dialogue {
+  return withViews(dialogue, { ...dialogue.left, [state]: {} });
+}
+
+/** Also of the screens that Back leads through. */
+export function forgetSecrets(dialogue: Dialogue): Dialogue {
+  const { left = {}, stack } = dialogue;
+  const views = stack.map((name): [string, ScreenView] => {
+    const { secrets: _, ...view } = left[name] ?? {};
+    return [name, view];
+  });
+  return withViews({ ...dialogue, secrets: {} }, Object.fromEntries(views));
+}
+
+function withViews({ left: _, ...dialogue }: Dialogue, views: Record<string, ScreenView>): Dialogue {
+  const left = Object.fromEntries(Object.entries(views).filter(([, view]) => !isEmpty(view)));
+  return isEmpty(left) ? dialogue : { ...dialogue, left };
+}
+
+function isEmpty(record: object): boolean {
+  return Object.keys(record).length === 0;
+}
+
+/** The same screen again, with a hint. */
+export function stay(dialogue: Dialogue, hint: string): Step {
+  const { hintPage: _, ...rest } = dialogue;
+  const { page } = dialogue;
+  return { dialogue: { ...rest, hint, ...(page > 0 && { hintPage: page }) }, ended: false };
+}
+
+/** Without the values of these names. */
+export function forget(dialogue: Dialogue, names: readonly string[]): Dialogue {
+  const keep = <T>(record: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name.replace(/\.label$/, ''))));
+  return { ...dialogue, values: keep(dialogue.values), secrets: keep(dialogue.secrets) };
+}

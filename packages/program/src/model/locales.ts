@@ -1,0 +1,72 @@
+import { parseJson } from '../values/value-types.ts';
+
+/** Texts by language and key. Every language has the same keys: the loader refuses anything else. */
+export type Locales = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+export type Values = Readonly<Record<string, string>>;
+
+const placeholder = /\{([a-zA-Z][\w.]*)\}/g;
+
+/**
+ * Characters of a text with its values, and of a screen with all its choices. A call has room for sixty pages, 11,000 characters:
+ * what is cut off could not be read.
+ */
+export const maxShownLength = 12_000;
+
+/** The text of a key in a language, with its `{placeholders}` filled in. */
+export function translate(
+  locales: Locales,
+  language: string,
+  key: string,
+  values: Values = {},
+  today = () => '',
+): string {
+  const text = locales.get(language)?.get(key) ?? locales.values().next().value?.get(key) ?? key;
+  if (!text.includes('{')) return text.length > maxShownLength ? text.slice(0, maxShownLength) : text;
+  const known = new Map<string, string>();
+  let [shown, end] = ['', 0];
+  for (const { 0: named, 1: name = '', index } of text.matchAll(placeholder)) {
+    const isToday = name === 'today' && !Object.hasOwn(values, name);
+    const value = known.get(name) ?? (isToday ? today() : fillIn(locales, language, values, name));
+    known.set(name, value);
+    shown += text.slice(end, index) + value;
+    end = index + named.length;
+    if (shown.length >= maxShownLength) break;
+  }
+  return (shown + text.slice(end)).slice(0, maxShownLength);
+}
+
+function fillIn(locales: Locales, language: string, values: Values, name: string): string {
+  const value = Object.hasOwn(values, name) ? (values[name] ?? '') : readField(values, name);
+  if (!name.endsWith('.label') || value === '') return value;
+  // `{activity.label}` holds the keys of the options that were chosen, so that it follows the language.
+  const labels: string[] = [];
+  let length = 0;
+  for (const key of value.split('\n')) {
+    if (length > maxShownLength) break;
+    const label = translate(locales, language, key);
+    labels.push(label);
+    length += label.length;
+  }
+  return labels.join(', ');
+}
+
+/** Programs may be older than some texts. */
+export function hasText({ locales }: { locales: Locales }, { language }: { language: string }, key: string): boolean {
+  return locales.get(language)?.has(key) ?? false;
+}
+
+/** `{member.name}`: a field of a value that is a record. */
+function readField(values: Values, name: string): string {
+  const [head = '', ...path] = name.split('.');
+  let value: unknown = path.length > 0 && Object.hasOwn(values, head) ? parseJson(values[head]) : undefined;
+  for (const field of path)
+    value =
+      typeof value === 'object' && value !== null && Object.hasOwn(value, field) ? value[field as never] : undefined;
+  if (typeof value === 'object' && value !== null) return JSON.stringify(value);
+  return value === undefined || value === null ? '' : String(value);
+}
+
+export function placeholdersOf(text: string): string[] {
+  return Array.from(text.matchAll(placeholder), ([, name = '']) => name);
+}

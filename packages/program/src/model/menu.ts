@@ -1,0 +1,101 @@
+import type { Expression } from '../values/expressions.ts';
+import type { Validation } from '../values/question.ts';
+import type { ValueType } from '../values/value-types.ts';
+import type { FormSource } from './form-protocol.ts';
+import type { Locales } from './locales.ts';
+import type { DataFile } from './rows.ts';
+
+/** The target that continues the form a phone left unfinished. */
+export const resumeTarget = '@resume';
+
+/** The kinds of states by name: `states/states.ts` fills it from the file of each kind. */
+// biome-ignore lint/suspicious/noEmptyInterface: the registry of the kinds extends it
+export interface StateKinds {}
+export type State = StateKinds[keyof StateKinds];
+
+export interface Option {
+  key: string;
+  text: string;
+  /** Shown in place of a text: a row of a list. */
+  label?: string;
+  to: string;
+  /** A condition by name, or an expression. */
+  when?: string;
+  /** Answers that this choice gives; a menu with such options is a question of a form. */
+  set?: Record<string, string>;
+}
+
+/** What the engine must know about an action; the host runs it. */
+export interface ActionSignature {
+  outcomes: readonly string[];
+  /** Ends a form: afterwards Back leads to the menu above it, never into its action again. */
+  finishes: boolean;
+  /** Texts that it shows by key, so that the check asks for their translations. */
+  texts?: readonly string[];
+  /** Texts that it can do without, because locales may be older than they are. */
+  optionalTexts?: readonly string[];
+  /** The answers that it reads; those in brackets may be missing. */
+  answers?: readonly string[];
+  /** The values it may give. Without it placeholders and expressions of the menu cannot all be checked. */
+  values?: Readonly<Record<string, ValueType>>;
+}
+
+export interface ValidatorContext {
+  /** The answer saved under a name, secret ones included. */
+  answer(name: string): string | undefined;
+  phoneNumber: string;
+}
+
+export interface Validator {
+  /** Every hint it may give, so that the check can ask for the translations. */
+  hints: readonly string[];
+  /** What expressions see of the answer; a text by default. */
+  type?: ValueType;
+  check(input: string, context: ValidatorContext): Validation;
+}
+
+/** What programs may name that the host provides. */
+export interface Registry {
+  actions: Record<string, ActionSignature>;
+  validators: Record<string, Validator>;
+  /** Texts that the host shows without a state that names them. */
+  texts: readonly string[];
+}
+
+/** The types of a record's fields. */
+export const fieldTypes = ['text', 'integer', 'decimal', 'date', 'phone', 'boolean'] as const;
+export type Records = Record<string, Record<string, (typeof fieldTypes)[number]>>;
+
+/** A loaded and checked menu: whatever holds one may trust every name in it. */
+export interface Menu {
+  /** Name and version of the program, `savings@1f0c2d3e4b5a`. */
+  id: string;
+  /** What program.yaml says for its channel, such as service codes: the language does not look inside. */
+  channel: { readonly codes?: unknown };
+  start: string;
+  exit: string;
+  /** Where a caller logs in who comes to a state that requires it. */
+  login?: string;
+  states: ReadonlyMap<string, State>;
+  /** Where each state is defined; `inherited` in what the program extends. */
+  places: ReadonlyMap<string, { file: string; line: number; inherited?: boolean }>;
+  locales: Locales;
+  registry: Registry;
+  /** The type of every value that some state may give. */
+  types: ReadonlyMap<string, ValueType>;
+  records: Records;
+  secrets: readonly string[];
+  /** The CSV and JSON files of the program, by their path. */
+  data: ReadonlyMap<string, DataFile>;
+  /** The ODK forms of the program, by their path. */
+  forms: ReadonlyMap<string, FormSource>;
+  /** By their source. */
+  expressions: ReadonlyMap<string, Expression>;
+  /** A program keeps values until the caller is back at its start; a menu without a program file until the next menu. */
+  isProgram: boolean;
+}
+
+/** The name in the id of a program, which is the same in every version. */
+export function nameOf(id: string): string {
+  return id.slice(0, id.indexOf('@'));
+}

@@ -1,0 +1,92 @@
+import { isMap, isScalar, LineCounter, type Node, type Pair, parseDocument, visit, type YAMLMap } from 'yaml';
+import type { Fault } from '../values/fault.ts';
+
+/** A YAML file as plain values, with the line of everything in it. */
+export interface YamlFile {
+  file: string;
+  value: unknown;
+  lineOf(path: readonly PropertyKey[]): number;
+  faults: Fault[];
+}
+
+export function parseYaml(file: string, source: string): YamlFile {
+  const counter = new LineCounter();
+  // Aliases are refused by the limit: a small file must not unfold into a huge one.
+  const document = parseDocument(source, { lineCounter: counter, prettyErrors: false, uniqueKeys: false });
+  const lineAt = (offset: number | undefined) => (offset === undefined ? 1 : counter.linePos(offset).line || 1);
+  // Errors after the first are its consequences.
+  const [error] = document.errors;
+  const faults = (error ? [error] : document.warnings).map(({ pos, message }) => ({
+    file,
+    line: lineAt(pos[0]),
+    message: error && isInBraces(source, pos[0]) ? `${message}. ${needsQuotes}` : message,
+  }));
+  // The parser compares each key with all others, which takes seconds where there are many.
+  visit(document, {
+    Map(_, { items, flow }) {
+      const seen = new Set<unknown>();
+      for (const { key, value } of items) {
+        if (!error && flow && isScalar(value) && value.type === 'PLAIN' && isCut(String(value.value)))
+          faults.push({
+            file,
+            line: lineAt(value.range?.[0]),
+            message: `${value.value}: ends at a comma. ${needsQuotes}`,
+          });
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value))
+          faults.push({ file, line: lineAt(key.range?.[0]), message: 'this key is defined twice' });
+        seen.add(key.value);
+      }
+    },
+  });
+  let value: unknown;
+  try {
+    value = faults.length === 0 ? document.toJS({ maxAliasCount: 0 }) : undefined;
+  } catch (error) {
+    faults.push({ file, line: 1, message: error instanceof Error ? error.message : String(error) });
+  }
+  return { file, value, faults, lineOf: (path) => lineAt(startOf(document.contents, path)) };
+}
+
+const needsQuotes =
+  "Put quotes around expressions with commas, brackets or braces inside { }, as in { total: 'sum(rows.map(row, row.amount))' }.";
+
+function isInBraces(source: string, at: number): boolean {
+  const line = source.slice(source.lastIndexOf('\n', at - 1) + 1, at);
+  return line.includes('{');
+}
+
+/** A parenthesis that is not closed: YAML took the comma in it for the end. */
+function isCut(text: string): boolean {
+  return text.split('(').length > text.split(')').length;
+}
+
+const pairs = new WeakMap<YAMLMap, Map<string, Pair>>();
+
+/** The first pair of each key: a file may have a fault at every one of many thousand. */
+function pairsOf(map: YAMLMap): Map<string, Pair> {
+  const known = pairs.get(map);
+  if (known) return known;
+  const scalars = map.items.flatMap((pair) => (isScalar(pair.key) ? [[String(pair.key.value), pair] as const] : []));
+  const found = new Map(scalars.reverse());
+  pairs.set(map, found);
+  return found;
+}
+
+/** The offset of the deepest node that exists on the path; for a pair, of its key. */
+function startOf(contents: unknown, path: readonly PropertyKey[]): number | undefined {
+  let node = contents as Node | null;
+  let at = node?.range?.[0];
+  for (const step of path) {
+    if (isMap(node)) {
+      const pair = pairsOf(node).get(String(step));
+      if (!pair) return at;
+      at = (pair.key as Node).range?.[0] ?? at;
+      node = pair.value as Node | null;
+    } else if (node && 'items' in node && typeof step === 'number') {
+      node = ((node.items as unknown[])[step] as Node | undefined) ?? null;
+      at = node?.range?.[0] ?? at;
+    } else return at;
+  }
+  return at;
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { actionKeywords } from '../actions/actions.ts';
+import { suggest } from '../values/suggest.ts';
+
+/** Part of a Zod issue, of whatever code. */
+interface Issue {
+  path: PropertyKey[];
+  message: string;
+  keys?: readonly string[];
+  values?: readonly unknown[];
+  options?: readonly unknown[];
+  expected?: string;
+  errors?: readonly (readonly Issue[])[];
+}
+
+const shapes: Record<string, string> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a record',
+  record: 'a record',
+};
+
+/** As many as someone reads. */
+const maxKeys = 20;
+
+/** What is wrong with a value, for someone who knows YAML and not its schema. */
+export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): string {
+  const { path, message, keys, values, options, expected, errors }: Issue = issue;
+  const name = path.map(String).join('.');
+  const given = path.reduce<unknown>(
+    (inner, step) => (inner as Record<PropertyKey, unknown> | undefined)?.[step],
+    value,
+  );
+  const where = name === '' ? '' : `${name}: `;
+  if (keys) {
+    const known = fieldsOf(schema);
+    const said = keys.slice(0, maxKeys).map((key) => `there is no field ${key} here${suggest(key, known)}`);
+    const more = keys.length > maxKeys ? [`and ${keys.length - maxKeys} more`] : [];
+    return `${where}${[...said, ...more].join(', ')}`;
+  }
+  const allowed = values ?? options;
+  if (given === undefined && name !== '' && (allowed || expected)) return `${name} is missing`;
+  if (allowed) return `${where}must be one of ${allowed.join(', ')}${suggest(String(given), allowed.map(String))}`;
+  const wanted = (errors ?? [[{ ...issue, expected }]]).flatMap(
+    ([first]) => shapes[(first as Issue)?.expected ?? ''] ?? [],
+  );
+  return wanted.length > 0 ? `${where}must be ${wanted.join(' or ')}` : `${where}${message}`;
+}
+
+const fieldsBySchema = new WeakMap<z.ZodType, Set<string>>();
+
+/** The names of all fields of a schema, at any depth. */
+function fieldsOf(schema: z.ZodType): Set<string> {
+  const found = fieldsBySchema.get(schema);
+  if (found) return found;
+  const names = new Set<string>();
+  fieldsBySchema.set(schema, names);
+  const walk = (node: unknown) => {
+    if (typeof node !== 'object' || node === null) return;
+    if ('properties' in node) for (const name of Object.keys(node.properties as object)) names.add(name);
+    for (const inner of Object.values(node)) walk(inner);
+  };
+  for (const known of [schema, ...Object.values(actionKeywords).map((keyword) => keyword.schema)])
+    walk(z.toJSONSchema(known, { io: 'input', unrepresentable: 'any' }));
+  return names;
+}

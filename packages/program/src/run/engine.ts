@@ -1,0 +1,243 @@
+import {
+  type Caller,
+  type Dialogue,
+  type FormSnapshot,
+  type Frame,
+  forget,
+  forgetSecrets,
+  type Input,
+  leaveScreen,
+  type Place,
+  type Step,
+  stay,
+  withoutView,
+} from '../model/dialogue.ts';
+import { holds } from '../model/evaluate.ts';
+import type { FormReply } from '../model/form-protocol.ts';
+import type { Menu } from '../model/menu.ts';
+import { backKeyOf, canGoBack, choosableOptions, countPages, surfaceOf } from '../show/render.ts';
+import { signatureOf } from '../states/action.ts';
+import type { Course, Press } from '../states/kind.ts';
+import { isQuestion, kindOf, requiresLogin } from '../states/states.ts';
+import { reservedKeys } from '../values/keys.ts';
+import { addValues } from '../values/limit-values.ts';
+import { cutToMenu } from './cut-to-menu.ts';
+
+/** What an action reports back. */
+export interface ActionResult {
+  outcome: string;
+  values?: Record<string, string>;
+  language?: string;
+  /** The account logged in; `null` logs out. */
+  account?: string | null;
+  /** A hint in place of the outcome's own; its text is among those the action declares. */
+  hint?: string;
+}
+
+export interface Opening {
+  language: string;
+  /** The id of the program that the session began with. */
+  program?: string;
+  resume?: FormSnapshot;
+  /** When it was left; another call may have continued it since. */
+  resumeAt?: number;
+  /** Nothing is known of the phone. */
+  isNewcomer?: true;
+  /** Shown as the hint of the first screen. */
+  notice?: { text: string; date: string };
+}
+
+/** A fresh dialogue at the main menu. */
+export function openDialogue(menu: Menu, opening: Opening, caller?: Caller): Step {
+  const { language, resume, notice, isNewcomer } = opening;
+  const usable = resume && [resume.state, ...resume.stack].every((name) => menu.states.has(name)) ? resume : undefined;
+  const dialogue: Dialogue = {
+    state: menu.start,
+    stack: [],
+    page: 0,
+    values: {},
+    secrets: {},
+    language,
+    ...(caller && { caller }),
+  };
+  const arrived = arrive(menu, usable ? { ...dialogue, resume: usable } : dialogue, menu.start);
+  const step = isNewcomer ? { ...arrived, dialogue: { ...arrived.dialogue, isNewcomer } } : arrived;
+  // A menu without accounts has no texts for their notices.
+  if (!notice || !menu.locales.get(language)?.has(notice.text)) return step;
+  return { ...step, dialogue: { ...step.dialogue, hint: notice.text, values: { date: notice.date } } };
+}
+
+/** Applies one input to the screen the dialogue shows. */
+export function takeInput(menu: Menu, dialogue: Dialogue, typed: Input): Step {
+  const state = menu.states.get(dialogue.state);
+  const kind = state && kindOf(state);
+  // The menu file may have changed under an open session: its state is gone, the main menu is not.
+  if (!state || !kind?.press) return openDialogue(menu, { language: dialogue.language }, dialogue.caller);
+  const backKey = backKeyOf(menu, state, dialogue);
+  const input = toReserved(dialogue, typed, backKey);
+  if (input.value === reservedKeys.exit && state.kind !== 'end') return arrive(menu, dialogue, menu.exit);
+  const navigate: Press['navigate'] = (at) => {
+    if (input.value === '') return stay(at, 'hint.empty');
+    if (input.value === backKey && canGoBack(menu, at)) return goBack(menu, at);
+    const isMore = input.value === reservedKeys.more && at.page + 1 < countPages(menu, at);
+    return isMore ? { dialogue: { ...at, page: at.page + 1 }, ended: false } : undefined;
+  };
+  return kind.press(state, dialogue, { ...createCourse(menu, 0), input, navigate });
+}
+
+/** A surface may have other keys for Back, More, Exit and Skip. */
+function toReserved(dialogue: Dialogue, input: Input, back: string): Input {
+  const { keys } = surfaceOf(dialogue);
+  if (!keys) return input;
+  const all = { ...reservedKeys, back };
+  const name = (Object.keys(keys) as (keyof typeof keys)[]).find((each) => keys[each] === input.value);
+  return name ? { ...input, value: all[name] } : input;
+}
+
+function createCourse(menu: Menu, hops: number): Course {
+  return {
+    menu,
+    arrive: (dialogue, to) => arrive(menu, dialogue, to, hops + 1),
+    resume: (dialogue) => resumeForm(menu, dialogue),
+    leaveFlow: (dialogue) => leaveFlow(menu, dialogue, hops),
+    countPages: (dialogue) => countPages(menu, dialogue),
+    options: (dialogue) => choosableOptions(menu, dialogue),
+  };
+}
+
+/** Continues from an action state by the outcome of its action. */
+export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult): Step {
+  const state = menu.states.get(dialogue.state);
+  if (state?.kind !== 'action' && state?.kind !== 'form')
+    throw new Error(`state ${dialogue.state} has no action to settle`);
+  const outcome: { to: string; hint?: string } | undefined =
+    state.kind === 'form' ? { to: state.to } : state.outcomes[result.outcome];
+  if (!outcome) throw new Error(`the action of ${dialogue.state} gave the undeclared outcome ${result.outcome}`);
+  let next: Dialogue = { ...dialogue, values: addValues(dialogue.values, result.values) };
+  if (result.language !== undefined) {
+    // The first screen offers it no longer, also by Back.
+    next = { ...withoutView(next, menu.start), language: result.language };
+  }
+  if (result.account === null) delete next.account;
+  else if (result.account !== undefined) next.account = result.account;
+  const { afterLogin } = next;
+  if (typeof result.account === 'string' && afterLogin) return goTo(menu, next, afterLogin);
+  const finishes = state.kind === 'form' || signatureOf(state, menu.registry)?.finishes;
+  const finished = finishes && !next.stack.includes(outcome.to);
+  if (finished) next = finishForm(menu, next);
+  const step = arrive(menu, next, outcome.to);
+  const hint = result.hint ?? outcome.hint;
+  if (hint === undefined) return step;
+  // The hint may use values of the action, even on a menu that has just dropped all other values.
+  const values = addValues(step.dialogue.values, result.values);
+  return { ...step, dialogue: { ...step.dialogue, hint, values } };
+}
+
+/** Back no longer leads to what was asked; a sub-flow or loop around the action continues. */
+function finishForm(menu: Menu, dialogue: Dialogue): Dialogue {
+  const stack = cutToMenu(menu, dialogue);
+  const frames = dialogue.frames?.map((frame) => ({ ...frame, depth: Math.min(frame.depth, stack.length) }));
+  return forgetSecrets({ ...dialogue, stack, ...(frames && { frames }) });
+}
+
+/** Continues in a form by what it shows next, or out of it. */
+export function takeFormReply(menu: Menu, { hint: _, ...dialogue }: Dialogue, reply: FormReply): Step {
+  const { state } = dialogue;
+  if (reply.kind === 'screen') {
+    const { progress, screen } = reply;
+    return { dialogue: { ...dialogue, page: 0, form: { state, progress, screen } }, ended: false };
+  }
+  const { form: __, ...left } = dialogue;
+  if (reply.kind === 'left') return goBack(menu, { ...left, page: 0 });
+  return { dialogue: left, pending: { state, action: 'form', submission: reply.submission }, ended: false };
+}
+
+/** Continues an unfinished form; one that needed a login asks for it first. */
+function resumeForm(menu: Menu, { resume: form, ...dialogue }: Dialogue): Step {
+  if (!form) throw new Error('there is no form to continue');
+  const { authenticated, ...place } = form;
+  const guarded = authenticated || form.stack.some((name) => requiresLogin(menu.states.get(name)));
+  if (!guarded || dialogue.account !== undefined) return goTo(menu, dialogue, place);
+  return logInFirst(menu, leaveScreen(dialogue), place);
+}
+
+function goTo(menu: Menu, { afterLogin: _, frames: __, ...dialogue }: Dialogue, place: Place): Step {
+  const { state, stack, values, frames, form } = place;
+  return arrive(menu, { ...dialogue, stack, values, ...(frames && { frames }), ...(form && { form }) }, state);
+}
+
+/** Without a login in the menu the main menu is shown. */
+function logInFirst(menu: Menu, dialogue: Dialogue, afterLogin: Place): Step {
+  if (menu.login === undefined) return arrive(menu, { ...dialogue, stack: [] }, menu.start);
+  return arrive(menu, { ...dialogue, afterLogin }, menu.login);
+}
+
+function goBack(menu: Menu, dialogue: Dialogue): Step {
+  if (dialogue.page > 0) return { dialogue: { ...dialogue, page: dialogue.page - 1 }, ended: false };
+  const { afterLogin: _, ...rest } = dialogue;
+  const stack = dialogue.stack.slice(0, -1);
+  const back = dialogue.stack.at(-1) ?? menu.start;
+  const { secrets = {}, ...view } = dialogue.left?.[back] ?? {};
+  const left = leaveFrames({ ...rest, stack, secrets }, ({ depth }) => depth <= stack.length);
+  const step = arrive(menu, left, back);
+  return step.dialogue.state === back ? { ...step, dialogue: { ...step.dialogue, ...view } } : step;
+}
+
+/** Reaching a screen that is already on the stack counts as going back to it, so that loops do not grow the stack. */
+function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
+  const state = menu.states.get(to);
+  if (!state) throw new Error(`no state named ${to}`);
+  if (hops > maxHops) throw new Error(`the states after ${to} lead in a circle`);
+  if (dialogue.account === undefined && requiresLogin(state)) {
+    const { stack, values, frames } = dialogue;
+    return logInFirst(menu, dialogue, { state: to, stack, values, ...(frames && { frames }) });
+  }
+  const { hint: _, hintPage: __, search: ___, isNewcomer: ____, form, ...rest } = dialogue;
+  const kind = kindOf(state);
+  const course = createCourse(menu, hops);
+  if (kind.follow) return kind.follow(state, { ...rest, state: to }, course);
+  const when = 'when' in state && typeof state.when === 'string' ? state.when : undefined;
+  if (when !== undefined && 'to' in state && state.to !== undefined) {
+    const given = Array.from(kind.gives?.(state, menu) ?? [], ([name]) => name);
+    if (!holds(menu, rest, when)) return course.arrive(forget(rest, given), state.to);
+  }
+  const seen = rest.stack.indexOf(to);
+  const stack = seen < 0 ? rest.stack : rest.stack.slice(0, seen);
+  // A form that is continued shows what it showed.
+  const shown = { ...rest, state: to, page: 0, stack, ...(form?.state === to && { form }) };
+  const next = leaveFrames(shown, ({ depth }) => depth <= stack.length);
+  if (kind.enter) return kind.enter(state, next, course);
+  // Answers of a form are dropped at its end, and so is an unfinished login.
+  const isAtEnd = menu.isProgram ? to === menu.start : state.kind === 'menu' && !isQuestion(state);
+  if (isAtEnd && !inForm(menu, next)) {
+    const { afterLogin: _, frames: __, ...kept } = next;
+    return { dialogue: forgetSecrets({ ...kept, values: {} }), ended: false };
+  }
+  return { dialogue: next, ended: false };
+}
+
+/** More steps without a screen than any program needs. */
+const maxHops = 300;
+
+/** Back no longer leads to what was asked inside, as after a finished form. */
+function leaveFlow(menu: Menu, dialogue: Dialogue, hops: number): Step {
+  const { frames = [], stack } = dialogue;
+  const frame = frames.at(-1);
+  const state = frame && menu.states.get(frame.state);
+  const comeBack = state && kindOf(state).comeBack;
+  const course = createCourse(menu, hops);
+  if (!frame || !state || !comeBack) return course.arrive(dialogue, menu.start);
+  const left = { ...dialogue, state: frame.state, stack: stack.slice(0, frame.depth), frames: frames.slice(0, -1) };
+  return comeBack(state, left, { ...course, index: frame.index ?? 0 });
+}
+
+function leaveFrames(dialogue: Dialogue, isKept: (frame: Frame) => boolean): Dialogue {
+  if (!dialogue.frames) return dialogue;
+  const { frames, ...rest } = dialogue;
+  const kept = frames.filter(isKept);
+  return kept.length > 0 ? { ...rest, frames: kept } : rest;
+}
+
+function inForm(menu: Menu, dialogue: Dialogue): boolean {
+  return dialogue.stack.some((name) => isQuestion(menu.states.get(name)));
+}

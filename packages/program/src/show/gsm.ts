@@ -1,0 +1,59 @@
+// The default alphabet of 3GPP TS 23.038 (GSM 03.38): what every phone can show, and what a character costs.
+const basic =
+  '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà';
+const extension = '^{}\\[~]|€';
+
+const septets = new Map<string, 1 | 2>([
+  ...Array.from(basic, (char): [string, 1] => [char, 1]),
+  ...Array.from(extension, (char): [string, 2] => [char, 2]),
+]);
+
+// What no decomposition gives. Everything else that is not in the alphabet loses its marks (ê → e) or stays.
+// Each character with what replaces it.
+const replaced = `
+‘' ’' ‚' ʼ' \`' ´' “" ”" „" «" »" ‹' ›' ‐- ‑- ‒- –- —- −- …... •- ·. ×x ÷/ →-> ←<- ≤<= ≥>= ≠!= °o
+©(c) ®(R) ™(TM) œoe ŒOE ðd ÐD þth ÞTh łl ŁL đd ĐD ıi
+`;
+const replacements: Record<string, string> = {
+  ...Object.fromEntries(Array.from(replaced.match(/\S+/g) ?? [], ([char = '', ...by]) => [char, by.join('')])),
+  '\t': ' ',
+};
+
+const allGsm = new RegExp(`^[${(basic + extension).replace(/[\\\]^-]/g, '\\$&')}]*$`, 'u');
+
+/** True when a phone shows every character of `text` in the default alphabet. */
+export function isGsm(text: string): boolean {
+  return allGsm.test(text);
+}
+
+/** How many septets `text` takes; `undefined` when it does not fit the alphabet. */
+export function countSeptets(text: string): number | undefined {
+  let total = 0;
+  for (const char of text) {
+    const cost = septets.get(char);
+    if (cost === undefined) return undefined;
+    total += cost;
+  }
+  return total;
+}
+
+/**
+ * Writes what phones cannot show with what they can: typographic signs, marks outside the alphabet, compatibility
+ * forms. Pictographs and invisible characters are removed. Letters of other scripts are kept.
+ */
+export function toShowable(text: string): string {
+  if (isGsm(text)) return text;
+  let out = '';
+  for (const char of text.normalize('NFC').replace(/\r\n?|[\u2028\u2029]/g, '\n')) out += showChar(char);
+  return out;
+}
+
+function showChar(char: string): string {
+  if (septets.has(char)) return char;
+  const replacement = replacements[char];
+  if (replacement !== undefined) return replacement;
+  if (/\p{Zs}/u.test(char)) return ' ';
+  if (/[\p{Cf}\p{Cc}\p{Cs}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Variation_Selector}]/u.test(char)) return '';
+  const bare = char.normalize('NFKD').replace(/\p{M}/gu, '').replace('⁄', '/');
+  return bare !== '' && isGsm(bare) ? bare : char;
+}

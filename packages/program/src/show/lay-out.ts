@@ -1,0 +1,171 @@
+import { type Surface, ussd } from '../values/surface.ts';
+import { countSeptets, isGsm, toShowable } from './gsm.ts';
+
+/** A choice or another key of a screen. */
+export interface Line {
+  key: string;
+  label: string;
+}
+
+export interface Content {
+  /** Shown before everything else on the page `hintPage`. */
+  hint?: string;
+  hintPage?: number;
+  body: string;
+  /** Choices, which stay whole where a page has room for them. */
+  lines: readonly Line[];
+}
+
+export interface Navigation {
+  more: Line;
+  /** Absent where there is no way back at all; the first page has it only with `hasBack`. */
+  back?: Line | undefined;
+  exit?: Line | undefined;
+  hasBack: boolean;
+}
+
+export interface Page {
+  text: string;
+  /** How many of the choices are on this page and those before it. */
+  lines: number;
+  /** The keys of this page, where the surface shows them beside the text. */
+  buttons?: Line[];
+}
+
+interface Atom {
+  text: string;
+  /** What joins it to the atom before, when both are on one page. */
+  glue: string;
+}
+
+/** How much of a screen of these texts is used by one of them. */
+export function measure(
+  texts: readonly string[],
+  surface: Surface = ussd,
+): { limit: number; cost(text: string): number } {
+  const isWide = surface.counts === 'gsm' && !texts.every(isGsm);
+  const limit = isWide ? (surface.wideCharacters ?? surface.characters) : surface.characters;
+  const isPlain = isWide || surface.counts === 'plain';
+  return { limit, cost: (text) => (isPlain ? text.length : (countSeptets(text) ?? text.length)) };
+}
+
+const sayLine = ({ key, label }: Line) => `${key}. ${label}`;
+
+/** Lays content out on as many screens as it takes; nothing but white space at the joints is left out. */
+export function layOut(content: Content, navigation: Navigation, surface: Surface = ussd): Page[] {
+  const show = surface.counts === 'gsm' ? toShowable : (text: string) => text;
+  const { hintPage = 0 } = content;
+  const [hint, body] = [show(content.hint ?? ''), show(content.body)];
+  const isNumbered = surface.choices === 'numbered';
+  const footerOf = (page: number, isLast: boolean) => [
+    ...(isLast ? [] : [navigation.more]),
+    ...(navigation.back && (page > 0 || navigation.hasBack) ? [navigation.back] : []),
+    ...(navigation.exit ? [navigation.exit] : []),
+  ];
+  const lines = isNumbered ? content.lines.map((line) => show(sayLine(line))) : [];
+  const footers = new Map<Line, string>();
+  for (const line of footerOf(1, false)) footers.set(line, isNumbered ? show(sayLine(line)) : '');
+  const footer = (page: number, isLast: boolean) => join(footerOf(page, isLast).map((line) => footers.get(line) ?? ''));
+  const { limit, cost } = measure([hint, body, ...lines, ...footers.values()], surface);
+  const { lines: mostLines = Number.POSITIVE_INFINITY } = surface;
+
+  const pages: Page[] = [];
+  const add = (parts: string[], isLast: boolean, shown: number) => {
+    const keys = isNumbered ? [] : [...(isLast ? content.lines : []), ...footerOf(pages.length, isLast)];
+    pages.push({
+      text: join(parts),
+      lines: isLast ? content.lines.length : shown,
+      ...(!isNumbered && { buttons: keys }),
+    });
+  };
+  const whole = [hint, body, ...lines, footer(0, true)];
+  if (cost(join(whole)) <= limit && countLines(join(whole)) <= mostLines) {
+    add(whole, true, 0);
+    return pages;
+  }
+  let rest = toAtoms(body, lines);
+  while (rest.length > 0) {
+    const page = pages.length;
+    if (page === hintPage && hint !== '') rest = [...toAtoms(hint, []), ...onNewLine(rest)];
+    const take = (end: string) =>
+      takeAtoms(rest, { room: limit - cost(`\n${end}`), lines: mostLines - countLines(end), cost });
+    // The last page has no More and so a little more room; whether this is the last one is seen by trying.
+    const [all, none] = take(footer(page, true));
+    if (none.length === 0) {
+      add([all, footer(page, true)], true, 0);
+      break;
+    }
+    const [taken, left] = take(footer(page, false));
+    add([taken, footer(page, false)], false, Math.max(0, lines.length - left.length));
+    rest = left;
+  }
+  return pages;
+}
+
+/** True when the text fits one screen: closing messages cannot be paged. */
+export function fitsOneScreen(text: string): boolean {
+  const shown = toShowable(text);
+  const { limit, cost } = measure([shown]);
+  return cost(shown) <= limit;
+}
+
+function join(parts: string[]): string {
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+const countLines = (text: string) => (text === '' ? 0 : text.split('\n').length);
+
+function toAtoms(body: string, lines: string[]): Atom[] {
+  const words = Array.from(body.matchAll(/(\s*)(\S+)/g), ([, space = '', text = '']) => ({
+    text,
+    glue: space.includes('\n') ? space.replace(/[^\n]/g, '') : ' ',
+  }));
+  return [...words, ...lines.map((text) => ({ text, glue: '\n' }))];
+}
+
+function onNewLine([first, ...others]: Atom[]): Atom[] {
+  return first ? [{ ...first, glue: '\n' }, ...others] : [];
+}
+
+interface Room {
+  room: number;
+  lines: number;
+  cost(text: string): number;
+}
+
+/** Fills one page. A word is broken only when it alone is longer than the page. */
+function takeAtoms(atoms: Atom[], { room, lines, cost }: Room): [string, Atom[]] {
+  let text = '';
+  let [used, breaks] = [0, 0];
+  for (const [i, atom] of atoms.entries()) {
+    const next = text === '' ? atom.text : atom.glue + atom.text;
+    // No character costs less than one.
+    const added = next.length > room ? next.length : cost(next);
+    const newLines = countLines(next) - 1;
+    if (used + added <= room && (text === '' || breaks + newLines < lines)) {
+      text += next;
+      used += added;
+      breaks += newLines;
+      continue;
+    }
+    if (text !== '') return [text, atoms.slice(i)];
+    const [head, tail] = breakWord(atom.text, room, cost);
+    return [head, [{ text: tail, glue: atom.glue }, ...atoms.slice(i + 1)]];
+  }
+  return [text, []];
+}
+
+function breakWord(word: string, room: number, cost: (text: string) => number): [string, string] {
+  // A choice that is a sentence breaks between its words first.
+  let cut = 0;
+  let at = 0;
+  let used = 0;
+  for (const char of word) {
+    used += cost(char);
+    if (used > room) break;
+    at += char.length;
+    if (char === ' ') cut = at;
+  }
+  const end = cut > 0 ? cut : Math.max(at, 1);
+  return [word.slice(0, end).trimEnd(), word.slice(end)];
+}

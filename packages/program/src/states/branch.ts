@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { expressionSchema, nameSchema } from '../actions/keyword.ts';
+import { holds } from '../model/evaluate.ts';
+import { at, type Kind } from './kind.ts';
+
+const schema = z.strictObject({
+  kind: z.literal('branch'),
+  when: z
+    .array(z.strictObject({ that: expressionSchema, to: nameSchema }))
+    .min(1)
+    .max(40),
+  else: nameSchema,
+});
+type BranchState = z.infer<typeof schema>;
+
+export const branch: Kind<BranchState> = {
+  shows: 'nothing',
+  leadsTo: 'the first of its `when` that holds, or `else`',
+  schema,
+  targets: (state) => [
+    ...state.when.map(({ that, to }, i) => ({ to, label: that, path: ['when', i, 'to'] })),
+    at('else', state.else),
+  ],
+  expressions: ({ when }) => when.map(({ that }, i) => ({ source: that, path: ['when', i, 'that'], wanted: 'bool' })),
+  follow: (state, dialogue, { menu, arrive }) =>
+    arrive(dialogue, state.when.find(({ that }) => holds(menu, dialogue, that))?.to ?? state.else),
+  outline: ['{', '}'],
+  editor: { title: 'Branch', draft: { when: [{ that: 'true', to: '{to}' }], else: '{to}' } },
+};

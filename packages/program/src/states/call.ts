@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { nameSchema } from '../actions/keyword.ts';
+import { at, type Kind } from './kind.ts';
+
+const schema = z.strictObject({ kind: z.literal('call'), flow: nameSchema, to: nameSchema });
+type CallState = z.infer<typeof schema>;
+
+/** Runs the states from `flow` until one of kind `return`. */
+export const call: Kind<CallState> = {
+  shows: 'nothing',
+  leadsTo: 'its `flow`; at a state of kind `return`, its `to`',
+  schema,
+  targets: ({ flow, to }) => [at('flow', flow), at('to', to)],
+  follow({ flow }, dialogue, { arrive }) {
+    const { state, stack, frames = [] } = dialogue;
+    return arrive({ ...dialogue, frames: [...frames, { state, depth: stack.length }] }, flow);
+  },
+  comeBack: ({ to }, dialogue, { arrive }) => arrive(dialogue, to),
+  outline: ['{', '}'],
+  editor: { title: 'Sub-flow', draft: { flow: '{to}', to: '{to}' } },
+};

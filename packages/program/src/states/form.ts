@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { expressionSchema, nameSchema } from '../actions/keyword.ts';
+import type { Dialogue } from '../model/dialogue.ts';
+import { backKeyFor, reservedKeys } from '../values/keys.ts';
+import { suggest } from '../values/suggest.ts';
+import { formTexts, toFormContent } from './form-screen.ts';
+import { at, guarded, type Kind } from './kind.ts';
+
+/** A question of a form by its name, or by a path such as head/name. */
+const questionPath = z.string().regex(/^[\w./-]+$/, 'must be a name such as photo or a path such as head/photo');
+
+const schema = z.strictObject({
+  kind: z.literal('form'),
+  ...guarded,
+  form: z.string().regex(/^forms\/(server\/)?[^/]+\.(xml|xlsx)$/, 'must be a file such as forms/household.xml'),
+  /** Answers that become values, by the name of their question. */
+  take: z.record(nameSchema, questionPath).default({}),
+  /** Required questions that a keypad cannot answer and that are left out; the submission names them. */
+  waive: z.array(questionPath).max(100).default([]),
+  when: expressionSchema.exactOptional(),
+  to: nameSchema,
+});
+
+type FormState = z.infer<typeof schema>;
+
+/** Asks the questions of an ODK form; its answers are one submission. The host fills the form in. */
+export const form: Kind<FormState> = {
+  shows: 'the questions of an [ODK form](ussd-forms.md)',
+  leadsTo: '`to`, once the form is sent',
+  schema,
+  targets: ({ to }) => [at('to', to)],
+  gives: ({ take }) => Object.keys(take).map((name) => [name, 'any']),
+  expressions: ({ when }) => (when === undefined ? [] : [{ source: when, path: ['when'], wanted: 'bool' }]),
+  texts: () => formTexts.map((key) => ({ key, path: ['form'] })),
+  check(state, { forms, say }) {
+    if (!forms.has(state.form)) say(['form'], `there is no file ${state.form}${suggest(state.form, forms.keys())}`);
+  },
+  isQuestion: () => true,
+  backKey: (_, __, dialogue) => backKeyOf(dialogue),
+  content: (_, { dialogue, say }) => toFormContent(dialogue, say),
+  // A form that is continued shows what it showed.
+  enter: (_, dialogue) => (dialogue.form ? { dialogue, ended: false } : { dialogue, form: {}, ended: false }),
+  /** Paging is done here; everything else is for the form. */
+  press(_, dialogue, { input: { value }, countPages }) {
+    const { page } = dialogue;
+    const isBack = page > 0 && value === backKeyOf(dialogue);
+    const isMore = value === reservedKeys.more && page + 1 < countPages(dialogue);
+    if (isBack || isMore) return { dialogue: { ...dialogue, page: isBack ? page - 1 : page + 1 }, ended: false };
+    return { dialogue, form: { input: value }, ended: false };
+  },
+  summary: (state) => state.form,
+  outline: ['[/', '/]'],
+  editor: { title: 'Form', draft: { form: '{form}', to: '{to}' }, offers: { take: {} } },
+};
+
+function backKeyOf({ form }: Dialogue): string {
+  const type = form?.screen.type;
+  return backKeyFor(type === 'integer' || type === 'decimal');
+}

@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import { expressionSchema, nameSchema, type UsedExpression } from '../actions/keyword.ts';
+import type { Dialogue } from '../model/dialogue.ts';
+import { evaluate, filterRows } from '../model/evaluate.ts';
+import type { Menu, Option } from '../model/menu.ts';
+import { type DataFile, type Row, toRows } from '../model/rows.ts';
+import { searchAbove, toChoiceKey, toSearchable } from '../values/keys.ts';
+import { suggest } from '../values/suggest.ts';
+import { fromExpressionValue, parseJson, toExpressionValue } from '../values/value-types.ts';
+import type { Declared, GivenType, StateCheck } from './kind.ts';
+
+const fieldSchema = z.string().min(1).max(60);
+
+/** Where the options of a menu come from: one for each row. */
+export const fromSchema = z
+  .strictObject({
+    csv: z.string().exactOptional(),
+    json: z.string().exactOptional(),
+    /** An expression that gives a list. */
+    list: expressionSchema.exactOptional(),
+    /** The field that is shown. */
+    text: fieldSchema,
+    /** Which field each answer is. */
+    save: z.record(nameSchema, fieldSchema).default({}),
+    where: expressionSchema.exactOptional(),
+  })
+  .refine(
+    ({ csv, json, list }) => [csv, json, list].filter(Boolean).length === 1,
+    'needs exactly one of `csv`, `json` and `list`',
+  );
+export type ListSource = z.infer<typeof fromSchema>;
+
+const fileOf = ({ csv, json }: ListSource) => csv ?? json ?? '';
+
+export const columnsOf = (from: ListSource, { data }: Pick<Declared, 'data'>) => data.get(fileOf(from))?.columns;
+
+export function* givenByRows(from: ListSource, declared: Declared): Generator<[string, GivenType]> {
+  const columns = columnsOf(from, declared);
+  for (const [name, field] of Object.entries(from.save)) yield [name, columns?.get(field) ?? 'any'];
+}
+
+export function* listExpressions({ list, where }: ListSource): Generator<UsedExpression> {
+  if (list !== undefined) yield { source: list, path: ['from', 'list'], wanted: 'list' };
+  if (where !== undefined) yield { source: where, path: ['from', 'where'], wanted: 'bool', hasRow: true };
+}
+
+/** The file and the columns that are named. */
+export function checkList(from: ListSource, { data, say }: StateCheck): void {
+  const { csv, list, text, save } = from;
+  if (list !== undefined) return;
+  const path = fileOf(from);
+  const columns = data.get(path)?.columns;
+  if (!columns) say(['from', csv ? 'csv' : 'json'], `there is no file ${path}${suggest(path, data.keys())}`);
+  for (const column of [text, ...Object.values(save)])
+    if (columns && !columns.has(column))
+      say(['from', 'text'], `${path} has no column ${column}${suggest(column, columns.keys())}`);
+}
+
+/** The cells of a column of the program's own files, in a language. */
+export function cellsOf({ data }: Menu, from: ListSource, field: string, language: string): string[] {
+  return data.get(fileOf(from))?.rows.map((row) => cellOf(row, field, language)) ?? [];
+}
+
+const maxShown = 500;
+
+/** What a menu is made of that has its options from a list. */
+interface Listing {
+  from: ListSource;
+  to: string;
+}
+
+/** The options that a menu makes from data: those whose label holds what was searched for. */
+export function toListOptions(menu: Menu, { from, to }: Listing, dialogue: Dialogue): Option[] {
+  const wanted = toSearchable(dialogue.search ?? '');
+  const { language } = dialogue;
+  return findRows(menu, from, dialogue)
+    .filter((row) => wanted === '' || toSearchable(cellOf(row, from.text, language)).includes(wanted))
+    .slice(0, maxShown)
+    .map((row, i) => ({
+      key: toChoiceKey(i),
+      text: '',
+      label: cellOf(row, from.text, language),
+      to,
+      set: Object.fromEntries(Object.entries(from.save).map(([name, field]) => [name, cellOf(row, field, language)])),
+    }));
+}
+
+/** A column may have others beside it for further languages, as in an XLSForm: `name` and `name::fr`. */
+function cellOf(row: Row, field: string, language: string): string {
+  return row[`${field}::${language}`] || (row[field] ?? '');
+}
+
+/** Whether the whole list is long enough to be searched. */
+export function isSearchable(menu: Menu, from: ListSource | undefined, dialogue: Dialogue): boolean {
+  return from !== undefined && findRows(menu, from, dialogue).length > searchAbove;
+}
+
+/** The rows last found for a dialogue: its screen needs them several times. */
+const lastFound = new WeakMap<Dialogue, { from: ListSource; rows: readonly Row[] }>();
+
+function findRows(menu: Menu, from: ListSource, dialogue: Dialogue): readonly Row[] {
+  const last = lastFound.get(dialogue);
+  if (last?.from === from) return last.rows;
+  const rows = selectRows(menu, from, dialogue);
+  lastFound.set(dialogue, { from, rows });
+  return rows;
+}
+
+function selectRows(menu: Menu, from: ListSource, dialogue: Dialogue): readonly Row[] {
+  const file = menu.data.get(fileOf(from));
+  const rows = file ? file.rows : listOf(menu, dialogue, from.list ?? '[]');
+  const { where } = from;
+  if (where === undefined) return rows;
+  return filterRows(menu, dialogue, { rows, where, toRow: (row) => toRecord(row, file) });
+}
+
+function listOf(menu: Menu, dialogue: Dialogue, list: string): Row[] {
+  const value = evaluate(menu, dialogue, list);
+  return toRows(parseJson(value === undefined ? '[]' : fromExpressionValue(value))) ?? [];
+}
+
+function toRecord(row: Row, file: DataFile | undefined) {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, cell]) => [name, toExpressionValue(cell, file?.columns.get(name) ?? 'any')]),
+  );
+}

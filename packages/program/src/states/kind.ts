@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { type EditorFields, textKeySchema, type UsedExpression, type UsedText } from '../actions/keyword.ts';
+import type { Dialogue, Input, Step } from '../model/dialogue.ts';
+import type { FormSource } from '../model/form-protocol.ts';
+import type { Menu, Option, Records, Registry } from '../model/menu.ts';
+import type { DataFile } from '../model/rows.ts';
+import type { ValueType } from '../values/value-types.ts';
+
+/** Where a state leads, and what the way is called. */
+export interface Target {
+  to: string;
+  label: string;
+  path: PropertyKey[];
+}
+
+/** What the files of a program and its host declare. */
+export interface Declared {
+  registry: Registry;
+  data: ReadonlyMap<string, DataFile>;
+  records: Records;
+}
+
+/** Beside the types of values: an expression whose type follows from others, and an answer that no expression sees. */
+export type GivenType = ValueType | 'computed' | 'secret';
+
+export interface StateCheck extends Declared {
+  forms: ReadonlyMap<string, FormSource>;
+  say(path: PropertyKey[], message: string): void;
+}
+
+/** Texts in the caller's language, with the values of the dialogue. */
+export type Say = (key: string, values?: Readonly<Record<string, string>>) => string;
+
+/** A screen that is being laid out. */
+export interface Seen {
+  menu: Menu;
+  dialogue: Dialogue;
+  say: Say;
+}
+
+export interface ScreenContent {
+  hint: string | undefined;
+  body: string;
+  /** Choices: a key and what it is called. */
+  lines: { key: string; label: string }[];
+}
+
+/** The engine, as the kinds of states use it. */
+export interface Course {
+  menu: Menu;
+  /** Goes to another state. */
+  arrive(dialogue: Dialogue, to: string): Step;
+  /** Continues the form that this phone left unfinished. */
+  resume(dialogue: Dialogue): Step;
+  /** Ends a sub-flow or one round of a loop. */
+  leaveFlow(dialogue: Dialogue): Step;
+  countPages(dialogue: Dialogue): number;
+  /** The options that can be chosen on the page that is shown. */
+  options(dialogue: Dialogue): Option[];
+}
+
+export interface Press extends Course {
+  input: Input;
+  /** What Back, More and no input at all do on every screen; `undefined` for other inputs. */
+  navigate(dialogue: Dialogue): Step | undefined;
+}
+
+/** A kind of state: everything that the language knows of it. */
+export interface Kind<S = never> {
+  /** Its line in the reference. */
+  shows: string;
+  leadsTo: string;
+  schema: z.ZodType<S>;
+  targets(state: S): Target[];
+  /** The values that it gives, with their types as far as they are known. */
+  gives?(state: S, declared: Declared): Iterable<readonly [string, GivenType]>;
+  expressions?(state: S): Iterable<UsedExpression>;
+  /** What `row` has in its expressions. */
+  rowFields?(state: S, declared: Declared): Iterable<readonly [string, ValueType]>;
+  texts?(state: S, registry: Registry): UsedText[];
+  check?(state: S, check: StateCheck): void;
+  /** It asks something of a form, as opposed to menus that only lead on. */
+  isQuestion?(state: S): boolean;
+  /** It shows nothing and needs nothing from outside: goes through it. */
+  follow?(state: S, dialogue: Dialogue, course: Course): Step;
+  /** Continues after the sub-flow or loop that this state began. */
+  comeBack?(state: S, dialogue: Dialogue, course: Course & { index: number }): Step;
+  /** Arrives at a state that does more than be shown. */
+  enter?(state: S, dialogue: Dialogue, course: Course): Step;
+  press?(state: S, dialogue: Dialogue, press: Press): Step;
+  backKey?(state: S, menu: Menu, dialogue: Dialogue): string;
+  options?(state: S, menu: Menu, dialogue: Dialogue): Option[];
+  content?(state: S, seen: Seen): ScreenContent;
+  /** In a flow chart: what it says. */
+  summary?(state: S): string;
+  /** The brackets of its outline there. */
+  outline: readonly [string, string];
+  editor: EditorFields;
+}
+
+export const guarded = { requires: z.literal('authenticated').exactOptional() };
+export const screen = { text: textKeySchema, back: z.boolean().default(true), ...guarded };
+
+export const at = (field: string, to: string, label = field): Target => ({ to, label, path: [field] });
+
+/** A message of a schema for a whole state, at one of its fields. */
+export const refuse = (context: z.core.$RefinementCtx, path: string, message: string) =>
+  context.addIssue({ code: 'custom', path: [path], message });

@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { expressionSchema, nameSchema } from '../actions/keyword.ts';
+import { type Dialogue, type Step, stay } from '../model/dialogue.ts';
+import type { Menu, Option } from '../model/menu.ts';
+import { checkList, columnsOf, fromSchema, givenByRows, isSearchable, listExpressions, toListOptions } from './from.ts';
+import { at, type Kind, type Press, refuse, screen } from './kind.ts';
+import { chooseOption, optionsContent, optionsSchema, page, visibleOptions } from './page.ts';
+
+const schema = z
+  .strictObject({
+    kind: z.literal('menu'),
+    ...screen,
+    options: optionsSchema,
+    from: fromSchema.exactOptional(),
+    /** The list is shown only where this holds. */
+    when: expressionSchema.exactOptional(),
+    /** Where a row of the list leads. */
+    to: nameSchema.exactOptional(),
+  })
+  .superRefine(({ from, to, options, when }, context) => {
+    if ((from === undefined) !== (to === undefined))
+      refuse(context, 'to', '`from` and `to` belong together: give both or neither');
+    if ((from === undefined) === (options.length === 0))
+      refuse(context, 'options', 'a menu needs either `options` or `from`');
+    if (when !== undefined && from === undefined)
+      refuse(context, 'when', '`when` is for a menu with `from`; lead past other menus with a `branch`');
+  });
+export type MenuState = z.infer<typeof schema>;
+
+export const menu: Kind<MenuState> = {
+  shows: 'a text and numbered options',
+  leadsTo: 'the option chosen; `set: { x: y }` saves an answer',
+  schema,
+  targets: (state) => (state.to === undefined ? page.targets(own(state)) : [at('to', state.to)]),
+  *gives(state, declared) {
+    if (state.from) yield* givenByRows(state.from, declared);
+    yield* page.gives(own(state));
+  },
+  *expressions({ from, when, ...state }) {
+    yield* page.expressions(own(state));
+    if (from) yield* listExpressions(from);
+    if (when !== undefined) yield { source: when, path: ['when'], wanted: 'bool' };
+  },
+  rowFields: ({ from }, declared) => (from && columnsOf(from, declared)) ?? [],
+  texts: (state) => [
+    ...page.texts(own(state)),
+    ...(state.from ? ['common.search', 'hint.noMatch'].map((key) => ({ key, path: ['from'] })) : []),
+  ],
+  check(state, check) {
+    page.check(own(state), check);
+    if (state.from) checkList(state.from, check);
+  },
+  isQuestion: ({ from, options }) => from !== undefined || options.some(({ set }) => set),
+  options: optionsOf,
+  content(state, seen) {
+    const { menu, dialogue, say } = seen;
+    const isLong = isSearchable(menu, state.from, dialogue);
+    const body = isLong ? `${say(state.text)}\n${say('common.search')}` : say(state.text);
+    return optionsContent(optionsOf(state, menu, dialogue), body, seen);
+  },
+  press(state, dialogue, press) {
+    const { menu, input } = press;
+    const step = press.navigate(dialogue) ?? chooseOption(dialogue, press);
+    if (step) return step;
+    const isSearch = /\D/.test(input.value) && isSearchable(menu, state.from, dialogue);
+    return isSearch ? search(dialogue, press) : stay(dialogue, 'hint.choice');
+  },
+  outline: ['[', ']'],
+  editor: {
+    title: 'Menu',
+    draft: { text: '{name}.text', options: [{ text: '{name}.option1', to: '{to}' }] },
+    texts: { '{name}.text': '{text}', '{name}.option1': '{label}' },
+  },
+};
+
+/** Without a list it is as a page, but that its options are on every page. */
+const own = (state: Omit<MenuState, 'kind'>) => ({ ...state, kind: 'page' as const });
+
+function optionsOf({ from, to = '', options }: MenuState, menu: Menu, dialogue: Dialogue): Option[] {
+  return from ? toListOptions(menu, { from, to }, dialogue) : visibleOptions(options, menu, dialogue);
+}
+
+/** Filters a long list by what was typed; if no row matches, shows a hint and the whole list. */
+function search({ search: _, hint: __, hintPage: ___, ...dialogue }: Dialogue, { input, options }: Press): Step {
+  const found = { ...dialogue, page: 0, search: input.value };
+  if (options(found).length > 0) return { dialogue: found, ended: false };
+  return stay({ ...dialogue, page: 0 }, 'hint.noMatch');
+}

@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import type { Kind } from './kind.ts';
+
+const schema = z.strictObject({ kind: z.literal('return') });
+type ReturnState = z.infer<typeof schema>;
+
+/** Ends a sub-flow or one round of a loop. The engine knows which: it continues with the state that began it. */
+export const back: Kind<ReturnState> = {
+  shows: 'nothing',
+  leadsTo: 'the `to` of the `call`, or the next item of the `each`, that led here',
+  schema,
+  targets: () => [],
+  follow: (_, dialogue, { leaveFlow }) => leaveFlow(dialogue),
+  outline: ['{', '}'],
+  editor: { title: 'Return', draft: {} },
+};

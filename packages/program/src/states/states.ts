@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import type { State } from '../model/menu.ts';
+import { action } from './action.ts';
+import { branch } from './branch.ts';
+import { call } from './call.ts';
+import { each } from './each.ts';
+import { end } from './end.ts';
+import { form } from './form.ts';
+import type { Kind, Target } from './kind.ts';
+import { menu } from './menu.ts';
+import { page } from './page.ts';
+import { prompt } from './prompt.ts';
+import { back } from './return.ts';
+import { set } from './set.ts';
+
+/** The kinds of states. A new one is a file beside this one and a line here. */
+export const kinds = { menu, prompt, page, action, end, branch, set, call, return: back, form, each };
+
+const schemas: readonly z.ZodType[] = Object.values(kinds).map(({ schema }) => schema);
+type ByKind = { [Name in keyof typeof kinds]: (typeof kinds)[Name] extends Kind<infer S> ? S : never };
+
+declare module '../model/menu.ts' {
+  interface StateKinds extends ByKind {}
+}
+
+export const stateSchema: z.ZodType<State> = z.discriminatedUnion('kind', schemas as never);
+
+export const kindOf = (state: State) => kinds[state.kind] as Kind<State>;
+
+/** Where a state leads. */
+export const targetsOf = (state: State): Target[] => kindOf(state).targets(state);
+
+/** True for what asks something of a form, as opposed to menus that only lead on. */
+export const isQuestion = (state: State | undefined) => (state && kindOf(state).isQuestion?.(state)) ?? false;
+
+export function requiresLogin(state: State | undefined): boolean {
+  return state !== undefined && 'requires' in state && state.requires === 'authenticated';
+}

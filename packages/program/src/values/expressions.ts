@@ -1,0 +1,159 @@
+import {
+  type CelInput,
+  CelScalar,
+  type CelValue,
+  celEnv,
+  celFunc,
+  celListConcat,
+  celMethod,
+  isCelError,
+  listType,
+  parse,
+  plan,
+} from '@bufbuild/cel';
+import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
+import { ExpressionFault, inferType, type ResultType, type Scope } from './infer-type.ts';
+import { joinLimited, refuseTooLong } from './limit-values.ts';
+import {
+  type ExpressionBudget,
+  madeFunction,
+  meterExpression,
+  roundFunction,
+  takeRound,
+  useUp,
+} from './meter-expression.ts';
+import { hasMatch } from './pattern.ts';
+
+/** A compiled expression; `undefined` when it cannot be computed, as for a division by zero. */
+export interface Expression {
+  type: ResultType;
+  names: readonly string[];
+  /** Compiles it, where that is not done. */
+  prepare(): void;
+  /** Throws an `ExpressionLimit` when the budget is used up. */
+  run(values: Record<string, CelInput>, budget: ExpressionBudget): CelValue | undefined;
+}
+
+/** A program computes more than a key press may. */
+export class ExpressionLimit extends Error {
+  override readonly name = 'ExpressionLimit';
+}
+
+const { BOOL, BYTES, DOUBLE, INT, STRING, DYN } = CelScalar;
+const list = listType(DYN);
+const dayMs = 86_400_000;
+
+type Arithmetic = [name: string, compute: (one: number, other: number) => number];
+const arithmetic: Arithmetic[] = [
+  ['_+_', (one, other) => one + other],
+  ['_-_', (one, other) => one - other],
+  ['_*_', (one, other) => one * other],
+  ['_/_', (one, other) => one / other],
+  ['_%_', (one, other) => one % other],
+];
+
+// CEL does not mix whole and decimal numbers; the writer of a program does not know the difference.
+const mixed = arithmetic.flatMap(([name, compute]) => [
+  celFunc(name, [DOUBLE, INT], DOUBLE, (one, other) => compute(one, Number(other))),
+  celFunc(name, [INT, DOUBLE], DOUBLE, (one, other) => compute(Number(one), other)),
+]);
+
+const mostPlaces = 6;
+
+/** Half a cent of 1.005 counts: its digits are rounded, not the number beside it that a processor computes with. */
+function roundTo(value: number, places: number): number {
+  const digits = Math.min(Math.max(places, 0), mostPlaces);
+  const rounded = Number(`${Math.round(Number(`${value}e${digits}`))}e-${digits}`);
+  return Number.isNaN(rounded) ? value : rounded;
+}
+
+const rounding = [DOUBLE, INT].flatMap((type) => [
+  celFunc('round', [type], DOUBLE, (value) => roundTo(Number(value), 0)),
+  celFunc('round', [type, INT], DOUBLE, (value, places) => roundTo(Number(value), Number(places))),
+]);
+
+const toDate = (text: string) => Date.parse(`${text}T00:00:00Z`);
+const toText = (time: number) => new Date(time).toISOString().slice(0, 10);
+
+// Evaluation is synchronous, so one at a time has a budget.
+let spending: ExpressionBudget;
+
+const env = celEnv({
+  funcs: [
+    celFunc(roundFunction, [], BOOL, () => takeRound(spending)),
+    celFunc(madeFunction, [DYN], DYN, (made) => refuseTooLong(made)),
+    // In place of CEL's own, which have no limit.
+    celFunc('_+_', [STRING, STRING], STRING, (one, other) => joinLimited(one, other, (a, b) => a + b)),
+    celFunc('_+_', [list, list], list, (one, other) => joinLimited(one, other, (a, b) => celListConcat(a, b))),
+    celFunc('_+_', [BYTES, BYTES], BYTES, (one, other) =>
+      joinLimited(one, other, (a, b) => Uint8Array.from([...a, ...b])),
+    ),
+    celMethod('matches', STRING, [STRING], BOOL, function (pattern) {
+      return takeRound(spending) && (hasMatch(pattern, this) ?? useUp(spending));
+    }),
+    ...mixed,
+    ...rounding,
+    celFunc('_%_', [DOUBLE, DOUBLE], DOUBLE, (one, other) => one % other),
+    celFunc('addDays', [STRING, INT], STRING, (date, days) => toText(toDate(date) + Number(days) * dayMs)),
+    celFunc('daysBetween', [STRING, STRING], INT, (from, to) =>
+      BigInt(Math.round((toDate(to) - toDate(from)) / dayMs)),
+    ),
+    celFunc('sum', [list], DOUBLE, (items) => [...items].reduce<number>((sum, item) => sum + Number(item), 0)),
+  ],
+});
+
+/** Parses and checks an expression, or throws an `ExpressionFault`. */
+export function compileExpression(source: string, scope: Scope): Expression {
+  let parsed: ReturnType<typeof parse>;
+  try {
+    parsed = parse(source);
+  } catch (error) {
+    const reason = (error as Error).message.replace(/^<input>:\d+:/, 'at character ');
+    throw new ExpressionFault(`cannot be read: ${reason}`);
+  }
+  const known = { type: inferType(parsed.expr, scope), names: [...namesIn(parsed.expr)] };
+  const evaluate = compile(parsed);
+  return toExpression(source, known, () => evaluate);
+}
+
+/** An expression that was checked before, in another thread: it is compiled when it is first used. */
+export function restoreExpression(source: string, known: Pick<Expression, 'type' | 'names'>): Expression {
+  let evaluate: Evaluate | undefined;
+  return toExpression(source, known, () => {
+    evaluate ??= compile(parse(source));
+    return evaluate;
+  });
+}
+
+type Evaluate = ReturnType<typeof plan>;
+
+function compile(parsed: ReturnType<typeof parse>): Evaluate {
+  meterExpression(parsed.expr);
+  return plan(env, parsed);
+}
+
+function toExpression(source: string, known: Pick<Expression, 'type' | 'names'>, prepare: () => Evaluate): Expression {
+  return {
+    ...known,
+    prepare,
+    run(values, budget) {
+      spending = budget;
+      const result = prepare()(values);
+      if (budget.rounds < 0) throw new ExpressionLimit(`the expression ${source} takes too long`);
+      return isCelError(result) || (typeof result === 'number' && !Number.isFinite(result)) ? undefined : result;
+    },
+  };
+}
+
+function namesIn(expr: Expr | undefined, names = new Set<string>()): Set<string> {
+  if (!expr) return names;
+  const { case: kind, value } = expr.exprKind;
+  if (kind === 'identExpr') names.add(value.name);
+  else if (kind === 'selectExpr') namesIn(value.operand, names);
+  else if (kind === 'listExpr') for (const element of value.elements) namesIn(element, names);
+  else if (kind === 'callExpr') for (const arg of [value.target, ...value.args]) namesIn(arg, names);
+  else if (kind === 'comprehensionExpr')
+    for (const inner of [value.iterRange, value.loopStep, value.result]) namesIn(inner, names);
+  else if (kind === 'structExpr') for (const { value: inner } of value.entries) namesIn(inner, names);
+  return names;
+}

@@ -1,0 +1,98 @@
+// CEL has no loops without an end, but loops over lists multiply: two over a list of 5,000 block every caller for a minute.
+import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
+
+/** What one key press may compute, with all its expressions together. */
+export interface ExpressionBudget {
+  /** Rounds of all loops together. */
+  rounds: number;
+  /** A round takes longer the more text it looks through. In microseconds of this thread's processor time. */
+  microseconds: number;
+  /** The processor time at which they are used up; 0 while nothing is computed: others may be served between two expressions. */
+  endsAt: number;
+  /** When the processor time is read next, in milliseconds of wall-clock time: before then it cannot be used up. */
+  readAt: number;
+}
+
+const maxRounds = 50_000;
+const maxMicroseconds = 500_000;
+
+interface Host {
+  process?: { threadCpuUsage?(): { user: number; system: number } };
+}
+
+/** Wall-clock time would end a short loop on a machine that is busy with something else. Browsers and Node 22 have nothing else. */
+function spentMicroseconds(): number {
+  const { threadCpuUsage } = (globalThis as Host).process ?? {};
+  if (!threadCpuUsage) return performance.now() * 1_000;
+  const { user, system } = threadCpuUsage();
+  return user + system;
+}
+
+export const createExpressionBudget = (): ExpressionBudget => ({
+  rounds: maxRounds,
+  microseconds: maxMicroseconds,
+  endsAt: 0,
+  readAt: 0,
+});
+
+/** The function that loops call before each round, by a name that no expression can write. */
+export const roundFunction = '@round';
+
+/** Takes a round from the budget; false when nothing is left. */
+export function takeRound(budget: ExpressionBudget): boolean {
+  budget.rounds -= 1;
+  return takeTime(budget);
+}
+
+/** For what would take longer than is left. */
+export function useUp(budget: ExpressionBudget): false {
+  budget.rounds = -1;
+  return false;
+}
+
+/** Takes the time since the last call; false, as after too many rounds, when nothing is left. */
+export function takeTime(budget: ExpressionBudget): boolean {
+  // Reading the processor time costs as much as several rounds.
+  const now = performance.now();
+  if (budget.rounds >= 0 && now > budget.readAt) {
+    const spent = spentMicroseconds();
+    if (budget.endsAt === 0) budget.endsAt = spent + budget.microseconds;
+    if (spent >= budget.endsAt) budget.rounds = -1;
+    else budget.readAt = now + (budget.endsAt - spent) / 1_000;
+  }
+  return budget.rounds >= 0;
+}
+
+/** Stops counting time until the next expression. */
+export function pauseBudget(budget: ExpressionBudget): void {
+  if (budget.endsAt === 0) return;
+  budget.microseconds = Math.max(0, budget.endsAt - spentMicroseconds());
+  budget.endsAt = 0;
+  budget.readAt = 0;
+}
+
+/** The function that a list or record is given to when it is made. */
+export const madeFunction = '@made';
+
+/** Makes every loop of an expression ask before each round, and limits the lists and records it makes. */
+export function meterExpression(expr: Expr | undefined): void {
+  if (!expr) return;
+  const { case: kind, value } = expr.exprKind;
+  if (kind === 'selectExpr') meterExpression(value.operand);
+  else if (kind === 'listExpr') value.elements.forEach(meterExpression);
+  else if (kind === 'callExpr') [value.target, ...value.args].forEach(meterExpression);
+  else if (kind === 'structExpr') for (const { value: inner } of value.entries) meterExpression(inner);
+  else if (kind === 'comprehensionExpr') {
+    for (const inner of [value.iterRange, value.accuInit, value.loopStep, value.result]) meterExpression(inner);
+    const args = [toCall(expr.id, roundFunction, []), ...(value.loopCondition ? [value.loopCondition] : [])];
+    value.loopCondition = toCall(expr.id, '_&&_', args);
+  }
+  // One of a single part is hardly longer than the part.
+  const parts = kind === 'listExpr' ? value.elements : kind === 'structExpr' ? value.entries : [];
+  if (parts.length > 1) expr.exprKind = toCall(expr.id, madeFunction, [{ ...expr }]).exprKind;
+}
+
+function toCall(id: bigint, name: string, args: Expr[]): Expr {
+  const value = { $typeName: 'cel.expr.Expr.Call' as const, function: name, args };
+  return { $typeName: 'cel.expr.Expr', id, exprKind: { case: 'callExpr', value } };
+}

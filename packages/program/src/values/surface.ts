@@ -1,0 +1,25 @@
+import { ussdLimits } from '@palaver/contract';
+
+/** What a program is shown on: a phone's USSD screen, a text message, a chat with buttons. */
+export interface Surface {
+  /** By the default alphabet of phones, in which some characters count twice; or each as one. */
+  counts: 'gsm' | 'plain';
+  /** How many characters a screen holds. */
+  characters: number;
+  /** The same where one of them is outside the default alphabet (UCS-2). */
+  wideCharacters?: number;
+  /** How many lines a screen holds. */
+  lines?: number;
+  /** In place of 0 or 00, 98, * and 000. */
+  keys?: { back?: string; more?: string; exit?: string; skip?: string };
+  /** Buttons are beside the text and take no room in it. */
+  choices: 'numbered' | 'buttons';
+}
+
+/** 160 octets of 7 bits are the longest text that a phone shows at once; they hold 80 characters of UCS-2. */
+export const ussd: Surface = {
+  counts: 'gsm',
+  characters: ussdLimits.screenCharacters,
+  wideCharacters: 80,
+  choices: 'numbered',
+};

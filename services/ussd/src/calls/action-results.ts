@@ -1,0 +1,82 @@
+import type { ActionResult } from '@palaver/program/internal';
+import type { DatabaseClock, Store } from '@palaver/store';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { UssdTables } from '../store/tables.ts';
+import type { TextHash } from '../store/text-hash.ts';
+
+/**
+ * Results of actions. A result is recorded in the transaction of the side effect itself, under a key of session and step: a
+ * retry, a replay after a crash and another instance find it and do not act again.
+ */
+export interface ActionResults {
+  /** Throws `SessionChanged` where the caller was erased. */
+  find(own: Pick<ResultKey, 'key' | 'sessionId'>): Promise<ActionResult | undefined>;
+  /** Records the result of an action that wrote nothing, or gives back what was recorded for the key before. */
+  record(done: ResultKey, result: ActionResult): Promise<ActionResult>;
+  /** Runs `act` and records its result, or gives back what was recorded for the key meanwhile. */
+  commit(done: ResultKey, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
+}
+
+export interface ResultKey {
+  key: string;
+  sessionId: string;
+  /** Whose it is: the result may hold a name. */
+  phone: string;
+}
+
+class AlreadyDone extends Error {}
+
+/** Another instance has changed the session, or its caller was erased: what it did is undone, and its row is read again. */
+export class SessionChanged extends Error {}
+
+export function createActionResults(
+  store: Pick<Store<UssdTables>, 'db' | 'engine' | 'transaction' | 'cipher'>,
+  { clock, textHash }: { clock: Pick<DatabaseClock, 'now'>; textHash: Pick<TextHash, 'ofErased'> },
+): ActionResults {
+  const find: ActionResults['find'] = async ({ key, sessionId }) => {
+    const { rows } = await sql<{ result: string | null; erased: unknown }>`select
+      (select result from ussd_action_result where key = ${key}) as result,
+      exists (select 1 from ussd_session where id = ${textHash.ofErased(sessionId)})
+      and not exists (select 1 from ussd_session where id = ${sessionId}) as erased`.execute(store.db);
+    const { result = null, erased } = rows[0] ?? {};
+    if (erased) throw new SessionChanged();
+    if (result === null) return undefined;
+    return JSON.parse(store.cipher.openRow(sealedTables.result, { key, result }).result) as ActionResult;
+  };
+  const findAgain = async (own: ResultKey) => {
+    const recorded = await find(own);
+    if (!recorded) throw new SessionChanged();
+    return recorded;
+  };
+  // On PostgreSQL an erasure waits for this row, or this waits for the erasure and sees it.
+  const lock = sql.raw(store.engine === 'postgres' ? 'for share' : '');
+  const insert = async (db: Kysely<UssdTables>, { sessionId, ...own }: ResultKey, result: ActionResult) => {
+    const plain = { ...own, result: JSON.stringify(result) };
+    const { key, phone, result: sealed } = store.cipher.sealRow(sealedTables.result, plain);
+    const ids = sql.join([sessionId, textHash.ofErased(sessionId)]);
+    const inserted = await sql`with own as (select id from ussd_session where id in (${ids}) ${lock})
+      insert into ussd_action_result (key, phone, result, created_at)
+      select cast(${key} as text), cast(${phone} as text), cast(${sealed} as text), cast(${clock.now()} as bigint)
+      where exists (select 1 from own where id = ${sessionId}) or not exists (select 1 from own)
+      on conflict (key) do nothing`.execute(db);
+    return inserted.numAffectedRows !== 0n;
+  };
+  return {
+    find,
+    record: async (own, result) => ((await insert(store.db, own, result)) ? result : findAgain(own)),
+    async commit(own, act) {
+      try {
+        return await store.transaction(async (trx) => {
+          const result = await act(trx);
+          // Undoes what `act` wrote: the other result stays.
+          if (!(await insert(trx, own, result))) throw new AlreadyDone();
+          return result;
+        });
+      } catch (error) {
+        if (!(error instanceof AlreadyDone)) throw error;
+        return findAgain(own);
+      }
+    },
+  };
+}

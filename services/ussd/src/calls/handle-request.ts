@@ -1,0 +1,270 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { askForm, type Forms } from '@palaver/forms/internal';
+import {
+  type Caller,
+  type Dialogue,
+  type Menu,
+  type Opening,
+  openDialogue,
+  type Step,
+  takeInput,
+  takeResult,
+  toShowable,
+  translate,
+} from '@palaver/program/internal';
+import type { Logger } from '@palaver/service-kit';
+import type { DatabaseClock } from '@palaver/store';
+import { faultKind } from '@palaver/store/internal';
+import type { Programs } from '../catalog/programs.ts';
+import type { Profiles } from '../people/profiles.ts';
+import { isErased } from '../store/erased-sessions.ts';
+import { isExpired, type Session, sessionStatus } from '../store/session-row.ts';
+import type { SessionStore } from '../store/session-store.ts';
+import { type ResultKey, SessionChanged } from './action-results.ts';
+import type { Call, RequestResult } from './call.ts';
+import { createKeyedQueue } from './keyed-queue.ts';
+import type { ProgramStats, TakenInput } from './program-stats.ts';
+import type { RunAction } from './run-action.ts';
+import { type Outcome, toReply, toSaving } from './saving.ts';
+import { unpackDialogue, unpackOpening, withProgram } from './session.ts';
+import type { SessionCache } from './session-cache.ts';
+
+export type HandleRequest = (call: Call, log: Logger) => Promise<RequestResult>;
+
+export interface RequestParts {
+  sessions: SessionStore;
+  cache: SessionCache;
+  profiles: Profiles;
+  runAction: RunAction;
+  /** Whether an unfinished form is still as it was at `at`; the first answer for a key stays. */
+  isResumable(call: ResultKey & { at: number }): Promise<boolean>;
+  forms: Pick<Forms, 'press'>;
+  programs: Pick<Programs, 'forCode' | 'find'>;
+  stats: Pick<ProgramStats, 'count'>;
+  /** The reply to a code that no program answers. */
+  unknownCode: string;
+  clock: Pick<DatabaseClock, 'now'>;
+  timeoutMs: number;
+}
+
+interface OwnRequest {
+  call: Call;
+  now: number;
+  log: Logger;
+  /** An earlier attempt at it failed, or met another instance. */
+  isRepeated: boolean;
+}
+
+/** A request that waits longer than this many others of its session is refused: no phone sends that fast. */
+const maxWaitingRequests = 100;
+const maxActionsPerInput = 10;
+const maxAttempts = 4;
+/** A lost connection that took longer than this leaves no time for another try: the telecom gateway gives up first. */
+const maxFaultMs = 3_000;
+const faultPauseMs = 100;
+
+/** Handles one request of a telecom gateway: one at a time for each session, saved before the reply. */
+export function createHandleRequest(parts: RequestParts): HandleRequest {
+  const queue = createKeyedQueue({ maxWaiting: maxWaitingRequests });
+  return (call, log) =>
+    queue(call.sessionId, async () => {
+      const now = parts.clock.now();
+      for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+        // The first attempt trusts what is in memory; when another instance was faster, the row is read again.
+        const isRepeated = attempt > 1;
+        try {
+          const result = await runRequest(parts, { call, now, log, isRepeated });
+          if (result) return result;
+        } catch (error) {
+          if (!(error instanceof SessionChanged)) {
+            // The connection may have broken after a commit. Results of actions and sessions are keyed, so a second run finds out.
+            if (isRepeated || faultKind(error) !== 'unreachable' || parts.clock.now() - now > maxFaultMs) throw error;
+            log.warn({ err: error }, 'the database connection broke; the request runs again');
+            await sleep(faultPauseMs);
+          }
+        }
+        parts.cache.delete(call.sessionId);
+      }
+      throw new Error('the session was changed by others again and again');
+    });
+}
+
+/** `undefined` when the session was changed by another instance between reading and writing. */
+async function runRequest(parts: RequestParts, request: OwnRequest): Promise<RequestResult | undefined> {
+  const outcome = await takeRequest(parts, request);
+  if (!('step' in outcome)) return outcome;
+  const reply = toReply(request.call, outcome.menu, outcome.step);
+  const write = toSaving(request.call, outcome, reply, request.now);
+  if (!write) return { reply: reply.text, kind: 'retried' };
+  const { isFull } = reply;
+  // What is alive here is alive for as long as the commit takes, for every request that waits for it: keep it small.
+  if (!(await parts.sessions.save(write))) return undefined;
+  keepInMemory(parts.cache, write.session);
+  countRequest(parts, request, outcome, isFull);
+  return { reply: write.session.reply, kind: isFull ? 'ended' : outcome.kind };
+}
+
+/** What to save and to show, or the reply where there is nothing to save. */
+async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Outcome | RequestResult> {
+  const { call, now, isRepeated } = request;
+  const { sessionId, phoneNumber } = call;
+  const isDial = call.inputs.length === 0;
+  const cached = isRepeated ? undefined : findCached(parts, request);
+  // A first dial is inserted without a read. If the row exists, the insert is refused and the row is read.
+  const known = cached ?? (isDial && !isRepeated ? undefined : await parts.sessions.load(sessionId));
+  if (known && isErased(known))
+    return isDial ? await openSession(parts, request, undefined) : await refuseExpired(parts, known);
+  if (known && known.phone !== phoneNumber) return { invalid: 'the session belongs to another phone number' };
+  if (isDial) return await openSession(parts, request, known);
+  if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, known);
+
+  const kept = known && unpackOpening(known.opening);
+  const found = findMenu(parts, known?.serviceCode ?? call.serviceCode, kept?.program);
+  // A version that is in memory needs no wait, which every key press would pay for.
+  const menu = found instanceof Promise ? await found : found;
+  if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
+  const opening = kept ? withProgram(kept, menu.id) : await parts.profiles.loadOpening(phoneNumber, now, menu);
+  const first = known && call.findFirstNew(known);
+  if (known && first !== undefined) {
+    if (first === call.inputs.length) {
+      // Another instance may have erased the caller: only the row is shown again.
+      if (known === cached) throw new SessionChanged();
+      return { reply: known.reply, kind: 'retried' };
+    }
+    const from = known.status === sessionStatus.active ? unpackDialogue(known.dialogue) : undefined;
+    if (from) return await continueDialogue(parts, request, { menu, known, first, opening, from });
+  }
+  // Nothing to continue from: all inputs are replayed from the start.
+  return await continueDialogue(parts, request, { menu, known, first: 0, opening, from: undefined });
+}
+
+/** The version of the program that the session began with; where it is gone, the one its code chooses now. */
+function findMenu(
+  { programs }: RequestParts,
+  serviceCode: string,
+  id: string | undefined,
+): Menu | undefined | Promise<Menu | undefined> {
+  const kept = id === undefined ? undefined : programs.find(id);
+  if (kept instanceof Promise) return kept.then((menu) => menu ?? programs.forCode(serviceCode));
+  return kept ?? programs.forCode(serviceCode);
+}
+
+/** A session that looks expired here may have continued at another instance, so the row is read. */
+function findCached({ cache, timeoutMs }: RequestParts, { call, now }: OwnRequest): Session | undefined {
+  const session = cache.get(call.sessionId);
+  return session && !isExpired(session, now, timeoutMs) ? session : undefined;
+}
+
+async function openSession(
+  parts: RequestParts,
+  request: OwnRequest,
+  known: Session | undefined,
+): Promise<Outcome | RequestResult> {
+  const menu = parts.programs.forCode(request.call.serviceCode);
+  if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
+  const opening = await parts.profiles.loadOpening(request.call.phoneNumber, request.now, menu);
+  // The telecom gateway asks again: the same session has the same first screen.
+  if (known && unpackOpening(known.opening).isNewcomer) opening.isNewcomer = true;
+  const step = openDialogue(menu, opening, toCaller(request));
+  return { menu, known, opening, step, kind: 'opened' };
+}
+
+interface Course {
+  /** The one in use when the request came: a reload meanwhile changes nothing for it. */
+  menu: Menu;
+  known: Session | undefined;
+  /** The index of the first input that is to be taken. */
+  first: number;
+  opening: Opening;
+  /** Where the inputs start; the main menu when they are all there is. */
+  from: Dialogue | undefined;
+}
+
+async function continueDialogue(
+  parts: RequestParts,
+  request: OwnRequest,
+  { menu, known, first, opening, from }: Course,
+): Promise<Outcome> {
+  const { call } = request;
+  const { inputs, sessionId, phoneNumber } = call;
+  const caller = toCaller(request);
+  let step: Step = from ? { dialogue: { ...from, caller }, ended: false } : openDialogue(menu, opening, caller);
+  const taken: TakenInput[] = [];
+  let isResumeGone = false;
+  for (let part = first; part < inputs.length; part++) {
+    const input = call.toInput(part);
+    const before = step.dialogue;
+    // Inputs that are played again were key presses of their own.
+    caller.budget = undefined;
+    step = takeInput(menu, before, input);
+    if (before.resume && !step.dialogue.resume && opening.resumeAt !== undefined) {
+      const key = call.toActionKey(part + 1, resumeStep);
+      isResumeGone = !(await parts.isResumable({ key, sessionId, phone: phoneNumber, at: opening.resumeAt }));
+      if (isResumeGone) step = refuseResume(before);
+    }
+    for (let count = 0; step.pending || step.form; count++) {
+      if (count === maxActionsPerInput) throw new Error(`the actions after ${step.dialogue.state} do not end`);
+      if (!step.pending) {
+        step = await askForm(parts.forms, menu, step);
+        continue;
+      }
+      const result = await parts.runAction({
+        sessionId,
+        key: call.toActionKey(part + 1, count),
+        isFirst: from !== undefined && !request.isRepeated,
+        pending: step.pending,
+        menu,
+        dialogue: step.dialogue,
+        phoneNumber,
+        reveal: input.reveal,
+        now: request.now,
+        log: request.log,
+      });
+      step = takeResult(menu, step.dialogue, result);
+    }
+    taken.push({ before, value: input.value, after: step.dialogue });
+    if (step.ended) break;
+  }
+  const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
+  return { menu, known, opening, step, kind, before: from, taken, isResumeGone };
+}
+
+/** Not the number of an action: those begin with 0. */
+const resumeStep = -1;
+
+/** Another call has continued the form since this one began: what it did is not done again. */
+function refuseResume({ resume: _, ...dialogue }: Dialogue): Step {
+  return { dialogue: { ...dialogue, hint: 'hint.choice' }, ended: false };
+}
+
+function toCaller({ call: { phoneNumber }, now }: OwnRequest): Caller {
+  return { phoneNumber, now };
+}
+
+function keepInMemory(cache: SessionCache, session: Session): void {
+  if (session.status === sessionStatus.active) cache.set(session);
+  else cache.delete(session.id);
+}
+
+/** A request that the telecom gateway repeats is not a new call, and inputs that are played again were counted before. */
+function countRequest({ stats }: RequestParts, { now }: OwnRequest, outcome: Outcome, isCutOff: boolean): void {
+  const { menu, known, opening, step, before, taken = [] } = outcome;
+  const first = taken[0]?.before ?? step.dialogue;
+  stats.count({
+    menu,
+    now,
+    opened: known ? undefined : { state: first.state, language: first.language, isReturning: !opening.isNewcomer },
+    inputs: known && !before ? taken.slice(-1) : taken,
+    waitedMs: known && before ? now - known.seenAt : undefined,
+    isCutOff,
+  });
+}
+
+async function refuseExpired(parts: RequestParts, session: Session): Promise<RequestResult> {
+  parts.cache.delete(session.id);
+  const opening = unpackOpening(session.opening);
+  const menu = await findMenu(parts, session.serviceCode, opening.program);
+  if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
+  const { language } = unpackDialogue(session.dialogue) ?? opening;
+  return { reply: `END ${toShowable(translate(menu.locales, language, 'main.expired'))}`, kind: 'expired' };
+}

@@ -1,0 +1,217 @@
+import { backKeyOf, canGoBack, type Dialogue, type Menu, nameOf, reservedKeys } from '@palaver/program/internal';
+import type { Logger } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
+import type { Store } from '@palaver/store';
+import { type CallStatTable, dayOf, type StateStatTable, type UssdTables } from '../store/tables.ts';
+
+/** The upper limits of the intervals in which times to an answer are counted, in seconds; the last interval has none. */
+export const answerSeconds = [2, 4, 7, 10, 15, 20, 30, 60, 120] as const;
+export const answerColumns = ['s2', 's4', 's7', 's10', 's15', 's20', 's30', 's60', 's120', 'longer'] as const;
+export const countColumns = ['shown', 'answered', 'refused', 'back', 'exited', 'timed_out'] as const;
+
+/** One request as it is counted, once its reply is saved. */
+export interface CountedRequest {
+  menu: Menu;
+  now: number;
+  /** The call begins with this request. */
+  opened?: { state: string; language: string; isReturning: boolean } | undefined;
+  inputs: readonly TakenInput[];
+  /** How long the caller looked at the screen that the last input answers. */
+  waitedMs?: number | undefined;
+  /** What the caller reads is not the screen of the last state. */
+  isCutOff?: boolean;
+}
+
+export interface TimedOut {
+  version: string;
+  state: string;
+  language: string;
+}
+
+/** How callers move through programs, counted by day and state. No count says who it was. */
+export interface ProgramStats {
+  count(request: CountedRequest): void;
+  countTimedOut(calls: readonly TimedOut[], now: number): void;
+  /** Writes all that is counted when it is called. */
+  flush(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** What is counted in between is lost when the process is killed. */
+const flushMs = 5_000;
+const maxRows = 500;
+
+type StateKey = Pick<StateStatTable, 'day' | 'program' | 'version' | 'state' | 'language'>;
+type Count = (typeof countColumns)[number] | (typeof answerColumns)[number];
+
+const zeros = Object.fromEntries([...countColumns, ...answerColumns].map((name) => [name, 0])) as Record<Count, number>;
+
+/** Counts in memory, so that a key press costs no statement, and adds the counts to the tables every few seconds. */
+export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: Logger): ProgramStats {
+  let states = new Map<string, StateStatTable>();
+  let calls = new Map<string, CallStatTable>();
+  let running: Promise<void> | undefined;
+
+  function rowOf(
+    day: number,
+    version: string,
+    { state, language }: Pick<StateKey, 'state' | 'language'>,
+  ): StateStatTable {
+    const id = `${day} ${version} ${state} ${language}`;
+    const known = states.get(id);
+    if (known) return known;
+    const row = { day, program: nameOf(version), version, state, language, ...zeros };
+    states.set(id, row);
+    return row;
+  }
+
+  function addCall(day: number, version: string, isReturning: boolean): void {
+    const id = `${day} ${version}`;
+    const row = calls.get(id) ?? { day, program: nameOf(version), version, calls: 0, returning_calls: 0 };
+    row.calls += 1;
+    if (isReturning) row.returning_calls += 1;
+    calls.set(id, row);
+  }
+
+  async function write(): Promise<void> {
+    const [stateRows, callRows] = [[...states.values()], [...calls.values()]];
+    [states, calls] = [new Map(), new Map()];
+    try {
+      while (stateRows.length > 0) {
+        await addStates(store.db, stateRows.slice(0, maxRows));
+        stateRows.splice(0, maxRows);
+      }
+      if (callRows.length > 0) await addCalls(store.db, callRows);
+    } catch (error) {
+      logger.warn({ err: error }, 'counts of programs cannot be written now; they are kept for the next time');
+      states = join(stateRows, states);
+      calls = join(callRows, calls);
+    }
+  }
+
+  const flush = async () => {
+    // A write under way has not taken what was counted since it began.
+    await running;
+    running ??= write().finally(() => {
+      running = undefined;
+    });
+    await running;
+  };
+  const flushing = runEvery({
+    everyMs: flushMs,
+    work: async () => (states.size > 0 || calls.size > 0) && flush(),
+    onFault() {},
+  });
+
+  return {
+    count({ menu, now, opened, inputs, waitedMs, isCutOff = false }) {
+      const day = dayOf(now);
+      const version = menu.id;
+      if (opened) {
+        addCall(day, version, opened.isReturning);
+        rowOf(day, version, opened).shown += 1;
+      }
+      for (const [i, input] of inputs.entries()) {
+        const { before, after } = input;
+        const outcome = outcomeOf(menu, input);
+        if (!outcome) continue;
+        const isLast = i === inputs.length - 1;
+        const row = rowOf(day, version, before);
+        row[outcome] += 1;
+        if (isLast && outcome === 'answered' && waitedMs !== undefined) row[toColumn(waitedMs)] += 1;
+        if (outcome !== 'refused' && !(isLast && isCutOff)) rowOf(day, version, after).shown += 1;
+      }
+    },
+    countTimedOut(timedOut, now) {
+      for (const call of timedOut) rowOf(dayOf(now), call.version, call).timed_out += 1;
+    },
+    flush,
+    async stop() {
+      await flushing.stop();
+      await flush();
+    },
+  };
+}
+
+function toColumn(ms: number): (typeof answerColumns)[number] {
+  const at = answerSeconds.findIndex((seconds) => ms < seconds * 1000);
+  return answerColumns[at] ?? 'longer';
+}
+
+/** Rows that could not be written, with what was counted meanwhile. */
+function join<Row extends StateStatTable | CallStatTable>(rows: Row[], later: ReadonlyMap<string, Row>) {
+  const joined = new Map<string, Row>();
+  for (const row of [...rows, ...later.values()]) {
+    const id = 'state' in row ? `${row.day} ${row.version} ${row.state} ${row.language}` : `${row.day} ${row.version}`;
+    const before = joined.get(id);
+    const sum = Object.entries(row).map(([name, value]) => [
+      name,
+      typeof value === 'number' && name !== 'day' ? value + Number(before?.[name as keyof Row] ?? 0) : value,
+    ]);
+    joined.set(id, Object.fromEntries(sum));
+  }
+  return joined;
+}
+
+type Db = Store<UssdTables>['db'];
+
+/** In one order everywhere: two instances that write the same rows do not wait for each other in a circle. */
+const inOrder = (one: StateStatTable | CallStatTable, other: StateStatTable | CallStatTable) => {
+  const [a, b] = [one, other].map(
+    (row) => `${row.day} ${row.version} ${'state' in row ? `${row.state} ${row.language}` : ''}`,
+  );
+  return (a ?? '') < (b ?? '') ? -1 : 1;
+};
+
+async function addStates(db: Db, rows: StateStatTable[]): Promise<void> {
+  await db
+    .insertInto('ussd_state_stat')
+    .values(rows.sort(inOrder))
+    .onConflict((conflict) =>
+      conflict
+        .columns(['day', 'program', 'version', 'state', 'language'])
+        .doUpdateSet(({ eb, ref }) =>
+          Object.fromEntries(
+            [...countColumns, ...answerColumns].map((name) => [
+              name,
+              eb(ref(`ussd_state_stat.${name}`), '+', ref(`excluded.${name}`)),
+            ]),
+          ),
+        ),
+    )
+    .execute();
+}
+
+async function addCalls(db: Db, rows: CallStatTable[]): Promise<void> {
+  await db
+    .insertInto('ussd_call_stat')
+    .values(rows.sort(inOrder))
+    .onConflict((conflict) =>
+      conflict.columns(['day', 'program', 'version']).doUpdateSet(({ eb, ref }) => ({
+        calls: eb(ref('ussd_call_stat.calls'), '+', ref('excluded.calls')),
+        returning_calls: eb(ref('ussd_call_stat.returning_calls'), '+', ref('excluded.returning_calls')),
+      })),
+    )
+    .execute();
+}
+
+type InputOutcome = 'answered' | 'refused' | 'back' | 'exited';
+
+export interface TakenInput {
+  before: Dialogue;
+  value: string;
+  after: Dialogue;
+}
+
+/** What an input did on the screen it was typed on; `undefined` if it turned a page, searched a list or stayed in a form. */
+function outcomeOf(menu: Menu, { before, value, after }: TakenInput): InputOutcome | undefined {
+  const state = menu.states.get(before.state);
+  if (!state || state.kind === 'end') return undefined;
+  if (value === reservedKeys.exit) return 'exited';
+  if (after.state !== before.state) {
+    const isBack = before.page === 0 && value === backKeyOf(menu, state, before) && canGoBack(menu, before);
+    return isBack ? 'back' : 'answered';
+  }
+  if (state.kind === 'form' || after.page !== before.page || after.search !== before.search) return undefined;
+  return after.hint === undefined ? 'answered' : 'refused';
+}

@@ -1,0 +1,99 @@
+import type { Logger } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
+import type { DatabaseClock, Store } from '@palaver/store';
+import { changePieces } from '@palaver/store/internal';
+import { sql } from 'kysely';
+import { type SweepPeriods, toSweepStatements } from '../store/sweep-statements.ts';
+import type { SessionTable, UssdTables } from '../store/tables.ts';
+import type { SessionCache } from './session-cache.ts';
+
+/** As its row has it. */
+export type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
+
+export interface SweepParts extends SweepPeriods {
+  store: Pick<Store<UssdTables>, 'transaction' | 'engine'>;
+  cache: SessionCache;
+  /** Sessions that were marked as expired. */
+  onExpired?(sessions: readonly ExpiredSession[]): void;
+  /** Rows of one transaction: small, so that a sweep holds nobody up. */
+  batchSize?: number;
+  /** Sweeping ends after this long, and continues at the next time. */
+  budgetMs?: number;
+}
+
+/** `done`: nothing is left; `busy`: another instance sweeps; `late`: the time was over first. */
+export type SweepResult = 'done' | 'busy' | 'late';
+
+/** Any number; the instances that share a PostgreSQL database sweep one at a time. */
+const advisoryLock = 7_252_838;
+
+/** Marks expired sessions and removes what has been kept long enough. Every look-up is exact without it. */
+export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal): Promise<SweepResult> {
+  const { store, cache, onExpired, batchSize = 1_000, budgetMs = 4_000, ...periods } = parts;
+  cache.sweep(now - periods.timeoutMs);
+  const endsAt = performance.now() + budgetMs;
+  const limits = { ...periods, engine: store.engine, now, batchSize };
+  for (const statement of toSweepStatements(limits)) {
+    let ended: SweepResult = 'done';
+    const changeSome = async () => {
+      if (signal?.aborted || performance.now() > endsAt) {
+        ended = 'late';
+        return 0;
+      }
+      const result = await store.transaction(
+        async (trx) => {
+          if (store.engine === 'postgres') {
+            // For one transaction only: a lock of the connection would not survive PgBouncer.
+            const lock = sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${sql.lit(advisoryLock)}) as taken`;
+            if (!(await lock.execute(trx)).rows[0]?.taken) return undefined;
+          }
+          return statement.execute(trx);
+        },
+        { isolation: 'read committed' },
+      );
+      if (result === undefined) {
+        ended = 'busy';
+        return 0;
+      }
+      const { rows, numAffectedRows } = result;
+      // Only the statement that marks sessions returns rows.
+      if (rows.length > 0) onExpired?.(rows as ExpiredSession[]);
+      return Number(numAffectedRows ?? rows.length);
+    };
+    await changePieces(changeSome, { size: batchSize });
+    if (ended !== 'done') return ended;
+  }
+  return 'done';
+}
+
+export interface SweeperParts extends SweepParts {
+  logger: Logger;
+  clock: Pick<DatabaseClock, 'now'>;
+  intervalMs: number;
+}
+
+export interface Sweeper {
+  /** Seconds since a sweep, here or on another instance, last left nothing behind. */
+  lagSeconds(): number;
+  stop(): Promise<void>;
+}
+
+/** Sweeps again and again until stopped; a sweep that fails (the database is unreachable) is tried at the next time. */
+export function startSweeper(parts: SweeperParts): Sweeper {
+  let doneAt = performance.now();
+  const stopping = new AbortController();
+  const sweeping = runEvery({
+    everyMs: parts.intervalMs,
+    async work() {
+      if ((await sweep(parts, parts.clock.now(), stopping.signal)) !== 'late') doneAt = performance.now();
+    },
+    onFault: (error) => parts.logger.warn({ err: error }, 'sweeping sessions failed'),
+  });
+  return {
+    lagSeconds: () => (performance.now() - doneAt) / 1000,
+    async stop() {
+      stopping.abort();
+      await sweeping.stop();
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import type { DataCipher } from '@palaver/store';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { TimedOut } from './program-stats.ts';
+import { unpackDialogue, unpackOpening } from './session.ts';
+import type { ExpiredSession } from './sweeper.ts';
+
+const unreadable = { opening: '{}', dialogue: '{"f":1e9}' };
+
+/** Where calls have expired. */
+export function toTimedOut(cipher: DataCipher, expired: readonly ExpiredSession[]): TimedOut[] {
+  return expired.flatMap((row) => {
+    const { opening, dialogue: packed } = cipher.openRow(sealedTables.session, row, unreadable);
+    const { program: version } = unpackOpening(opening);
+    const dialogue = unpackDialogue(packed);
+    return version === undefined || !dialogue ? [] : [{ version, state: dialogue.state, language: dialogue.language }];
+  });
+}

@@ -1,0 +1,185 @@
+import { checkForms, type Forms } from '@palaver/forms/internal';
+import {
+  type Fault,
+  type Menu,
+  type MenuCheck,
+  nameOf,
+  type ProgramSource,
+  programFile,
+  type SourceFile,
+} from '@palaver/program/internal';
+import type { FindUnmetNeeds } from './deployment-needs.ts';
+import { toVersion } from './load-program.ts';
+import type { CheckProgram } from './program-checks.ts';
+import type { PublishedPrograms } from './published.ts';
+import { findPrograms, type MenuSources, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
+import { checkCodes, codesOf } from './service-codes.ts';
+import type { KeptVersion } from './versions.ts';
+
+export interface Loaded {
+  menus: Map<string, Menu>;
+  sources: Map<string, KeptVersion>;
+  warnings: Fault[];
+  faults: Fault[];
+  /** Published versions that cannot run, and programs of the folder whose codes a published one has. */
+  unusable: Fault[];
+}
+
+/** Where programs are loaded from, and what they may need. */
+export interface LoadOptions {
+  /** A menu without a program file: answers every code that no program names. */
+  menus?: MenuSources | undefined;
+  /** A program's folder, or a folder of them. */
+  folder?: string | undefined;
+  forms: Pick<Forms, 'inspect'>;
+  /** Forms of a server, which programs may name. */
+  fetched?: () => readonly SourceFile[];
+  findUnmetNeeds: FindUnmetNeeds;
+  /** Programs of the database, which come before those of the folder. */
+  published?: Pick<PublishedPrograms, 'current' | 'load'>;
+}
+
+export interface LoadParts extends LoadOptions {
+  base: ProgramSource;
+  check: CheckProgram;
+}
+
+export interface CheckedProgram {
+  check: MenuCheck;
+  /** Name and version. */
+  id: string;
+  kept: KeptVersion;
+}
+
+/** Checks a program with its forms, those of a forms server included. */
+export async function checkSource(
+  parts: LoadParts,
+  source: ProgramSource,
+  inUse?: ReadonlyMap<string, Menu>,
+): Promise<CheckedProgram> {
+  const { base } = parts;
+  const whole = withFetched(source, parts.fetched?.() ?? []);
+  const version = toVersion(whole, base);
+  const kept = { source: whole, base };
+  const same = inUse?.get(`${source.name}@${version}`);
+  if (same) return { check: { ok: true, menu: same, warnings: [] }, id: same.id, kept };
+  const own = await checkForms(await parts.check(whole, base), whole, parts.forms);
+  const check = addNeeds(own, parts, whole);
+  const name = check.ok && check.menu.id !== '' ? check.menu.id : source.name;
+  return { check, id: `${name}@${version}`, kept };
+}
+
+type PublishedCheck = MenuCheck | undefined;
+
+async function checkPublished(parts: LoadParts, id: string): Promise<PublishedCheck> {
+  const kept = await parts.published?.load(id);
+  return kept && addNeeds(await parts.check(kept.source, kept.base ?? parts.base), parts, kept.source);
+}
+
+/** A program that the deployment cannot serve has faults, as one that is written wrong has. */
+function addNeeds(check: MenuCheck, { findUnmetNeeds }: LoadParts, source: ProgramSource): MenuCheck {
+  if (!check.ok) return check;
+  const wrongCodes = checkCodes(check.menu, source);
+  if (wrongCodes.length > 0) return { ok: false, faults: wrongCodes };
+  const { faults, warnings } = findUnmetNeeds(check.menu);
+  const at = (message: string) => ({ file: fileOf(source) ?? programFile, line: 1, message });
+  if (faults.length > 0) return { ok: false, faults: faults.map(at) };
+  return { ...check, warnings: [...check.warnings, ...warnings.map(at)] };
+}
+
+const fileOf = ({ files }: ProgramSource) => files.find(({ path }) => path === programFile)?.file;
+
+/**
+ * All programs: first what is published, then what the folder has under other names. A version of `inUse` is not
+ * checked again.
+ */
+export async function loadAll(parts: LoadParts, inUse: ReadonlyMap<string, Menu>): Promise<Loaded> {
+  const loaded: Loaded = { menus: new Map(), sources: new Map(), warnings: [], faults: [], unusable: [] };
+  const taken = new Map<string, string>();
+  for (const [name, id] of (await parts.published?.current()) ?? []) {
+    const same = inUse.get(id);
+    const check: PublishedCheck = same ? { ok: true, menu: same, warnings: [] } : await checkPublished(parts, id);
+    const clash = check?.ok ? findClash(name, check.menu, taken) : undefined;
+    if (check?.ok && clash === undefined) {
+      claim(name, check.menu, taken, id);
+      loaded.menus.set(name, { ...check.menu, id });
+      continue;
+    }
+    const message = clash ?? 'the published version is not kept';
+    const faults = check && !check.ok ? check.faults : [{ file: programFile, line: 1, message }];
+    loaded.unusable.push(...faults.map((fault) => ({ ...fault, file: `${id}/${fault.file}` })));
+  }
+  const published = new Map(taken);
+  for (const read of await listSources(parts, loaded.faults)) {
+    try {
+      const source = await read();
+      const { check, id, kept } = await checkSource(parts, source, inUse);
+      if (!check.ok) {
+        loaded.faults.push(...check.faults);
+        continue;
+      }
+      const name = nameOf(id);
+      if (loaded.menus.has(name) && !loaded.sources.has(loaded.menus.get(name)?.id ?? '')) continue;
+      const menu = { ...check.menu, id };
+      const file = fileOf(source) ?? parts.menus?.menus ?? '';
+      const clash = findClash(name, menu, taken);
+      if (clash !== undefined) {
+        // What was published since the folder was written stops no start.
+        const isPublished = findClash(name, menu, published) !== undefined;
+        (isPublished ? loaded.unusable : loaded.faults).push({ file, line: 1, message: clash });
+        continue;
+      }
+      claim(name, menu, taken, file);
+      loaded.menus.set(name, menu);
+      loaded.sources.set(id, kept);
+      loaded.warnings.push(...check.warnings);
+    } catch (error) {
+      if (!(error instanceof SourceFault)) throw error;
+      loaded.faults.push({ file: error.path, line: 1, message: error.message });
+    }
+  }
+  return loaded;
+}
+
+const claimedCodes = (menu: Menu) => {
+  const codes = codesOf(menu);
+  return codes.length > 0 ? codes : ['every other code'];
+};
+const claimsOf = (name: string, menu: Menu) => [`the name ${name}`, ...claimedCodes(menu)];
+
+function claim(name: string, menu: Menu, taken: Map<string, string>, owner: string): void {
+  for (const claimed of claimsOf(name, menu)) taken.set(claimed, owner);
+}
+
+function findClash(name: string, menu: Menu, taken: ReadonlyMap<string, string>): string | undefined {
+  const clash = claimsOf(name, menu).find((claimed) => taken.has(claimed));
+  return clash === undefined ? undefined : `${clash} belongs to ${taken.get(clash)}`;
+}
+
+/** What a program would take from others that are in use. */
+export function findOwner(name: string, menu: Menu, current: ReadonlyMap<string, Menu>): string | undefined {
+  const taken = new Map<string, string>();
+  for (const [other, used] of current) {
+    if (other !== name) for (const code of claimedCodes(used)) taken.set(code, used.id);
+  }
+  return findClash(name, menu, taken);
+}
+
+/** Only what a program names is part of its version. */
+function withFetched(source: ProgramSource, fetched: readonly SourceFile[]): ProgramSource {
+  const named = new Set(source.files.flatMap(({ text }) => text.match(/forms\/server\/[\w.-]+(?=\.xml)/g) ?? []));
+  const isNamed = (path: string) => [...named].some((name) => path === `${name}.xml` || path.startsWith(`${name}/`));
+  return { ...source, files: [...source.files, ...fetched.filter(({ path }) => isNamed(path))] };
+}
+
+async function listSources({ menus, folder }: LoadOptions, faults: Fault[]): Promise<(() => Promise<ProgramSource>)[]> {
+  const own = menus ? [() => readMenuSource('palaver', menus)] : [];
+  if (folder === undefined) return own;
+  try {
+    return [...(await findPrograms(folder)).map((path) => () => readProgramSource(path)), ...own];
+  } catch (error) {
+    if (!(error instanceof SourceFault)) throw error;
+    faults.push({ file: error.path, line: 1, message: error.message });
+    return own;
+  }
+}

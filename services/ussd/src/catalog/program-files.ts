@@ -1,0 +1,55 @@
+import type { ProgramSource } from '@palaver/program/internal';
+import { z } from 'zod';
+
+/** The files of a program by their path. */
+export type ProgramFileMap = Readonly<Record<string, string>>;
+
+/** The largest public form that a phone can fill in has 1.6 MB. */
+export const programLimits = { files: 200, fileBytes: 2_000_000, bytes: 8_000_000 } as const;
+
+/** Says which file is too large, and that it is; `undefined` if none is. */
+export function sizeFault(
+  files: readonly { path: string; bytes: number }[],
+): { path?: string; message: string } | undefined {
+  const large = files.find(({ bytes }) => bytes > programLimits.fileBytes);
+  if (large)
+    return { path: large.path, message: `has ${large.bytes} bytes: a file has at most ${programLimits.fileBytes}` };
+  const sum = files.reduce((all, { bytes }) => all + bytes, 0);
+  if (sum <= programLimits.bytes) return undefined;
+  return { message: `the files have ${sum} bytes together: a program has at most ${programLimits.bytes}` };
+}
+
+const filePath =
+  /^(?:[\w-]{1,60}\.ya?ml|locales\/[\w-]{1,35}\.ya?ml|data\/[\w.-]{1,80}\.(?:csv|json)|forms\/[\w.-]{1,80}\.(?:xml|csv|geojson)|flows\/[\w.-]{1,80}\.ya?ml)$/;
+
+const pathHint = 'a path such as program.yaml, locales/en.yaml, data/markets.csv, of letters, digits, _ and -';
+
+/** The part of the rules that JSON Schema can say. */
+const documented = {
+  propertyNames: { pattern: filePath.source },
+  minProperties: 1,
+  maxProperties: programLimits.files,
+};
+
+/** What may be kept as a program: only files that a program has, none too large, and not too many. */
+export const programFilesSchema = z
+  .record(z.string(), z.string())
+  .meta(documented)
+  .superRefine((files, context) => {
+    const refuse = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', message, path });
+    for (const path of Object.keys(files)) if (!filePath.test(path)) refuse(pathHint, path);
+    const entries = Object.entries(files);
+    if (entries.length === 0 || entries.length > programLimits.files) refuse(`1 to ${programLimits.files} files`);
+    const large = sizeFault(entries.map(([path, text]) => ({ path, bytes: Buffer.byteLength(text) })));
+    if (large) refuse(large.message, ...(large.path === undefined ? [] : [large.path]));
+    if (entries.some(([, text]) => text.includes('\0'))) refuse('files are texts');
+  });
+
+export function toSource(name: string, files: ProgramFileMap): ProgramSource {
+  const entries = Object.entries(files).sort(([one], [other]) => (one < other ? -1 : 1));
+  return { name, files: entries.map(([path, text]) => ({ file: path, path, text })) };
+}
+
+export function fromSource({ files }: ProgramSource): Record<string, string> {
+  return Object.fromEntries(files.map(({ path, text }) => [path, text]));
+}

@@ -1,0 +1,119 @@
+import { AppError, errorBodySchema } from '@palaver/contract';
+import { boundedText, callerSchema, phoneNumberSchema, recentCallersSchema } from '@palaver/contract/internal';
+import type { Server } from '@palaver/service-kit';
+import { maskPhone, toAuditBy } from '@palaver/service-kit/internal';
+import type { AuditLog } from '@palaver/store';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { AgentPerson } from '../outgoing/agent-client.ts';
+import type { Accounts } from '../people/accounts.ts';
+import type { CallerReferences } from '../people/caller-references.ts';
+import type { PersonData } from '../people/person-data.ts';
+import type { UssdTables } from '../store/tables.ts';
+import type { Callers } from './callers.ts';
+
+export interface CallerRouteParts {
+  callers: Callers;
+  callerReferences: CallerReferences;
+  accounts: Pick<Accounts, 'unlock' | 'resetPin'>;
+  audit: Pick<AuditLog<UssdTables>, 'record' | 'person'>;
+}
+
+const recentCallers = 20;
+const referenceSchema = boundedText(0, 300);
+const findSchema = z.union([
+  z.strictObject({ phoneNumber: phoneNumberSchema }),
+  z.strictObject({ caller: referenceSchema }),
+]);
+const ofNumber = { params: z.object({ phoneNumber: phoneNumberSchema }) };
+
+/** One caller at a time, for operators. Numbers are masked until they are asked for, and both leave a line in the audit log. */
+export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
+  const { callers, callerReferences, accounts, audit } = parts;
+  const name = (phoneNumber: string) => ({
+    caller: callerReferences.create(phoneNumber),
+    maskedNumber: maskPhone(phoneNumber),
+  });
+  const record = (request: FastifyRequest, action: 'caller.viewed' | 'caller.revealed', phoneNumber: string) =>
+    audit.record({ ...toAuditBy(request), action, subject: audit.person(phoneNumber) });
+
+  server.get('/api/ussd/callers', { schema: { response: { 200: recentCallersSchema } } }, async () => ({
+    callers: (await callers.recent(recentCallers)).map(({ phoneNumber, ...rest }) => ({
+      ...name(phoneNumber),
+      ...rest,
+    })),
+  }));
+  // By POST: a phone number in an address would appear in the logs of proxies.
+  server.post(
+    '/api/ussd/callers/find',
+    { schema: { body: findSchema, response: { 200: callerSchema, 404: errorBodySchema } }, config: { audited: true } },
+    async (request) => {
+      const { body } = request;
+      const phoneNumber = 'caller' in body ? callerReferences.open(body.caller) : body.phoneNumber;
+      await record(request, 'caller.viewed', phoneNumber);
+      const found = await callers.load(phoneNumber);
+      if (!found) throw new AppError('NOT_FOUND', 'Nothing is stored about this phone number.');
+      return { ...name(phoneNumber), ...found };
+    },
+  );
+  server.post(
+    '/api/ussd/callers/reveal',
+    { schema: { body: z.strictObject({ caller: referenceSchema }) }, config: { audited: true } },
+    async (request) => {
+      const phoneNumber = callerReferences.open(request.body.caller);
+      await record(request, 'caller.revealed', phoneNumber);
+      return { phoneNumber };
+    },
+  );
+
+  server.post(
+    '/api/ussd/accounts/:phoneNumber/unlock',
+    { schema: ofNumber, config: { audited: true } },
+    async (request) => {
+      const { phoneNumber } = request.params;
+      if (!(await accounts.unlock(phoneNumber, toAuditBy(request)))) throw noAccount();
+      return { phoneNumber, unlocked: true };
+    },
+  );
+  server.post(
+    '/api/ussd/accounts/:phoneNumber/reset-pin',
+    { onRequest: server.operatorGuardFor('admin'), schema: ofNumber, config: { audited: true } },
+    async (request, reply) => {
+      const { phoneNumber } = request.params;
+      const pin = await accounts.resetPin(phoneNumber, toAuditBy(request));
+      if (pin === undefined) throw noAccount();
+      return reply.header('cache-control', 'no-store').send({ phoneNumber, pin });
+    },
+  );
+}
+
+function noAccount(): AppError {
+  return new AppError('NOT_FOUND', 'This phone number has no account.');
+}
+
+/** Everything kept of a phone number, here and at the agent, for admins. */
+export function addPersonDataRoutes(
+  server: Server,
+  { personData, agentPerson }: { personData: PersonData; agentPerson: AgentPerson | undefined },
+): void {
+  const options = {
+    onRequest: server.operatorGuardFor('admin'),
+    config: { audited: true },
+    schema: { params: z.object({ phoneNumber: phoneNumberSchema }) },
+  };
+  server.get('/api/ussd/users/:phoneNumber/export', options, async (request) => {
+    const { phoneNumber } = request.params;
+    const agent = (await agentPerson?.export(phoneNumber)) ?? null;
+    return {
+      ussd: await personData.export(phoneNumber, toAuditBy(request)),
+      agent,
+    };
+  });
+  server.delete('/api/ussd/users/:phoneNumber', options, async (request) => {
+    const { phoneNumber } = request.params;
+    // First where it can fail: the gateway's part is one transaction of its own.
+    await agentPerson?.erase(phoneNumber);
+    await personData.erase(phoneNumber, toAuditBy(request));
+    return { ok: true as const };
+  });
+}

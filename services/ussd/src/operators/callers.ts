@@ -1,0 +1,110 @@
+import type { CallerOverview } from '@palaver/contract/internal';
+import type { DatabaseClock, Store } from '@palaver/store';
+import { unpackDialogue, unpackOpening } from '../calls/session.ts';
+import { type Accounts, shorten } from '../people/accounts.ts';
+import { isLocked, isLockedForGood } from '../people/lockout.ts';
+import { isErased } from '../store/erased-sessions.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
+import { sessionStatus } from '../store/session-row.ts';
+import type { AccountTable, SessionTable, UssdTables } from '../store/tables.ts';
+import type { Results } from './results.ts';
+
+export interface RecentCaller {
+  phoneNumber: string;
+  serviceCode: string;
+  seenAt: string;
+}
+
+/** Callers as operators see them, one at a time. */
+export interface Callers {
+  /** Who called last, each number once. */
+  recent(limit: number): Promise<RecentCaller[]>;
+  /** The newest of everything kept of a number; `undefined` if nothing is. */
+  load(phoneNumber: string): Promise<CallerOverview | undefined>;
+}
+
+export interface CallerParts {
+  store: Pick<Store<UssdTables>, 'readDb' | 'cipher'>;
+  accounts: Pick<Accounts, 'find'>;
+  results: Pick<Results, 'ofCaller'>;
+  clock: Pick<DatabaseClock, 'now'>;
+}
+
+const shownSessions = 20;
+const shownResults = 20;
+const statuses = Object.entries(sessionStatus) as [keyof typeof sessionStatus, number][];
+
+export function createCallers({ store, accounts, results, clock }: CallerParts): Callers {
+  const { readDb, cipher } = store;
+  const open = (row: SessionTable) => cipher.openRow(sealedTables.session, row);
+  return {
+    async recent(limit) {
+      // Each number may have called several times; one status at a time, as the index has them.
+      const queries = statuses.map(([, status]) =>
+        readDb
+          .selectFrom('ussd_session')
+          .select(['id', 'phone', 'service_code', 'seen_at'])
+          .where('status', '=', status)
+          .orderBy('opened_at', 'desc')
+          .limit(limit * 3)
+          .execute(),
+      );
+      const rows = (await Promise.all(queries))
+        .flat()
+        .map((row) => cipher.openRow(sealedTables.session, row))
+        .filter((row) => !isErased(row))
+        .sort((one, other) => other.seen_at - one.seen_at);
+      const newest = new Map<string, (typeof rows)[number]>();
+      for (const row of rows) if (!newest.has(row.phone) && newest.size < limit) newest.set(row.phone, row);
+      return Array.from(newest.values(), (row) => ({
+        phoneNumber: row.phone,
+        serviceCode: row.service_code,
+        seenAt: toTime(row.seen_at),
+      }));
+    },
+    async load(phoneNumber) {
+      const phone = cipher.token(phoneNumber);
+      const sessions = await readDb
+        .selectFrom('ussd_session')
+        .selectAll()
+        .where('phone', '=', phone)
+        .orderBy('seen_at', 'desc')
+        .limit(shownSessions)
+        .execute();
+      const profile = await readDb
+        .selectFrom('ussd_profile')
+        .select('language')
+        .where('phone', '=', phone)
+        .executeTakeFirst();
+      const account = await accounts.find(phoneNumber);
+      const kept = await results.ofCaller(phoneNumber, shownResults);
+      if (sessions.length + kept.length === 0 && !profile && !account) return undefined;
+      return {
+        account: account ? toAccount(account, clock.now()) : null,
+        language: profile?.language ?? null,
+        sessions: sessions.map((row) => toSession(open(row))),
+        results: kept,
+      };
+    },
+  };
+}
+
+function toSession(row: SessionTable): CallerOverview['sessions'][number] {
+  return {
+    id: row.id,
+    serviceCode: row.service_code,
+    program: unpackOpening(row.opening).program ?? null,
+    state: unpackDialogue(row.dialogue)?.state ?? null,
+    status: statuses.find(([, status]) => status === row.status)?.[0] ?? 'ended',
+    openedAt: toTime(row.opened_at),
+    seenAt: toTime(row.seen_at),
+  };
+}
+
+function toAccount(account: AccountTable, now: number): CallerOverview['account'] {
+  const { name, created_at, failed_total: failedPins, address, did } = account;
+  const lock = isLockedForGood(account) ? 'until unlocked' : isLocked(account, now) ? 'for a time' : 'none';
+  return { name, createdAt: toTime(created_at), lock, failedPins, address: shorten(address), hasWallet: did !== null };
+}
+
+const toTime = (ms: number) => new Date(ms).toISOString();

@@ -1,0 +1,44 @@
+import { AppError } from '@palaver/contract';
+import { boundedText } from '@palaver/contract/internal';
+import type { Server } from '@palaver/service-kit';
+import { createSchedulerGuard } from '@palaver/service-kit/internal';
+import { z } from 'zod';
+import type { Claims } from '../money/claims.ts';
+import { type ClaimTable, claimStatuses } from '../store/tables.ts';
+
+export interface ClaimRouteParts {
+  claims: Claims;
+  /** With it a scheduler may ask for the processing, in `X-Scheduler-Secret`. */
+  secret: string | undefined;
+}
+
+const listQuerySchema = z.object({
+  status: z.enum(claimStatuses).default('failed'),
+  limit: z.coerce.number().int().min(1).max(100).default(20),
+});
+
+/** Claims for operators; a scheduler may only have them processed. Repeating the request is harmless. */
+export function addClaimRoutes(server: Server, { claims, secret }: ClaimRouteParts): void {
+  const onRequest = createSchedulerGuard(server.operatorGuard, secret);
+  server.post('/api/ussd/claims/process', { onRequest }, async () => ({
+    claims: await claims.process(),
+  }));
+  server.get(
+    '/api/ussd/claims',
+    { onRequest: server.operatorGuard, schema: { querystring: listQuerySchema } },
+    async ({ query }) => ({ claims: (await claims.list(query)).map(toView) }),
+  );
+  server.post(
+    '/api/ussd/claims/:id/retry',
+    { onRequest: server.operatorGuard, schema: { params: z.object({ id: boundedText(0, 200) }) } },
+    async ({ params }) => {
+      if (!(await claims.retry(params.id))) throw new AppError('NOT_FOUND', 'There is no failed claim with this id.');
+      return { ok: true };
+    },
+  );
+}
+
+function toView({ id, source, collection, content, status, reward, fault, created_at }: ClaimTable) {
+  const createdAt = new Date(created_at).toISOString();
+  return { id, source, collection, content: JSON.parse(content) as unknown, status, reward, fault, createdAt };
+}

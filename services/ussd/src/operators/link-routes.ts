@@ -1,0 +1,73 @@
+import { AppError } from '@palaver/contract';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { toAddressKey } from '@palaver/service-kit/internal';
+import type { VerifiedToken, Verifier } from '@palaver/ucan';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Links } from '../people/links.ts';
+import { protocolAddressSchema } from './address-routes.ts';
+
+export interface LinkRouteParts {
+  links: Links;
+  /** The audience of invocations. */
+  audience: string;
+  verifier: Verifier;
+  findAddress(
+    did: string,
+    given: string | undefined,
+  ): Promise<{ ok: true; address: string | undefined } | { ok: false }>;
+}
+
+/** For pages: the user of a wallet gets a code, and types it on the phone. */
+export function addLinkRoutes(server: Server, { links, audience, verifier, findAddress }: LinkRouteParts): void {
+  server.get('/api/ussd/links', async () => ({ audience }));
+
+  server.post(
+    '/api/ussd/links',
+    {
+      schema: {
+        body: z.object({ address: protocolAddressSchema.optional() }).nullish(),
+        response: { 201: z.unknown().describe('The code') },
+      },
+      config: { refuses: [401] },
+    },
+    async (request, reply) => {
+      const from = clientAddress(request);
+      const token = readInvocation(request);
+      if (token === undefined)
+        throw new AppError('UCAN_MISSING', `Send an invocation with the audience ${audience} as a bearer token.`);
+      const { ok, error } = await verifier.verifyInvocation(token, toAddressKey(from));
+      if (!ok) throw new AppError(error.limited ? 'RATE_LIMITED' : error.code, 'Invalid UCAN invocation');
+      const { did } = ok;
+      const found = await findAddress(did, readAddress(ok, request.body?.address));
+      if (!found.ok)
+        throw new AppError('UNAVAILABLE', 'The document of this DID cannot be read at the moment. Please try again.');
+      const { address } = found;
+      if (address === undefined)
+        throw new AppError('VALIDATION_FAILED', 'The address of this DID is not known, or is another one.');
+      if (!(await links.useInvocation(ok)))
+        throw new AppError('UCAN_NOT_ALLOWED', 'This invocation was used before. Make a new one for each code.');
+      const { code, expiresAt } = await links.open({ did, address });
+      // No audit line yet: anyone can make keys and ask, and the line would be kept for years. The phone that uses the code leaves one.
+      return reply.status(201).send({ code, did, address, expiresAt: new Date(expiresAt).toISOString() });
+    },
+  );
+}
+
+/** Whoever sees an invocation must not get a code for another address with it. */
+function readAddress({ capabilities }: VerifiedToken, given: string | undefined): string | undefined {
+  const named = protocolAddressSchema.safeParse(
+    capabilities.find(({ can }) => can === 'oracle/link')?.nb?.address,
+  ).data;
+  if (given !== undefined && given !== named)
+    throw new AppError(
+      'VALIDATION_FAILED',
+      'Name the address in the invocation too: `nb: { address }` of `oracle/link`.',
+    );
+  return named;
+}
+
+function readInvocation({ headers }: FastifyRequest): string | undefined {
+  const isUcan = String(headers['x-auth-type'] ?? '').toLowerCase() === 'ucan';
+  return isUcan ? /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1] : undefined;
+}

@@ -1,0 +1,109 @@
+import { AppError } from '@palaver/contract';
+import {
+  type UssdDebugRecord,
+  ussdDebugRecordSchema,
+  ussdSessionParamsSchema,
+  ussdSessionsRecordSchema,
+  visibleAsciiPattern,
+} from '@palaver/contract/internal';
+import type { Menu } from '@palaver/program/internal';
+import type { Server } from '@palaver/service-kit';
+import { addAuditRoute, type ZodTypeProvider } from '@palaver/service-kit/internal';
+import type { AuditLog, DatabaseClock } from '@palaver/store';
+import { unpackDialogue, unpackOpening } from '../calls/session.ts';
+import type { Programs } from '../catalog/programs.ts';
+import type { Publishing } from '../catalog/publishing.ts';
+import type { AgentPerson } from '../outgoing/agent-client.ts';
+import type { Accounts } from '../people/accounts.ts';
+import type { PersonData } from '../people/person-data.ts';
+import { isExpired, type Session, sessionStatus } from '../store/session-row.ts';
+import type { SessionStore } from '../store/session-store.ts';
+import type { UssdTables } from '../store/tables.ts';
+import { type AddressParts, addAddressRoutes } from './address-routes.ts';
+import { addCallerRoutes, addPersonDataRoutes, type CallerRouteParts } from './caller-routes.ts';
+import { addListRoutes, type ListParts } from './list-routes.ts';
+import { addProgramRoutes } from './program-routes.ts';
+import { addResultRoutes, type ResultRouteParts } from './result-routes.ts';
+import { showCallersTo } from './show-rows.ts';
+import { addProgramStatsRoute, type ProgramStatsParts } from './stats-routes.ts';
+
+export interface OperatorParts extends AddressParts, ProgramStatsParts, ResultRouteParts, CallerRouteParts, ListParts {
+  accounts: Accounts;
+  sessions: SessionStore;
+  programs: Pick<Programs, 'find'>;
+  publishing: Publishing;
+  timeoutMs: number;
+  audit: AuditLog<UssdTables>;
+  clock: Pick<DatabaseClock, 'now'>;
+  personData: PersonData;
+  agentPerson: AgentPerson | undefined;
+}
+
+/** What operators look at. The rate limit of the scope is checked before the guard: refused requests count too. */
+export async function addOperatorRoutes(server: Server, parts: OperatorParts): Promise<void> {
+  const { sessions, timeoutMs } = parts;
+  await server.register(async (scope) => {
+    scope.addHook('onRequest', scope.operatorGuard);
+    const typed = scope.withTypeProvider<ZodTypeProvider>();
+
+    typed.get(
+      '/api/ussd/debug/:sessionId',
+      { schema: { params: ussdSessionParamsSchema, response: { 200: ussdDebugRecordSchema } } },
+      async ({ params, operator }) => {
+        const now = parts.clock.now();
+        // An id that no gateway could have sent is unknown; PostgreSQL would not even take all of them.
+        const session = visibleAsciiPattern.test(params.sessionId) ? await sessions.load(params.sessionId) : undefined;
+        if (!session || session.status !== sessionStatus.active || isExpired(session, now, timeoutMs)) {
+          throw new AppError('SESSION_NOT_FOUND', 'There is no active session with this id.');
+        }
+        const { program } = unpackOpening(session.opening);
+        const menu = program === undefined ? undefined : await parts.programs.find(program);
+        const { phoneNumber: phone, reply } = showCallersTo(operator)({
+          phoneNumber: session.phone,
+          reply: session.reply,
+        });
+        return toDebugRecord({ ...session, phone, reply }, (await sessions.listActive(now)).ids, menu);
+      },
+    );
+
+    typed.get('/api/ussd/sessions', { schema: { response: { 200: ussdSessionsRecordSchema } } }, async () => {
+      const { ids, count } = await sessions.listActive(parts.clock.now());
+      return { activeSessions: ids, count };
+    });
+
+    addListRoutes(typed, parts);
+    addProgramRoutes(typed, parts.publishing);
+    addProgramStatsRoute(typed, parts);
+    addResultRoutes(typed, parts);
+    addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
+    addPersonDataRoutes(typed, parts);
+
+    addAddressRoutes(typed, parts);
+    addCallerRoutes(typed, parts);
+  });
+}
+
+function toDebugRecord(session: Session, activeSessions: string[], menu: Menu | undefined): UssdDebugRecord {
+  const dialogue = unpackDialogue(session.dialogue);
+  if (!dialogue) throw new AppError('SESSION_NOT_FOUND', 'The session was stored by a newer version of the service.');
+  const state = menu?.states.get(dialogue.state);
+  return {
+    sessionId: session.id,
+    debugInfo: {
+      state: dialogue.state,
+      status: 'active',
+      context: {
+        sessionId: session.id,
+        phoneNumber: session.phone,
+        serviceCode: session.serviceCode,
+        message: session.reply.slice(4),
+        isAuthenticated: dialogue.account !== undefined,
+        asksSecret: state?.kind === 'prompt' && state.secret,
+        language: dialogue.language,
+        startedAt: new Date(session.openedAt).toISOString(),
+        lastSeenAt: new Date(session.seenAt).toISOString(),
+      },
+    },
+    activeSessions,
+  };
+}

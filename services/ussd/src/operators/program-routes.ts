@@ -1,0 +1,190 @@
+import { AppError } from '@palaver/contract';
+import {
+  boundedText,
+  convertedFormSchema,
+  listedProgramsSchema,
+  phoneNumberSchema,
+  programDraftSchema,
+  programReportSchema,
+  programVersionsSchema,
+  triedCallSchema,
+} from '@palaver/contract/internal';
+import { convertXlsForm, XlsFormFault } from '@palaver/forms/internal';
+import type { Server } from '@palaver/service-kit';
+import { createLimiter, toAuditBy } from '@palaver/service-kit/internal';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { programFilesSchema, programLimits } from '../catalog/program-files.ts';
+import type { Publishing } from '../catalog/publishing.ts';
+import { adapterNames, toSampleExchange } from '../channel/sample-exchange.ts';
+
+export const programNameSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,39}$/, 'a name of small letters, digits and hyphens');
+export const programVersionSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,39}@[0-9a-f]{12}$/, 'a version such as savings@1f0c2d3e4b5a');
+const params = z.object({ name: programNameSchema });
+const workbookSchema = z.object({ file: z.string().regex(/^[\w.-]{1,75}\.xlsx$/, 'a file such as household.xlsx') });
+const inputsSchema = z.array(z.string().max(160)).max(100);
+/** JSON writes a line break with two characters. */
+const bodyLimit = 2 * programLimits.bytes;
+
+/** Programs in the database: operators draft and check, admins publish, roll back and withdraw. */
+export function addProgramRoutes(server: Server, publishing: Publishing): void {
+  const admin = { onRequest: server.operatorGuardFor('admin'), config: { audited: true, refuses: [409] } };
+  const path = '/api/ussd/programs/:name';
+  const sendFiles = createSendFiles();
+
+  server.get('/api/ussd/programs', { schema: { response: { 200: listedProgramsSchema } } }, async ({ operator }) => ({
+    programs: await publishing.list(),
+    readOnly: publishing.readOnly,
+    role: operator?.role,
+  }));
+
+  server.get(
+    `${path}/draft`,
+    { schema: { params, response: { 200: programDraftSchema } } },
+    async ({ params: { name }, operator }, reply) =>
+      sendFiles(reply, operator, async () => ({ name, ...(await publishing.draft(name)) })),
+  );
+  server.put(
+    `${path}/draft`,
+    {
+      bodyLimit,
+      config: { audited: true, refuses: [409] },
+      schema: { params, body: z.strictObject({ files: programFilesSchema, revision: z.int().min(0) }) },
+    },
+    async (request) => publishing.saveDraft(request.params.name, request.body, toAuditBy(request)),
+  );
+  server.delete(
+    `${path}/draft`,
+    {
+      schema: { params, querystring: z.object({ revision: z.coerce.number().int().min(0) }) },
+      config: { audited: true, refuses: [409] },
+    },
+    async (request) => {
+      await publishing.removeDraft(request.params.name, request.query.revision, toAuditBy(request));
+      return { ok: true };
+    },
+  );
+  server.post(
+    `${path}/check`,
+    {
+      bodyLimit,
+      schema: {
+        params,
+        body: z.strictObject({ files: programFilesSchema.optional() }).nullish(),
+        response: { 200: programReportSchema },
+      },
+    },
+    async ({ params: { name }, body }) => publishing.check(name, body?.files),
+  );
+
+  server.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  server.post(
+    `${path}/convert-form`,
+    {
+      bodyLimit: programLimits.fileBytes,
+      config: { takesFile: 'application/octet-stream' },
+      schema: { params, querystring: workbookSchema, response: { 200: convertedFormSchema } },
+    },
+    async ({ query: { file }, body }) => ({ xml: await toXml(file, body) }),
+  );
+
+  server.post(
+    `${path}/try`,
+    {
+      schema: {
+        params,
+        body: z.strictObject({
+          inputs: inputsSchema,
+          language: z.string().max(35).optional(),
+          outcomes: z.record(z.string().max(60), z.string().max(60)).optional(),
+          timedOut: inputsSchema.optional(),
+          phoneNumber: phoneNumberSchema.default('+254700000001'),
+          adapter: z.enum(adapterNames).default('africas-talking'),
+        }),
+        response: { 200: triedCallSchema },
+      },
+    },
+    async ({ params: { name }, body: { adapter, ...trial } }) => {
+      const tried = await publishing.try(name, trial);
+      const { inputs, timedOut, phoneNumber } = trial;
+      const sessionId = timedOut ? 'trial-2' : 'trial-1';
+      const call = { sessionId, phoneNumber, serviceCode: tried.serviceCode, inputs };
+      return { ...tried, exchange: toSampleExchange(adapter, call, `${tried.ended ? 'END' : 'CON'} ${tried.screen}`) };
+    },
+  );
+
+  server.post(
+    `${path}/publish`,
+    {
+      ...admin,
+      schema: {
+        params,
+        body: z.strictObject({ revision: z.int().min(0).optional(), note: boundedText(0, 200).optional() }).nullish(),
+      },
+    },
+    async (request) => publishing.publish(request.params.name, request.body ?? {}, toAuditBy(request)),
+  );
+  server.get(
+    `${path}/versions`,
+    { schema: { params, response: { 200: programVersionsSchema } } },
+    async ({ params: { name } }) => ({
+      versions: await publishing.versions(name),
+    }),
+  );
+  server.get(
+    `${path}/versions/:version`,
+    { schema: { params: params.extend({ version: programVersionSchema }) } },
+    async ({ params: { name, version }, operator }, reply) =>
+      sendFiles(reply, operator, async () => ({ name, version, files: await publishing.files(name, version) })),
+  );
+  server.post(
+    `${path}/rollback`,
+    { ...admin, schema: { params, body: z.strictObject({ version: programVersionSchema }) } },
+    async (request) => publishing.rollBack(request.params.name, request.body.version, toAuditBy(request)),
+  );
+  server.post(`${path}/withdraw`, { ...admin, schema: { params } }, async (request) => {
+    await publishing.withdraw(request.params.name, toAuditBy(request));
+    return { ok: true };
+  });
+}
+
+/** Reads and sends the files of a program, of which a reply may hold megabytes: few at a time, until they are taken. */
+function createSendFiles() {
+  const toError = () => new AppError('LIMIT_REACHED', 'Files of programs are being read. Try again in a minute.');
+  const [ofViewers, ofOthers] = [
+    createLimiter({ ...readsAtOnce, toError }),
+    createLimiter({ ...readsAtOnce, toError }),
+  ];
+  return (reply: FastifyReply, operator: FastifyRequest['operator'], read: () => Promise<object>): Promise<void> => {
+    const limit = operator?.role === 'viewer' ? ofViewers : ofOthers;
+    return limit(async () => {
+      const text = JSON.stringify(await read());
+      await reply.type('application/json; charset=utf-8').send(text);
+    });
+  };
+}
+
+const readsAtOnce = { concurrency: 2, maxWaiting: 8, maxWaitMs: 10_000 };
+
+/** Conversions that run or wait. Each takes seconds, and one runs at a time. */
+let converting = 0;
+const maxConverting = 4;
+
+async function toXml(file: string, body: unknown): Promise<string> {
+  if (!Buffer.isBuffer(body))
+    throw new AppError('VALIDATION_FAILED', 'Send the XLSForm itself, as application/octet-stream.');
+  if (converting >= maxConverting)
+    throw new AppError('LIMIT_REACHED', 'Other XLSForms are being converted. Send this one again in a minute.');
+  converting++;
+  return convertXlsForm(file, body, programLimits.fileBytes)
+    .catch((error: unknown) => {
+      throw error instanceof XlsFormFault ? new AppError('VALIDATION_FAILED', `${file}: ${error.message}`) : error;
+    })
+    .finally(() => converting--);
+}

@@ -1,0 +1,139 @@
+import { AppError } from '@palaver/contract';
+import {
+  boundedText,
+  deliveryStatuses,
+  offsetPageQuerySchema,
+  resultPageSchema,
+  resultSetsSchema,
+  resultSources,
+  resultSummarySchema,
+} from '@palaver/contract/internal';
+import type { Server } from '@palaver/service-kit';
+import { createLimiter, maskPhone, sendFile, tableReply, toAuditBy } from '@palaver/service-kit/internal';
+import type { AuditLog } from '@palaver/store';
+import { mapRows } from '@palaver/store/internal';
+import { z } from 'zod';
+import type { CallerReferences } from '../people/caller-references.ts';
+import type { UssdTables } from '../store/tables.ts';
+import { programNameSchema } from './program-routes.ts';
+import { maxCompared, type Result, type ResultFilter, type ResultSet, type Results } from './results.ts';
+import { mapPieces, showCallersTo, toCsv, toJson } from './show-rows.ts';
+import { summarize } from './summarize.ts';
+
+export interface ResultRouteParts {
+  results: Results;
+  callerReferences: CallerReferences;
+  audit: Pick<AuditLog<UssdTables>, 'record'>;
+}
+
+const maxExported = 200_000;
+const dayMs = 24 * 3_600_000;
+/** Each decrypts and compares up to 20,000 results. */
+const scansAtOnce = { concurrency: 2, maxWaiting: 20 };
+
+const params = z.object({
+  program: programNameSchema,
+  source: z.enum(resultSources),
+  name: boundedText(1, 200),
+});
+const filterSchema = z.object({
+  from: z.iso.date().optional(),
+  to: z.iso.date().optional(),
+  status: z.enum(deliveryStatuses).optional(),
+  column: boundedText(0, 200).optional(),
+  value: boundedText(0, 500).optional(),
+  search: boundedText(1, 100).optional(),
+});
+
+/** What programs have collected and sent: for viewers with masked numbers, as a file with whole ones for operators. */
+export function addResultRoutes(server: Server, { results, callerReferences, audit }: ResultRouteParts): void {
+  const path = '/api/ussd/programs/:program/results';
+  const scan = createLimiter({
+    ...scansAtOnce,
+    toError: () => new AppError('LIMIT_REACHED', 'Other results are being searched. Try again in a minute.'),
+  });
+  const toView = ({ phoneNumber, ...rest }: Result, caller: string) => ({
+    ...rest,
+    caller: callerReferences.create(caller),
+    maskedNumber: maskPhone(phoneNumber),
+  });
+
+  server.get(
+    path,
+    { schema: { params: params.pick({ program: true }), response: { 200: resultSetsSchema } } },
+    async ({ params: { program } }) => ({
+      sets: await results.sets(program),
+    }),
+  );
+  server.get(
+    `${path}/:source/:name`,
+    {
+      schema: {
+        params,
+        querystring: filterSchema.extend(offsetPageQuerySchema.shape),
+        response: { 200: resultPageSchema },
+      },
+    },
+    async ({ params: set, query: { limit, offset, ...query }, operator }) => {
+      const show = showCallersTo(operator);
+      const load = () => results.page(set, { ...toFilter(query), show }, { limit, offset });
+      const isScan = query.column !== undefined || query.search !== undefined;
+      const page = await (isScan ? scan(load) : load());
+      return {
+        ...page,
+        results: await mapRows(page.results, (result) => toView(show(result), result.phoneNumber)),
+        limit,
+        offset,
+      };
+    },
+  );
+  server.get(
+    `${path}/:source/:name/summary`,
+    { schema: { params, querystring: filterSchema, response: { 200: resultSummarySchema } } },
+    async ({ params: set, query, operator }) => {
+      const show = showCallersTo(operator);
+      const filter = { ...toFilter(query), show };
+      return scan(async () => {
+        const total = await results.count(set, filter);
+        const shown = mapPieces(results.all(set, filter), show);
+        return { ...(await summarize(shown, maxCompared)), isPartial: total > maxCompared };
+      });
+    },
+  );
+  server.get(
+    `${path}/:source/:name/export`,
+    {
+      onRequest: server.operatorGuardFor('operator'),
+      config: { audited: true },
+      schema: {
+        params,
+        querystring: filterSchema.extend({ format: z.enum(['csv', 'json']).default('csv') }),
+        response: { 200: tableReply },
+      },
+    },
+    async (request, reply) => {
+      const { format, ...query } = request.query;
+      const set: ResultSet = request.params;
+      const filter = toFilter(query);
+      const rows = await results.count(set, filter);
+      if (rows > maxExported)
+        throw new AppError('VALIDATION_FAILED', `There are more than ${maxExported} results. Choose a shorter period.`);
+      await audit.record({
+        ...toAuditBy(request),
+        action: 'results.exported',
+        subject: set.program,
+        details: { source: set.source, name: set.name, format, rows },
+      });
+      const name = `${set.program}-${set.name.replace(/[^\w-]/g, '_')}` as const;
+      if (format === 'json') return sendFile(server, reply, `${name}.json`, toJson(results.all(set, filter)));
+      const all = () => mapPieces(results.all(set, filter), ({ delivery, ...result }) => ({ ...result, ...delivery }));
+      const columns = ['id', 'phoneNumber', 'createdAt', ...(set.source === 'records' ? [] : ['status', 'fault'])];
+      return sendFile(server, reply, `${name}.csv`, toCsv(all, { columns, valuesOf: ({ values }) => values }));
+    },
+  );
+}
+
+function toFilter({ from, to, ...filter }: z.infer<typeof filterSchema>): ResultFilter {
+  const [since, until] = [from && Date.parse(from), to && Date.parse(to) + dayMs];
+  return { ...filter, ...(since && { since }), ...(until && { until }) };
+}

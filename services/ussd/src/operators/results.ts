@@ -1,0 +1,158 @@
+import {
+  type DeliveryStatus,
+  type ListedSet,
+  type ResultSource,
+  resultSources,
+  type UssdResult,
+} from '@palaver/contract/internal';
+import { mapRows } from '@palaver/store/internal';
+import type { Row, RowFilter, Rows } from '../store/rows.ts';
+
+/** The records of a kind, the submissions of a form, or the SMS messages (`sms`) of a program. */
+export interface ResultSet {
+  program: string;
+  source: ResultSource;
+  name: string;
+}
+
+export interface Result extends UssdResult {
+  phoneNumber: string;
+}
+
+/** A result of one caller, with where it belongs. */
+export type CallerResult = UssdResult & ResultSet;
+
+export interface ResultFilter {
+  /** Milliseconds since 1970; `until` is not included. */
+  since?: number | undefined;
+  until?: number | undefined;
+  status?: DeliveryStatus | undefined;
+  /** Results whose `column` is `value`. */
+  column?: string | undefined;
+  value?: string | undefined;
+  /** Results with this text in any value. */
+  search?: string | undefined;
+  /** What the reader sees of a result. Only that is compared: a masked number cannot be found by guessing at its digits. */
+  show?(result: Result): Result;
+}
+
+export interface ResultPage {
+  results: Result[];
+  total: number;
+  /** Values were compared in the newest `maxCompared` results only. */
+  isPartial: boolean;
+}
+
+export interface Results {
+  sets(program: string): Promise<ListedSet[]>;
+  /** The newest first. */
+  page(set: ResultSet, filter: ResultFilter, page: { limit: number; offset: number }): Promise<ResultPage>;
+  /** All that match, the newest first, in pieces; each once, whatever is added meanwhile. */
+  all(set: ResultSet, filter: ResultFilter): AsyncGenerator<Result[]>;
+  /** The newest of one phone number, `limit` of each source. */
+  ofCaller(phoneNumber: string, limit: number): Promise<CallerResult[]>;
+  /** How many there are by time and status, whatever their values. */
+  count(set: ResultSet, filter: ResultFilter): Promise<number>;
+}
+
+/** Values may be encrypted, so the database cannot compare them. */
+export const maxCompared = 20_000;
+
+/** What programs have collected and sent, as operators look through it. */
+export function createResults(rows: Rows): Results {
+  async function* readAll(set: ResultSet, filter: ResultFilter): AsyncGenerator<Result[]> {
+    for await (const piece of rows.pieces(set.source, toRowFilter(set, filter))) yield piece.map(toResult);
+  }
+  async function count(set: ResultSet, filter: ResultFilter): Promise<number> {
+    const [counted] = await rows.count(set.source, [], toRowFilter(set, filter));
+    return counted?.count ?? 0;
+  }
+  return {
+    count,
+    async sets(program) {
+      const lists = resultSources.map(async (source) =>
+        toSets(source, await rows.count(source, ['name', 'status'], { program })),
+      );
+      return (await Promise.all(lists)).flat();
+    },
+    async ofCaller(phone, limit) {
+      const lists = resultSources.map(async (source) =>
+        (await rows.page(source, { phone }, { limit })).map((row) => {
+          const { phoneNumber: _, ...result } = toResult(row);
+          return { ...result, source, program: row.program, name: row.kind ?? row.form_id ?? 'sms' };
+        }),
+      );
+      return (await Promise.all(lists)).flat();
+    },
+    async page(set, filter, { limit, offset }) {
+      if (!comparesValues(filter)) {
+        const page = await rows.page(set.source, toRowFilter(set, filter), { limit, offset });
+        return { results: page.map(toResult), total: await count(set, filter), isPartial: false };
+      }
+      const results: Result[] = [];
+      let [total, compared] = [0, 0];
+      for await (const piece of readAll(set, filter)) {
+        compared += piece.length;
+        for (const result of await select(piece, filter)) {
+          if (total >= offset && results.length < limit) results.push(result);
+          total += 1;
+        }
+        if (compared >= maxCompared) return { results, total, isPartial: (await count(set, filter)) > compared };
+      }
+      return { results, total, isPartial: false };
+    },
+    async *all(set, filter) {
+      for await (const piece of readAll(set, filter)) yield await select(piece, filter);
+    },
+  };
+}
+
+const comparesValues = ({ column, search }: ResultFilter) => column !== undefined || search !== undefined;
+
+async function select(piece: Result[], filter: ResultFilter): Promise<Result[]> {
+  if (!comparesValues(filter)) return piece;
+  const isWanted = await mapRows(piece, (result) => hasValues(result, filter));
+  return piece.filter((_, i) => isWanted[i]);
+}
+
+function hasValues(result: Result, { column, value = '', search, show }: ResultFilter): boolean {
+  const { values } = show ? show(result) : result;
+  if (column !== undefined && (values[column] ?? '') !== value) return false;
+  if (search === undefined) return true;
+  const wanted = search.toLowerCase();
+  return Object.values(values).some((text) => text.toLowerCase().includes(wanted));
+}
+
+/** Records are not delivered, and the messages of a program are one set. */
+function toRowFilter({ program, source, name }: ResultSet, { since, until, status }: ResultFilter): RowFilter {
+  const [isRecord, isMessage] = [source === 'records', source === 'messages'];
+  return { program, since, until, name: isMessage ? undefined : name, status: isRecord ? undefined : status };
+}
+
+function toSets(source: ResultSource, rows: { name: string; status: string; count: number }[]): ListedSet[] {
+  return Array.from(
+    Map.groupBy(rows, ({ name }) => name),
+    ([name, list]) => ({
+      source,
+      name,
+      count: list.reduce((sum, row) => sum + row.count, 0),
+      statuses: source === 'records' ? {} : Object.fromEntries(list.map(({ status, count }) => [status, count])),
+    }),
+  );
+}
+
+export function toResult({ id, phone, created_at, fields, answers, status, attempts = 0, fault = null }: Row): Result {
+  const values = Object.entries(JSON.parse(fields ?? answers ?? '{}') as Record<string, unknown>);
+  return {
+    id,
+    phoneNumber: phone,
+    createdAt: new Date(created_at).toISOString(),
+    values: Object.fromEntries(values.map(([name, value]) => [name, toText(value)])),
+    ...(status !== undefined && { delivery: { status, attempts, fault } }),
+  };
+}
+
+function toText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

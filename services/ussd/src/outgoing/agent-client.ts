@@ -1,0 +1,126 @@
+import { AppError, messageSchema, type PhoneContext, sessionSchema, ussdLimits } from '@palaver/contract';
+import { phoneContextSchema } from '@palaver/contract/internal';
+import { createAgentApi, OracleError, type Transport } from '@palaver/oracles-client-sdk/core';
+import { z } from 'zod';
+import { type TransportFor, toReason } from './phone-transport.ts';
+
+export type Answer =
+  | { ok: true; text: string }
+  /** `late`: the agent has the question and may still answer it. */
+  | { ok: false; reason: string; late?: boolean };
+
+export interface AgentClient {
+  /** Sends a question in the phone's chat; opens a chat when there is none, or when the agent no longer knows it. */
+  ask(question: {
+    /** Sent as the request id, by which the answer is found again. */
+    id: string;
+    phone: string;
+    text: string;
+    /** Of the menus. */
+    language: string;
+    session: string | undefined;
+    /** Called before anything is sent in a new chat. */
+    onChat(session: string): Promise<void>;
+  }): Promise<Answer>;
+  /** The answer to a question that was asked before, by a process that ended before the answer came. */
+  findAnswer(question: { id: string; phone: string; session: string }): Promise<string | undefined>;
+}
+
+// Only what is used is checked: another version of the agent may send more or less around it.
+const chatSchema = sessionSchema.pick({ sessionId: true });
+const historySchema = z.object({
+  messages: z.array(messageSchema.pick({ type: true, content: true, status: true, requestId: true })),
+});
+const answerSchema = z.object({ message: messageSchema.pick({ content: true, status: true }) });
+
+/** A language model may take its time: the user is meanwhile offered to look again. */
+const answerTimeoutMs = 120_000;
+const timeoutMs = 5_000;
+
+export function createAgentClient(transportFor: TransportFor): AgentClient {
+  return {
+    async ask({ id, phone, text, language, session, onChat }) {
+      const askIn = async (transport: Transport, chat: string) =>
+        transport.json(`/messages/${encodeURIComponent(chat)}`, {
+          method: 'POST',
+          timeoutMs: answerTimeoutMs,
+          signal: AbortSignal.timeout(answerTimeoutMs),
+          headers: { 'x-request-id': id, 'idempotency-key': id },
+          body: { message: text, metadata: toMetadata(language) },
+        });
+      const askInNew = async (transport: Transport) => {
+        const chat = chatSchema.parse(
+          await transport.json('/sessions', { method: 'POST', signal: AbortSignal.timeout(timeoutMs), body: {} }),
+        ).sessionId;
+        await onChat(chat);
+        return askIn(transport, chat);
+      };
+      try {
+        const transport = await transportFor(phone);
+        const reply =
+          session === undefined
+            ? askInNew(transport)
+            : askIn(transport, session).catch((error) =>
+                isUnknown(error) ? askInNew(transport) : Promise.reject(error),
+              );
+        const { message } = answerSchema.parse(await reply);
+        if (message.status === 'failed' || message.content.trim() === '')
+          return { ok: false, reason: 'an empty answer' };
+        return { ok: true, text: message.content };
+      } catch (error) {
+        if (error instanceof Error && error.name === 'TimeoutError')
+          return { ok: false, reason: 'no answer in time', late: true };
+        return { ok: false, reason: toReason(error) };
+      }
+    },
+    async findAnswer({ id, phone, session }) {
+      const { listMessages } = createAgentApi(await transportFor(phone));
+      const history = await listMessages(session, { limit: 20 }, AbortSignal.timeout(timeoutMs)).catch((error) => {
+        if (isUnknown(error)) return { messages: [] };
+        throw error;
+      });
+      const { messages } = historySchema.parse(history);
+      const answer = messages.findLast(({ type, requestId }) => type === 'ai' && requestId === id);
+      return answer && answer.status !== 'failed' && answer.content.trim() !== '' ? answer.content : undefined;
+    },
+  };
+}
+
+/** The agent no longer knows the chat. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof OracleError && error.status === 404;
+}
+
+/** The name of a language file may not be a language tag. */
+function toMetadata(language: string): PhoneContext {
+  const context = { client: 'phone', channel: 'ussd', screenCharacters: ussdLimits.screenCharacters } as const;
+  const parsed = phoneContextSchema.safeParse({ ...context, language });
+  return parsed.success ? parsed.data : context;
+}
+
+/** What the agent keeps of a phone number, asked for in its own name. */
+export interface AgentPerson {
+  export(phone: string): Promise<unknown>;
+  erase(phone: string): Promise<void>;
+}
+
+const personMs = 30_000;
+const maxBytes = 100_000_000;
+
+export function createAgentPerson(transportFor: TransportFor): AgentPerson {
+  async function call(phone: string, method: 'GET' | 'DELETE', path: string): Promise<unknown> {
+    try {
+      const transport = await transportFor(phone, maxBytes);
+      return await transport.json(path, { method, signal: AbortSignal.timeout(personMs) });
+    } catch (error) {
+      throw new AppError(
+        'UNAVAILABLE',
+        `The agent service cannot be asked (${toReason(error)}); nothing was done. Try again later.`,
+      );
+    }
+  }
+  return {
+    export: (phone) => call(phone, 'GET', '/me/export'),
+    erase: async (phone) => void (await call(phone, 'DELETE', '/me')),
+  };
+}

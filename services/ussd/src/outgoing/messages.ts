@@ -1,0 +1,115 @@
+import { phoneNumberPattern } from '@palaver/contract';
+import type { DatabaseClock, Store } from '@palaver/store';
+import type { Transaction } from 'kysely';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { SmsTable, UssdTables } from '../store/tables.ts';
+import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox } from './outbox.ts';
+import type { SmsProvider } from './sms-provider.ts';
+
+export interface NewMessage {
+  id: string;
+  program: string;
+  /** Who it is for. */
+  phone: string;
+  /** Whose key press sends it. */
+  caller: string;
+  text: string;
+  now: number;
+}
+
+export interface Messages {
+  /** `false` if the number is invalid, or if it or the caller has used up the daily number of messages. */
+  queue(trx: Transaction<UssdTables>, message: NewMessage): Promise<boolean>;
+  /** Queues failed ones again: one, those of a program, or all of them. Gives their number. */
+  retry(now: number, only?: { id?: string | undefined; program?: string | undefined }): Promise<number>;
+  countWaiting(): number;
+}
+
+const dayMs = 24 * 3_600_000;
+const maxCounted = 10_000;
+
+export function createMessages(
+  { db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>,
+  { perDay }: { perDay: number },
+): Messages {
+  const countWaiting = createLastKnown(0, async () => {
+    const queued = db.selectFrom('ussd_sms').select('id').where('status', 'in', ['queued', 'sending']);
+    const { count } = await db
+      .selectFrom(queued.limit(maxCounted).as('queued'))
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  });
+  return {
+    async queue(trx, { id, program, phone, caller, text, now }) {
+      if (!phoneNumberPattern.test(phone)) return false;
+      for (const [column, number] of [
+        ['phone', phone],
+        ['caller', caller],
+      ] as const) {
+        const { count } = await trx
+          .selectFrom('ussd_sms')
+          .where(column, '=', cipher.token(number))
+          .where('created_at', '>', now - dayMs)
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .executeTakeFirstOrThrow();
+        if (Number(count) >= perDay) return false;
+      }
+      const row: SmsTable = {
+        id,
+        program,
+        phone,
+        caller,
+        body: text,
+        created_at: now,
+        status: 'queued',
+        attempts: 0,
+        next_at: now,
+        fault: null,
+        claimed_by: null,
+        lease_until: 0,
+      };
+      await trx
+        .insertInto('ussd_sms')
+        .values(cipher.sealRow(sealedTables.sms, row))
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .execute();
+      return true;
+    },
+    retry: (now, only = {}) => retryFailed(db, 'ussd_sms', { now, only }),
+    countWaiting,
+  };
+}
+
+export interface MessageSenderParts extends Omit<OutboxParts<'ussd_sms'>, 'table' | 'claimedStatus' | 'send'> {
+  store: Pick<Store<UssdTables>, 'db' | 'engine' | 'cipher'>;
+  provider: SmsProvider;
+  clock: Pick<DatabaseClock, 'now'>;
+}
+
+const doubt = 'the provider may have sent it';
+
+/**
+ * Sends queued messages. One whose outcome is not known is sent again only by a provider that recognises it; with the others it
+ * has failed, and an operator decides: a message too many costs money and confuses its reader.
+ */
+export function startMessageSender({ provider, ...parts }: MessageSenderParts): Sender {
+  return startOutbox({
+    ...parts,
+    table: 'ussd_sms',
+    claimedStatus: 'sending',
+    async send(row) {
+      if (row.status === 'sending' && !provider.isIdempotent)
+        return { ok: false, isFinal: true, fault: `the gateway ended while sending; ${doubt}` };
+      const { id, phone, body } = parts.store.cipher.openRow(sealedTables.sms, row);
+      const sent = await provider.send({ id, to: phone, text: body });
+      if (sent.ok) return sent;
+      const isInDoubt = sent.kind === 'unknown' && !provider.isIdempotent;
+      return {
+        ok: false,
+        isFinal: sent.kind === 'refused' || isInDoubt,
+        fault: isInDoubt ? `${sent.fault}; ${doubt}` : sent.fault,
+      };
+    },
+  });
+}

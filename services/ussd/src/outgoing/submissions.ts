@@ -1,0 +1,138 @@
+import type { OpenRosaClient } from '@palaver/forms/internal';
+import type { Submission } from '@palaver/program/internal';
+import type { DataCipher, Store } from '@palaver/store';
+import type { Transaction } from 'kysely';
+import type { Row } from '../store/rows.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { SubmissionTable, UssdTables } from '../store/tables.ts';
+import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox } from './outbox.ts';
+
+export interface NewSubmission extends Submission {
+  program: string;
+  phone: string;
+  now: number;
+}
+
+export type SubmissionStatus = SubmissionTable['status'];
+
+/** A completed form as operators see it. */
+export interface StoredSubmission {
+  instanceId: string;
+  program: string;
+  formId: string;
+  formVersion: string;
+  phoneNumber: string;
+  createdAt: string;
+  status: SubmissionStatus;
+  attempts: number;
+  fault: string | null;
+  answers: Readonly<Record<string, string>>;
+  /** As ODK writes it; not in lists. */
+  xml?: string;
+}
+
+export interface RetryOnly {
+  instanceId?: string | undefined;
+  program?: string | undefined;
+  formId?: string | undefined;
+}
+
+export interface Submissions {
+  insert(trx: Transaction<UssdTables>, submission: NewSubmission): Promise<void>;
+  /** Queues failed ones again: one, those of a form or program, or all of them. Gives their number. */
+  retry(now: number, only?: RetryOnly): Promise<number>;
+  countWaiting(): WaitingSubmissions;
+}
+
+/** What has not arrived at the forms server. */
+export interface WaitingSubmissions {
+  queued: number;
+  failed: number;
+}
+
+export interface SubmissionOptions {
+  /** New ones are for a server that takes them. */
+  isSent?: boolean;
+}
+
+export function createSubmissions(
+  { db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>,
+  { isSent = false }: SubmissionOptions = {},
+): Submissions {
+  const countWaiting = createLastKnown<WaitingSubmissions>({ queued: 0, failed: 0 }, async () => {
+    const rows = await readDb
+      .selectFrom('ussd_submission')
+      .select(['status', ({ fn }) => fn.countAll<number>().as('count')])
+      .where('status', 'in', ['queued', 'failed'])
+      .groupBy('status')
+      .execute();
+    const countOf = (status: string) => Number(rows.find((row) => row.status === status)?.count ?? 0);
+    return { queued: countOf('queued'), failed: countOf('failed') };
+  });
+  return {
+    async insert(trx, { instanceId, program, formId, version, phone, xml, answers, now }) {
+      const row: SubmissionTable = {
+        id: instanceId,
+        program,
+        form_id: formId,
+        form_version: version,
+        phone,
+        xml,
+        answers: JSON.stringify(answers),
+        created_at: now,
+        status: isSent ? 'queued' : 'stored',
+        attempts: 0,
+        next_at: isSent ? now : null,
+        fault: null,
+        claimed_by: null,
+        lease_until: 0,
+      };
+      await trx
+        .insertInto('ussd_submission')
+        .values(cipher.sealRow(sealedTables.submission, row))
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .execute();
+    },
+    retry: (now, { instanceId, program, formId } = {}) =>
+      retryFailed(db, 'ussd_submission', { now, only: { id: instanceId, program, form_id: formId } }),
+    countWaiting: () => (isSent ? countWaiting() : { queued: 0, failed: 0 }),
+  };
+}
+
+/** A completed form as operators see it. */
+export function toSubmission(row: Row): StoredSubmission {
+  return {
+    instanceId: row.id,
+    program: row.program,
+    formId: row.form_id ?? '',
+    formVersion: row.form_version ?? '',
+    phoneNumber: row.phone,
+    createdAt: new Date(row.created_at).toISOString(),
+    status: row.status as SubmissionStatus,
+    attempts: row.attempts ?? 0,
+    fault: row.fault ?? null,
+    answers: JSON.parse(row.answers ?? '{}'),
+    ...(row.xml !== undefined && { xml: row.xml }),
+  };
+}
+
+export interface SenderParts extends Omit<OutboxParts<'ussd_submission'>, 'table' | 'claimedStatus' | 'send'> {
+  cipher: DataCipher;
+  client: Pick<OpenRosaClient, 'send'>;
+}
+
+/**
+ * Sends queued submissions until the server has them. One whose answer was lost is sent again: the server knows it by its
+ * instance id, and keeps it once.
+ */
+export function startSender({ cipher, client, ...parts }: SenderParts): Sender {
+  return startOutbox({
+    ...parts,
+    table: 'ussd_submission',
+    claimedStatus: 'queued',
+    async send(row) {
+      const sent = await client.send(row.id, cipher.openRow(sealedTables.submission, row).xml);
+      return sent.ok ? sent : { ok: false, fault: sent.fault, isFinal: sent.refused };
+    },
+  });
+}

@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto';
+import { ussdLimits } from '@palaver/contract';
+import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
+import { keyIdOf, readPieces, unreadableText } from '@palaver/store/internal';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { createSetNotice } from '../store/notices.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { AccountTable, UssdTables } from '../store/tables.ts';
+import {
+  countFailure,
+  isLocked,
+  isLockedForGood,
+  type Lockout,
+  minutesLeft,
+  noFailures,
+  resetFailures,
+} from './lockout.ts';
+import { makePin } from './pin-rules.ts';
+import type { PinVault } from './pin-vault.ts';
+
+type Db = Kysely<UssdTables>;
+type Trx = Transaction<UssdTables>;
+
+const maxLinkTries = 5;
+const linkTriesMs = 24 * 3_600_000;
+
+export type PinCheck =
+  | { kind: 'right'; account: AccountTable }
+  | { kind: 'wrong'; left: number }
+  | { kind: 'locked'; minutes: number; forGood: boolean; newly: boolean };
+
+/** What is known after hashing, to be counted inside the transaction of the action that asked for the PIN. */
+export interface CheckedPin {
+  account: AccountTable;
+  matches: boolean;
+}
+
+export interface Accounts {
+  find(phone: string): Promise<AccountTable | undefined>;
+  /** Hashes the PIN outside of a transaction. `insert` then writes inside one; false if the number already has an account. */
+  prepare(input: { phone: string; name: string; pin: string; address: string | null }): Promise<{
+    account: AccountTable;
+    insert(trx: Trx): Promise<boolean>;
+  }>;
+  /** Compares a PIN, unless the account is locked: then nothing is hashed. */
+  checkPin(account: AccountTable, pin: string): Promise<CheckedPin>;
+  /** Counts the attempt. Only this result may be shown to the user: parallel guesses are counted one by one. */
+  countPin(trx: Trx, checked: CheckedPin): Promise<PinCheck>;
+  hashNewPin(account: AccountTable, pin: string): Promise<string>;
+  setPin(trx: Trx, account: AccountTable, record: string): Promise<void>;
+  /** Changes a payout address and records who did, in one transaction; `false` when the number has no account. */
+  setAddress(phone: string, address: string | null, by: { actor: AuditActor; from: string }): Promise<boolean>;
+  /** Links an account to a wallet. */
+  link(trx: Trx, account: AccountTable, wallet: { did: string; address: string }): Promise<void>;
+  /** Counts that a code or a recipient was tried; false if there were too many in a day. */
+  countLinkTry(trx: Trx, accountId: string): Promise<boolean>;
+  /** Lets a locked account try PINs again; `false` when the number has no account. */
+  unlock(phone: string, by: { actor: AuditActor; from: string }): Promise<boolean>;
+  /** Sets a new PIN and gives it, for the operator to pass on; `undefined` when the number has no account. */
+  resetPin(phone: string, by: { actor: AuditActor; from: string }): Promise<string | undefined>;
+  /** Seals every PIN record with the current key; returns how many were sealed with another. */
+  rotate(currentKeyId: string): Promise<number>;
+}
+
+export interface AccountParts {
+  vault: PinVault;
+  audit: AuditLog<UssdTables>;
+  clock: Pick<DatabaseClock, 'now'>;
+}
+
+export function createAccounts(
+  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
+  { vault, audit, clock }: AccountParts,
+): Accounts {
+  const { cipher } = store;
+  const setNotice = createSetNotice(cipher);
+  const findBy = async (db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> => {
+    const key = column === 'phone' ? cipher.token(value) : value;
+    const row = await db.selectFrom('ussd_account').selectAll().where(column, '=', key).executeTakeFirst();
+    return (
+      row &&
+      cipher.openRow(sealedTables.account, row, {
+        name: unreadableText,
+        address: unreadableText,
+        did: unreadableText,
+      })
+    );
+  };
+  async function setWallet(trx: Trx, id: string, wallet: Pick<AccountTable, 'address' | 'did'>): Promise<void> {
+    const { address, did } = cipher.sealRow(sealedTables.account, { id, ...wallet });
+    await trx.updateTable('ussd_account').set({ address, did }).where('id', '=', id).execute();
+  }
+  async function setPin(trx: Trx, { id, phone }: AccountTable, pin: string): Promise<void> {
+    await trx
+      .updateTable('ussd_account')
+      .set({ pin, ...noFailures })
+      .where('id', '=', id)
+      .execute();
+    await setNotice(trx, { phone, now: clock.now() }, 'pinChanged');
+  }
+  return {
+    find: (phone) => findBy(store.db, 'phone', phone),
+    async prepare({ phone, name, pin, address }) {
+      const id = randomUUID();
+      const record = await vault.create(pin, id);
+      const linked = { did: null, link_tries: 0, link_tried_at: 0 };
+      const account = { id, phone, name, pin: record, address, created_at: clock.now(), ...noFailures, ...linked };
+      return { account, insert: (trx) => insertNew(trx, cipher.sealRow(sealedTables.account, account)) };
+    },
+    async checkPin(account, pin) {
+      const matches = !isLocked(account, clock.now()) && (await vault.verify(pin, account.pin, account.id));
+      return { account, matches };
+    },
+    async countPin(trx, { account: seen, matches }) {
+      const now = clock.now();
+      const account = await findBy(trx, 'id', seen.id);
+      if (!account) throw new Error('the account is gone');
+      const locked = (lockout: Lockout, newly: boolean): PinCheck => ({
+        kind: 'locked',
+        minutes: minutesLeft(lockout, now),
+        forGood: isLockedForGood(lockout),
+        newly,
+      });
+      if (isLocked(account, now)) return locked(account, false);
+      const right = matches && vault.isSame(account.pin, seen.pin, account.id);
+      const next = right ? resetFailures(account) : countFailure(account, now);
+      const isClean = right && account.failed === 0 && account.locks === 0 && account.locked_until === null;
+      if (!isClean) await trx.updateTable('ussd_account').set(next).where('id', '=', account.id).execute();
+      if (right) return { kind: 'right', account };
+      if (isLocked(next, now)) return locked(next, true);
+      return { kind: 'wrong', left: ussdLimits.pinAttempts - next.failed };
+    },
+    hashNewPin: (account, pin) => vault.create(pin, account.id),
+    setPin,
+    setAddress: (phone, address, by) =>
+      store.transaction(async (trx) => {
+        const account = await findBy(trx, 'phone', phone);
+        if (!account) return false;
+        await setWallet(trx, account.id, { address, did: null });
+        const details = { from: shorten(account.address), to: shorten(address) };
+        await audit.record({ ...by, action: 'address.changed', subject: audit.person(phone), details }, trx);
+        await setNotice(trx, { phone, now: clock.now() }, 'addressChanged');
+        return true;
+      }),
+    async link(trx, { id, phone }, wallet) {
+      await setWallet(trx, id, wallet);
+      await setNotice(trx, { phone, now: clock.now() }, 'walletLinked');
+    },
+    async countLinkTry(trx, accountId) {
+      const now = clock.now();
+      const isNewDay = sql<boolean>`link_tried_at <= ${now - linkTriesMs}`;
+      const { link_tries: tries } = await trx
+        .updateTable('ussd_account')
+        .set({
+          link_tries: sql`case when ${isNewDay} then 1 else link_tries + 1 end`,
+          link_tried_at: sql`case when ${isNewDay} then ${sql.lit(now)} else link_tried_at end`,
+        })
+        .where('id', '=', accountId)
+        .returning('link_tries')
+        .executeTakeFirstOrThrow();
+      return tries <= maxLinkTries;
+    },
+    unlock: (phone, by) =>
+      store.transaction(async (trx) => {
+        const account = await findBy(trx, 'phone', phone);
+        if (!account) return false;
+        await trx.updateTable('ussd_account').set(noFailures).where('id', '=', account.id).execute();
+        const details = { account: account.id, failures: account.failed_total };
+        await audit.record({ ...by, action: 'account.unlocked', subject: audit.person(phone), details }, trx);
+        if (isLocked(account, clock.now()) || isLockedForGood(account))
+          await setNotice(trx, { phone, now: clock.now() }, 'unlocked');
+        return true;
+      }),
+    async resetPin(phone, by) {
+      const account = await findBy(store.db, 'phone', phone);
+      if (!account) return undefined;
+      const pin = makePin({ phoneNumber: phone });
+      const record = await vault.create(pin, account.id);
+      await store.transaction(async (trx) => {
+        await setPin(trx, account, record);
+        const details = { account: account.id, failures: account.failed_total };
+        await audit.record({ ...by, action: 'pin.reset', subject: audit.person(phone), details }, trx);
+      });
+      return pin;
+    },
+    rotate: (currentKeyId) => rotatePins(store, vault, currentKeyId),
+  };
+}
+
+/** Enough of an address to recognise it by; it leads to a person, so the audit log does not keep it whole. */
+export function shorten<T extends string | null>(address: T): T | string {
+  return address && `${address.slice(0, 6)}…${address.slice(-6)}`;
+}
+
+async function insertNew(trx: Trx, account: AccountTable): Promise<boolean> {
+  const insert = trx
+    .insertInto('ussd_account')
+    .values(account)
+    .onConflict((conflict) => conflict.column('phone').doNothing());
+  return ((await insert.executeTakeFirst()).numInsertedOrUpdatedRows ?? 0n) > 0n;
+}
+
+async function rotatePins(
+  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
+  vault: PinVault,
+  currentKeyId: string,
+): Promise<number> {
+  let changed = 0;
+  const accounts = store.db.selectFrom('ussd_account').select(['id', 'pin']).orderBy('id');
+  const load = (last: { id: string; pin: string } | undefined, limit: number) =>
+    accounts
+      .where('id', '>', last?.id ?? '')
+      .limit(limit)
+      .execute();
+  for await (const page of readPieces(load)) {
+    for (const { id, pin } of page.filter((row) => keyIdOf(row.pin) !== currentKeyId)) {
+      // Only over the record that was read: a PIN changed meanwhile is sealed with the new key already.
+      const update = store.db.updateTable('ussd_account').set({ pin: vault.reseal(pin, id) });
+      const { numUpdatedRows } = await update.where('id', '=', id).where('pin', '=', pin).executeTakeFirst();
+      changed += Number(numUpdatedRows);
+    }
+  }
+  return changed;
+}

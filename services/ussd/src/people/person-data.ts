@@ -1,0 +1,49 @@
+import type { AuditActor, AuditLog, Store } from '@palaver/store';
+import { encryptTables } from '@palaver/store/internal';
+import type { Transaction } from 'kysely';
+import { createPersonalData } from '../store/personal-data.ts';
+import type { UssdTables } from '../store/tables.ts';
+import type { TextHash } from '../store/text-hash.ts';
+
+export interface AskedBy {
+  actor: AuditActor;
+  from: string | null;
+}
+
+export interface PersonData {
+  export(phone: string, by: AskedBy): Promise<{ phoneNumber: string; exportedAt: string; data: object }>;
+  erase(phone: string, by: AskedBy): Promise<void>;
+  /** Encrypts what is not encrypted with the current key, while the gateway runs; gives the number of rows changed. */
+  encrypt(by: AskedBy): Promise<number>;
+}
+
+/** Everything the gateway keeps of a phone number: handed out, or erased in one transaction. */
+export function createPersonData(
+  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
+  audit: Pick<AuditLog<UssdTables>, 'record' | 'person'>,
+  textHash: Pick<TextHash, 'ofErased'>,
+): PersonData {
+  const personalData = createPersonalData(textHash);
+  return {
+    async export(phoneNumber, by) {
+      const data = await store.transaction(async (trx) => {
+        await audit.record({ ...by, action: 'data.exported', subject: audit.person(phoneNumber) }, trx);
+        return personalData.collect(trx, store.cipher.token(phoneNumber), store.cipher);
+      });
+      return { phoneNumber, exportedAt: new Date().toISOString(), data };
+    },
+    async encrypt(by) {
+      const rows = await encryptTables(store, personalData.sealed ?? []);
+      await audit.record({ ...by, action: 'keys.rotated', details: { rows } });
+      return rows;
+    },
+    async erase(phone, by) {
+      const erase = async (trx: Transaction<UssdTables>) => {
+        await personalData.erase(trx, store.cipher.token(phone));
+        await audit.record({ ...by, action: 'data.erased', subject: audit.person(phone) }, trx);
+      };
+      // Each statement sees what was committed while the one before it waited.
+      await store.transaction(erase, { isolation: 'read committed' });
+    },
+  };
+}

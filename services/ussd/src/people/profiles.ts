@@ -1,0 +1,52 @@
+import { type FormSnapshot, type Menu, nameOf, type Opening } from '@palaver/program/internal';
+import type { Store } from '@palaver/store';
+import type { Transaction } from 'kysely';
+import { createBatchLoader } from '../store/batch-loader.ts';
+import { openNotices } from '../store/notices.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { UssdTables } from '../store/tables.ts';
+
+/** What is remembered of a phone number: its language, and the form it left unfinished. */
+export interface Profiles {
+  loadOpening(phone: string, now: number, menu: Menu): Promise<Opening>;
+  /** When the unfinished form of a phone was last changed, finished ones included. */
+  findResumeAt(phone: string): Promise<number | null | undefined>;
+  setLanguage(trx: Transaction<UssdTables>, phone: string, language: string): Promise<void>;
+}
+
+export interface ProfileOptions {
+  /** Of callers who have not chosen one, where the program has it; else the program's first. */
+  defaultLanguage: string;
+  resumeMs: number;
+}
+
+export function createProfiles(store: Store<UssdTables>, options: ProfileOptions): Profiles {
+  const { cipher } = store;
+  const load = createBatchLoader<UssdTables['ussd_profile']>(store, 'ussd_profile', 'phone');
+  return {
+    async loadOpening(phone, now, menu) {
+      const row = await load(cipher.token(phone));
+      const profile = row && cipher.openRow(sealedTables.profile, row, { resume: null });
+      const wanted = [profile?.language ?? '', options.defaultLanguage].find((name) => menu.locales.has(name));
+      const language = wanted ?? menu.locales.keys().next().value ?? options.defaultLanguage;
+      const opening: Opening = { language, program: menu.id };
+      if (profile?.resume && (profile.resume_at ?? 0) > now - options.resumeMs) {
+        const form = JSON.parse(profile.resume) as FormSnapshot;
+        if (form.program === undefined || form.program === nameOf(menu.id))
+          Object.assign(opening, { resume: form, resumeAt: profile.resume_at });
+      }
+      if (!row) opening.isNewcomer = true;
+      const [notice] = row ? openNotices(cipher, row) : [];
+      if (notice) opening.notice = notice;
+      return opening;
+    },
+    findResumeAt: async (phone) => (await load(cipher.token(phone)))?.resume_at,
+    async setLanguage(trx, phone, language) {
+      await trx
+        .insertInto('ussd_profile')
+        .values({ phone: cipher.token(phone), language, resume: null, resume_at: null, notice: null })
+        .onConflict((conflict) => conflict.column('phone').doUpdateSet({ language }))
+        .execute();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import type { Logger } from '@palaver/service-kit';
+import { fetchJson } from '@palaver/service-kit/internal';
+import { z } from 'zod';
+
+/** Whether a phone number's SIM may be trusted with a PIN right now. */
+export type SimSwapCheck = (phone: string, log: Logger) => Promise<'allowed' | 'vetoed'>;
+
+export interface SimSwapOptions {
+  url: string;
+  token: string | undefined;
+  maxAgeHours: number;
+  /** What a check that gave no answer counts as. */
+  onFault: 'allow' | 'refuse';
+  count(result: 'clear' | 'swapped' | 'failed'): void;
+}
+
+/** A telecom gateway waits for about ten seconds, and the PIN's hash and the database come after this. */
+const timeoutMs = 2_000;
+const answerSchema = z.object({ swapped: z.boolean() });
+
+/** Asks a server that speaks CAMARA's SIM Swap API (`POST …/check`), or any hook with the same two bodies. */
+export function createSimSwapCheck(options: SimSwapOptions): SimSwapCheck {
+  const { url, token, maxAgeHours, onFault, count } = options;
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return async (phoneNumber, log) => {
+    const body = { phoneNumber, maxAge: maxAgeHours };
+    const result = await fetchJson(url, { method: 'POST', timeoutMs, headers, body });
+    const answer = answerSchema.safeParse(result.ok ? result.value : undefined);
+    if (!answer.success) {
+      const reason = result.ok ? 'the answer has no "swapped"' : result.reason;
+      log.warn({ reason, onFault }, 'the SIM swap check gave no answer');
+      count('failed');
+      return onFault === 'allow' ? 'allowed' : 'vetoed';
+    }
+    count(answer.data.swapped ? 'swapped' : 'clear');
+    return answer.data.swapped ? 'vetoed' : 'allowed';
+  };
+}

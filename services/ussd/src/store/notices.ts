@@ -1,0 +1,68 @@
+import type { DataCipher } from '@palaver/store';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { sealedTables } from './sealed-tables.ts';
+import type { ProfileTable, UssdTables } from './tables.ts';
+
+/** What is shown to a phone number at a dial. `text` is a key into the locales. */
+interface Notice {
+  text: string;
+  date: string;
+}
+
+/** A notice that was on the screen of a phone. */
+export interface ShownNotice {
+  phone: string;
+  text: string;
+}
+
+/** The notices of a row as it is stored, the most serious one first. */
+export function openNotices(cipher: DataCipher, row: Pick<ProfileTable, 'phone' | 'notice'>): Notice[] {
+  const { notice } = cipher.openRow(sealedTables.profile, row, { notice: null });
+  return notice ? JSON.parse(notice) : [];
+}
+
+export async function forgetNotices(trx: Transaction<UssdTables>, cipher: DataCipher, shown: ShownNotice[]) {
+  for (const { phone, text } of shown) {
+    const isIt = sql<boolean>`phone = ${cipher.token(phone)}`;
+    const known = await trx.selectFrom('ussd_profile').select(['phone', 'notice']).where(isIt).executeTakeFirst();
+    const rest = known ? openNotices(cipher, known).filter((other) => other.text !== text) : [];
+    const kept = { phone, notice: rest.length > 0 ? JSON.stringify(rest) : null };
+    const { notice } = cipher.sealRow(sealedTables.profile, kept);
+    await trx.updateTable('ussd_profile').set({ notice }).where(isIt).execute();
+  }
+}
+
+/** What is shown to a phone number at its next dial, because it may not be its owner's doing. */
+type NoticeKind = 'pinChanged' | 'unlocked' | 'addressChanged' | 'walletLinked';
+
+export const noticeTexts = ['notice.pinChanged', 'notice.unlocked', 'notice.addressChanged'];
+
+type SetNotice = (db: Kysely<UssdTables>, person: { phone: string; now: number }, kind: NoticeKind) => Promise<void>;
+
+/** The most serious one is shown first. */
+const kinds: NoticeKind[] = ['pinChanged', 'walletLinked', 'addressChanged', 'unlocked'];
+const textOf = (kind: NoticeKind) => `notice.${kind}`;
+
+/** Keeps a notice until it is shown; a newer one takes the place of its own kind alone. */
+export const createSetNotice =
+  (cipher: DataCipher): SetNotice =>
+  async (db, { phone, now }, kind) => {
+    const known = await db
+      .selectFrom('ussd_profile')
+      .select(['phone', 'notice'])
+      .where('phone', '=', cipher.token(phone))
+      .executeTakeFirst();
+    const kept = known ? openNotices(cipher, known) : [];
+    const notices = [
+      ...kept.filter(({ text }) => text !== textOf(kind)),
+      { text: textOf(kind), date: new Date(now).toISOString().slice(0, 10) },
+    ];
+    const rank = ({ text }: Notice) => kinds.findIndex((other) => textOf(other) === text);
+    notices.sort((a, b) => rank(a) - rank(b));
+    const row = cipher.sealRow(sealedTables.profile, { phone, notice: JSON.stringify(notices) });
+    await db
+      .insertInto('ussd_profile')
+      .values({ ...row, language: null, resume: null, resume_at: null })
+      .onConflict((conflict) => conflict.column('phone').doUpdateSet({ notice: row.notice }))
+      .execute();
+  };

@@ -1,0 +1,153 @@
+import type { DeliveryStatus, ResultSource } from '@palaver/contract/internal';
+import type { SealedTable, Store } from '@palaver/store';
+import { mapRows, readPieces, unreadableText } from '@palaver/store/internal';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { sealedTables } from './sealed-tables.ts';
+import type { UssdTables } from './tables.ts';
+
+/** A record, a submission of a form or an SMS message, decrypted. */
+export interface Row {
+  id: string;
+  program: string;
+  phone: string;
+  created_at: number;
+  kind?: string;
+  /** JSON. */
+  fields?: string;
+  form_id?: string;
+  form_version?: string;
+  /** JSON. */
+  answers?: string;
+  xml?: string;
+  status?: DeliveryStatus;
+  attempts?: number;
+  fault?: string | null;
+}
+
+export interface RowFilter {
+  id?: string | undefined;
+  program?: string | undefined;
+  /** The kind of records, or the id of a form. */
+  name?: string | undefined;
+  phone?: string | undefined;
+  status?: string | undefined;
+  /** Milliseconds since 1970; `until` is not included. */
+  since?: number | undefined;
+  until?: number | undefined;
+}
+
+/** What programs have collected and sent, as operators read it: the newest first. */
+export interface Rows {
+  page(
+    source: ResultSource,
+    filter: RowFilter,
+    page: { limit: number; offset?: number; hasXml?: boolean },
+  ): Promise<Row[]>;
+  /** All that match, in pieces; each once, whatever is added or changed meanwhile. */
+  pieces(source: ResultSource, filter: RowFilter, options?: { hasXml?: boolean }): AsyncGenerator<Row[]>;
+  /** How many there are, by these columns and in their order. */
+  count<Column extends 'program' | 'name' | 'status'>(
+    source: ResultSource,
+    columns: readonly Column[],
+    filter: RowFilter,
+  ): Promise<(Record<Column, string> & { count: number })[]>;
+}
+
+interface Source {
+  table: string;
+  sealed: SealedTable;
+  name: RawBuilder<unknown>;
+  status: RawBuilder<unknown>;
+  columns: readonly string[];
+}
+
+/** Everything but what no list shows: the XML of forms and the text of messages. */
+const common = ['id', 'program', 'phone', 'created_at'];
+const delivery = ['status', 'attempts', 'fault'];
+const sources: Record<ResultSource, Source> = {
+  records: {
+    ...{ table: 'ussd_record', sealed: sealedTables.record, name: sql.ref('kind'), status: sql`'stored'` },
+    columns: [...common, 'kind', 'fields'],
+  },
+  forms: {
+    ...{
+      table: 'ussd_submission',
+      sealed: sealedTables.submission,
+      name: sql.ref('form_id'),
+      status: sql.ref('status'),
+    },
+    columns: [...common, ...delivery, 'form_id', 'form_version', 'answers'],
+  },
+  messages: {
+    ...{ table: 'ussd_sms', sealed: sealedTables.sms, name: sql`'sms'`, status: sql.ref('status') },
+    columns: [...common, ...delivery],
+  },
+};
+const unreadable = {
+  phone: unreadableText,
+  caller: unreadableText,
+  body: unreadableText,
+  xml: unreadableText,
+  fields: JSON.stringify({ unreadable: true }),
+  answers: JSON.stringify({ unreadable: 'true' }),
+};
+/** The XML of a form may have a hundred kilobytes. */
+const xmlPieceSize = 20;
+
+/** What comes after a row where the newest is first. */
+export const isAfter = ({ created_at: at, id }: Pick<Row, 'created_at' | 'id'>) =>
+  sql<SqlBool>`created_at <= ${at} and (created_at < ${at} or id > ${id})`;
+
+export function createRows({ readDb, cipher }: Pick<Store<UssdTables>, 'readDb' | 'cipher'>): Rows {
+  const toWhere = ({ name, status }: Source, filter: RowFilter, after?: Row): RawBuilder<SqlBool> => {
+    const { id, program, phone, since, until } = filter;
+    const parts = [
+      id !== undefined && sql`id = ${id}`,
+      program !== undefined && sql`program = ${program}`,
+      filter.name !== undefined && sql`${name} = ${filter.name}`,
+      phone !== undefined && sql`phone = ${cipher.token(phone)}`,
+      filter.status !== undefined && sql`${status} = ${filter.status}`,
+      since !== undefined && sql`created_at >= ${since}`,
+      until !== undefined && sql`created_at < ${until}`,
+      after && isAfter(after),
+    ];
+    return sql<SqlBool>`${sql.join([sql`1 = 1`, ...parts.filter((part) => part !== false && part !== undefined)], sql` and `)}`;
+  };
+  async function load(
+    source: Source,
+    where: RawBuilder<SqlBool>,
+    { limit, offset = 0, hasXml = false }: { limit: number; offset?: number; hasXml?: boolean },
+  ): Promise<Row[]> {
+    const columns = hasXml ? [...source.columns, 'xml'] : source.columns;
+    const { rows } =
+      await sql<Row>`select ${sql.join(columns.map((column) => sql.ref(column)))} from ${sql.table(source.table)}
+      where ${where} order by created_at desc, id limit ${limit} offset ${offset}`.execute(readDb);
+    return rows;
+  }
+  const open = (source: Source, rows: Row[]) => mapRows(rows, (row) => cipher.openRow(source.sealed, row, unreadable));
+  return {
+    page: async (source, filter, page) =>
+      open(sources[source], await load(sources[source], toWhere(sources[source], filter), page)),
+    async *pieces(name, filter, { hasXml = false } = {}) {
+      const source = sources[name];
+      const pieces = readPieces<Row>(
+        (after, limit) => load(source, toWhere(source, filter, after), { limit, hasXml }),
+        hasXml ? { size: xmlPieceSize } : {},
+      );
+      for await (const rows of pieces) yield await open(source, rows);
+    },
+    async count(name, columns, filter) {
+      const source = sources[name];
+      const shown = columns.map(
+        (column) =>
+          sql`${column === 'program' ? sql.ref(column) : source[column as 'name' | 'status']} as ${sql.ref(column)}`,
+      );
+      const places = sql.raw(columns.map((_, i) => i + 1).join(', '));
+      const grouped = columns.length > 0 ? sql`group by ${places} order by ${places}` : sql``;
+      const { rows } = await sql<Record<(typeof columns)[number], string> & { count: number }>`
+        select ${sql.join([...shown, sql`count(*) as count`])} from ${sql.table(source.table)}
+        where ${toWhere(source, filter)} ${grouped}`.execute(readDb);
+      return rows.map((row) => ({ ...row, count: Number(row.count) }));
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { openStore } from '@palaver/store';
+import { createTestDatabase, type Engine, engines } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { migrateUssd } from './migrations.ts';
+import { type Session, sessionStatus } from './session-row.ts';
+import { createSessionStore } from './session-store.ts';
+import type { UssdTables } from './tables.ts';
+import { createTextHash } from './text-hash.ts';
+
+const timeoutMs = 180_000;
+
+async function openSessions(engine: Engine) {
+  const database = await createTestDatabase(engine);
+  const store = await openStore<UssdTables>(database.url);
+  await migrateUssd(store);
+  return {
+    db: store.db,
+    sessions: createSessionStore(store, { timeoutMs, textHash: createTextHash(Buffer.alloc(32)) }),
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function toSession(id: string, changes: Partial<Session> = {}): Session {
+  return {
+    id,
+    phone: '+254700000001',
+    serviceCode: '*1#',
+    version: 1,
+    status: sessionStatus.active,
+    textHash: '',
+    textLength: 0,
+    opening: '{"language":"en"}',
+    dialogue: '{"s":"preMenu","l":"en"}',
+    reply: 'CON x',
+    openedAt: 1_000,
+    seenAt: 1_000,
+    ...changes,
+  };
+}
+
+describe.each(engines)('sessions on %s', (engine) => {
+  test('are written together, each as it was given', async () => {
+    await using opened = await openSessions(engine);
+    const { sessions } = opened;
+    const ids = Array.from({ length: 40 }, (_, i) => `s${i}`);
+    expect(await Promise.all(ids.map((id) => sessions.save({ session: toSession(id) })))).not.toContain(false);
+    const next = ids.map((id, i) =>
+      toSession(id, {
+        version: 2,
+        textHash: `h${i}`,
+        textLength: i,
+        opening: '{"language":"sw"}',
+        dialogue: `{"s":"s${i}","l":"sw"}`,
+        reply: `CON ${i}`,
+        seenAt: 2_000 + i,
+        ...(i % 3 === 0 && { status: sessionStatus.ended }),
+        ...(i % 3 === 1 && { openedAt: 2_000 }),
+      }),
+    );
+    const saved = next.map((session, i) => sessions.save({ session, isStep: i % 3 === 2 }));
+    expect(await Promise.all(saved)).not.toContain(false);
+    expect(await Promise.all(ids.map((id) => sessions.load(id)))).toEqual(next);
+  });
+
+  test.each([true, false])('are refused at any version but the next, as a step: %s', async (isStep) => {
+    await using opened = await openSessions(engine);
+    const { sessions } = opened;
+    await sessions.save({ session: toSession('a') });
+    for (const version of [1, 3]) {
+      const other = toSession('b', { phone: '+254700000002' });
+      const results = [
+        sessions.save({ session: toSession('a', { version, reply: 'CON y' }), isStep }),
+        sessions.save({ session: { ...other, id: `b${version}` } }),
+      ];
+      expect(await Promise.all(results)).toEqual([false, true]);
+    }
+    expect(await sessions.load('a')).toEqual(toSession('a'));
+  });
+
+  test('a key press that came in time is answered although its session was marked as expired meanwhile', async () => {
+    await using opened = await openSessions(engine);
+    const { db, sessions } = opened;
+    await sessions.save({ session: toSession('a') });
+    await db.updateTable('ussd_session').set({ status: sessionStatus.expired }).execute();
+    const next = toSession('a', { version: 2, reply: 'CON y', seenAt: 2_000 });
+    const resume = { form: '{"state":"amount"}', at: 2_000 };
+    expect(await sessions.save({ session: next, isStep: true, resume })).toBe(true);
+    expect(await sessions.load('a')).toEqual(next);
+    expect(await db.selectFrom('ussd_profile').select('resume_at').execute()).toEqual([{ resume_at: 2_000 }]);
+  });
+});

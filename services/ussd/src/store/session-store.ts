@@ -1,0 +1,116 @@
+import type { Store } from '@palaver/store';
+import { sql } from 'kysely';
+import { createBatchLoader } from './batch-loader.ts';
+import { forgetNotices } from './notices.ts';
+import { sealedTables } from './sealed-tables.ts';
+import { type Session, sessionStatus } from './session-row.ts';
+import { type ApplyWrites, fromRow, type SessionWrite, toForms, toRow, toShown } from './session-writes.ts';
+import { createSqliteWriter } from './sqlite-writer.ts';
+import type { SessionTable, UssdTables } from './tables.ts';
+import type { TextHash } from './text-hash.ts';
+
+export interface SessionStore {
+  /** Also one whose caller was erased; see `isErased`. */
+  load(id: string): Promise<Session | undefined>;
+  /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
+  save(write: SessionWrite): Promise<boolean>;
+  /** The sessions that are open now, and the ids of the oldest thousand. */
+  listActive(now: number): Promise<{ ids: string[]; count: number }>;
+}
+
+const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
+  id: 'text',
+  phone: 'text',
+  service_code: 'text',
+  version: 'integer',
+  status: 'integer',
+  text_hash: 'text',
+  text_length: 'integer',
+  opening: 'text',
+  dialogue: 'text',
+  reply: 'text',
+  opened_at: 'bigint',
+  seen_at: 'bigint',
+};
+
+const maxListed = 1_000;
+
+export interface SessionStoreOptions {
+  timeoutMs: number;
+  textHash: Pick<TextHash, 'ofErased'>;
+}
+
+export function createSessionStore(
+  store: Store<UssdTables>,
+  { timeoutMs, textHash }: SessionStoreOptions,
+): SessionStore {
+  const writer = store.createGroupWriter<SessionWrite, boolean>({
+    isolation: 'read committed',
+    ...(store.engine === 'postgres'
+      ? { singleStatement: true, apply: createJoinedWriter(store) }
+      : { apply: createSqliteWriter(store) }),
+  });
+  const load = createBatchLoader<SessionTable>(store, 'ussd_session', 'id');
+
+  return {
+    load: async (id) => {
+      const row = (await load(id)) ?? (await load(textHash.ofErased(id)));
+      return row && fromRow(store.cipher.openRow(sealedTables.session, row));
+    },
+    save: (write) => writer.write(write),
+    async listActive(now) {
+      const active = store.readDb
+        .selectFrom('ussd_session')
+        .where('status', '=', sessionStatus.active)
+        .where('seen_at', '>', now - timeoutMs);
+      const { count } = await active.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow();
+      const rows = await active.select('id').orderBy('opened_at').limit(maxListed).execute();
+      return { ids: rows.map(({ id }) => id), count: Number(count) };
+    },
+  };
+}
+
+/** Sessions and forms in one statement, without a transaction around it: a key press is one round trip to PostgreSQL. */
+function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
+  const write = store.prepare((db, { sessions, forms }: { sessions: string; forms: string }) => {
+    // A session whose row was read is updated only: one that is gone since was removed and is not written again. Of an array
+    // PostgreSQL expects a few ids and looks each up; of the rows it expects a hundred and may read the whole table.
+    const statement = sql<{ id: string }>`with given as (
+        select ${list} from json_to_recordset(${sessions}::json) as row(${types})
+      ), opened as (
+        insert into ussd_session (${list}) select ${list} from given where version = 1 on conflict (id) do nothing returning id
+      ), changed as (
+        update ussd_session as kept set ${changes} from given
+        where kept.id = any(array(select id from given where version > 1)) and kept.id = given.id
+        and kept.version = given.version - 1 returning kept.id
+      ), written as (
+        select id from opened union all select id from changed
+      ), forms as (
+        insert into ussd_profile (phone, resume, resume_at)
+        select phone, resume, resume_at from json_to_recordset(${forms}::json) as row(id text, phone text, resume text, resume_at bigint)
+        where id in (select id from written)
+        on conflict (phone) do update set resume = excluded.resume, resume_at = excluded.resume_at
+      ) select id from written`;
+    return { compile: () => statement.compile(db) };
+  });
+  return async (db, writes) => {
+    const sessions = JSON.stringify(
+      writes.map(({ session }) => store.cipher.sealRow(sealedTables.session, toRow(session))),
+    );
+    const { rows } = await write({ sessions, forms: JSON.stringify(toForms(store.cipher, writes)) }, db);
+    const written = new Set(rows.map(({ id }) => id));
+    // In a separate write: a notice that is shown twice does no harm.
+    await forgetNotices(db, store.cipher, toShown(writes, written));
+    return writes.map(({ session }) => written.has(session.id));
+  };
+}
+
+const names = Object.keys(columns);
+const list = sql.raw(names.join(', '));
+const types = sql.raw(names.map((name) => `${name} ${columns[name as keyof SessionTable]}`).join(', '));
+const changes = sql.raw(
+  names
+    .filter((name) => name !== 'id')
+    .map((name) => `${name} = given.${name}`)
+    .join(', '),
+);

@@ -1,0 +1,119 @@
+import type { Engine } from '@palaver/store';
+import { type RawBuilder, sql } from 'kysely';
+import { sessionStatus } from './session-row.ts';
+import { dayOf } from './tables.ts';
+
+/** Few rows for each day, so they are removed at once. */
+const statTables = ['ussd_state_stat', 'ussd_call_stat'];
+
+/** How long rows are kept. */
+export interface SweepPeriods {
+  timeoutMs: number;
+  resumeMs: number;
+  /** How long what is over is kept. */
+  retentionMs: number;
+  /** How long submissions are kept that no server still waits for; absent: until erased. */
+  submissionsMs?: number | undefined;
+  /** How long SMS messages that are sent or have failed, and records, are kept; absent: until erased. */
+  smsMs?: number | undefined;
+  recordsMs?: number | undefined;
+  /** How long claims that are decided and transactions that are included are kept; absent: until erased. */
+  claimsMs?: number | undefined;
+  /** How long counts of programs are kept; absent: for ever. */
+  statsMs?: number | undefined;
+}
+
+export interface SweepLimits extends SweepPeriods {
+  engine: Engine;
+  now: number;
+  /** Rows that one statement changes at most. */
+  batchSize: number;
+}
+
+/** How long a number that has chosen nothing is known as one that has dialled before. */
+const emptyProfileMs = 90 * 24 * 3_600_000;
+
+/**
+ * What a sweep does, in order; each is run until it changes fewer rows than a full batch. Every row is found by an index, in the
+ * order of that index, so that a batch costs the same however large the table is.
+ */
+export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
+  const { engine, now, submissionsMs, smsMs, recordsMs, claimsMs, statsMs, batchSize } = limits;
+  const old = now - limits.retentionMs;
+  const idle = now - limits.timeoutMs;
+  /**
+   * The rows of one batch. The condition is asked again of each row as it is when it is changed: a call may have changed it
+   * since it was found.
+   */
+  const batch = ({ table, key = 'id', where, by }: Sweep) => {
+    const keys = sql`select ${sql.ref(key)} from ${sql.table(table)} where ${where} order by ${by} limit ${sql.lit(batchSize)}`;
+    // Of an array PostgreSQL expects a few keys and looks each up; of a subquery it may expect many and read the whole table.
+    const among = engine === 'postgres' ? sql`= any(array(${keys}))` : sql`in (${keys})`;
+    return sql`${sql.ref(key)} ${among} and ${where}`;
+  };
+  const remove = (rows: Sweep) => sql`delete from ${sql.table(rows.table)} where ${batch(rows)}`;
+  /** Those past their time, where they have one. */
+  const removeBefore = (ms: number | undefined, toRows: (before: number) => Sweep) =>
+    ms === undefined ? [] : [remove(toRows(now - ms))];
+  const active: Sweep = {
+    table: 'ussd_session',
+    where: sql`status = ${sql.lit(sessionStatus.active)} and opened_at <= ${idle} and seen_at <= ${idle}`,
+    by: sql`opened_at`,
+  };
+  const over = (status: number): Sweep => ({
+    table: 'ussd_session',
+    where: sql`status = ${sql.lit(status)} and opened_at <= ${old} and seen_at <= ${old}`,
+    by: sql`opened_at`,
+  });
+  const forms: Sweep = {
+    ...{ table: 'ussd_profile', key: 'phone', by: sql`resume_at` },
+    where: sql`resume is not null and resume_at <= ${now - limits.resumeMs}`,
+  };
+  const empty: Sweep = {
+    ...{ table: 'ussd_profile', key: 'phone', by: sql`coalesce(resume_at, 0)` },
+    where: sql`language is null and resume is null and notice is null and coalesce(resume_at, 0) <= ${now - emptyProfileMs}`,
+  };
+  return [
+    sql`update ussd_session set status = ${sql.lit(sessionStatus.expired)} where ${batch(active)}
+      returning id, opening, dialogue`,
+    // An active session is never old: the statement above has marked it as expired.
+    remove(over(sessionStatus.ended)),
+    remove(over(sessionStatus.expired)),
+    remove({ table: 'ussd_action_result', key: 'key', where: sql`created_at <= ${old}`, by: sql`created_at` }),
+    remove({ table: 'ussd_question', where: sql`asked_at <= ${old}`, by: sql`asked_at` }),
+    ...removeBefore(submissionsMs, (before) => ({
+      ...{ table: 'ussd_submission', by: sql`created_at` },
+      where: sql`created_at <= ${before} and status in ('stored', 'sent')`,
+    })),
+    ...removeBefore(smsMs, (before) => ({
+      ...{ table: 'ussd_sms', by: sql`created_at` },
+      where: sql`created_at <= ${before} and status in ('sent', 'failed')`,
+    })),
+    ...removeBefore(recordsMs, (before) => ({
+      ...{ table: 'ussd_record', where: sql`created_at <= ${before}`, by: sql`created_at` },
+    })),
+    ...(statsMs === undefined
+      ? []
+      : statTables.map((table) => sql`delete from ${sql.table(table)} where day < ${dayOf(now - statsMs)}`)),
+    ...removeBefore(claimsMs, (before) => ({
+      ...{ table: 'ussd_claim', by: sql`checked_at` },
+      where: sql`status in ('paid', 'rejected') and checked_at <= ${before}`,
+    })),
+    ...removeBefore(claimsMs, (before) => ({
+      ...{ table: 'ussd_tx', by: sql`created_at` },
+      where: sql`status = 'included' and created_at <= ${before}`,
+    })),
+    remove({ table: 'ussd_link', where: sql`expires_at <= ${now}`, by: sql`expires_at` }),
+    remove({ table: 'ussd_input', key: 'session_id', where: sql`seen_at <= ${idle}`, by: sql`seen_at` }),
+    sql`update ussd_profile set resume = null where ${batch(forms)}`,
+    remove(empty),
+  ];
+}
+
+interface Sweep {
+  table: string;
+  key?: string;
+  where: RawBuilder<unknown>;
+  /** The column of the index that finds them. */
+  by: RawBuilder<unknown>;
+}
