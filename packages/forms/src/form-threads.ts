@@ -117,7 +117,8 @@ export function createFormThreads(
   const run = async (own: FormThread, job: Waiting): Promise<void> => {
     const { key, source, call, limitMs, loadMs } = job;
     const press = async (): Promise<WorkerReply> => {
-      if (call.kind === 'load') return { id: 0, missing: true };
+      // The start of a thread counts as loading.
+      if (call.kind === 'load' || !own.forms.has(key)) return { id: 0, missing: true };
       const start = Date.now();
       try {
         // The first try of everyone, for others may come while it computes.

@@ -95,7 +95,9 @@ export function register(
   return service.say(sessionId, registration, fields);
 }
 
-/** Presses keys until a promise is settled; gives how many were answered before. */
+let pressingCalls = 0;
+
+/** Dials and presses a key until a promise is settled, each time in a new session; gives how many were answered before. */
 export async function pressUntil(service: TestService, end: Promise<unknown>): Promise<number> {
   let isSettled = false;
   const settle = () => {
@@ -104,7 +106,7 @@ export async function pressUntil(service: TestService, end: Promise<unknown>): P
   end.then(settle, settle);
   let answered = 0;
   for (; !isSettled; answered++) {
-    const reply = await service.say(`pressing-${answered}`, '1');
+    const reply = await service.say(`pressing-${++pressingCalls}`, '1');
     if (!reply.startsWith('CON ')) throw new Error(`a caller was refused: ${reply}`);
   }
   return answered;
