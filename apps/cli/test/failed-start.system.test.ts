@@ -24,7 +24,7 @@ const starts = {
   console: program('apps/console/src/main.ts', 'service.startConsole(process.env)'),
 };
 const createApp = (options: string) =>
-  program('packages/agent/src/index.ts', `service.createOracleApp({ env: process.env, ${options} })`);
+  program('packages/agent-plugins/src/index.ts', `service.createOracleApp({ env: process.env, ${options} })`);
 const agentWithPlugin = (methods: string) => {
   const manifest = `{ title: 'Bad', summary: 'Bad', whenToUse: 'Never', capabilities: [], visibility: 'silent' }`;
   return createApp(`plugins: [{ name: 'bad', version: '1', manifest: ${manifest}, ${methods} }]`);

@@ -211,7 +211,7 @@ interface BegunRun {
 }
 
 /** A run that was begun with the same `Idempotency-Key` before. */
-interface KnownRun {
+export interface KnownRun {
   known: { runId: string; bodyHash: string };
 }
 

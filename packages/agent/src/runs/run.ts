@@ -38,6 +38,7 @@ export type Run = ReturnType<typeof createRun>;
 export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now() }: RunOptions) {
   const frames = createFrameLog();
   const controller = new AbortController();
+  const signal: AbortSignal = controller.signal;
   const answered = Promise.withResolvers<Message>();
   const { messageId: id, requestId } = ids;
   const builder = createMessageBuilder({ id, requestId, createdAt: new Date(now).toISOString() });
@@ -89,7 +90,7 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
     frames,
     /** What models have used so far. */
     usage,
-    signal: controller.signal,
+    signal,
     /** The answer once the run has ended. */
     answer: answered.promise,
     get status() {
