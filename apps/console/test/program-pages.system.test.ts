@@ -348,7 +348,7 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   await expect.poll(() => title.inputValue()).toBe('Market');
   await page.getByLabel('Import a folder as ZIP').setInputFiles(toZip(texts.replace('Market', '"Market')));
   // A change that comes before the file would be lost with it.
-  const fault = page.getByText(/en\.yaml:\d+/).first();
+  const fault = page.locator(`[title^="locales/en.yaml:"]`).first();
   await fault.waitFor({ state: 'attached' });
   await title.fill('Changed');
   await page.getByText(/^Line \d+ of locales\/en.yaml is not YAML\./).waitFor();
