@@ -95,3 +95,14 @@ test('a reader with frames that their owner had no time to store gets the end of
     expect(ends).toEqual([Math.max(2, after + 1)]);
   }
 });
+
+test('a reader of a run that continues elsewhere gets no frame twice', async () => {
+  const frames = createFrameLog();
+  for (const content of ['a', 'b']) frames.append('message', { content, timestamp });
+  frames.end();
+  for (const after of [0, 1, 2, 3]) {
+    const ids: number[] = [];
+    for await (const { id } of readEvents(frames, after)) ids.push(id);
+    expect(ids).toEqual([1, 2].filter((id) => id > after));
+  }
+});

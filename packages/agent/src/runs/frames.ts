@@ -84,6 +84,14 @@ export function createFrameLog(skipped = 0) {
       }
       return { text, last: skipped + index };
     },
+    /**
+     * The end of a run for a reader that has as many frames as are here, or more than their owner had time to store, under the
+     * number that it expects; empty where the run continues elsewhere.
+     */
+    endAfter(number: number): string {
+      const last = frames.at(-1) ?? '';
+      return last.startsWith('event: done\n') ? last.replace(/^id: \d+$/m, `id: ${number + 1}`) : '';
+    },
     /** Calls back when there is more to read and when the log ends, until the returned function is called. */
     watch(onChange: () => void): () => void {
       watching.add(onChange);
@@ -127,13 +135,12 @@ export async function* readEvents(frames: FrameLog, after: number, signal?: Abor
       yield { ...event, id: last };
     }
     if (text !== '') continue;
-    if (!frames.ended) await untilFrames(frames, () => frames.length > last || frames.ended, signal);
-    else {
-      // The reader has frames that their owner had no time to store: it gets the end under the number it expects.
-      if (!isWhole && last >= frames.length && frames.length > 0)
-        yield { ...parseFrame(frames.read(frames.length - 1, 1).text), id: last + 1 };
+    if (frames.ended) {
+      const end = isWhole ? '' : frames.endAfter(last);
+      if (end !== '') yield { ...parseFrame(end), id: last + 1 };
       return;
     }
+    await untilFrames(frames, () => frames.length > last || frames.ended, signal);
   }
 }
 

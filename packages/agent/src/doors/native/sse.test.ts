@@ -14,7 +14,7 @@ afterEach(async () => {
 const timestamp = '2026-01-01T00:00:00.000Z';
 
 /** A server whose one route streams `frames`, and how much of them it has read out of the log. */
-async function serve(frames: FrameLog, timing: { heartbeatMs?: number } = {}) {
+async function serve(frames: FrameLog, options: { heartbeatMs?: number; after?: number } = {}) {
   const server = Fastify();
   const state = { read: 0, ended: 0 };
   const watched: FrameLog = {
@@ -32,7 +32,7 @@ async function serve(frames: FrameLog, timing: { heartbeatMs?: number } = {}) {
     },
   };
   server.get('/', async (_request, reply) => {
-    await sendFrames(reply, { runId: 'run', messageId: 'answer', frames: watched, after: 0, ...timing });
+    await sendFrames(reply, { runId: 'run', messageId: 'answer', frames: watched, after: 0, ...options });
     state.ended += 1;
     return reply;
   });
@@ -125,4 +125,17 @@ test('a reader that left before the stream began leaves nothing behind', async (
   );
   submitted.resolve();
   await sent.promise; // before, it waited for a `close` that had come already
+});
+
+test('a reader that has all of a run that continues elsewhere gets nothing, of one that has ended its end', async () => {
+  const frames = createFrameLog();
+  frames.append('message', { content: 'a', timestamp });
+  const { url } = await serve(frames, { after: 1 });
+  frames.end();
+  expect(await (await fetch(url)).text()).toBe('');
+  const ended = createFrameLog();
+  ended.append('done', { runId: 'run', messageId: 'answer', status: 'complete' });
+  ended.end();
+  const other = await serve(ended, { after: 3 });
+  expect(await (await fetch(other.url)).text()).toContain('event: done\nid: 4\n');
 });
