@@ -1,4 +1,4 @@
-import { AppError, type SendMessage, sendMessageSchema } from '@palaver/contract';
+import { type AppError, type SendMessage, sendMessageSchema } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { sendError } from '@palaver/service-kit/internal';
 import type { z } from 'zod';
@@ -8,6 +8,7 @@ import type { AgentRun, OpenMessage } from '../define/agent-run.ts';
 import { defineOraclePlugin, type OraclePlugin } from '../define/plugin.ts';
 import type { PluginContext } from '../define/plugin-context.ts';
 import type { Awaitable } from '../define/tool.ts';
+import { invalid } from '../runs/input.ts';
 
 export interface DoorParts {
   name: DoorName;
@@ -66,34 +67,35 @@ export function toBody(message: string, model?: string): SendMessage {
   return { message, stream: true, returnAllMessages: false, model };
 }
 
-export function invalid(path: string, message: string): AppError {
-  return new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
-}
-
-/** A run in a session of its own, which is not kept when the run is not taken in. */
-export async function openInNewSession(
+/**
+ * A run in the conversation that the client names, otherwise in a session of its own. A session that is made for it is not
+ * kept where the run is not taken in.
+ */
+export async function openRun(
   { sessions, open }: PluginContext,
-  message: Omit<OpenMessage, 'sessionId'>,
+  { userDid, name }: { userDid: string; name?: string | undefined },
+  toMessage: (sessionId: string) => Awaitable<Omit<OpenMessage, 'sessionId'>>,
 ): Promise<AgentRun> {
-  const { sessionId } = await sessions.create(message.userDid, {});
-  return open({ ...message, sessionId }).catch(async (error) => {
-    await sessions.remove(message.userDid, sessionId);
+  const known = name ? await sessions.findNamed(userDid, name) : undefined;
+  const create = () => (name ? sessions.findOrCreate(userDid, name) : sessions.create(userDid, {}));
+  const { sessionId } = known ?? (await create());
+  try {
+    return await open({ ...(await toMessage(sessionId)), sessionId });
+  } catch (error) {
+    if (!name) await sessions.remove(userDid, sessionId);
+    else if (!known) await sessions.removeUnused(userDid, sessionId);
     throw error;
-  });
+  }
 }
 
-/** A run in the session that the client names, which is not kept when it is new and the run is not taken in. */
-export async function openInNamedSession(
-  { sessions }: PluginContext,
-  { userDid, name }: { userDid: string; name: string },
-  open: (sessionId: string) => Promise<AgentRun>,
-): Promise<AgentRun> {
-  const known = await sessions.findNamed(userDid, name);
-  const { sessionId } = known ?? (await sessions.findOrCreate(userDid, name));
-  return open(sessionId).catch(async (error) => {
-    if (!known) await sessions.removeUnused(userDid, sessionId);
-    throw error;
-  });
+/** The run in flight of the conversation that a client names. */
+export async function findLiveRun(
+  { sessions, liveRun }: PluginContext,
+  userDid: string,
+  name: string,
+): Promise<AgentRun | undefined> {
+  const session = await sessions.findNamed(userDid, name);
+  return session && liveRun({ userDid, sessionId: session.sessionId });
 }
 
 /** Aborts the run when its client disconnects. If the abort fails, the run finishes as usual. */

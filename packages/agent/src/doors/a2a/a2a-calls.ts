@@ -7,9 +7,9 @@ import type { PluginContext } from '../../define/plugin-context.ts';
 import { sendJsonStream, toJsonStream } from '../../routes/json-stream.ts';
 import { hasEnded } from '../../runs/transitions.ts';
 import { findPause } from '../door-approvals.ts';
-import { sendEventStream } from '../event-stream.ts';
+import { sendEventStream } from '../translate-run.ts';
 import { A2aFault } from './a2a-faults.ts';
-import { openRun, sendSchema } from './a2a-messages.ts';
+import { openTask, sendSchema } from './a2a-messages.ts';
 import { statusesOfStates, toLaterEvents, toTask, toTaskEvents } from './a2a-tasks.ts';
 
 const historyLength = z.number().int().min(0).optional();
@@ -57,7 +57,7 @@ export async function answerCall(ctx: PluginContext, call: Call): Promise<unknow
     case 'SendStreamingMessage': {
       const { message, configuration = {} } = parse(sendSchema, params);
       if (configuration.taskPushNotificationConfig) throw noPush();
-      const run = await openRun(ctx, sender, message);
+      const run = await openTask(ctx, sender, message);
       const contextId = message.contextId || (await contextOf(run));
       if (method === 'SendStreamingMessage')
         return sendEventStream(reply, toTaskEvents(ctx.messages, run, { contextId, requestId, signal }));

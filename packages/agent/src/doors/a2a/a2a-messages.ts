@@ -3,7 +3,7 @@ import { answerApprovalSchema } from '@palaver/contract/internal';
 import { z } from 'zod';
 import type { AgentRun, Sender } from '../../define/agent-run.ts';
 import type { PluginContext } from '../../define/plugin-context.ts';
-import { openInNamedSession, openInNewSession, toBody } from '../define-door.ts';
+import { openRun, toBody } from '../define-door.ts';
 import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { A2aFault } from './a2a-faults.ts';
 
@@ -43,16 +43,14 @@ export const sendSchema = z.looseObject({
 type A2aMessage = z.infer<typeof sendSchema>['message'];
 
 /** Begins a run with a question, or continues one with the answers to what it waits for. */
-export async function openRun(ctx: PluginContext, sender: Sender, message: A2aMessage): Promise<AgentRun> {
+export async function openTask(ctx: PluginContext, sender: Sender, message: A2aMessage): Promise<AgentRun> {
   const { contextId, taskId, parts } = message;
   checkTypes(parts, taskId ? ['text', 'data'] : ['text']);
   if (taskId) return answerTask(ctx, sender.userDid, { taskId, contextId, parts });
   const text = parts.map((part) => part.text ?? '').join('\n');
   if (text.trim() === '') throw new A2aFault('INVALID_PARAMS', 'message.parts: the texts are empty');
   const sent = { ...sender, body: toBody(text) };
-  if (!contextId) return openInNewSession(ctx, sent);
-  const named = { userDid: sender.userDid, name: contextId };
-  return openInNamedSession(ctx, named, (sessionId) => ctx.open({ ...sent, sessionId }));
+  return openRun(ctx, { userDid: sender.userDid, name: contextId }, () => sent);
 }
 
 /** Data is for programs that answer an approval; a model is given texts only. */

@@ -4,11 +4,21 @@ import { toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { AgentRun } from '../../define/agent-run.ts';
 import type { PluginContext } from '../../define/plugin-context.ts';
-import { type Answer, createCallTracker, noUsage, type RunUsage, toFailure } from '../collect-answer.ts';
-import { invalid, openInNewSession, toBody } from '../define-door.ts';
-import { toOpenAiError } from './openai-error.ts';
-import { chatMessageSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
-import { openAiConfig, openAiReply, type RunBase, serveRun } from './serve-run.ts';
+import { invalid } from '../../runs/input.ts';
+import { openRun, toBody } from '../define-door.ts';
+import { type Answer, noUsage, type RunUsage, toFailure, translateRun } from '../translate-run.ts';
+import {
+  chatMessageSchema,
+  createConversation,
+  openAiConfig,
+  openAiReply,
+  type RunBase,
+  serveRun,
+  toCallerTool,
+  toOpenAiError,
+  toolChoiceSchema,
+  toText,
+} from './openai-run.ts';
 
 const toolSchema = z.object({
   type: z.literal('function', { error: 'must be function' }),
@@ -44,7 +54,10 @@ export function addChatCompletions(server: Server, ctx: PluginContext): void {
     const { body } = request;
     return serveRun(ctx, {
       ...{ request, reply, prefix: 'chatcmpl-', isTemporary: true },
-      open: (sender) => openInNewSession(ctx, { ...sender, ...toMessage(body) }),
+      open(sender) {
+        const message = { ...sender, ...toMessage(body) };
+        return openRun(ctx, sender, () => message);
+      },
       toEvents: (run, base, signal) =>
         toChunks(run, { base, usage: body.stream_options?.include_usage ?? false, signal }),
       toWhole: toCompletion,
@@ -95,20 +108,25 @@ async function* toChunks(
       choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
       ...(wantsUsage && { usage: null }),
     });
-  const calls = createCallTracker();
   yield toChunk({ role: 'assistant', content: '' });
-  for await (const { name, data } of run.events({ signal })) {
-    if (name === 'message') yield toChunk({ content: data.content });
-    if (name === 'tool_call') calls.add(data);
-    if (name === 'error') return yield toEvent(toOpenAiError(toFailure({ ...data, message: data.error })));
-    if (name !== 'done') continue;
-    for (const [index, { eventId: id, toolName, args }] of calls.leftToCaller(data).entries())
-      yield toChunk({ tool_calls: [{ index, ...toToolCall({ id, name: toolName, args }) }] });
-    yield toChunk({}, toFinishReason(data.finish));
-    if (wantsUsage)
-      yield toEvent({ ...base, object: 'chat.completion.chunk', choices: [], usage: toUsage(data.usage ?? noUsage) });
-    yield toEvent('[DONE]');
-  }
+  yield* translateRun(
+    run,
+    {
+      delta: ({ kind }, content) => (kind === 'text' ? [toChunk({ content })] : []),
+      error: ({ error: message, code }) => [toEvent(toOpenAiError(toFailure({ code, message })))],
+      done: ({ finish, usage = noUsage }, left) => [
+        ...left.map(({ eventId: id, toolName, args }, index) =>
+          toChunk({ tool_calls: [{ index, ...toToolCall({ id, name: toolName, args }) }] }),
+        ),
+        toChunk({}, toFinishReason(finish)),
+        ...(wantsUsage
+          ? [toEvent({ ...base, object: 'chat.completion.chunk', choices: [], usage: toUsage(usage) })]
+          : []),
+        toEvent('[DONE]'),
+      ],
+    },
+    signal,
+  );
 }
 
 function toToolCall({ id, name, args }: Pick<ToolCall, 'id' | 'name' | 'args'>) {

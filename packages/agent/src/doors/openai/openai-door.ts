@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { OraclePlugin } from '../../define/plugin.ts';
 import { defineDoor } from '../define-door.ts';
 import { addChatCompletions } from './chat-completions.ts';
-import { checkModel, openAiErrorSchema, toOpenAiError } from './openai-error.ts';
+import { checkModel, openAiErrorSchema, toOpenAiError } from './openai-run.ts';
 import { addResponses } from './responses.ts';
 
 /** `/v1/models`, `/v1/chat/completions` and `/v1/responses` of OpenAI. */

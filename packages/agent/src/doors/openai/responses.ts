@@ -1,12 +1,24 @@
-import { AppError } from '@palaver/contract';
+import { AppError, type MessageFinish, type SseEventData, type ToolCall } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
+import { toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { AgentRun, OpenMessage, Sender } from '../../define/agent-run.ts';
 import type { PluginContext } from '../../define/plugin-context.ts';
-import { invalid, openInNewSession, toBody } from '../define-door.ts';
-import { contentSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
-import { type ResponseBase, toCompleted, toResponseEvents } from './response-events.ts';
-import { openAiConfig, openAiReply, type RunBase, serveRun } from './serve-run.ts';
+import { invalid } from '../../runs/input.ts';
+import { openRun, toBody } from '../define-door.ts';
+import { type Answer, noUsage, type RunUsage, toFailure, translateRun } from '../translate-run.ts';
+import {
+  contentSchema,
+  createConversation,
+  openAiConfig,
+  openAiReply,
+  type RunBase,
+  serveRun,
+  toCallerTool,
+  toOpenAiError,
+  toolChoiceSchema,
+  toText,
+} from './openai-run.ts';
 
 const itemSchema = z.looseObject({
   type: z.string().optional(),
@@ -72,7 +84,7 @@ export function addResponses(server: Server, ctx: PluginContext): void {
 
 async function open(ctx: PluginContext, body: Body, sender: Sender): Promise<AgentRun> {
   const message = { ...sender, ...toMessage(body) };
-  if (!body.previous_response_id) return openInNewSession(ctx, message);
+  if (!body.previous_response_id) return openRun(ctx, sender, () => message);
   const previous = await findPrevious(ctx, sender.userDid, body.previous_response_id);
   return ctx.open({ ...message, sessionId: previous.sessionId });
 }
@@ -111,4 +123,145 @@ function toMessage({ input, instructions, model, tools, tool_choice: choice, pre
   const { message, earlier } = conversation.split(results.length > 0);
   const context = instructions ? [instructions] : [];
   return { body: toBody(message, model), earlier, context, callerTools, ...(results.length > 0 && { results }) };
+}
+
+interface ResponseBase extends RunBase {
+  previous: string | null;
+  instructions: string | null;
+  tools: object[];
+  metadata: Record<string, string>;
+  store: boolean;
+}
+
+type Item = ReturnType<typeof toMessageItem> | ReturnType<typeof toCallItem>;
+
+interface ResponseEnd {
+  status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
+  output?: Item[];
+  usage?: RunUsage;
+  error?: object;
+  reason?: string;
+}
+
+function toCompleted(base: ResponseBase, { message, calls, usage }: Answer) {
+  const text = message.content === '' ? [] : [toMessageItem(base.id, message.content)];
+  return toResponse(base, {
+    ...toEnd(message.finish),
+    output: [...text, ...calls.map((call) => toCallItem(call))],
+    usage,
+  });
+}
+
+/** A run as the events of a streamed response. Tools of the agent run here and are not shown. */
+async function* toResponseEvents(run: AgentRun, base: ResponseBase, signal: AbortSignal): AsyncGenerator<string> {
+  let number = 0;
+  let text = '';
+  const event = (type: string, data: object) => toEvent({ type, sequence_number: number++, ...data }, type);
+  const part = { item_id: `msg_${base.id}`, output_index: 0, content_index: 0 };
+  const started = { response: toResponse(base, { status: 'in_progress' }) };
+  yield event('response.created', started);
+  yield event('response.in_progress', started);
+  const addDelta = function* (delta: string) {
+    if (text === '') {
+      yield event('response.output_item.added', { output_index: 0, item: toMessageItem(base.id, '', 'in_progress') });
+      yield event('response.content_part.added', { ...part, part: toTextPart('') });
+    }
+    text += delta;
+    yield event('response.output_text.delta', { ...part, delta, logprobs: [] });
+  };
+  const endText = function* () {
+    if (text === '') return;
+    const item = toMessageItem(base.id, text);
+    yield event('response.output_text.done', { ...part, text, logprobs: [] });
+    yield event('response.content_part.done', { ...part, part: toTextPart(text) });
+    yield event('response.output_item.done', { output_index: 0, item });
+    output.push(item);
+  };
+  const addCall = function* ({ eventId: id, toolName: name, args }: SseEventData['tool_call']) {
+    const item = toCallItem({ id, name, args });
+    const place = { item_id: item.id, output_index: output.push(item) - 1 };
+    yield event('response.output_item.added', { ...place, item: { ...item, arguments: '', status: 'in_progress' } });
+    yield event('response.function_call_arguments.delta', { ...place, delta: item.arguments });
+    yield event('response.function_call_arguments.done', { ...place, name, arguments: item.arguments });
+    yield event('response.output_item.done', { ...place, item });
+  };
+  const output: Item[] = [];
+  yield* translateRun(
+    run,
+    {
+      delta: ({ kind }, delta) => (kind === 'text' ? [...addDelta(delta)] : []),
+      error({ error: message, code }) {
+        const { error } = toOpenAiError(toFailure({ code, message }));
+        return [event('response.failed', { response: toResponse(base, { status: 'failed', output, error }) })];
+      },
+      done({ finish, usage = noUsage }, left) {
+        const end = toEnd(finish);
+        const items = [...endText(), ...left.flatMap((call) => [...addCall(call)])];
+        return [...items, event(`response.${end.status}`, { response: toResponse(base, { ...end, output, usage }) })];
+      },
+    },
+    signal,
+  );
+}
+
+function toEnd(finish: MessageFinish | undefined): Pick<ResponseEnd, 'status' | 'reason'> {
+  if (finish === 'length') return { status: 'incomplete', reason: 'max_output_tokens' };
+  return finish === 'content_filter' ? { status: 'incomplete', reason: finish } : { status: 'completed' };
+}
+
+function toTextPart(text: string) {
+  return { type: 'output_text', text, annotations: [], logprobs: [] };
+}
+
+function toMessageItem(id: string, text: string, status = 'completed') {
+  const content = status === 'completed' ? [toTextPart(text)] : [];
+  return { id: `msg_${id}`, type: 'message', role: 'assistant', status, content };
+}
+
+function toCallItem({ id, name, args }: Pick<ToolCall, 'id' | 'name' | 'args'>) {
+  return {
+    id: `fc_${id}`,
+    type: 'function_call',
+    call_id: id,
+    name,
+    arguments: JSON.stringify(args),
+    status: 'completed',
+  };
+}
+
+function toResponse(base: ResponseBase, { status, output = [], usage, error, reason }: ResponseEnd) {
+  return {
+    id: base.id,
+    object: 'response',
+    created_at: base.created,
+    status,
+    error: error ?? null,
+    incomplete_details: reason === undefined ? null : { reason },
+    instructions: base.instructions,
+    max_output_tokens: null,
+    metadata: base.metadata,
+    model: base.model,
+    output,
+    parallel_tool_calls: true,
+    previous_response_id: base.previous,
+    reasoning: { effort: null, summary: null },
+    store: base.store,
+    temperature: null,
+    text: { format: { type: 'text' } },
+    tool_choice: 'auto',
+    tools: base.tools,
+    top_p: null,
+    truncation: 'disabled',
+    usage: usage ? toUsage(usage) : null,
+  };
+}
+
+function toUsage({ inputTokens, outputTokens }: RunUsage) {
+  return {
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: inputTokens + outputTokens,
+  };
 }

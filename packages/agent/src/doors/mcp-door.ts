@@ -14,15 +14,15 @@ import {
 import { AppError } from '@palaver/contract';
 import type { Server as HttpServer } from '@palaver/service-kit';
 import { toReply } from '@palaver/service-kit/internal';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { AgentRun, Sender } from '../../define/agent-run.ts';
-import type { OraclePlugin } from '../../define/plugin.ts';
-import type { PluginContext } from '../../define/plugin-context.ts';
-import { toResultText } from '../../turn/history.ts';
-import { defineDoor, openInNamedSession, openInNewSession, toBody } from '../define-door.ts';
-import { refuseApprovals } from '../door-approvals.ts';
-import { headerOf } from '../sender-of.ts';
+import type { AgentRun, Sender } from '../define/agent-run.ts';
+import type { OraclePlugin } from '../define/plugin.ts';
+import type { PluginContext } from '../define/plugin-context.ts';
+import { toResultText } from '../turn/history.ts';
+import { defineDoor, openRun, toBody } from './define-door.ts';
+import { refuseApprovals } from './door-approvals.ts';
+import { headerOf } from './sender-of.ts';
 
 const metadataPath = '/.well-known/oauth-protected-resource';
 const askSchema = z.object({
@@ -98,16 +98,15 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
     await transport.handleRequest(request.raw, reply.raw, request.body);
     return reply;
   });
-  const refuse = async (_request: FastifyRequest, reply: FastifyReply) => {
-    reply.header('allow', 'POST');
-    throw new AppError('METHOD_NOT_ALLOWED', 'There are no streams other than those of requests.');
-  };
   server.route({
     method: ['GET', 'DELETE'],
     url: '/mcp',
     config,
     schema: { hide: true },
-    handler: refuse,
+    async handler(_request, reply) {
+      reply.header('allow', 'POST');
+      throw new AppError('METHOD_NOT_ALLOWED', 'There are no streams other than those of requests.');
+    },
   });
 }
 
@@ -153,7 +152,7 @@ function createMcpServer(ctx: PluginContext, { sender, session, running, reply }
     };
     try {
       if (params.name !== askTool) return await callTool(ctx, sender, { params, onOpen });
-      const run = await open(ctx, sender, params);
+      const run = await ask(ctx, sender, params);
       onOpen(run);
       return await toResult(refuseApprovals(ctx, sender.userDid, run), onText);
     } catch (error) {
@@ -168,16 +167,14 @@ function createMcpServer(ctx: PluginContext, { sender, session, running, reply }
   return mcp;
 }
 
-async function open(ctx: PluginContext, sender: Sender, { arguments: args }: ToolParams): Promise<AgentRun> {
+async function ask(ctx: PluginContext, sender: Sender, { arguments: args }: ToolParams): Promise<AgentRun> {
   const parsed = askSchema.safeParse(args ?? {});
   if (!parsed.success)
     throw new AppError('VALIDATION_FAILED', parsed.error.issues.map(({ message }) => message).join('; '));
   const { message, conversation } = parsed.data;
   if (message === '') throw new AppError('VALIDATION_FAILED', 'message: must not be empty');
   const sent = { ...sender, body: toBody(message) };
-  if (!conversation) return openInNewSession(ctx, sent);
-  const named = { userDid: sender.userDid, name: conversation };
-  return openInNamedSession(ctx, named, (sessionId) => ctx.open({ ...sent, sessionId }));
+  return openRun(ctx, { userDid: sender.userDid, name: conversation }, () => sent);
 }
 
 /** A public tool runs in a run and a session of its own, so that limits, credits and approvals apply; neither is kept. */
@@ -189,16 +186,14 @@ async function callTool(
   const { name, arguments: args = {} } = params;
   if (!ctx.publicTools().some((tool) => tool.name === name))
     throw new McpError(ErrorCode.InvalidParams, `There is no tool ${name.slice(0, 60)}.`);
-  const run = await openInNewSession(ctx, { ...sender, body: toBody(''), call: { name, args } });
+  const run = await openRun(ctx, sender, () => ({ ...sender, body: toBody(''), call: { name, args } }));
   onOpen(run);
   try {
     for await (const _event of refuseApprovals(ctx, sender.userDid, run).events());
     const { toolCalls = [], error } = await run.answer();
     const [call] = toolCalls;
-    const fault = error?.message ?? call?.error;
-    if (fault !== undefined || !call)
-      return { isError: true, content: [{ type: 'text', text: fault ?? 'It did not run.' }] };
-    return { content: [{ type: 'text', text: toResultText(call.output) }] };
+    const fault = error?.message ?? (call ? call.error : 'It did not run.');
+    return fault === undefined ? toTextResult(toResultText(call?.output)) : { ...toTextResult(fault), isError: true };
   } finally {
     await ctx.sessions.remove(sender.userDid, run.sessionId);
   }
@@ -218,12 +213,13 @@ async function toResult(
     if (name === 'error') return toFault(data.code, data.error);
   }
   const { content } = await run.answer();
-  return {
-    content: [{ type: 'text', text: content }],
-    structuredContent: { answer: content, conversation: run.sessionId },
-  };
+  return { ...toTextResult(content), structuredContent: { answer: content, conversation: run.sessionId } };
+}
+
+function toTextResult(text: string): CallToolResult {
+  return { content: [{ type: 'text', text }] };
 }
 
 function toFault(code: string, message: string): CallToolResult {
-  return { isError: true, content: [{ type: 'text', text: `${code}: ${message}` }] };
+  return { ...toTextResult(`${code}: ${message}`), isError: true };
 }

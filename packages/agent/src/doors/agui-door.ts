@@ -1,15 +1,15 @@
-import type { Approval } from '@palaver/contract';
+import type { Approval, SseEventData } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { signalOf, toReply } from '@palaver/service-kit/internal';
+import { signalOf, toEvent, toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import type { CallerResult, EarlierMessage } from '../../define/agent-run.ts';
-import type { OraclePlugin } from '../../define/plugin.ts';
-import type { PluginContext } from '../../define/plugin-context.ts';
-import { openCallsOf } from '../../runs/input.ts';
-import { abortOnLeave, defineDoor, invalid, openInNamedSession, sendRefusals, toBody } from '../define-door.ts';
-import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
-import { sendEventStream } from '../event-stream.ts';
-import { toAguiEvents } from './agui-events.ts';
+import type { AgentRun, CallerResult, EarlierMessage } from '../define/agent-run.ts';
+import type { OraclePlugin } from '../define/plugin.ts';
+import type { PluginContext } from '../define/plugin-context.ts';
+import { invalid, openCallsOf } from '../runs/input.ts';
+import { toResultText } from '../turn/history.ts';
+import { abortOnLeave, defineDoor, findLiveRun, openRun, sendRefusals, toBody } from './define-door.ts';
+import { answerApprovals, type DoorAnswer } from './door-approvals.ts';
+import { sendEventStream, type TextPart, translateRun } from './translate-run.ts';
 
 const contentSchema = z.union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))]);
 
@@ -67,8 +67,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
     const sender = ctx.senderOf(request, reply);
     if (input.resume.length > 0) {
       const { userDid } = sender;
-      const session = await ctx.sessions.findNamed(userDid, input.threadId);
-      const waiting = session && (await ctx.liveRun({ userDid, sessionId: session.sessionId }));
+      const waiting = await findLiveRun(ctx, userDid, input.threadId);
       const { run, answered } = await answerApprovals(ctx, { userDid, run: waiting }, findAnswerIn(input));
       abortOnLeave(run, signal);
       const known = new Set(answered.map(({ toolCallId }) => toolCallId));
@@ -80,9 +79,11 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       schema: parameters ?? { type: 'object', properties: {} },
     }));
     const named = { userDid: sender.userDid, name: input.threadId };
-    const run = await openInNamedSession(ctx, named, async (sessionId) =>
-      ctx.open({ ...sender, sessionId, callerTools, ...(await toMessage(ctx, sessionId, input)) }),
-    );
+    const run = await openRun(ctx, named, async (sessionId) => ({
+      ...sender,
+      callerTools,
+      ...(await toMessage(ctx, sessionId, input)),
+    }));
     abortOnLeave(run, signal);
     return sendEventStream(reply, toAguiEvents(run, input, signal));
   });
@@ -139,4 +140,87 @@ function toText(content: unknown): string {
 
 function isEmpty(state: unknown): boolean {
   return typeof state !== 'object' || state === null || Object.keys(state).length === 0;
+}
+
+interface AguiRun {
+  threadId: string;
+  runId: string;
+  state?: unknown;
+  /** Calls that the client knows from the run that was interrupted. */
+  known?: Set<string>;
+}
+
+/** A run as the events of AG-UI. Calls of tools without a result are the client's. */
+async function* toAguiEvents(
+  run: AgentRun,
+  { threadId, runId, state, known = new Set() }: AguiRun,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const event = (type: string, data: object) => toEvent({ type, timestamp: Date.now(), ...data });
+  const of = ({ part }: TextPart) => ({ messageId: `${run.messageId}-${part}` });
+  yield event('RUN_STARTED', { threadId, runId });
+  if (state !== undefined && state !== null) yield event('STATE_SNAPSHOT', { snapshot: state });
+  const toCall = (call: Call) => toCallEvents(call, run.messageId, event);
+  yield* translateRun(
+    run,
+    {
+      start: (part) =>
+        part.kind === 'text'
+          ? [event('TEXT_MESSAGE_START', { ...of(part), role: 'assistant' })]
+          : [event('REASONING_START', of(part)), event('REASONING_MESSAGE_START', { ...of(part), role: 'reasoning' })],
+      delta: (part, delta) => [
+        event(part.kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT', { ...of(part), delta }),
+      ],
+      end: (part) =>
+        part.kind === 'text'
+          ? [event('TEXT_MESSAGE_END', of(part))]
+          : [event('REASONING_MESSAGE_END', of(part)), event('REASONING_END', of(part))],
+      call: (call) => (call.status === 'isRunning' && known.has(call.eventId) ? [] : toCall(call)),
+      component: ({ componentName: name, args }) => [
+        event('CUSTOM', { name: 'render_component', value: { name, args } }),
+      ],
+      pause: (pending) => [
+        ...pending.flatMap(({ toolCallId: eventId, toolName, args }) =>
+          toCall({ eventId, toolName, args, status: 'isRunning' }),
+        ),
+        event('RUN_FINISHED', {
+          ...{ threadId, runId },
+          outcome: { type: 'interrupt', interrupts: pending.map(toInterrupt) },
+        }),
+      ],
+      error: ({ error: message, code }) => [event('RUN_ERROR', { message, code })],
+      done: ({ status }) => [
+        event('RUN_FINISHED', { threadId, runId, ...(status === 'aborted' && { outcome: { type: 'cancelled' } }) }),
+      ],
+    },
+    signal,
+  );
+}
+
+const answerSchema = {
+  type: 'object',
+  properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
+  required: ['approved'],
+};
+
+function toInterrupt({ approvalId, toolCallId, toolName, args, expiresAt }: Approval) {
+  const message = `May ${toolName} run with ${JSON.stringify(args)}?`;
+  return { id: approvalId, reason: 'tool_call', message, toolCallId, responseSchema: answerSchema, expiresAt };
+}
+
+type Call = Pick<SseEventData['tool_call'], 'eventId' | 'toolName' | 'args' | 'status' | 'output' | 'error'>;
+
+function toCallEvents(
+  { eventId: toolCallId, toolName: toolCallName, args, status, error, output }: Call,
+  parentMessageId: string,
+  event: (type: string, data: object) => string,
+): string[] {
+  if (status === 'isRunning')
+    return [
+      event('TOOL_CALL_START', { toolCallId, toolCallName, parentMessageId }),
+      event('TOOL_CALL_ARGS', { toolCallId, delta: JSON.stringify(args) }),
+      event('TOOL_CALL_END', { toolCallId }),
+    ];
+  const content = error ?? toResultText(output);
+  return [event('TOOL_CALL_RESULT', { messageId: `${toolCallId}-result`, toolCallId, content, role: 'tool' })];
 }

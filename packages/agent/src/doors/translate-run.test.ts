@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { waitFor } from '@palaver/test-kit';
 import Fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
-import { sendEventStream } from './event-stream.ts';
+import { sendEventStream } from './translate-run.ts';
 
 test('events end when their reader leaves without having read what waits', async () => {
   const server = Fastify();

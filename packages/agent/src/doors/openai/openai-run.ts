@@ -1,0 +1,188 @@
+import { AppError, type ToolCall } from '@palaver/contract';
+import { isJsonTooDeep, signalOf, toReply } from '@palaver/service-kit/internal';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { AgentRun, CallerTool, EarlierMessage, Sender } from '../../define/agent-run.ts';
+import type { PluginContext } from '../../define/plugin-context.ts';
+import { invalid } from '../../runs/input.ts';
+import { abortOnLeave, sendRefusals } from '../define-door.ts';
+import { refuseApprovals } from '../door-approvals.ts';
+import { type Answer, collectAnswer, sendEventStream } from '../translate-run.ts';
+
+export const openAiConfig = { bareBearer: true, refuses: sendRefusals };
+export const openAiReply = { 200: toReply('The answer, or its stream', 'application/json', 'text/event-stream') };
+
+/** What both APIs say of a run. */
+export interface RunBase {
+  id: string;
+  created: number;
+  model: string;
+}
+
+interface Served {
+  request: FastifyRequest & { body: { model?: string | undefined; stream?: boolean | null | undefined } };
+  reply: FastifyReply;
+  /** Before the id of the run. */
+  prefix: string;
+  /** Whether the session is removed with the end of the run. */
+  isTemporary: boolean;
+  open(sender: Sender): Promise<AgentRun>;
+  toEvents(run: AgentRun, base: RunBase, signal: AbortSignal): AsyncIterable<string>;
+  toWhole(answer: Answer, base: RunBase): object;
+}
+
+/** Answers a request by a run, as a stream or whole. The run ends with its client. */
+export async function serveRun(ctx: PluginContext, served: Served): Promise<object> {
+  const { request, reply, prefix } = served;
+  const { stream, model } = request.body;
+  checkModel(ctx, model);
+  const signal = signalOf(reply);
+  const sender = ctx.senderOf(request, reply);
+  const run = refuseApprovals(ctx, sender.userDid, await served.open(sender));
+  abortOnLeave(run, signal);
+  const created = Math.floor(Date.now() / 1000);
+  const base = { id: `${prefix}${run.runId}`, created, model: model ?? ctx.models.list.default };
+  try {
+    if (stream) return await sendEventStream(reply, served.toEvents(run, base, signal));
+    return served.toWhole(await collectAnswer(run, signal), base);
+  } finally {
+    if (served.isTemporary) {
+      // A client that has left: its run ends first.
+      await run.answer().catch(() => undefined);
+      await ctx.sessions.remove(sender.userDid, run.sessionId);
+    }
+  }
+}
+
+/** Codes of OpenAI; the others are ours in lower case. */
+const codes: Record<string, string> = {
+  RATE_LIMITED: 'rate_limit_exceeded',
+  PAYMENT_REQUIRED: 'insufficient_quota',
+  NOT_FOUND: 'unknown_url',
+};
+
+const types: Record<number, string> = {
+  401: 'authentication_error',
+  402: 'insufficient_quota',
+  403: 'permission_error',
+  429: 'rate_limit_error',
+};
+
+const issuesSchema = z.array(z.object({ path: z.string() })).catch([]);
+
+export const openAiErrorSchema = z.object({
+  error: z.object({ message: z.string(), type: z.string(), param: z.string().nullable(), code: z.string().nullable() }),
+});
+
+/** Refuses a model that there is not, with the status that OpenAI has for it. */
+export function checkModel({ models }: Pick<PluginContext, 'models'>, model: string | undefined): void {
+  if (model === undefined || models.list.models.some(({ id }) => id === model)) return;
+  const message = `The model ${JSON.stringify(model.slice(0, 60))} does not exist. GET /v1/models lists those there are.`;
+  throw new AppError('NOT_FOUND', message, { details: { issues: [{ path: 'model', message }] } });
+}
+
+/** An error in OpenAI's form. */
+export function toOpenAiError(error: AppError) {
+  const { statusCode, code, message, details } = error;
+  const [issue] = issuesSchema.parse(details.issues);
+  const isModel = statusCode === 404 && issue?.path === 'model';
+  return {
+    error: {
+      message,
+      type: types[statusCode] ?? (statusCode < 500 ? 'invalid_request_error' : 'server_error'),
+      param: issue?.path ?? null,
+      code: statusCode === 401 ? 'invalid_api_key' : isModel ? 'model_not_found' : (codes[code] ?? code.toLowerCase()),
+    },
+  };
+}
+
+export const contentSchema = z.union([
+  z.string(),
+  z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
+]);
+
+export type OpenAiContent = z.infer<typeof contentSchema>;
+
+export const chatMessageSchema = z.looseObject({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
+  content: contentSchema.nullish(),
+  tool_calls: z
+    .array(z.looseObject({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) }))
+    .nullish(),
+  tool_call_id: z.string().optional(),
+});
+
+const argumentsSchema = z.record(z.string(), z.unknown());
+
+/** Arguments of calls are texts. One that is not an object, or is nested too deep, counts as empty. */
+function parseArguments(text: string): Record<string, unknown> {
+  try {
+    return isJsonTooDeep(text) ? {} : argumentsSchema.parse(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+export const toolChoiceSchema = z.enum(['auto', 'none'], { error: 'must be auto or none' }).nullish();
+
+/** The text of a content; images, sounds and files are not taken. */
+export function toText(content: OpenAiContent | null | undefined, path: string): string {
+  if (content === null || content === undefined) return '';
+  if (typeof content === 'string') return content;
+  return content
+    .map(({ type, text }) => {
+      if (text === undefined) throw invalid(path, `must be text; ${type} is not supported`);
+      return text;
+    })
+    .join('');
+}
+
+/** A conversation that its caller keeps, built message by message. */
+export function createConversation() {
+  const earlier: EarlierMessage[] = [];
+  const calls = new Map<string, ToolCall>();
+  return {
+    /** Words of the user; those of a system message are the user's too. */
+    say: (content: string) => void earlier.push({ type: 'human', content }),
+    answer(content: string, asked: { id: string; name: string; arguments: string }[] = []): void {
+      const toolCalls = asked.map(({ id, name, arguments: json }): ToolCall => {
+        const call: ToolCall = {
+          id,
+          name,
+          args: parseArguments(json),
+          status: 'error',
+          error: 'The caller gave no result.',
+        };
+        calls.set(id, call);
+        return call;
+      });
+      earlier.push({ type: 'ai', content, ...(toolCalls.length > 0 && { toolCalls }) });
+    },
+    /** False if no message before has made the call. */
+    addResult(id: string, text: string): boolean {
+      const call = calls.get(id);
+      if (!call) return false;
+      delete call.error;
+      Object.assign(call, { status: 'done', output: text });
+      return true;
+    },
+    /** The last words of the user, which are the question, and what was before them. */
+    split(hasResults = false): { message: string; earlier: EarlierMessage[] } {
+      const last = earlier.at(-1);
+      if (last?.type === 'human') return { message: last.content, earlier: earlier.slice(0, -1) };
+      if (!hasResults && !last?.toolCalls?.some(({ status }) => status === 'done'))
+        throw invalid('messages', 'must end with a message of the user or a result of a tool');
+      return { message: '', earlier };
+    },
+  };
+}
+
+const emptySchema = { type: 'object', properties: {} };
+
+export function toCallerTool(tool: {
+  name: string;
+  description?: string | null | undefined;
+  parameters?: Record<string, unknown> | null | undefined;
+}): CallerTool {
+  return { name: tool.name, description: tool.description ?? '', schema: tool.parameters ?? emptySchema };
+}
