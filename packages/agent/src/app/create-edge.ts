@@ -1,4 +1,5 @@
 import { agentLimits } from '@palaver/contract';
+import { agentLandingSchema } from '@palaver/contract/internal';
 import { type CloseStack, closeServer, createServer, type Logger, type Server } from '@palaver/service-kit';
 import {
   addAuditRoute,
@@ -27,7 +28,6 @@ import { createSocketTransport } from '../doors/native/socket.ts';
 import { addRunMetrics } from '../metrics.ts';
 import { addDelegationRoutes } from '../routes/delegation.ts';
 import { addSessionRoutes } from '../routes/sessions.ts';
-import { addStatusRoute } from '../routes/status.ts';
 import { addUserDataRoutes } from '../routes/user-data.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { createUserData } from '../user-data.ts';
@@ -162,7 +162,12 @@ function addSockets(
 async function addOwnRoutes(server: Server, { config, store, redis, identity, turns }: EdgeParts): Promise<void> {
   const { audit, delegations, verifier, oracle } = identity;
   const { sessions, messages, hub, access, approvals, clients } = turns;
-  addStatusRoute(server);
+  const landing = { tags: ['Service'], summary: 'Landing', response: { 200: agentLandingSchema } };
+  server.get('/', { schema: landing }, async () => ({
+    status: 'ok' as const,
+    message: 'Palaver agent service running; see /docs',
+    timestamp: new Date().toISOString(),
+  }));
   addOperatorAudit(server, audit);
   addAuditRoute(server, { path: '/audit', audit });
   const createLimit = { name: 'agent-sessions', perMinute: config.SENDS_PER_MINUTE, redis };

@@ -1,10 +1,9 @@
 import type { Store } from '@palaver/store';
 import { deriveSigner } from '@palaver/ucan';
 import type { FastifyRequest } from 'fastify';
-import { deriveKey } from '../auth/derive-key.ts';
+import { deriveKey } from '../auth/seal.ts';
 import type { AgentConfig } from '../config.ts';
-import type { LoadedPlugin } from '../define/loaded-plugin.ts';
-import type { OraclePlugin } from '../define/plugin.ts';
+import type { LoadedPlugin, OraclePlugin } from '../define/plugin.ts';
 import type { PluginContext } from '../define/plugin-context.ts';
 import type { PublicTool } from '../define/tool.ts';
 import { toInputSchema } from '../define/tool-arguments.ts';

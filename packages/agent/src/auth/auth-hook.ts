@@ -31,14 +31,9 @@ declare module 'fastify' {
  *
  * @example
  * ```ts
- * import { defineOraclePlugin } from '@palaver/agent';
+ * import type { PublicRoute } from '@palaver/agent';
  *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getAuthExcludedRoutes: () => ['/herd/*', { path: '/goats', method: 'GET' }],
- * });
+ * export const getAuthExcludedRoutes = (): PublicRoute[] => ['/herd/*', { path: '/goats', method: 'GET' }];
  * ```
  */
 export type PublicRoute = string | { path: string; method?: string };
@@ -95,18 +90,10 @@ function keepWithToken(
  *
  * @example
  * ```ts
- * import { defineOraclePlugin, identityOf } from '@palaver/agent';
+ * import { identityOf, type Server } from '@palaver/agent';
  *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getRoutes: (ctx) => (server) => {
- *     server.post('/herd', async (request, reply) => {
- *       return reply.send({ by: identityOf(request).did });
- *     });
- *   },
- * });
+ * export const addRoutes = (server: Server) =>
+ *   server.post('/herd', async (request) => ({ by: identityOf(request).did }));
  * ```
  */
 export function identityOf(request: FastifyRequest): Identity {

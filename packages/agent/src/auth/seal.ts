@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 
 /**
  * Encrypts small texts at rest by AES-256-GCM, bound to what they belong to.
@@ -36,9 +36,8 @@ export function createSeal(bytes: Uint8Array): Seal {
     seal(text, belongsTo) {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(belongsTo));
-      return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString(
-        'base64',
-      );
+      const sealed = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()];
+      return Buffer.concat(sealed).toString('base64');
     },
     open(sealed, belongsTo) {
       const bytes = Buffer.from(sealed, 'base64');
@@ -47,12 +46,16 @@ export function createSeal(bytes: Uint8Array): Seal {
         .setAAD(Buffer.from(belongsTo))
         .setAuthTag(bytes.subarray(-tagBytes));
       try {
-        return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString(
-          'utf8',
-        );
+        const opened = [decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()];
+        return Buffer.concat(opened).toString('utf8');
       } catch {
         return undefined;
       }
     },
   };
+}
+
+/** A key of the agent's own secret for one purpose, so that there is one secret to keep. */
+export function deriveKey(secret: string, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `palaver agent ${purpose}`, 32));
 }

@@ -5,11 +5,8 @@ import type { Store } from '@palaver/store';
 import type { Redis } from 'ioredis';
 import { createInstanceStore } from '../store/instances.ts';
 import type { AgentDatabase } from '../store/schema.ts';
-import { type Broadcast, createNoBroadcast } from './broadcast.ts';
-import { createPostgresBroadcast } from './postgres-broadcast.ts';
-import { createRedisBroadcast } from './redis-broadcast.ts';
-import { createRedisSocketRegistry } from './redis-socket-registry.ts';
-import { createLocalSocketRegistry, type SocketRegistry } from './socket-registry.ts';
+import { type Broadcast, createNoBroadcast, createPostgresBroadcast, createRedisBroadcast } from './broadcast.ts';
+import { createLocalSocketRegistry, createRedisSocketRegistry, type SocketRegistry } from './socket-registry.ts';
 
 export interface ClusterParts {
   store: Store<AgentDatabase>;

@@ -3,7 +3,7 @@ import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createAuditLog, keepAuditHead, openCipher, toAnchorPath } from '@palaver/store/internal';
 import { loadSigner } from '../app/create-agent.ts';
-import { deriveKey } from '../auth/derive-key.ts';
+import { deriveKey } from '../auth/seal.ts';
 import { agentConfigSchema } from '../config.ts';
 import type { OraclePlugin } from '../define/plugin.ts';
 import { migrateAgent } from '../store/migrate.ts';

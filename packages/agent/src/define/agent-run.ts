@@ -7,19 +7,9 @@ import type { RuntimeContext } from './runtime-context.ts';
  *
  * @example
  * ```ts
- * import { defineOraclePlugin } from '@palaver/agent';
+ * import type { Sender } from '@palaver/agent';
  *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getRoutes: (ctx) => (server) => {
- *     server.post('/herd', async (request, reply) => {
- *       const { userDid } = ctx.senderOf(request, reply);
- *       return reply.send({ userDid });
- *     });
- *   },
- * });
+ * export const toLine = ({ userDid, client }: Sender) => `${userDid} from ${client ?? 'a shared address'}`;
  * ```
  */
 export interface Sender {
@@ -42,22 +32,16 @@ export interface Sender {
  *
  * @example
  * ```ts
- * import { defineOraclePlugin } from '@palaver/agent';
+ * import type { OpenMessage, PluginContext, Server } from '@palaver/agent';
  *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getRoutes: (ctx) => (server) => {
- *     server.post('/herd', async (request, reply) => {
- *       const sender = ctx.senderOf(request, reply);
- *       const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, 'herd');
- *       const body = { message: 'how many goats?', stream: true, returnAllMessages: false };
- *       const run = await ctx.open({ ...sender, sessionId, body });
- *       return reply.send(await run.answer());
- *     });
- *   },
- * });
+ * export const addRoutes = (server: Server, ctx: PluginContext) =>
+ *   server.post('/herd', async (request, reply) => {
+ *     const sender = ctx.senderOf(request, reply);
+ *     const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, 'herd');
+ *     const body = { message: 'how many goats?', stream: true, returnAllMessages: false };
+ *     const message: OpenMessage = { ...sender, sessionId, body };
+ *     return (await ctx.open(message)).answer();
+ *   });
  * ```
  */
 export interface OpenMessage extends Sender {

@@ -20,18 +20,11 @@ export type StepContent = Extract<LanguageModelV4Prompt[number], { role: 'assist
  *
  * @example
  * ```ts
- * import { defineOraclePlugin } from '@palaver/agent';
+ * import type { Middleware } from '@palaver/agent';
  *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getMiddlewares: () => [
- *     {
- *       beforeModel: (call) => ({ ...call, modelId: call.prompt.length > 50 ? 'large' : call.modelId }),
- *     },
- *   ],
- * });
+ * export const routing: Middleware = {
+ *   beforeModel: (call) => ({ ...call, modelId: call.prompt.length > 50 ? 'large' : call.modelId }),
+ * };
  * ```
  */
 export interface ModelCall {
@@ -46,20 +39,9 @@ export interface ModelCall {
  *
  * @example
  * ```ts
- * import { defineOraclePlugin } from '@palaver/agent';
+ * import type { Middleware } from '@palaver/agent';
  *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getMiddlewares: () => [
- *     {
- *       afterModel({ usage }, rt) {
- *         rt.logger.info(usage, 'the model answered');
- *       },
- *     },
- *   ],
- * });
+ * export const watching: Middleware = { afterModel: ({ usage }, rt) => rt.logger.info(usage, 'the model answered') };
  * ```
  */
 export interface ModelResult {
@@ -78,21 +60,14 @@ export interface ModelResult {
  *
  * @example
  * ```ts
- * import { defineOraclePlugin } from '@palaver/agent';
+ * import type { Middleware } from '@palaver/agent';
  *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getMiddlewares: () => [
- *     {
- *       wrapToolCall(call, next, rt) {
- *         rt.logger.info({ tool: call.toolName }, 'a tool is called');
- *         return next(call);
- *       },
- *     },
- *   ],
- * });
+ * export const watching: Middleware = {
+ *   wrapToolCall(call, next, rt) {
+ *     rt.logger.info({ tool: call.toolName }, 'a tool is called');
+ *     return next(call);
+ *   },
+ * };
  * ```
  */
 export interface ToolCallRequest {
@@ -102,8 +77,8 @@ export interface ToolCallRequest {
 }
 
 /**
- * Hooks into every turn, in the order in which plugins are loaded; the first wrapper is the outermost. A hook that throws is skipped and
- * logged, unless it throws on purpose: around the model an `AppError` ends the turn, around a tool a `ToolError` goes to
+ * Hooks into every turn, in the order in which plugins are loaded; the first wrapper is the outermost. A hook that throws is
+ * skipped and logged, unless it throws on purpose: around the model an `AppError` ends the turn, around a tool a `ToolError` goes to
  * the model instead of the tool's result.
  *
  * @example
@@ -151,20 +126,9 @@ export interface Middleware {
  *
  * @example
  * ```ts
- * import { defineOraclePlugin } from '@palaver/agent';
+ * import type { Middleware } from '@palaver/agent';
  *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getMiddlewares: () => [
- *     {
- *       onTurnEnd({ status, usage }) {
- *         console.log(status, usage.outputTokens);
- *       },
- *     },
- *   ],
- * });
+ * export const watching: Middleware = { onTurnEnd: ({ status, usage }) => console.log(status, usage.outputTokens) };
  * ```
  */
 export interface TurnEnd {
@@ -186,20 +150,13 @@ export interface TurnEnd {
  *
  * @example
  * ```ts
- * import { AppError, defineOraclePlugin } from '@palaver/agent';
+ * import { AppError, type Middleware } from '@palaver/agent';
  *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getMiddlewares: () => [
- *     {
- *       beforeSend({ message }) {
- *         if (message.message.length > 2_000) throw new AppError('PAYLOAD_TOO_LARGE', 'Write less.');
- *       },
- *     },
- *   ],
- * });
+ * export const brief: Middleware = {
+ *   beforeSend({ message }) {
+ *     if (message.message.length > 2_000) throw new AppError('PAYLOAD_TOO_LARGE', 'Write less.');
+ *   },
+ * };
  * ```
  */
 export interface PendingSend {

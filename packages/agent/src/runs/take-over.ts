@@ -117,7 +117,7 @@ export interface SweepParts {
 /** Shorter than the time between two sweeps, so that after a crash of many the next batches go to other instances. */
 const leaseMs = 1_500;
 const batchSize = 20;
-const maxBites = 10;
+const maxBatches = 10;
 /** A run that takes its instance down must not take down one after the other. */
 const maxDeaths = 2;
 const endedTwo = new TurnError(
@@ -132,7 +132,7 @@ export async function sweepRuns(parts: SweepParts): Promise<void> {
   if (!isAlone && !(await instances.lease('sweep', instance, leaseMs))) return;
   let after = '';
   const faults: unknown[] = [];
-  for (let round = 0; round < maxBites; round += 1) {
+  for (let round = 0; round < maxBatches; round += 1) {
     const found = await runs.listInterrupted({ instance, isAlone, after, limit: batchSize });
     for (const run of found) {
       // Those that are left are found at the next sweep, here or elsewhere.

@@ -15,19 +15,11 @@ import { type AgentDatabase, sealedTables } from './schema.ts';
  *
  * @example
  * ```ts
- * import { defineOraclePlugin } from '@palaver/agent';
+ * import type { AgentRun, ApprovalAnswer } from '@palaver/agent';
  *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getRoutes: (ctx) => (server) => {
- *     server.post('/herd', async (request, reply) => {
- *       const { userDid } = ctx.senderOf(request, reply);
- *       const answer = { userDid, runId: 'a-run', approvalId: 'an-approval', approved: true };
- *       return reply.send(await ctx.answerApproval(answer));
- *     });
- *   },
+ * export const toYes = ({ runId }: AgentRun, userDid: string, approvalId: string): ApprovalAnswer => ({
+ *   ...{ userDid, runId, approvalId },
+ *   approved: true,
  * });
  * ```
  */

@@ -1,3 +1,5 @@
+import type { Logger } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import { databaseTime } from '@palaver/store/internal';
 import { sql } from 'kysely';
@@ -19,7 +21,7 @@ const instanceMs = 24 * 3_600_000;
 const batchSize = 500;
 
 /** Deletes one batch of the rows `old` of a table that meet a condition; returns how many. */
-export async function removeBite<T>(
+async function removeBatch<T>(
   { db, engine }: Pick<Store<T>, 'db' | 'engine'>,
   table: string,
   condition: ReturnType<typeof sql>,
@@ -37,7 +39,7 @@ export async function removeBite<T>(
 export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules: RetentionRules): Promise<number> {
   const now = databaseTime(engine);
   const ended = sql`not exists (select 1 from agent_run where agent_run.id = old.run_id and agent_run.ended_at is null)`;
-  const remove = (table: string, condition: ReturnType<typeof sql>) => removeBite({ db, engine }, table, condition);
+  const remove = (table: string, condition: ReturnType<typeof sql>) => removeBatch({ db, engine }, table, condition);
   // A query of its own, so that the time is read once: PostgreSQL uses no index to compare with a clock that runs.
   const before = (ms: number) => sql`(select ${now} - ${sql.lit(ms)})`;
   const endedBefore = (ms: number) => sql`not exists (select 1 from agent_run where agent_run.id = old.run_id
@@ -61,3 +63,59 @@ export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules:
 
 /** Whether another batch may be left. */
 export const isFullBatch = (count: number) => count >= batchSize;
+
+/**
+ * Which rows of a table are settled, and since when.
+ *
+ * @example
+ * ```ts
+ * import type { SettledRule } from '@palaver/agent';
+ *
+ * export const rule: SettledRule = { table: 'goat_sale', time: 'paid_at', statuses: ['paid', 'returned'] };
+ * ```
+ */
+export interface SettledRule {
+  table: string;
+  /** The column of the time that counts. */
+  time: string;
+  statuses: readonly string[];
+}
+
+interface SettledParts<T> {
+  store: Pick<Store<T>, 'db' | 'engine'>;
+  logger: Logger;
+  /** 0 keeps them. */
+  days: number;
+  rules: readonly SettledRule[];
+  everyMs?: number;
+}
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+
+/**
+ * Removes rows of a plugin's tables that were settled more than the given number of days ago, every minute until it is stopped.
+ *
+ * @example
+ * ```ts
+ * import { type PluginContext, removeSettled } from '@palaver/agent';
+ *
+ * const rules = [{ table: 'goat_sale', time: 'paid_at', statuses: ['paid'] }];
+ * export const startRemoving = ({ store, logger }: PluginContext) => removeSettled({ store, logger, days: 30, rules });
+ * ```
+ */
+export function removeSettled<T>({ store, logger, days, rules, everyMs = minuteMs }: SettledParts<T>) {
+  const remove = async () => {
+    const before = sql.lit(Date.now() - days * dayMs);
+    for (const { table, time, statuses } of rules) {
+      const isSettled = sql`old.status in (${sql.join(statuses.map((status) => sql.lit(status)))})`;
+      const isOld = sql`old.${sql.ref(time)} < ${before}`;
+      while (isFullBatch(await removeBatch(store, table, sql`${isSettled} and ${isOld}`)));
+    }
+  };
+  return runEvery({
+    everyMs: days === 0 ? 0 : everyMs,
+    work: remove,
+    onFault: (error) => logger.warn({ err: error }, 'what is past its time cannot be removed now'),
+  });
+}

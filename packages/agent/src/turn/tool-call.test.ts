@@ -1,8 +1,8 @@
 import { createLogger } from '@palaver/service-kit';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
-import type { LoadedPlugin } from '../define/loaded-plugin.ts';
 import type { Middleware } from '../define/middleware.ts';
+import type { LoadedPlugin } from '../define/plugin.ts';
 import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
 import type { Tool } from '../define/tool.ts';
 import { createTurnMiddlewares } from './plugins.ts';

@@ -7,7 +7,7 @@ import {
   toSocketPayload,
 } from '@palaver/contract/internal';
 import type { Logger, Server } from '@palaver/service-kit';
-import { toOriginRules } from '@palaver/service-kit/internal';
+import { type RateLimit, toOriginRules, toRateError } from '@palaver/service-kit/internal';
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
@@ -17,7 +17,6 @@ import type { SocketRegistry } from '../../cluster/socket-registry.ts';
 import type { ApprovalAnswer } from '../../store/approvals.ts';
 import type { BrowserResult } from '../../turn/browser-calls.ts';
 import { type AdmissionParts, admit, checkAdmission, findRefusal, type SocketData } from './socket-admission.ts';
-import { createHandlers } from './socket-handlers.ts';
 
 export interface SocketParts extends AdmissionParts {
   server: Server;
@@ -195,6 +194,34 @@ export function createSocketTransport(parts: SocketParts) {
       closing ??= close();
       return closing;
     },
+  };
+}
+
+type Handler = (payload: unknown, acknowledge: (reply: unknown) => void) => void;
+
+interface HandlerParts {
+  logger: Logger;
+  limit: RateLimit;
+  /** What its events are counted by. */
+  counter: string;
+}
+
+/**
+ * Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. Each counts
+ * like a request that writes: a socket over the limit receives an error and is disconnected.
+ */
+function createHandlers(socket: AgentSocket, { logger, limit, counter }: HandlerParts) {
+  return (event: (typeof clientEvents)[number]['name'], handle: Handler): void => {
+    socket.on(event, async (payload: unknown, acknowledge?: unknown) => {
+      try {
+        const standing = await limit(counter);
+        if (socket.disconnected) return;
+        if (standing?.isOver) return disconnectFor(socket, toRateError(standing));
+        handle(payload, typeof acknowledge === 'function' ? (reply) => acknowledge(reply) : () => {});
+      } catch (error) {
+        logger.warn({ err: error, event }, 'a socket event could not be handled');
+      }
+    });
   };
 }
 
