@@ -1,7 +1,7 @@
 import type { RunStatus } from '@palaver/contract';
-import type { PreparedQuery, Store } from '@palaver/store';
+import type { Store } from '@palaver/store';
 import { databaseTime } from '@palaver/store/internal';
-import { type Compilable, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import {
   type Change,
   type Condition,
@@ -51,10 +51,18 @@ type Effect<P> = (params: P, run: RawBuilder<unknown>) => RawBuilder<unknown>;
 type BindParams = Record<string, string | number | null>;
 type Move<P> = (params: P, trx?: Kysely<AgentDatabase>) => Promise<Moved[]>;
 
-const text = (value: unknown) => sql`cast(${value} as text)`;
-const integer = (value: unknown) => sql`cast(${value} as integer)`;
-const bigint = (value: unknown) => sql`cast(${value} as bigint)`;
+export const text = (value: unknown) => sql`cast(${value} as text)`;
+export const integer = (value: unknown) => sql`cast(${value} as integer)`;
+export const bigint = (value: unknown) => sql`cast(${value} as bigint)`;
 const columns = sql.raw('id, session_id, number, status, epoch, deaths, aborting');
+
+/** Makes statements of raw SQL that are compiled once and give their rows. */
+export const createStatements =
+  ({ prepare }: Pick<Store<AgentDatabase>, 'prepare'>) =>
+  <P extends BindParams, R>(query: (params: P) => RawBuilder<R>) => {
+    const statement = prepare((db, params: P) => ({ compile: () => query(params).compile(db) }));
+    return async (params: P, trx?: Kysely<AgentDatabase>): Promise<R[]> => (await statement(params, trx)).rows;
+  };
 
 /**
  * The only writer of `agent_run`: one conditional statement for each transition of the table, none if the row is
@@ -63,15 +71,13 @@ const columns = sql.raw('id, session_id, number, status, epoch, deaths, aborting
  *
  * PostgreSQL asks again about the row that it waited for, but sees other rows as they were when the statement began. That
  * is enough: numbers grow and ends are final, so `first-of-session` can only be seen late; approvals are added by the owner
- * alone; and an heartbeat that is missed takes a run from a slow owner, whose writes have no effect from then on.
+ * alone; and a heartbeat that is missed takes a run from a slow owner, whose writes have no effect from then on.
  */
 export function createRunTransitions(store: Store<AgentDatabase>) {
-  const { prepare, engine } = store;
+  const { engine } = store;
   const isPostgres = engine === 'postgres';
   const now = databaseTime(engine);
-  const raw = <R>(db: Kysely<AgentDatabase>, query: RawBuilder<R>): Compilable<R> => ({
-    compile: () => query.compile(db),
-  });
+  const statement = createStatements(store);
   const writer = store.createGroupWriter<(trx: Transaction<AgentDatabase>) => Promise<unknown>, unknown>({
     isolation: 'read committed',
     async apply(trx, writes) {
@@ -145,23 +151,19 @@ export function createRunTransitions(store: Store<AgentDatabase>) {
     if (isPostgres || effects.length === 0) {
       const parts = (p: P) =>
         effects.map((effect, index) => sql`, ${sql.ref(`effect${index}`)} as (${effect(p, sql`moved`)})`);
-      const statement = prepare((db, p: P) =>
-        raw<Moved>(
-          db,
-          effects.length === 0
-            ? toStatement(name, p)
-            : sql`with moved as (${toStatement(name, p)})${sql.join(parts(p), sql``)} select * from moved`,
-        ),
+      return statement((p: P) =>
+        effects.length === 0
+          ? toStatement(name, p)
+          : sql`with moved as (${toStatement(name, p)})${sql.join(parts(p), sql``)} select * from moved`,
       );
-      return async (params, trx) => (await statement(params, trx)).rows;
     }
-    const move = prepare((db, p: P) => raw<Moved>(db, toStatement(name, p)));
-    const rest: PreparedQuery<AgentDatabase, P, unknown>[] = effects.map((effect) =>
-      prepare((db, p: P) => raw(db, effect(p, sql`(select ${columns} from agent_run where id = ${text(p.runId)})`))),
+    const move = statement((p: P) => toStatement(name, p));
+    const rest = effects.map((effect) =>
+      statement((p: P) => effect(p, sql`(select ${columns} from agent_run where id = ${text(p.runId)})`)),
     );
     return (params) =>
       inGroup(async (trx) => {
-        const { rows } = await move(params, trx);
+        const rows = await move(params, trx);
         if (rows.length > 0) for (const effect of rest) await effect(params, trx);
         return rows;
       });
@@ -185,18 +187,17 @@ export function createRunTransitions(store: Store<AgentDatabase>) {
     define,
     inGroup,
     /** Inside a transaction that has locked the session. */
-    begin: prepare((db, p: NewRun & { number: number }) =>
-      raw(db, insertRun(p, sql`(select ${bigint(p.number)} as run_count)`, sql`(${liveOf(p)})`)),
+    begin: statement((p: NewRun & { number: number }) =>
+      insertRun(p, sql`(select ${bigint(p.number)} as run_count)`, sql`(${liveOf(p)})`),
     ),
     /**
      * On PostgreSQL, a run and its question in one round trip. Two of a session that begin together may both count no live
      * run; then the unique index on active runs refuses the second, and the caller tries again.
      */
     beginAtOnce: isPostgres
-      ? prepare((db, p: NewRun & Prefixed<ReturnType<typeof toMessageRow>>) =>
-          raw<{ status: 'queued' | 'running' | null; found: boolean }>(
-            db,
-            sql`with counted as (
+      ? statement(
+          (p: NewRun & Prefixed<ReturnType<typeof toMessageRow>>) =>
+            sql<{ status: 'queued' | 'running' | null; found: boolean }>`with counted as (
               update agent_session set run_count = run_count + 1, updated_at = ${now}
               where id = ${text(p.sessionId)} returning run_count
             ), begun as (${insertRun(p, sql`counted`, sql`(${liveOf(p)})`)}), question as (
@@ -209,7 +210,6 @@ export function createRunTransitions(store: Store<AgentDatabase>) {
               from begun
             )
             select (select status from begun) as status, exists (select 1 from counted) as found`,
-          ),
         )
       : undefined,
   };

@@ -1,11 +1,11 @@
 import { AppError, agentLimits, type EndedRunStatus, type Message, type RunStatus } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import { databaseTime } from '@palaver/store/internal';
-import { type Compilable, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import type { TransitionName } from '../runs/transitions.ts';
 import { type StoredMessage, toMessageRow, toPrefixed } from './message.ts';
 import { isActive } from './messages.ts';
-import { createRunTransitions } from './run-transitions.ts';
+import { bigint, createRunTransitions, createStatements, integer, text } from './run-transitions.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
 export interface RunBegin {
@@ -122,36 +122,36 @@ export function createRunWrites(store: Store<AgentDatabase>) {
   const abortReplaced = define('replace');
   const addFrames = define<'frames', FrameRow>('frames', [
     (frames, run) => sql`insert into agent_frame (run_id, first, last, body, created_at)
-      select run.id, cast(${frames.first} as bigint), cast(${frames.last} as bigint), cast(${frames.body} as text), ${now}
+      select run.id, ${bigint(frames.first)}, ${bigint(frames.last)}, ${text(frames.body)}, ${now}
       from ${run} as run where true ${unlessLonger}`,
   ]);
   const beginStep = define<'step', Owned & { number: number; said: number; body: string }>('step', [
     (step, run) => sql`insert into agent_step (run_id, number, said, body, created_at)
-      select run.id, cast(${step.number} as integer), cast(${step.said} as integer), cast(${step.body} as text), ${now}
+      select run.id, ${integer(step.number)}, ${integer(step.said)}, ${text(step.body)}, ${now}
       from ${run} as run where true
       on conflict (run_id, number) do update set created_at = excluded.created_at`,
   ]);
   const endStep = define<'outcomes', Owned & { number: number; outcomes: string }>('outcomes', [
-    (step, run) => sql`update agent_step set outcomes = cast(${step.outcomes} as text) from ${run} as run
-      where agent_step.run_id = run.id and agent_step.number = cast(${step.number} as integer)`,
+    (step, run) => sql`update agent_step set outcomes = ${text(step.outcomes)} from ${run} as run
+      where agent_step.run_id = run.id and agent_step.number = ${integer(step.number)}`,
   ]);
   const defineEnd = (name: (typeof endOf)[EndedRunStatus]) =>
     define<typeof name, EndRow>(name, [
       // The first exchange names a session; of several sent at once, the first to end.
       (end, run) => sql`update agent_session set updated_at = ${now},
-        title = case when named = 0 then coalesce(cast(${end.title} as text), title) else title end,
-        named = case when cast(${end.title} as text) is null then named else 1 end
+        title = case when named = 0 then coalesce(${text(end.title)}, title) else title end,
+        named = case when ${text(end.title)} is null then named else 1 end
         from ${run} as run where agent_session.id = run.session_id`,
       (end, run) => sql`insert into agent_message
         (id, session_id, run_id, position, number, type, content, status, request_id, extras, created_at)
-        select cast(${end.message_id} as text), run.session_id, run.id, cast(${end.message_position} as text),
-          2 * run.number + 1, 'ai', cast(${end.message_content} as text), run.status,
-          cast(${end.message_requestId} as text), cast(${end.message_extras} as text),
-          cast(${end.message_createdAt} as bigint)
+        select ${text(end.message_id)}, run.session_id, run.id, ${text(end.message_position)},
+          2 * run.number + 1, 'ai', ${text(end.message_content)}, run.status,
+          ${text(end.message_requestId)}, ${text(end.message_extras)},
+          ${bigint(end.message_createdAt)}
         from ${run} as run where true on conflict (id) do nothing`,
       (end, run) => sql`insert into agent_frame (run_id, first, last, body, created_at)
-        select run.id, cast(${end.first} as bigint), cast(${end.last} as bigint),
-          case run.status when 'aborted' then cast(${end.abortedBody} as text) else cast(${end.body} as text) end, ${now}
+        select run.id, ${bigint(end.first)}, ${bigint(end.last)},
+          case run.status when 'aborted' then ${text(end.abortedBody)} else ${text(end.body)} end, ${now}
         from ${run} as run where true ${unlessLonger}`,
     ]);
   const ends = { complete: defineEnd('complete'), fail: defineEnd('fail'), stop: defineEnd('stop') };
@@ -174,18 +174,18 @@ export function createRunWrites(store: Store<AgentDatabase>) {
 
   async function begin(trx: Transaction<AgentDatabase>, run: RunBegin): Promise<BeginResult> {
     const { runId, sessionId, userDid, send } = run;
-    const [taken] = (await statements.takeNumber({ sessionId }, trx)).rows;
+    const [taken] = await statements.takeNumber({ sessionId }, trx);
     if (!taken) return { kind: 'gone' };
-    const [own] = run.isRepeated ? (await statements.findRun({ runId }, trx)).rows : [];
+    const [own] = run.isRepeated ? await statements.findRun({ runId }, trx) : [];
     if (own) return toRepeated(own);
-    const [earlier] = send ? (await statements.findSend({ userDid, key: send.key }, trx)).rows : [];
+    const [earlier] = send ? await statements.findSend({ userDid, key: send.key }, trx) : [];
     if (earlier) return { kind: 'known', runId: earlier.run_id, bodyHash: toBodyHash(earlier.body_hash, send) };
     const { replaces } = run.question;
-    if (replaces && (await statements.findQuestion({ sessionId, id: replaces }, trx)).rows.length === 0)
+    if (replaces && (await statements.findQuestion({ sessionId, id: replaces }, trx)).length === 0)
       return { kind: 'replaced' };
-    if ((await statements.findMessage({ id: run.question.id }, trx)).rows.length > 0) return { kind: 'taken' };
+    if ((await statements.findMessage({ id: run.question.id }, trx)).length > 0) return { kind: 'taken' };
     const number = taken.run_count;
-    const [begun] = (await begins.begin({ ...toNewRun(run), number }, trx)).rows;
+    const [begun] = await begins.begin({ ...toNewRun(run), number }, trx);
     if (!begun) return { kind: 'busy' };
     let aborted: string[] = [];
     if (replaces) {
@@ -195,14 +195,14 @@ export function createRunWrites(store: Store<AgentDatabase>) {
     }
     const question = sealMessage(toMessageRow(runId, run.question));
     const saved = await statements.saveQuestion({ ...question, sessionId, runId, number: 2 * number }, trx);
-    if (saved.rows.length === 0) throw new AppError('CONFLICT', 'There is a message with this id.');
+    if (saved.length === 0) throw new AppError('CONFLICT', 'There is a message with this id.');
     if (send) await statements.insertSend({ userDid, runId, key: send.key, bodyHash: hashBody(send) }, trx);
     return { kind: 'begun', status: begun.status, epoch: 1, aborted };
   }
 
   async function beginAtOnce(run: RunBegin): Promise<BeginResult> {
     const message = toPrefixed(sealMessage(toMessageRow(run.runId, run.question)));
-    const [begun] = (await begins.beginAtOnce?.({ ...toNewRun(run), ...message }))?.rows ?? [];
+    const [begun] = (await begins.beginAtOnce?.({ ...toNewRun(run), ...message })) ?? [];
     if (!begun?.found) return { kind: 'gone' };
     if (begun.status === null) return { kind: 'busy' };
     return { kind: 'begun', status: begun.status, epoch: 1, aborted: [] };
@@ -255,7 +255,7 @@ export function createRunWrites(store: Store<AgentDatabase>) {
       (await abort({ runId, elapsedMs: Math.ceil(elapsedMs) })).length > 0,
 
     async findSend(userDid: string, send: SendKey): Promise<{ runId: string; bodyHash: string } | undefined> {
-      const [row] = (await statements.findSend({ userDid, key: send.key })).rows;
+      const [row] = await statements.findSend({ userDid, key: send.key });
       return row && { runId: row.run_id, bodyHash: toBodyHash(row.body_hash, send) };
     },
   };
@@ -272,94 +272,57 @@ function isConflict(error: unknown): boolean {
   return ['23505', '40P01'].includes((error as { code?: string }).code ?? '');
 }
 
-/** What the begin of a run reads and writes beside its row, compiled once. */
-function prepareStatements({ prepare, engine }: Store<AgentDatabase>) {
-  const now = databaseTime(engine);
-  const raw = <R>(db: Kysely<AgentDatabase>, query: RawBuilder<R>): Compilable<R> => ({
-    compile: () => query.compile(db),
-  });
-
+/** What the begin of a run reads and writes beside its row. */
+function prepareStatements(store: Store<AgentDatabase>) {
+  const now = databaseTime(store.engine);
+  const statement = createStatements(store);
   return {
     /** Locks the session, so that the runs of a session begin one after the other. */
-    takeNumber: prepare((db, session: { sessionId: string }) =>
-      db
-        .updateTable('agent_session')
-        .set((eb) => ({ run_count: eb('run_count', '+', 1), updated_at: now }))
-        .where('id', '=', session.sessionId)
-        .returning('run_count'),
+    takeNumber: statement(
+      (p: { sessionId: string }) => sql<{ run_count: number }>`update agent_session
+        set run_count = run_count + 1, updated_at = ${now} where id = ${p.sessionId} returning run_count`,
     ),
-    findRun: prepare((db, run: { runId: string }) =>
-      db.selectFrom('agent_run').select(['status', 'epoch']).where('id', '=', run.runId),
+    findRun: statement(
+      (p: { runId: string }) =>
+        sql<{ status: RunStatus; epoch: number }>`select status, epoch from agent_run where id = ${p.runId}`,
     ),
-    findMessage: prepare((db, message: { id: string }) =>
-      db.selectFrom('agent_message').select('id').where('id', '=', message.id),
-    ),
+    findMessage: statement((p: { id: string }) => sql`select id from agent_message where id = ${p.id}`),
     /** A question of the current conversation. */
-    findQuestion: prepare((db, question: { sessionId: string; id: string }) =>
-      db
-        .selectFrom('agent_message')
-        .select('id')
-        .where('id', '=', question.id)
-        .where('session_id', '=', question.sessionId)
-        .where('type', '=', 'human')
-        .where(isActive),
+    findQuestion: statement(
+      (p: { sessionId: string; id: string }) => sql`select id from agent_message
+        where id = ${p.id} and session_id = ${p.sessionId} and type = 'human' and ${isActive}`,
     ),
     /** The run with this number replaces the question and everything after it. */
-    replaceMessages: prepare((db, run: { sessionId: string; replaces: string; number: number }) =>
-      raw(
-        db,
-        sql`insert into agent_replaced (session_id, first, last)
-        select session_id, number, 2 * cast(${run.number} as bigint) from agent_message
-        where id = cast(${run.replaces} as text) and session_id = cast(${run.sessionId} as text) and type = 'human'`,
-      ),
+    replaceMessages: statement(
+      (p: { sessionId: string; replaces: string; number: number }) => sql`insert into agent_replaced
+        (session_id, first, last) select session_id, number, 2 * ${bigint(p.number)} from agent_message
+        where id = ${text(p.replaces)} and session_id = ${text(p.sessionId)} and type = 'human'`,
     ),
     /** A summary that holds replaced messages; what it was made of is read again. */
-    dropSummary: prepare((db, run: { sessionId: string; number: number }) =>
-      raw(
-        db,
-        sql`delete from agent_summary where session_id = cast(${run.sessionId} as text) and exists (
+    dropSummary: statement(
+      (p: { sessionId: string; number: number }) => sql`delete from agent_summary
+        where session_id = ${text(p.sessionId)} and exists (
           select 1 from agent_message as known, agent_replaced as gap where known.id = agent_summary.up_to
-            and gap.session_id = agent_summary.session_id and gap.last = 2 * cast(${run.number} as bigint)
+            and gap.session_id = agent_summary.session_id and gap.last = 2 * ${bigint(p.number)}
             and known.number >= gap.first)`,
-      ),
     ),
     /** Clients choose the ids of questions: a message of another run is never changed. */
-    saveQuestion: prepare(
-      (db, message: ReturnType<typeof toMessageRow> & { sessionId: string; runId: string; number: number }) =>
-        db
-          .insertInto('agent_message')
-          .values({
-            id: message.id,
-            session_id: message.sessionId,
-            run_id: message.runId,
-            position: message.position,
-            number: message.number,
-            type: message.type,
-            content: message.content,
-            status: message.status,
-            request_id: message.requestId,
-            extras: message.extras,
-            hidden: message.hidden,
-            created_at: message.createdAt,
-          })
-          .onConflict((conflict) => conflict.column('id').doNothing())
-          .returning('id'),
+    saveQuestion: statement(
+      (p: ReturnType<typeof toMessageRow> & { sessionId: string; runId: string; number: number }) =>
+        sql`insert into agent_message (id, session_id, run_id, position, number, type, content, status, request_id,
+          extras, hidden, created_at)
+        values (${p.id}, ${p.sessionId}, ${p.runId}, ${p.position}, ${p.number}, ${p.type}, ${p.content}, ${p.status},
+          ${p.requestId}, ${p.extras}, ${p.hidden}, ${p.createdAt})
+        on conflict (id) do nothing returning id`,
     ),
-    findSend: prepare((db, send: { userDid: string; key: string }) =>
-      db
-        .selectFrom('agent_send')
-        .select(['run_id', 'body_hash'])
-        .where('user_did', '=', send.userDid)
-        .where('key', '=', send.key),
+    findSend: statement(
+      (p: { userDid: string; key: string }) => sql<{ run_id: string; body_hash: string }>`select run_id, body_hash
+        from agent_send where user_did = ${p.userDid} and key = ${p.key}`,
     ),
-    insertSend: prepare((db, send: { userDid: string; key: string; runId: string; bodyHash: string }) =>
-      db.insertInto('agent_send').values({
-        user_did: send.userDid,
-        key: send.key,
-        run_id: send.runId,
-        body_hash: send.bodyHash,
-        created_at: now,
-      }),
+    insertSend: statement(
+      (p: { userDid: string; key: string; runId: string; bodyHash: string }) => sql`insert into agent_send
+        (user_did, key, run_id, body_hash, created_at)
+        values (${p.userDid}, ${p.key}, ${p.runId}, ${p.bodyHash}, ${now})`,
     ),
   };
 }
