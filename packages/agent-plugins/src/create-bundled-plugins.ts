@@ -4,6 +4,11 @@ import { createCallsPlugin } from './calls/calls.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './client-tools/client-tools.ts';
 import { createCreditsPlugin } from './credits/credits.ts';
 import { createDidDocumentPlugin } from './did-document/did-document.ts';
+import { createA2aDoor } from './doors/a2a/a2a-door.ts';
+import { createAguiDoor } from './doors/agui-door.ts';
+import { createAiSdkDoor } from './doors/ai-sdk-door.ts';
+import { createMcpDoor } from './doors/mcp-door.ts';
+import { createOpenAiDoor } from './doors/openai/openai-door.ts';
 import { createMcpPlugin } from './mcp/mcp.ts';
 import { createMemoryPlugin } from './memory/memory.ts';
 import { createModelsPlugin } from './models/models.ts';
@@ -44,5 +49,11 @@ export function createBundledPlugins(): OraclePlugin[] {
     createProtocolActionsPlugin(),
     createWebhooksPlugin(),
     createCallsPlugin(),
+    // Which of them are open is in `DOORS`.
+    createAguiDoor(),
+    createAiSdkDoor(),
+    createOpenAiDoor(),
+    createA2aDoor(),
+    createMcpDoor(),
   ];
 }

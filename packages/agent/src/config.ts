@@ -7,8 +7,6 @@ import { z } from 'zod';
 const did = z.string().regex(didPattern, 'expected a DID such as did:key:z6Mk… or did:ixo:entity:…');
 
 const doorNames = ['agui', 'ai-sdk', 'openai', 'a2a', 'mcp'] as const;
-export type DoorName = (typeof doorNames)[number];
-export const defaultDoors = doorNames.join(',');
 const modelId = z.string().max(200);
 
 export const agentConfigSchema = z
@@ -27,7 +25,7 @@ export const agentConfigSchema = z
       }),
     DOORS: envList()
       .pipe(z.array(z.enum(doorNames, { error: `expected names out of ${doorNames.join(', ')}` })))
-      .prefault(defaultDoors)
+      .prefault(doorNames.join(','))
       .meta({
         description: 'The standard protocols by which clients reach the agent beside its own; empty for none.',
         example: 'openai,mcp',

@@ -84,6 +84,7 @@ export {
   type ScriptedReply,
   type ScriptedStep,
 } from './models/scripted-model.ts';
+export { openCallsOf } from './runs/input.ts';
 export type { ApprovalAnswer } from './store/approvals.ts';
 export type { MessageStore } from './store/messages.ts';
 export type { AgentPerson } from './store/personal-data.ts';

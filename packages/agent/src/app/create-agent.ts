@@ -27,11 +27,6 @@ import { createCluster } from '../cluster/create-cluster.ts';
 import { agentConfigSchema } from '../config.ts';
 import type { OraclePlugin, PluginManifest } from '../define/plugin.ts';
 import type { Features, PluginStatus } from '../define/select-plugins.ts';
-import { createA2aDoor } from '../doors/a2a/a2a-door.ts';
-import { createAguiDoor } from '../doors/agui-door.ts';
-import { createAiSdkDoor } from '../doors/ai-sdk-door.ts';
-import { createMcpDoor } from '../doors/mcp-door.ts';
-import { createOpenAiDoor } from '../doors/openai/openai-door.ts';
 import { createModels } from '../models/create-models.ts';
 import { migrateAgentTables } from '../store/migrate.ts';
 import type { AgentDatabase } from '../store/schema.ts';
@@ -40,8 +35,6 @@ import { createEdge } from './create-edge.ts';
 import { createIdentity } from './create-identity.ts';
 import { createTurns } from './create-turns.ts';
 
-/** `DOORS` says which are open. */
-const standardDoors = [createAguiDoor(), createAiSdkDoor(), createOpenAiDoor(), createA2aDoor(), createMcpDoor()];
 /** How long turns may continue while the process closes. */
 const turnGraceMs = 8_000;
 
@@ -145,7 +138,7 @@ export async function createAgent(options: OracleAppOptions = {}): Promise<Oracl
       ...parts,
       models,
       env,
-      plugins: [...(options.plugins ?? []), ...standardDoors],
+      plugins: options.plugins ?? [],
       behaviour: options,
       features: options.features ?? {},
       manifestOverrides: options.manifestOverrides ?? {},

@@ -191,7 +191,16 @@ export function matchResults(results: CallerResult[], last: Message | undefined)
   });
 }
 
-/** The calls that an answer leaves to its caller. */
+/**
+ * The calls that an answer leaves to its caller.
+ *
+ * @example
+ * ```ts
+ * import { openCallsOf, type PluginContext } from '@palaver/agent';
+ *
+ * export const open = async ({ messages }: PluginContext, id: string) => openCallsOf(await messages.last(id));
+ * ```
+ */
 export function openCallsOf(answer: Pick<Message, 'finish' | 'toolCalls'> | undefined): ToolCall[] {
   if (answer?.finish !== 'tool_calls') return [];
   return (answer.toolCalls ?? []).filter(({ status }) => status === 'isRunning');

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { type AgentRun, openCallsOf } from '@palaver/agent';
 import {
   AppError,
   type Approval,
@@ -11,8 +12,6 @@ import {
 } from '@palaver/contract';
 import { openEventStream } from '@palaver/service-kit/internal';
 import type { FastifyReply } from 'fastify';
-import type { AgentRun } from '../define/agent-run.ts';
-import { openCallsOf } from '../runs/input.ts';
 import { findPause } from './door-approvals.ts';
 
 export interface TextPart {
@@ -96,6 +95,11 @@ export async function* translateRun(run: AgentRun, to: Translation, signal?: Abo
   }
 }
 
+/** A text unchanged; anything else as JSON. */
+export function toResultText(output: unknown): string {
+  return typeof output === 'string' ? output : JSON.stringify(output ?? null);
+}
+
 /** Sends events as they come; resolves when the connection is done with. The reader's pace is the pace of `events`. */
 export async function sendEventStream(
   reply: FastifyReply,
@@ -144,7 +148,9 @@ export async function collectAnswer(run: AgentRun, signal: AbortSignal): Promise
 
 /** Why a run failed, as the error of a reply. */
 export function toFailure({ message, code }: { message: string; code: string } = failed): AppError {
-  return new AppError(code in errorStatus ? (code as ErrorCode) : 'INTERNAL_ERROR', message);
+  return new AppError(isErrorCode(code) ? code : 'INTERNAL_ERROR', message);
 }
+
+const isErrorCode = (code: string): code is ErrorCode => code in errorStatus;
 
 const failed = { message: 'The turn failed.', code: 'INTERNAL_ERROR' };

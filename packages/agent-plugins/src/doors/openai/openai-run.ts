@@ -1,11 +1,9 @@
+import type { AgentRun, CallerTool, EarlierMessage, PluginContext, Sender } from '@palaver/agent';
 import { AppError, type ToolCall } from '@palaver/contract';
 import { isJsonTooDeep, signalOf, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { AgentRun, CallerTool, EarlierMessage, Sender } from '../../define/agent-run.ts';
-import type { PluginContext } from '../../define/plugin-context.ts';
-import { invalid } from '../../runs/input.ts';
-import { abortOnLeave, sendRefusals } from '../define-door.ts';
+import { abortOnLeave, invalid, sendRefusals } from '../define-door.ts';
 import { refuseApprovals } from '../door-approvals.ts';
 import { type Answer, collectAnswer, sendEventStream } from '../translate-run.ts';
 

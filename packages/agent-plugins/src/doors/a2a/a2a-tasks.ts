@@ -1,8 +1,6 @@
+import type { AgentRun, PluginContext, RunSummary } from '@palaver/agent';
 import type { Approval, EndedRunStatus, Message, RunStatus } from '@palaver/contract';
 import { toEvent } from '@palaver/service-kit/internal';
-import type { AgentRun, RunSummary } from '../../define/agent-run.ts';
-import type { PluginContext } from '../../define/plugin-context.ts';
-import { hasEnded } from '../../runs/transitions.ts';
 import { findPause, toRequests } from '../door-approvals.ts';
 
 const endStates: Record<EndedRunStatus, string> = {
@@ -10,6 +8,8 @@ const endStates: Record<EndedRunStatus, string> = {
   aborted: 'TASK_STATE_CANCELED',
   failed: 'TASK_STATE_FAILED',
 };
+
+export const hasEnded = (status: RunStatus): status is EndedRunStatus => status in endStates;
 
 /** The statuses of runs that are listed for a state; other states have no task. */
 export const statusesOfStates: Record<string, RunStatus[]> = {

@@ -1,17 +1,20 @@
-import { type AppError, type SendMessage, sendMessageSchema } from '@palaver/contract';
+import {
+  type AgentRun,
+  type Awaitable,
+  agentVariables,
+  defineOraclePlugin,
+  type OpenMessage,
+  type OraclePlugin,
+  type PluginContext,
+  type PublicRoute,
+} from '@palaver/agent';
+import { AppError, type SendMessage, sendMessageSchema } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { sendError } from '@palaver/service-kit/internal';
 import type { z } from 'zod';
-import type { PublicRoute } from '../auth/auth-hook.ts';
-import { type DoorName, defaultDoors } from '../config.ts';
-import type { AgentRun, OpenMessage } from '../define/agent-run.ts';
-import { defineOraclePlugin, type OraclePlugin } from '../define/plugin.ts';
-import type { PluginContext } from '../define/plugin-context.ts';
-import type { Awaitable } from '../define/tool.ts';
-import { invalid } from '../runs/input.ts';
 
 export interface DoorParts {
-  name: DoorName;
+  name: z.infer<typeof agentVariables.DOORS>[number];
   title: string;
   /** The protocol's own form of an error. */
   toErrorBody?(error: AppError): object;
@@ -41,7 +44,7 @@ export function defineDoor({
       visibility: 'silent',
       stability: 'stable',
     },
-    autoDetect: ({ DOORS = defaultDoors }) => DOORS.split(',').some((door) => door.trim() === name),
+    autoDetect: ({ DOORS }) => agentVariables.DOORS.safeParse(DOORS).data?.includes(name) ?? false,
     autoDetectHint: `DOORS does not name ${name}`,
     getAuthExcludedRoutes: () => publicRoutes,
     getRoutes: (ctx) => (server) => {
@@ -65,6 +68,10 @@ export function toBody(message: string, model?: string): SendMessage {
     if (!success) throw invalid('message', error.issues[0]?.message ?? 'is not valid');
   }
   return { message, stream: true, returnAllMessages: false, model };
+}
+
+export function invalid(path: string, message: string): AppError {
+  return new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
 }
 
 /**

@@ -11,18 +11,15 @@ import {
   ListToolsRequestSchema,
   McpError,
 } from '@modelcontextprotocol/sdk/types.js';
+import type { AgentRun, OraclePlugin, PluginContext, Sender } from '@palaver/agent';
 import { AppError } from '@palaver/contract';
 import type { Server as HttpServer } from '@palaver/service-kit';
 import { toReply } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { AgentRun, Sender } from '../define/agent-run.ts';
-import type { OraclePlugin } from '../define/plugin.ts';
-import type { PluginContext } from '../define/plugin-context.ts';
-import { toResultText } from '../turn/history.ts';
 import { defineDoor, openRun, toBody } from './define-door.ts';
 import { refuseApprovals } from './door-approvals.ts';
-import { headerOf } from './sender-of.ts';
+import { toResultText } from './translate-run.ts';
 
 const metadataPath = '/.well-known/oauth-protected-resource';
 const askSchema = z.object({
@@ -84,7 +81,7 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
     // Each would be a message, while limits of a client address count requests.
     if (Array.isArray(request.body))
       throw new AppError('BAD_REQUEST', 'Send one message in each request, not a batch.');
-    const session = headerOf(request, sessionHeader);
+    const session = [request.headers[sessionHeader]].flat()[0] || undefined;
     const mcp = createMcpServer(ctx, { sender: ctx.senderOf(request, reply), session, running, reply: reply.raw });
     // Without sessions: every request is whole, so any instance answers it.
     const transport = new StreamableHTTPServerTransport({});

@@ -1,6 +1,6 @@
+import type { OraclePlugin } from '@palaver/agent';
 import { AppError } from '@palaver/contract';
 import { z } from 'zod';
-import type { OraclePlugin } from '../../define/plugin.ts';
 import { defineDoor } from '../define-door.ts';
 import { addChatCompletions } from './chat-completions.ts';
 import { checkModel, openAiErrorSchema, toOpenAiError } from './openai-run.ts';

@@ -1,16 +1,13 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
+import type { AgentRun, PluginContext, RunSummary } from '@palaver/agent';
 import { signalOf } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { AgentRun, RunSummary } from '../../define/agent-run.ts';
-import type { PluginContext } from '../../define/plugin-context.ts';
-import { sendJsonStream, toJsonStream } from '../../routes/json-stream.ts';
-import { hasEnded } from '../../runs/transitions.ts';
 import { findPause } from '../door-approvals.ts';
 import { sendEventStream } from '../translate-run.ts';
 import { A2aFault } from './a2a-faults.ts';
 import { openTask, sendSchema } from './a2a-messages.ts';
-import { statusesOfStates, toLaterEvents, toTask, toTaskEvents } from './a2a-tasks.ts';
+import { hasEnded, statusesOfStates, toLaterEvents, toTask, toTaskEvents } from './a2a-tasks.ts';
 
 const historyLength = z.number().int().min(0).optional();
 const taskSchema = z.looseObject({ id: z.string(), historyLength });
@@ -70,7 +67,8 @@ export async function answerCall(ctx: PluginContext, call: Call): Promise<unknow
       return toResult(await toTask(ctx.messages, run, options));
     }
     case 'ListTasks':
-      return sendJsonStream(reply, await listTasks(ctx, { userDid, contextOf, requestId }, parse(listSchema, params)));
+      reply.type('application/json; charset=utf-8');
+      return reply.send(await listTasks(ctx, { userDid, contextOf, requestId }, parse(listSchema, params)));
     case 'CancelTask': {
       const { run, ...options } = await find();
       if (!(await run.abort())) throw new A2aFault('TASK_NOT_CANCELABLE', 'The task has ended.');
@@ -140,7 +138,7 @@ async function listTasks(ctx: PluginContext, lister: Lister, query: z.infer<type
     const nextPageToken = last && last !== runs.at(-1) ? toPageToken(last) : '';
     yield `],"nextPageToken":"${nextPageToken}","pageSize":${pageSize},"totalSize":${total}}}`;
   }
-  return toJsonStream(write());
+  return Readable.from(write(), { highWaterMark: 1 });
 }
 
 const tokenSchema = z.tuple([z.iso.datetime(), z.uuid()]);

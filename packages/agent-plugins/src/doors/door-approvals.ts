@@ -1,9 +1,7 @@
+import type { AgentRun, ApprovalAnswer, PluginContext, RunEvent } from '@palaver/agent';
 import type { Approval } from '@palaver/contract';
 import { answerApprovalSchema } from '@palaver/contract/internal';
-import type { AgentRun, RunEvent } from '../define/agent-run.ts';
-import type { PluginContext } from '../define/plugin-context.ts';
-import { invalid } from '../runs/input.ts';
-import type { ApprovalAnswer } from '../store/approvals.ts';
+import { invalid } from './define-door.ts';
 
 export type DoorAnswer = Pick<ApprovalAnswer, 'approved' | 'reason'>;
 

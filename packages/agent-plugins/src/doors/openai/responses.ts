@@ -1,11 +1,9 @@
+import type { AgentRun, OpenMessage, PluginContext, Sender } from '@palaver/agent';
 import { AppError, type MessageFinish, type SseEventData, type ToolCall } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import type { AgentRun, OpenMessage, Sender } from '../../define/agent-run.ts';
-import type { PluginContext } from '../../define/plugin-context.ts';
-import { invalid } from '../../runs/input.ts';
-import { openRun, toBody } from '../define-door.ts';
+import { invalid, openRun, toBody } from '../define-door.ts';
 import { type Answer, noUsage, type RunUsage, toFailure, translateRun } from '../translate-run.ts';
 import {
   contentSchema,

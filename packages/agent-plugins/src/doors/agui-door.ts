@@ -1,15 +1,18 @@
+import {
+  type AgentRun,
+  type CallerResult,
+  type EarlierMessage,
+  type OraclePlugin,
+  openCallsOf,
+  type PluginContext,
+} from '@palaver/agent';
 import type { Approval, SseEventData } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { signalOf, toEvent, toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import type { AgentRun, CallerResult, EarlierMessage } from '../define/agent-run.ts';
-import type { OraclePlugin } from '../define/plugin.ts';
-import type { PluginContext } from '../define/plugin-context.ts';
-import { invalid, openCallsOf } from '../runs/input.ts';
-import { toResultText } from '../turn/history.ts';
-import { abortOnLeave, defineDoor, findLiveRun, openRun, sendRefusals, toBody } from './define-door.ts';
+import { abortOnLeave, defineDoor, findLiveRun, invalid, openRun, sendRefusals, toBody } from './define-door.ts';
 import { answerApprovals, type DoorAnswer } from './door-approvals.ts';
-import { sendEventStream, type TextPart, translateRun } from './translate-run.ts';
+import { sendEventStream, type TextPart, toResultText, translateRun } from './translate-run.ts';
 
 const contentSchema = z.union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))]);
 

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
+import type { OraclePlugin, PluginContext } from '@palaver/agent';
 import type { Server } from '@palaver/service-kit';
 import { isUnchanged, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { OraclePlugin } from '../../define/plugin.ts';
-import type { PluginContext } from '../../define/plugin-context.ts';
 import { defineDoor, sendRefusals } from '../define-door.ts';
-import { headerOf } from '../sender-of.ts';
 import { answerCall } from './a2a-calls.ts';
 import { A2aFault, refusalSchema, toFault, toFaultBody, toRefusalBody } from './a2a-faults.ts';
 
@@ -47,7 +45,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       const card = JSON.stringify(toCard(ctx.oracle.name, ctx.urlOf(request)));
       const etag = `"${createHash('sha256').update(card).digest('base64url')}"`;
       reply.headers({ etag, 'cache-control': 'public, max-age=3600' });
-      if (isUnchanged(headerOf(request, 'if-none-match'), etag)) return reply.code(304).send();
+      if (isUnchanged(request.headers['if-none-match'], etag)) return reply.code(304).send();
       return reply.type('application/json; charset=utf-8').send(card);
     },
   );

@@ -1,8 +1,7 @@
+import type { AgentRun, PluginContext, Sender } from '@palaver/agent';
 import { AppError } from '@palaver/contract';
 import { answerApprovalSchema } from '@palaver/contract/internal';
 import { z } from 'zod';
-import type { AgentRun, Sender } from '../../define/agent-run.ts';
-import type { PluginContext } from '../../define/plugin-context.ts';
 import { openRun, toBody } from '../define-door.ts';
 import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { A2aFault } from './a2a-faults.ts';

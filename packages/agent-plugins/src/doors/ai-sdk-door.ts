@@ -1,13 +1,17 @@
+import {
+  type AgentRun,
+  type CallerResult,
+  type CallerTool,
+  type OraclePlugin,
+  openCallsOf,
+  type PluginContext,
+} from '@palaver/agent';
 import type { Approval, SseEventData } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { toEvent, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import type { AgentRun, CallerResult, CallerTool } from '../define/agent-run.ts';
-import type { OraclePlugin } from '../define/plugin.ts';
-import type { PluginContext } from '../define/plugin-context.ts';
-import { invalid, openCallsOf } from '../runs/input.ts';
-import { defineDoor, findLiveRun, openRun, sendRefusals, toBody } from './define-door.ts';
+import { defineDoor, findLiveRun, invalid, openRun, sendRefusals, toBody } from './define-door.ts';
 import { answerApprovals, type DoorAnswer } from './door-approvals.ts';
 import { sendEventStream, translateRun } from './translate-run.ts';
 
