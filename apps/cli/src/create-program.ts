@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { Command } from 'commander';
+import { addAdapterCommands } from './commands/adapter.ts';
 import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommands } from './commands/backup.ts';
 import { addChatCommand } from './commands/chat.ts';
@@ -27,6 +28,7 @@ export function createProgram(): Command {
   addChatCommand(program);
   addPhoneCommands(program);
   addMenuCommands(program);
+  addAdapterCommands(program);
   addProgramCommands(program);
   addSubmissionCommands(program);
   addOperatorCommands(program);

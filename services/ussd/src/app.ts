@@ -13,6 +13,8 @@ import {
 import type { Store } from '@palaver/store';
 import { type KeyRing, timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import type { ProgramServers } from './actions/http-actions.ts';
+import { loadAdapters } from './channel/load-adapters.ts';
+import { createAnswer } from './channel/ussd-call.ts';
 import { addUssdRoutes } from './channel/ussd-routes.ts';
 import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
@@ -34,14 +36,17 @@ export interface UssdParts {
   redis?: RateLimitRedis;
   /** What programs may send in headers, by name. */
   secrets?: Readonly<Record<string, string>>;
+  /** What adapters check requests with, by name. */
+  adapterSecrets?: Readonly<Record<string, string>>;
   servers?: ProgramServers | undefined;
 }
 
 /** The USSD gateway as a server that is not listening yet; closing it ends what it has started. */
 export async function createUssdApp(parts: UssdParts): Promise<Server> {
-  const { config, logger, store, keys, redis, secrets = {}, servers } = parts;
+  const { config, logger, store, keys, redis, secrets = {}, adapterSecrets = {}, servers } = parts;
   await using started = new CloseStack();
   const startedAt = Date.now();
+  const adapters = await loadAdapters(config.USSD_ADAPTERS, adapterSecrets);
   const server = await createServer({
     name: 'ussd',
     logger,
@@ -83,13 +88,14 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
   });
   const domain = await createDomain({ config, logger, store, keys, metrics, secrets, servers });
   started.defer(() => domain.close());
+  const answer = createAnswer({ ...domain, config, metrics });
   addStoreMetrics(server.metrics, store, logger);
   addOperatorAudit(server, domain.audit);
   await server.register(async (scope) => {
     const limited = scope.withTypeProvider<ZodTypeProvider>();
     addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
-    await addUssdRoutes(limited, { config, metrics, ...domain });
-    await addOperatorRoutes(limited, { ...domain, fourEyes: config.FOUR_EYES });
+    await addUssdRoutes(limited, { ...domain, config, metrics, adapters, answer });
+    await addOperatorRoutes(limited, { ...domain, adapters, fourEyes: config.FOUR_EYES });
     addLinkRoutes(limited, domain.linking);
     const { claiming } = domain;
     if (claiming) {

@@ -21,6 +21,8 @@ const minute = 60;
 
 /** Variables that begin with it are secrets of programs, which name them. */
 export const programSecretPrefix = 'USSD_SECRET_';
+/** Variables that begin with it are secrets of adapters, which name them. */
+export const adapterSecretPrefix = 'USSD_ADAPTER_SECRET_';
 
 export const ussdConfigSchema = z.object({
   ...baseVariables({ port: defaultPorts.ussd }),
@@ -144,6 +146,11 @@ export const ussdConfigSchema = z.object({
     description:
       'Set to `network` where the network in front lets only the telecom gateway reach the session endpoint; production then starts without USSD_SHARED_SECRET and USSD_ALLOWED_IPS.',
     example: 'network',
+  }),
+  USSD_ADAPTERS: envList().prefault('').meta({
+    description:
+      'Files of adapters for telecom gateways, comma separated, beside the bundled ones: YAML, or a module that exports `adapter`. Their secrets are variables that begin with USSD_ADAPTER_SECRET_.',
+    example: './adapters/mine.yaml',
   }),
   USSD_SIM_SWAP_URL: envUrl('http:', 'https:').optional().meta({
     description:
@@ -288,7 +295,7 @@ function refuse(context: z.RefinementCtx, message: string): never {
   return z.NEVER;
 }
 
-function toBlockList(ranges: string[]): BlockList | undefined {
+export function toBlockList(ranges: string[]): BlockList | undefined {
   if (ranges.length === 0) return undefined;
   const list = new BlockList();
   for (const range of ranges) {
@@ -308,13 +315,13 @@ function toBlockList(ranges: string[]): BlockList | undefined {
   return list;
 }
 
-/** Programs name their secrets; no other variable can be read by one. */
-export function toProgramSecrets(env: Env): Record<string, string> {
+export const toProgramSecrets = (env: Env) => toSecrets(env, programSecretPrefix);
+
+/** Programs and adapters name their secrets; no other variable can be read by one. */
+export function toSecrets(env: Env, prefix: string): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).flatMap(([name, value]) =>
-      name.startsWith(programSecretPrefix) && value !== undefined
-        ? [[name.slice(programSecretPrefix.length), value]]
-        : [],
+      name.startsWith(prefix) && value !== undefined ? [[name.slice(prefix.length), value]] : [],
     ),
   );
 }

@@ -232,7 +232,7 @@ export async function createDomain(parts: DomainParts) {
     audit,
     clock,
     timeoutMs,
-    inputLog: createInputLog(store, { keys, clock }),
+    inputLog: createInputLog(store, { keys, clock, textHash }),
     textHash,
     handleRequest: createHandleRequest({
       sessions,

@@ -15,7 +15,7 @@ import { openRedis, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/i
 import { openStore } from '@palaver/store';
 import { engineOf } from '@palaver/store/internal';
 import { createUssdApp, type UssdParts } from './app.ts';
-import { toProgramSecrets, ussdConfigSchema } from './config.ts';
+import { adapterSecretPrefix, toProgramSecrets, toSecrets, ussdConfigSchema } from './config.ts';
 import { loadKeys } from './people/load-keys.ts';
 import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
@@ -46,7 +46,16 @@ export async function startUssd(
   });
   started.defer(() => store.close());
   await migrateUssd(store, (done) => logger.info(done, 'phone numbers are encrypted before the service listens'));
-  const server = await createUssdApp({ config, logger, store, keys, redis, secrets: toProgramSecrets(env), servers });
+  const server = await createUssdApp({
+    config,
+    logger,
+    store,
+    keys,
+    redis,
+    secrets: toProgramSecrets(env),
+    adapterSecrets: toSecrets(env, adapterSecretPrefix),
+    servers,
+  });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return { name: 'ussd', url, drainDelayMs, close: keepOpen(started) };

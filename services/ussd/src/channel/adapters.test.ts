@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
@@ -8,9 +10,12 @@ import type { UssdTables } from '../store/tables.ts';
 
 interface Example {
   path: string;
+  method?: string;
   contentType: string;
-  exchanges: { body: string; reply: string }[];
+  exchanges: { body?: string; query?: string; reply: string }[];
 }
+
+type Request = Partial<Example['exchanges'][number]>;
 
 const folder = new URL('./examples/', import.meta.url);
 const examples = readdirSync(folder).map((file) => ({
@@ -18,16 +23,24 @@ const examples = readdirSync(folder).map((file) => ({
   example: parse(readFileSync(new URL(file, folder), 'utf8')) as Example,
 }));
 
-function send(service: TestService, { path, contentType }: Example, body: string): Promise<Response> {
-  return fetch(`${service.url}${path}`, { method: 'POST', headers: { 'content-type': contentType }, body });
+function send(
+  service: TestService,
+  { path, method = 'POST', contentType }: Example,
+  request: Request,
+): Promise<Response> {
+  const url = `${service.url}${path}${request.query === undefined ? '' : `?${request.query}`}`;
+  return fetch(url, {
+    method,
+    ...(request.body !== undefined && { headers: { 'content-type': contentType }, body: request.body }),
+  });
 }
 
 describe.each(engines)('telecom gateways on %s', (engine) => {
   test.each(examples)('$file', async ({ example }) => {
     await using service = await startService(engine);
-    for (const { body, reply } of example.exchanges) {
-      const response = await send(service, example, body);
-      expect([response.status, await response.text()]).toEqual([200, reply]);
+    for (const exchange of example.exchanges) {
+      const response = await send(service, example, exchange);
+      expect([response.status, await response.text()]).toEqual([200, exchange.reply]);
     }
   });
 
@@ -37,10 +50,10 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
     if (!arkesel) throw new Error('no example');
     const store = await openStore<UssdTables>(service.databaseUrl);
     const rows = () => store.db.selectFrom('ussd_input').selectAll().execute();
-    for (const { body } of arkesel.exchanges.slice(0, 6)) await send(service, arkesel, body);
+    for (const exchange of arkesel.exchanges.slice(0, 6)) await send(service, arkesel, exchange);
     expect(await rows()).toHaveLength(1);
     expect(JSON.stringify(await rows())).not.toContain('730915');
-    await send(service, arkesel, arkesel.exchanges[6]?.body ?? '');
+    await send(service, arkesel, arkesel.exchanges[6] ?? {});
     expect(await rows()).toEqual([]);
     await store.close();
   });
@@ -77,6 +90,32 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
     expect((await say({ userData: '*' })).continueSession).toBe(false);
   });
 
+  test('a repeated request is answered again and counted once', async () => {
+    await using service = await startService(engine);
+    const second = await service.startAnother();
+    const say = createArkeselPhone(service);
+    await say({ newSession: true, userData: '*928#' });
+    await say({ userData: '2' });
+    // The gateway asks again before it has the reply.
+    const twice = await sendTwice(service, { userData: '1' });
+    expect(twice.match(/"message":"[^"]*"/g)).toEqual(
+      Array(2).fill(String.raw`"message":"What is your name?\n0. Back\n*. Exit"`),
+    );
+    // The gateway hung up before the reply came.
+    const lost = new AbortController();
+    const sent = createArkeselPhone(service)({ userData: 'Kofi' }, lost.signal).catch(() => undefined);
+    lost.abort();
+    await sent;
+    expect((await createArkeselPhone(second)({ userData: 'Kofi' })).message).toContain('Choose a PIN');
+    expect((await say({ userData: 'Kofi' })).message).toContain('4 to 6 digits');
+    // The same input once more is a new one as soon as the gateway has the reply.
+    expect((await say({ userData: '730915' })).message).toContain('Enter the new PIN again');
+    expect((await say({ userData: '730915' })).message).toContain('Welcome, Kofi!');
+    const goodbye = await say({ userData: '*' });
+    expect(await say({ userData: '*' })).toEqual(goodbye);
+    expect((await say({ userData: '*', msisdn: '233544919954' })).message).toMatch(/^Invalid/);
+  });
+
   test('an answer that contains a star is one answer', async () => {
     await using service = await startService(engine);
     const second = await service.startAnother();
@@ -91,11 +130,12 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
   });
 });
 
-/** Adapters with a path of their own; that of `/api/ussd` has its refusals in the contract. */
-const ownPaths = examples.filter(({ example }) => example.path !== '/api/ussd');
+/** An adapter with a path of its own; that of `/api/ussd` has its refusals in the contract. */
+const ownPaths = examples.filter(({ file }) => file === 'arkesel.yaml');
 
 describe.each(ownPaths)('a call that is refused before it is read: $file', ({ example }) => {
-  const [{ body }] = example.exchanges as [Example['exchanges'][number]];
+  const [first] = example.exchanges as [Example['exchanges'][number]];
+  const { body = '' } = first;
   /** The reply of the example's first exchange with another text, and no further question. */
   const readReply = async (response: Response) => ({
     status: response.status,
@@ -105,19 +145,21 @@ describe.each(ownPaths)('a call that is refused before it is read: $file', ({ ex
 
   test('another content type, and a body that is too large, get the validation reply in the dialect', async () => {
     await using service = await startService();
-    const ordinary = await readReply(await send(service, example, body));
-    const odd = await readReply(await send(service, { ...example, contentType: 'application/xml' }, body));
+    const ordinary = await readReply(await send(service, example, first));
+    const odd = await readReply(await send(service, { ...example, contentType: 'application/xml' }, first));
     const invalid = { message: 'Invalid input. Please try again.', continueSession: false };
     // What the reply repeats of the request is there, so that the gateway can show it to the right caller.
     expect(odd).toEqual({ ...ordinary, body: { ...ordinary.body, ...invalid } });
-    const large = await readReply(await send(service, example, `${body.slice(0, -1)},"more":"${'x'.repeat(20_000)}"}`));
+    const large = await readReply(
+      await send(service, example, { body: `${body.slice(0, -1)},"more":"${'x'.repeat(20_000)}"}` }),
+    );
     expect(large).toEqual({ ...ordinary, body: invalid });
   });
 
   test('beyond the rate limit callers read that many are calling', async () => {
     await using service = await startService('sqlite', { RATE_LIMIT_PER_MINUTE: '1' });
-    const ordinary = await readReply(await send(service, example, body));
-    const response = await send(service, example, body);
+    const ordinary = await readReply(await send(service, example, first));
+    const response = await send(service, example, first);
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(response.headers.get('ratelimit-remaining')).toBe('0');
     const busy = { message: expect.stringContaining('Many people are calling'), continueSession: false };
@@ -130,19 +172,32 @@ describe.each(ownPaths)('a call that is refused before it is read: $file', ({ ex
 
   test('a caller who is not the telecom gateway is refused as on every path', async () => {
     await using service = await startService('sqlite', { USSD_SHARED_SECRET: 'hush' });
-    const response = await send(service, example, body);
+    const response = await send(service, example, first);
     expect([response.status, await response.json()]).toEqual([403, expect.objectContaining({ code: 'FORBIDDEN' })]);
   });
 });
 
+const fixedFields = { sessionID: 'x', userID: 'u', newSession: false, msisdn: '233544919953', userData: '1' };
+
+/** Two requests in one write: the second is there before the first is answered. */
+async function sendTwice(service: TestService, fields: object): Promise<string> {
+  const { hostname, port } = new URL(service.url);
+  const body = JSON.stringify({ ...fixedFields, ...fields });
+  const head = (connection: string) =>
+    `POST /api/ussd/arkesel HTTP/1.1\r\nhost: ${hostname}\r\nconnection: ${connection}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+  const socket = connect(Number(port), hostname);
+  socket.write(`${head('keep-alive')}${body}${head('close')}${body}`);
+  return text(socket);
+}
+
 /** A telecom gateway that sends only the newest input, for one session. */
 function createArkeselPhone(service: TestService) {
-  return async (fields: object) => {
-    const fixed = { sessionID: 'x', userID: 'u', newSession: false, msisdn: '233544919953', userData: '1' };
+  return async (fields: object, signal: AbortSignal | null = null) => {
     const response = await fetch(`${service.url}/api/ussd/arkesel`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ ...fixed, ...fields }),
+      body: JSON.stringify({ ...fixedFields, ...fields }),
+      signal,
     });
     return (await response.json()) as { message: string; continueSession: boolean };
   };

@@ -1,8 +1,17 @@
-import { type Dialogue, type Input, type Menu, toInput } from '@palaver/program/internal';
+import { randomUUID } from 'node:crypto';
+import { ussdReplies, ussdRequestSchema } from '@palaver/contract/internal';
+import { type Dialogue, type Input, type Menu, toInput, toShowable } from '@palaver/program/internal';
+import type { Logger } from '@palaver/service-kit';
+import type { DatabaseClock } from '@palaver/store';
 import type { Call, CallRoom } from '../calls/call.ts';
+import type { HandleRequest } from '../calls/handle-request.ts';
+import type { UssdConfig } from '../config.ts';
+import type { UssdMetrics } from '../metrics.ts';
 import type { Session } from '../store/session-row.ts';
 import type { TextHash } from '../store/text-hash.ts';
+import type { AdapterRequest, NewestInput } from './adapter.ts';
 import { measureCallRoom } from './call-room.ts';
+import type { InputLog } from './input-log.ts';
 import { type Part, toNewParts, toParts } from './text-parts.ts';
 
 export interface UssdRequest {
@@ -13,8 +22,132 @@ export interface UssdRequest {
   text: string;
 }
 
+export interface AnswerParts {
+  config: UssdConfig;
+  handleRequest: HandleRequest;
+  inputLog: InputLog;
+  textHash: TextHash;
+  metrics: UssdMetrics;
+  clock: Pick<DatabaseClock, 'now'>;
+}
+
+interface CallRequest extends UssdRequest {
+  /** The id of the call, where that of the session is used again. */
+  callId?: string | undefined;
+  confirm?: () => void;
+}
+
+/** `onConfirm` takes what to do once the gateway has the reply. */
+export type Answer = (
+  input: AdapterRequest | undefined,
+  log: Logger,
+  onConfirm: (confirm: () => void) => void,
+) => Promise<string>;
+
+/** Finds the new input and lets the program answer it. */
+export function createAnswer(parts: AnswerParts): Answer {
+  const { config, metrics, handleRequest, inputLog, textHash, clock } = parts;
+  let inFlight = 0;
+  // One function, not one around the other: every key press would pay for one more promise.
+  return async (input, log, onConfirm) => {
+    // Beyond the bound a reply at once: later it would come after the telecom gateway has given up, and cost the others time.
+    if (inFlight >= config.USSD_MAX_IN_FLIGHT) {
+      metrics.countRequest('shed');
+      return `END ${toShowable(config.USSD_BUSY_TEXT)}`;
+    }
+    inFlight += 1;
+    const started = performance.now();
+    const arrivedAt = clock.now();
+    try {
+      const newest = input?.input;
+      const valid = toUssdRequest(config, input);
+      // Only where there is something to wait for, for the same reason.
+      const request =
+        newest?.isFirst === false && !('invalid' in valid)
+          ? await addInputs(parts, valid, { ...newest, arrivedAt })
+          : valid;
+      if ('ended' in request) {
+        metrics.countRequest('retried');
+        return request.ended;
+      }
+      // A session id that the network uses again is no key of this call.
+      if (newest?.isReused && !('invalid' in request)) request.callId ??= await findCallId(inputLog, request);
+      const result = 'invalid' in request ? request : await handleRequest(toCall(request, textHash), log);
+      if ('invalid' in result) {
+        metrics.countRequest('invalid');
+        log.info({ reason: result.invalid, operator: input?.operator }, 'invalid request');
+        return ussdReplies.invalidInput;
+      }
+      metrics.countRequest(result.kind);
+      metrics.observeRequest((performance.now() - started) / 1000);
+      if (newest && !('invalid' in request)) {
+        const { sessionId, phoneNumber, serviceCode, text, callId, confirm } = request;
+        const { reply } = result;
+        const last = { sequence: newest.sequence, input: String(newest.value), phoneNumber, reply };
+        if (reply.startsWith('END ')) await inputLog.remove(sessionId, newest.isFirst ? undefined : last);
+        // Only now is it known that the session is this number's.
+        else if (newest.isFirst) await inputLog.open(sessionId, { phoneNumber, serviceCode, text, callId });
+        else if (confirm) onConfirm(confirm);
+      }
+      return result.reply;
+    } catch (error) {
+      metrics.countRequest('failed');
+      log.error({ err: error }, 'a request failed');
+      return ussdReplies.unavailable;
+    } finally {
+      inFlight -= 1;
+    }
+  };
+}
+
+function toUssdRequest(config: UssdConfig, input: AdapterRequest | undefined): CallRequest | { invalid: string } {
+  if (!input) return { invalid: 'the body cannot be read' };
+  const { sessionId, serviceCode, input: newest } = input;
+  const phoneNumber =
+    config.PHONE_PLUS_OPTIONAL && typeof input.phoneNumber === 'string' && /^\d/.test(input.phoneNumber)
+      ? `+${input.phoneNumber}`
+      : input.phoneNumber;
+  const isLater = newest !== undefined && !newest.isFirst;
+  const parsed = ussdRequestSchema.safeParse({
+    sessionId,
+    phoneNumber,
+    // Later requests of such a gateway do not repeat the code; the one of the first is kept.
+    serviceCode: isLater ? '*0#' : serviceCode,
+    text: newest ? newest.value : input.text,
+  });
+  if (!parsed.success)
+    return { invalid: parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ') };
+  const request = parsed.data;
+  if (!isLater && config.SERVICE_CODES.length > 0 && !config.SERVICE_CODES.includes(request.serviceCode)) {
+    return { invalid: 'serviceCode: is not one of SERVICE_CODES' };
+  }
+  return request;
+}
+
+/** Completes the text for gateways that send only the newest input. */
+async function addInputs(
+  { inputLog }: AnswerParts,
+  request: UssdRequest,
+  { sequence, repeatWithinMs, arrivedAt }: NewestInput & { arrivedAt: number },
+): Promise<CallRequest | { ended: string } | { invalid: string }> {
+  const newest = { input: request.text, sequence, repeatWithinMs, arrivedAt };
+  const kept = await inputLog.append(request.sessionId, request.phoneNumber, newest);
+  if (!kept) return { invalid: 'the session is not known' };
+  return 'ended' in kept ? kept : { ...request, ...kept };
+}
+
+/** The id of the call that a request begins. One that is begun again before any input keeps its id. */
+async function findCallId(inputLog: InputLog, { sessionId, phoneNumber }: UssdRequest): Promise<string> {
+  return (await inputLog.findUntouched(sessionId, phoneNumber)) ?? randomUUID();
+}
+
+function toCall(request: CallRequest, textHash: TextHash): UssdCall {
+  const { callId } = request;
+  return new UssdCall(callId === undefined ? request : { ...request, sessionId: callId }, textHash);
+}
+
 /** A request whose inputs are in the accumulated text. */
-export class UssdCall implements Call {
+class UssdCall implements Call {
   readonly sessionId: string;
   readonly serviceCode: string;
   readonly phoneNumber: string;

@@ -1,63 +1,76 @@
 import type { IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, ussdLimits } from '@palaver/contract';
-import { ussdReplies, ussdRequestSchema } from '@palaver/contract/internal';
+import { ussdReplies } from '@palaver/contract/internal';
 import { toShowable } from '@palaver/program/internal';
 import { clientAddress, type Logger, type Server } from '@palaver/service-kit';
 import { equalSecrets, isForwarded, isProduction, readBounded } from '@palaver/service-kit/internal';
 import type { FastifyError, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
-import type { HandleRequest } from '../calls/handle-request.ts';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { TextHash } from '../store/text-hash.ts';
-import { africasTalking } from './africas-talking.ts';
-import { arkesel } from './arkesel.ts';
-import type { Dialect, DialectRequest } from './dialect.ts';
+import type { Adapter, AdapterAccess } from './adapter.ts';
 import type { InputLog } from './input-log.ts';
-import { UssdCall, type UssdRequest } from './ussd-call.ts';
+import type { Answer } from './ussd-call.ts';
 
 export interface UssdRouteParts {
+  adapters: readonly Adapter[];
+  answer: Answer;
   config: UssdConfig;
-  handleRequest: HandleRequest;
   inputLog: InputLog;
-  textHash: TextHash;
   metrics: UssdMetrics;
 }
 
-const dialects: Dialect[] = [africasTalking, arkesel];
-
-/** The session endpoint, once for each dialect. Whatever a telecom gateway sends, it gets a reply it can show. */
+/** The session endpoint, once for each adapter. Whatever a telecom gateway sends, it gets a reply it can show. */
 export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Promise<void> {
-  const answer = createAnswer(parts);
-  await server.register(async (scope) => {
-    // Bodies come as texts: one that cannot be read is a validation reply here, not the shared 400.
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(
-      ['application/json', 'application/x-www-form-urlencoded'],
-      { parseAs: 'string' },
-      (_request, body, done) => done(null, body),
-    );
-    const { USSD_SHARED_SECRET, USSD_ALLOWED_IPS, USSD_ACCESS, NODE_ENV } = parts.config;
-    if (USSD_SHARED_SECRET !== undefined || USSD_ALLOWED_IPS !== undefined) {
-      scope.addHook('onRequest', async (request) => checkCaller(request, parts.config));
-    } else if (USSD_ACCESS === undefined && isProduction(NODE_ENV)) {
-      scope.addHook('onRequest', createDirectCheck());
-    }
-    for (const dialect of dialects) {
-      const refusals = dialect.hasErrorBodies ? {} : toRefusals(dialect, parts);
-      scope.post(dialect.path, { schema: { hide: true }, ...refusals }, async (request, reply) => {
-        const contentType = request.headers['content-type'] ?? '';
-        const input = dialect.read(contentType, typeof request.body === 'string' ? request.body : '');
-        const text = await answer(input, request.log as Logger);
-        const written = dialect.write(input, text);
-        reply.header('content-type', written.contentType);
-        return written.body;
+  const { answer } = parts;
+  const checkShared = createSharedCheck(parts.config);
+  for (const adapter of parts.adapters)
+    await server.register(async (scope) => {
+      // Bodies come as texts: one that cannot be read is a validation reply here, not the shared 400.
+      scope.removeAllContentTypeParsers();
+      scope.addContentTypeParser([...adapter.contentTypes], { parseAs: 'string' }, (_request, body, done) =>
+        done(null, body),
+      );
+      const check = adapter.access ? createAdapterCheck(adapter.access) : checkShared;
+      if (check) scope.addHook('onRequest', async (request) => check(request));
+      scope.route({
+        method: [...adapter.methods],
+        url: adapter.path,
+        schema: { hide: true },
+        exposeHeadRoute: false,
+        ...(!adapter.hasErrorBodies && toRefusals(adapter, parts)),
+        handler: async (request, reply) => {
+          const body = typeof request.body === 'string' ? request.body : '';
+          if (adapter.access?.isSigned?.(request.headers, body) === false) throw forbidden();
+          const input = adapter.read(request, body);
+          if (input?.isHangUp) {
+            await parts.inputLog.remove(String(input.sessionId));
+            const { contentType, body } = adapter.acknowledge?.(input) ?? { contentType: 'text/plain', body: '' };
+            return reply.header('content-type', contentType).send(body);
+          }
+          const answered = answer(input, request.log as Logger, (confirm) => reply.raw.once('finish', confirm));
+          const { timeLimitMs } = adapter;
+          const written = adapter.write(input, timeLimitMs ? await within(answered, timeLimitMs) : await answered);
+          reply.header('content-type', written.contentType);
+          return written.body;
+        },
       });
-    }
-  });
+    });
+}
+
+/** The work is not stopped: what it has done is shown at the next dial, or to the request repeated. */
+async function within(answered: Promise<string>, limitMs: number): Promise<string> {
+  const stop = new AbortController();
+  const late = sleep(limitMs, ussdReplies.unavailable, { signal: stop.signal }).catch(() => ussdReplies.unavailable);
+  try {
+    return await Promise.race([answered, late]);
+  } finally {
+    stop.abort();
+  }
 }
 
 /** Calls that are refused before their body is read get a reply that the telecom gateway can show, so with 200. */
-function toRefusals(dialect: Dialect, { config, metrics }: UssdRouteParts): RouteShorthandOptions {
+function toRefusals(adapter: Adapter, { config, metrics }: UssdRouteParts): RouteShorthandOptions {
   const busy = `END ${toShowable(config.USSD_BUSY_TEXT)}`;
   return {
     async errorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
@@ -67,8 +80,8 @@ function toRefusals(dialect: Dialect, { config, metrics }: UssdRouteParts): Rout
       metrics.countRequest(isLimited ? 'limited' : 'invalid');
       request.log.info({ reason: error.message }, 'invalid request');
       const body = isLimited || error.statusCode === 415 ? await readUnread(request.raw) : '';
-      const { contentType, body: text } = dialect.write(
-        dialect.read(request.headers['content-type'] ?? '', body),
+      const { contentType, body: text } = adapter.write(
+        adapter.read(request, body),
         isLimited ? busy : ussdReplies.invalidInput,
       );
       return reply.status(200).header('content-type', contentType).send(text);
@@ -80,6 +93,23 @@ function toRefusals(dialect: Dialect, { config, metrics }: UssdRouteParts): Rout
 async function readUnread(request: IncomingMessage): Promise<string> {
   const chunks = request.iterator({ destroyOnReturn: false });
   return readBounded(chunks, ussdLimits.bodyBytes).then(String, () => '');
+}
+
+type Check = (request: FastifyRequest) => void;
+
+function createAdapterCheck({ allows }: AdapterAccess): Check | undefined {
+  if (!allows) return undefined;
+  return (request) => {
+    if (!allows(request.headers, clientAddress(request))) throw forbidden();
+  };
+}
+
+/** Who may call the adapters that do not say it themselves. */
+function createSharedCheck(config: UssdConfig): Check | undefined {
+  const { USSD_SHARED_SECRET, USSD_ALLOWED_IPS, USSD_ACCESS, NODE_ENV } = config;
+  if (USSD_SHARED_SECRET !== undefined || USSD_ALLOWED_IPS !== undefined)
+    return (request) => checkCaller(request, config);
+  return USSD_ACCESS === undefined && isProduction(NODE_ENV) ? createDirectCheck() : undefined;
 }
 
 /** Only the telecom gateway may call, where that is set up. */
@@ -98,9 +128,9 @@ function checkCaller(
 }
 
 /** Production starts without a secret only on loopback. A proxy of this machine would let everyone in there. */
-function createDirectCheck(): (request: FastifyRequest) => Promise<void> {
+function createDirectCheck(): Check {
   let isLogged = false;
-  return async ({ headers, log, raw }) => {
+  return ({ headers, log, raw }) => {
     // nginx adds no header unless it is configured to, and speaks HTTP/1.0 to what is behind it.
     if (!isForwarded(headers) && raw.httpVersion !== '1.0') return;
     const remedy = 'Set USSD_SHARED_SECRET or USSD_ALLOWED_IPS, or USSD_ACCESS=network where the proxy restricts it.';
@@ -112,79 +142,4 @@ function createDirectCheck(): (request: FastifyRequest) => Promise<void> {
 
 function forbidden(): AppError {
   return new AppError('FORBIDDEN', 'This route is for the telecom gateway.');
-}
-
-type Answer = (input: DialectRequest | undefined, log: Logger) => Promise<string>;
-
-function createAnswer(parts: UssdRouteParts): Answer {
-  const { config, metrics, handleRequest, inputLog, textHash } = parts;
-  let inFlight = 0;
-  // One function, not one around the other: every key press would pay for one more promise.
-  return async (input, log) => {
-    // Beyond the bound a reply at once: later it would come after the telecom gateway has given up, and cost the others time.
-    if (inFlight >= config.USSD_MAX_IN_FLIGHT) {
-      metrics.countRequest('shed');
-      return `END ${toShowable(config.USSD_BUSY_TEXT)}`;
-    }
-    inFlight += 1;
-    const started = performance.now();
-    try {
-      const valid = toUssdRequest(config, input);
-      // Only where there is something to wait for, for the same reason.
-      const request = input?.input?.isFirst === false && !('invalid' in valid) ? await addInputs(parts, valid) : valid;
-      const result = 'invalid' in request ? request : await handleRequest(new UssdCall(request, textHash), log);
-      if ('invalid' in result) {
-        metrics.countRequest('invalid');
-        log.info({ reason: result.invalid }, 'invalid request');
-        return ussdReplies.invalidInput;
-      }
-      metrics.countRequest(result.kind);
-      metrics.observeRequest((performance.now() - started) / 1000);
-      if (input?.input && 'sessionId' in request) {
-        if (result.reply.startsWith('END ')) await inputLog.remove(request.sessionId);
-        // Only now is it known that the session is this number's.
-        else if (input.input.isFirst) await inputLog.open(request.sessionId, request);
-      }
-      return result.reply;
-    } catch (error) {
-      metrics.countRequest('failed');
-      log.error({ err: error }, 'a request failed');
-      return ussdReplies.unavailable;
-    } finally {
-      inFlight -= 1;
-    }
-  };
-}
-
-function toUssdRequest(config: UssdConfig, input: DialectRequest | undefined): UssdRequest | { invalid: string } {
-  if (!input) return { invalid: 'the body cannot be read' };
-  const { sessionId, serviceCode, input: newest } = input;
-  const phoneNumber =
-    config.PHONE_PLUS_OPTIONAL && typeof input.phoneNumber === 'string' && /^\d/.test(input.phoneNumber)
-      ? `+${input.phoneNumber}`
-      : input.phoneNumber;
-  const isLater = newest !== undefined && !newest.isFirst;
-  const parsed = ussdRequestSchema.safeParse({
-    sessionId,
-    phoneNumber,
-    // Later requests of such a dialect do not repeat the code; the one of the first is kept.
-    serviceCode: isLater ? '*0#' : serviceCode,
-    text: newest ? newest.value : input.text,
-  });
-  if (!parsed.success)
-    return { invalid: parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ') };
-  const request = parsed.data;
-  if (!isLater && config.SERVICE_CODES.length > 0 && !config.SERVICE_CODES.includes(request.serviceCode)) {
-    return { invalid: 'serviceCode: is not one of SERVICE_CODES' };
-  }
-  return request;
-}
-
-/** Completes the text for dialects that send only the newest input. */
-async function addInputs(
-  { inputLog }: UssdRouteParts,
-  request: UssdRequest,
-): Promise<UssdRequest | { invalid: string }> {
-  const kept = await inputLog.append(request.sessionId, request.phoneNumber, request.text);
-  return kept ? { ...request, ...kept } : { invalid: 'the session is not known' };
 }

@@ -13,6 +13,7 @@ import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { unpackDialogue, unpackOpening } from '../calls/session.ts';
 import type { Programs } from '../catalog/programs.ts';
 import type { Publishing } from '../catalog/publishing.ts';
+import type { Adapter } from '../channel/adapter.ts';
 import type { AgentPerson } from '../outgoing/agent-client.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { PersonData } from '../people/person-data.ts';
@@ -32,6 +33,7 @@ export interface OperatorParts extends AddressParts, ProgramStatsParts, ResultRo
   sessions: SessionStore;
   programs: Pick<Programs, 'find'>;
   publishing: Publishing;
+  adapters: readonly Adapter[];
   timeoutMs: number;
   audit: AuditLog<UssdTables>;
   clock: Pick<DatabaseClock, 'now'>;
@@ -72,7 +74,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     });
 
     addListRoutes(typed, parts);
-    addProgramRoutes(typed, parts.publishing);
+    addProgramRoutes(typed, parts.publishing, parts.adapters);
     addProgramStatsRoute(typed, parts);
     addResultRoutes(typed, parts);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });

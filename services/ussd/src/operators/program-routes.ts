@@ -16,7 +16,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { programFilesSchema, programLimits } from '../catalog/program-files.ts';
 import type { Publishing } from '../catalog/publishing.ts';
-import { adapterNames, toSampleExchange } from '../channel/sample-exchange.ts';
+import type { Adapter } from '../channel/adapter.ts';
+import { toSampleAdapters, toSampleExchange } from '../channel/sample-exchange.ts';
 
 export const programNameSchema = z
   .string()
@@ -31,7 +32,8 @@ const inputsSchema = z.array(z.string().max(160)).max(100);
 const bodyLimit = 2 * programLimits.bytes;
 
 /** Programs in the database: operators draft and check, admins publish, roll back and withdraw. */
-export function addProgramRoutes(server: Server, publishing: Publishing): void {
+export function addProgramRoutes(server: Server, publishing: Publishing, adapters: readonly Adapter[]): void {
+  const samples = toSampleAdapters(adapters);
   const admin = { onRequest: server.operatorGuardFor('admin'), config: { audited: true, refuses: [409] } };
   const path = '/api/ussd/programs/:name';
   const sendFiles = createSendFiles();
@@ -105,7 +107,7 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
           outcomes: z.record(z.string().max(60), z.string().max(60)).optional(),
           timedOut: inputsSchema.optional(),
           phoneNumber: phoneNumberSchema.default('+254700000001'),
-          adapter: z.enum(adapterNames).default('africas-talking'),
+          adapter: z.enum([...samples.keys()]).default('africas-talking'),
         }),
         response: { 200: triedCallSchema },
       },
@@ -115,7 +117,9 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
       const { inputs, timedOut, phoneNumber } = trial;
       const sessionId = timedOut ? 'trial-2' : 'trial-1';
       const call = { sessionId, phoneNumber, serviceCode: tried.serviceCode, inputs };
-      return { ...tried, exchange: toSampleExchange(adapter, call, `${tried.ended ? 'END' : 'CON'} ${tried.screen}`) };
+      const sample = samples.get(adapter);
+      if (!sample) throw new AppError('VALIDATION_FAILED', `There is no adapter ${adapter}.`);
+      return { ...tried, exchange: toSampleExchange(sample, call, `${tried.ended ? 'END' : 'CON'} ${tried.screen}`) };
     },
   );
 

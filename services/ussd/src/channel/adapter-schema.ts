@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { toBlockList } from '../config.ts';
+
+const place = z.string().min(1).max(100);
+const seconds = z
+  .string()
+  .regex(/^\d+(\.\d+)?s$/, 'a time such as 8s')
+  .transform((text) => Number(text.slice(0, -1)) * 1000);
+const secret = z.string().regex(/^[A-Z][A-Z0-9_]*$/, 'the name of a secret, in capital letters');
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+const condition = z.strictObject({
+  at: place,
+  is: z.union([scalar, z.array(scalar).min(1)]).transform((value) => (Array.isArray(value) ? value : [value])),
+});
+const method = z.enum(['GET', 'POST', 'PUT']);
+const format = z.enum(['json', 'form', 'xml', 'query']);
+
+/** What a mapping says; docs/ussd-adapters.md describes each field. */
+export const adapterSchema = z.strictObject({
+  name: z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'a name of small letters, digits and hyphens'),
+  title: z.string().min(1).max(60),
+  source: z.string().optional(),
+  path: z.string().regex(/^\/api\/ussd(\/:?[\w-]+)*$/, 'a path such as /api/ussd/mine'),
+  request: z.strictObject({
+    method: z
+      .union([method, z.array(method).min(1)])
+      .default('POST')
+      .transform((value) => [value].flat()),
+    format: z.union([format, z.array(format).min(1)]).transform((value) => [value].flat()),
+    contentTypes: z.array(z.string().regex(/^[\w.+-]+\/[\w.+-]+$/, 'a content type such as text/xml')).optional(),
+    session: place,
+    number: z.union([
+      place.transform((at) => ({ at, plus: undefined })),
+      z.strictObject({ at: place, plus: z.literal('added').optional() }),
+    ]),
+    code: z.union([
+      place.transform((at) => ({ at, is: undefined, marks: undefined })),
+      z.strictObject({ at: place, is: z.undefined().optional(), marks: z.literal('added').optional() }),
+      z.strictObject({ at: z.undefined().optional(), is: z.string(), marks: z.undefined().optional() }),
+    ]),
+    input: z.union([
+      z.strictObject({ accumulated: place, newest: z.undefined().optional() }),
+      z.strictObject({ accumulated: z.undefined().optional(), newest: place }),
+    ]),
+    first: condition.optional(),
+    hangUp: condition.optional(),
+    sequence: place.optional(),
+    repeatWithin: seconds.optional(),
+    operator: place.optional(),
+    sample: z.record(z.string(), scalar).default({}),
+  }),
+  reply: z.strictObject({
+    format: z.enum(['text', 'json', 'xml']),
+    contentType: z.string().optional(),
+    continue: z.json(),
+    end: z.json(),
+    hangUp: z.json().optional(),
+  }),
+  auth: z
+    .strictObject({
+      basic: z.strictObject({ user: z.string().min(1), password: secret }).optional(),
+      header: z.strictObject({ name: z.string().min(1), secret }).optional(),
+      signature: z
+        .strictObject({
+          header: z.string().min(1),
+          algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256'),
+          encoding: z.enum(['hex', 'base64']).default('hex'),
+          prefix: z.string().default(''),
+          secret,
+        })
+        .optional(),
+    })
+    .optional(),
+  allow: z
+    .array(z.string())
+    .min(1)
+    .transform((ranges, context) => {
+      const list = toBlockList(ranges);
+      if (list) return list;
+      context.issues.push({ code: 'custom', message: 'must be addresses or CIDR ranges', input: ranges });
+      return z.NEVER;
+    })
+    .optional(),
+  timeLimit: seconds.optional(),
+});
+
+export type AdapterMapping = z.infer<typeof adapterSchema>;
+
+export type BodyFormat = 'json' | 'form' | 'xml' | 'query';
+
+/** The content types that a format is sent with. */
+export const contentTypesOf: Record<BodyFormat, readonly string[]> = {
+  json: ['application/json'],
+  form: ['application/x-www-form-urlencoded'],
+  xml: ['application/xml', 'text/xml'],
+  query: [],
+};
+
+/** `header:`, `query:` and `path:` name parts of the request; everything else is a path of fields in its body. */
+export function parsePlace(place: string): { kind?: 'header' | 'query' | 'path'; name: string } {
+  const [, kind, name = place] = /^(header|query|path):(.+)$/s.exec(place) ?? [];
+  return { ...(kind !== undefined && { kind: kind as 'header' }), name };
+}
+
+export const placeholder = /\{([^{}]*)\}/g;
+
+/** What a reply has placeholders for. */
+export function namesIn(template: unknown): string[] {
+  if (typeof template === 'string') return [...template.matchAll(placeholder)].map(([, name = '']) => name);
+  if (typeof template !== 'object' || template === null) return [];
+  return Object.values(template).flatMap(namesIn);
+}

@@ -1,0 +1,80 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** A request of a telecom gateway as it came over HTTP; its body is a text of its own. */
+export interface RawRequest {
+  headers: IncomingHttpHeaders;
+  query: unknown;
+  params: unknown;
+}
+
+/** What a telecom gateway's request says, before it is validated. */
+export interface AdapterRequest {
+  sessionId: unknown;
+  phoneNumber: unknown;
+  serviceCode: unknown;
+  /** The mobile network, for the log. */
+  operator?: unknown;
+  /** The whole input so far; or, for gateways that send only the newest, `input`. */
+  text?: unknown;
+  input?: NewestInput;
+  /** The call is over: the caller or the network has ended it. No screen is asked for. */
+  isHangUp?: boolean;
+  /** What `write` repeats of the request. */
+  source?: unknown;
+}
+
+export interface NewestInput {
+  value: unknown;
+  isFirst: boolean;
+  /** A number or text that only a repeated request has in common with the one before. */
+  sequence?: unknown;
+  /** The same input this soon after the last is a repeat, although the reply was sent. */
+  repeatWithinMs?: number | undefined;
+  /** The session id is given to later calls of the same number again. */
+  isReused?: boolean;
+}
+
+export interface AdapterReply {
+  contentType: string;
+  body: string;
+}
+
+export interface SampleCall {
+  sessionId: string;
+  phoneNumber: string;
+  serviceCode: string;
+  inputs: readonly string[];
+}
+
+/** The request and reply format of one kind of telecom gateway. See docs/ussd-adapters.md for adding one. */
+export interface Adapter {
+  /** Small letters, digits and hyphens. */
+  name: string;
+  title: string;
+  /** Begins with `/api/ussd`; parts such as `:session` are read from `params`. */
+  path: string;
+  methods: readonly ('GET' | 'POST' | 'PUT')[];
+  /** Of the bodies that it reads; requests with another one are refused. */
+  contentTypes: readonly string[];
+  /** Who may call, instead of USSD_SHARED_SECRET and USSD_ALLOWED_IPS. */
+  access?: AdapterAccess | undefined;
+  /** The caller reads that the service is unavailable when an answer takes longer. */
+  timeLimitMs?: number | undefined;
+  /** Refusals before a body is read are HTTP errors with the shared body, which the contract asks for on its own path. */
+  hasErrorBodies?: true;
+  /** `undefined` when the request cannot be read at all. */
+  read(request: RawRequest, body: string): AdapterRequest | undefined;
+  /** The reply `CON …` or `END …` as this gateway expects it. */
+  write(request: AdapterRequest | undefined, reply: string): AdapterReply;
+  /** The answer to a hang-up; an empty one if absent. */
+  acknowledge?(request: AdapterRequest): AdapterReply;
+  /** A request that this gateway would send, for trying programs. */
+  toSample?(call: SampleCall): { path: string; contentType: string; body: string };
+}
+
+export interface AdapterAccess {
+  /** Looks at headers and the client's address. */
+  allows?(headers: IncomingHttpHeaders, address: string): boolean;
+  /** Looks at the body too. */
+  isSigned?(headers: IncomingHttpHeaders, body: string): boolean;
+}

@@ -1,0 +1,223 @@
+import type { Adapter, AdapterReply, AdapterRequest, RawRequest } from './adapter.ts';
+import { compileAccess } from './adapter-access.ts';
+import { toSample } from './adapter-sample.ts';
+import { type AdapterMapping, type BodyFormat, contentTypesOf, parsePlace, placeholder } from './adapter-schema.ts';
+import { escapeXml } from './escape-xml.ts';
+import { readXml } from './read-xml.ts';
+
+interface Source {
+  raw: RawRequest;
+  fields: unknown;
+  isForm: boolean;
+}
+
+type Get = (source: Source) => unknown;
+
+type Write = (source: Source | undefined, reply: string) => unknown;
+
+/** The path of the specification, whose refusals are HTTP errors. */
+export const ownPath = '/api/ussd';
+
+/** A mapping as closures: a request pays for the fields that it names and for nothing else. */
+export function compileAdapter(mapping: AdapterMapping, secrets: Readonly<Record<string, string>>): Adapter {
+  const { name, title, path, request, reply, timeLimit } = mapping;
+  const readBody = compileBody(request.format);
+  const session = compilePlace(request.session);
+  const number = compileNumber(request.number);
+  const code = compileCode(request.code);
+  const accumulated = request.input.accumulated === undefined ? undefined : compilePlace(request.input.accumulated);
+  const newest = request.input.newest === undefined ? undefined : compilePlace(request.input.newest);
+  const isFirst = compileCondition(request.first);
+  const isHangUp = request.hangUp && compileCondition(request.hangUp);
+  const sequence = request.sequence === undefined ? undefined : compilePlace(request.sequence);
+  const operator = request.operator === undefined ? undefined : compilePlace(request.operator);
+  const contentType = reply.contentType ?? replyTypes[reply.format];
+  const writers = {
+    con: compileTemplate(reply.format, reply.continue),
+    end: compileTemplate(reply.format, reply.end),
+    hangUp: reply.hangUp === undefined ? undefined : compileTemplate(reply.format, reply.hangUp),
+  };
+  const isQuery = request.format.includes('query');
+  const toSource = (raw: RawRequest, body: string): Source | undefined => {
+    const type = raw.headers['content-type'] ?? '';
+    const fields = readBody(raw, type, body);
+    return fields === undefined ? undefined : { raw, fields, isForm: isQuery || isForm(type) };
+  };
+  return {
+    name,
+    title,
+    path,
+    methods: request.method,
+    contentTypes: request.contentTypes ?? request.format.flatMap((format) => contentTypesOf[format]),
+    timeLimitMs: timeLimit,
+    access: compileAccess(mapping, secrets),
+    ...(path === ownPath && { hasErrorBodies: true }),
+    read(raw, body) {
+      const source = toSource(raw, body);
+      if (!source) return undefined;
+      const read: AdapterRequest = {
+        sessionId: session(source),
+        phoneNumber: number(source),
+        serviceCode: code(source),
+        source,
+      };
+      if (accumulated) read.text = accumulated(source);
+      if (newest) {
+        const first = isFirst(source);
+        read.input = { value: first ? '' : newest(source), isFirst: first };
+        if (sequence) read.input.sequence = sequence(source);
+        if (request.repeatWithin) read.input.repeatWithinMs = request.repeatWithin;
+      }
+      if (operator) read.operator = operator(source);
+      if (isHangUp) read.isHangUp = isHangUp(source);
+      return read;
+    },
+    write: (read, text) => ({
+      contentType,
+      body: (text.startsWith('CON ') ? writers.con : writers.end)(read?.source as Source | undefined, text.slice(4)),
+    }),
+    acknowledge: (read): AdapterReply => ({
+      contentType,
+      body: writers.hangUp?.(read.source as Source, '') ?? '',
+    }),
+    toSample: (call) => toSample(mapping, call),
+  };
+}
+
+function compileBody(formats: BodyFormat[]): (raw: RawRequest, type: string, body: string) => unknown {
+  const [format] = formats;
+  if (formats.length === 1 && format === 'query') return ({ query }) => query;
+  const readers = formats.flatMap((each) => (each === 'query' ? [] : [{ each, read: bodyReaders[each] }]));
+  const form = readers.find(({ each }) => each === 'form');
+  const xml = readers.find(({ each }) => each === 'xml');
+  const other = readers.find(({ each }) => each === 'json') ?? readers[0];
+  return (_, type, body) => {
+    if (form && isForm(type)) return form.read(body);
+    if (xml && /xml/i.test(type)) return xml.read(body);
+    return other?.read(body);
+  };
+}
+
+/** In a form a plus that was not escaped reads as a blank, and no phone number begins with one. */
+function compileNumber({ at, plus }: AdapterMapping['request']['number']): Get {
+  const get = compilePlace(at);
+  return (source) => {
+    const value = get(source);
+    const text = typeof value === 'number' ? String(value) : value;
+    if (typeof text !== 'string') return value;
+    if (source.isForm && /^ \d/.test(text)) return `+${text.slice(1)}`;
+    return plus && /^\d+$/.test(text) ? `+${text}` : plus ? text : value;
+  };
+}
+
+function compileCode({ at, is, marks }: AdapterMapping['request']['code']): Get {
+  if (is !== undefined) return () => is;
+  const get = compilePlace(at ?? '');
+  if (!marks) return get;
+  return (source) => {
+    const value = get(source);
+    const text = typeof value === 'number' ? String(value) : value;
+    const digits = typeof text === 'string' ? text.replace(/^\*|#$/g, '') : '';
+    return /^\d+(\*\d+)*$/.test(digits) ? `*${digits}#` : value;
+  };
+}
+
+function compileCondition(condition: AdapterMapping['request']['first']): (source: Source) => boolean {
+  if (!condition) return () => false;
+  const get = compilePlace(condition.at);
+  const wanted = new Set<string | undefined>(condition.is.map(toComparable));
+  return (source) => wanted.has(toComparable(get(source)));
+}
+
+/** By their texts, without regard to case: documents and gateways differ in types and case. */
+const toComparable = (value: unknown) =>
+  typeof value === 'object' || value === undefined ? undefined : String(value).toLowerCase();
+
+/** `header:`, `query:` and `path:` name parts of the request; everything else is a path of fields in its body. */
+function compilePlace(place: string): Get {
+  const { kind, name } = parsePlace(place);
+  if (kind === 'header') return ({ raw }) => raw.headers[name.toLowerCase()];
+  if (kind === 'query') return ({ raw }) => fieldOf(raw.query, name);
+  if (kind === 'path') return ({ raw }) => fieldOf(raw.params, name);
+  const [first = '', ...more] = place.split('.');
+  if (more.length === 0) return ({ fields }) => fieldOf(fields, first);
+  return ({ fields }) => more.reduce(fieldOf, fieldOf(fields, first));
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+  return (value as Record<string, unknown>)[name];
+}
+
+type Fields = Record<string, unknown>;
+
+/** The fields of a body; `undefined` where it cannot be read. Names that objects inherit are fields like others. */
+const bodyReaders: Record<Exclude<BodyFormat, 'query'>, (body: string) => Fields | undefined> = {
+  json(body) {
+    try {
+      const value: unknown = JSON.parse(body);
+      return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+    } catch {
+      return undefined;
+    }
+  },
+  form(body) {
+    const fields: Fields = Object.create(null);
+    for (const [name, value] of new URLSearchParams(body)) fields[name] ??= value;
+    return fields;
+  },
+  xml: readXml,
+};
+
+/** Media types are written in any case. */
+const isForm = (contentType: string) => /^application\/x-www-form-urlencoded\b/i.test(contentType);
+
+const replyTypes = {
+  text: 'text/plain; charset=utf-8',
+  json: 'application/json; charset=utf-8',
+  xml: 'text/xml; charset=utf-8',
+};
+
+function compileTemplate(
+  format: 'text' | 'json' | 'xml',
+  template: unknown,
+): (source: Source | undefined, reply: string) => string {
+  const write = compileValue(template, format === 'xml' ? escapeXml : String);
+  return format === 'json'
+    ? (source, reply) => JSON.stringify(write(source, reply))
+    : (source, reply) => String(write(source, reply));
+}
+
+function compileValue(template: unknown, toSafe: (text: string) => string): Write {
+  if (typeof template === 'string') return compileText(template, toSafe);
+  if (typeof template !== 'object' || template === null) return () => template;
+  if (Array.isArray(template)) {
+    const items = template.map((item) => compileValue(item, toSafe));
+    return (source, reply) => items.map((write) => write(source, reply));
+  }
+  const entries = Object.entries(template).map(([key, value]) => [key, compileValue(value, toSafe)] as const);
+  return (source, reply) => {
+    const object: Record<string, unknown> = {};
+    for (const [key, write] of entries) object[key] = write(source, reply);
+    return object;
+  };
+}
+
+/** A placeholder alone keeps the type of its value, and is left out of an object without one. */
+function compileText(template: string, toSafe: (text: string) => string): Write {
+  const parts = template.split(placeholder);
+  const values = parts.map((part, i): Write => {
+    if (i % 2 === 0) return () => part;
+    if (part === 'reply') return (_, reply) => reply;
+    const get = compilePlace(part.slice('request.'.length));
+    return (source) => source && get(source);
+  });
+  const [before, alone, after] = values;
+  if (parts.length === 3 && parts[0] === '' && parts[2] === '' && alone && toSafe === String) return alone;
+  if (parts.length === 3 && before && alone && after)
+    return (source, reply) => `${parts[0]}${toSafe(toText(alone(source, reply)))}${parts[2]}`;
+  return (source, reply) =>
+    values.map((write, i) => (i % 2 === 0 ? parts[i] : toSafe(toText(write(source, reply))))).join('');
+}
+
+const toText = (value: unknown) => (value === undefined || value === null ? '' : String(value));

@@ -1,0 +1,162 @@
+import { createHmac } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createTempDir } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import { startService } from '../../test/service-fixture.ts';
+import { parseAdapter } from './parse-adapter.ts';
+import { readXml } from './read-xml.ts';
+
+const good = `name: mine
+title: Mine
+path: /api/ussd/mine
+request:
+  format: xml
+  session: call.id
+  number: { at: call.from, plus: added }
+  code: { is: "*384*7#" }
+  input: { newest: call.text }
+  first: { at: call@new, is: yes }
+reply:
+  format: xml
+  continue: <screen more="1" id="{request.call.id}">{reply}</screen>
+  end: <screen more="0">{reply}</screen>
+auth:
+  basic: { user: gateway, password: BASIC }
+  signature: { header: X-Signature, secret: SIGNING, prefix: "sha256=" }
+allow: [127.0.0.1/32]
+timeLimit: 8s
+`;
+const secrets = { BASIC: 'opensesame', SIGNING: 'signing-key' };
+
+test.each([
+  ['first: { at: call@new, is: yes }', 'start: x', 'mine.yaml:10: request: there is no field start here'],
+  [
+    '  first: { at: call@new, is: yes }\n',
+    '',
+    'mine.yaml:9: a gateway that sends only the newest input needs request.first',
+  ],
+  [
+    'id="{request.call.id}"',
+    'id="{call.id}"',
+    'mine.yaml:13: {call.id} is not known here; it is {reply} or {request.call.id}',
+  ],
+  ['<screen more="0">{reply}</screen>', 'bye', 'mine.yaml:14: says nowhere where the screen goes'],
+  ['session: call.id', 'session: path:call', 'mine.yaml:6: path has no :call; add it there'],
+  ['  format: xml\n  session', '  format: yaml\n  session', 'mine.yaml:5: '],
+  ['SIGNING,', 'OTHER,', 'mine.yaml:17: the secret OTHER has no value; set USSD_ADAPTER_SECRET_OTHER'],
+  ['127.0.0.1/32', 'here', 'mine.yaml:18: allow: must be addresses or CIDR ranges'],
+  ['timeLimit: 8s', 'timeLimit: 8', 'mine.yaml:19: timeLimit: '],
+  ['path: /api/ussd/mine', 'path: /mine', 'mine.yaml:3: path: a path such as /api/ussd/mine'],
+  ['  format: xml\n  session', '  method: GET\n  format: xml\n  session', 'mine.yaml:6: a GET request has no body'],
+])('%s as %s is a fault with its line', (from, to, fault) => {
+  expect(good).toContain(from);
+  const check = parseAdapter('mine.yaml', good.replace(from, to), secrets);
+  const faults = check.ok ? [] : check.faults.map(({ file, line, message }) => `${file}:${line}: ${message}`);
+  expect(faults).toEqual([expect.stringContaining(fault)]);
+});
+
+test('XML is read by local names; documents that define entities or never end are refused', () => {
+  expect(readXml('<a:x xmlns:a="urn:a"><b c="1">2 &amp; 3</b><b>4</b><d><![CDATA[<5>]]></d></a:x>')).toEqual({
+    x: { 'b@c': '1', b: '2 & 3', d: '<5>' },
+  });
+  const bomb = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><x>&b;</x>';
+  for (const body of [bomb, '<x>&y;</x>', '<x>', '<x></y>', '', 'text', '<x>'.repeat(100) + '</x>'.repeat(100)])
+    expect(readXml(body)).toBeUndefined();
+});
+
+test('a mapping of an author: authentication, signature, addresses, and a module of its own', async () => {
+  await using dir = await createTempDir();
+  writeFileSync(join(dir.path, 'mine.yaml'), good);
+  writeFileSync(
+    join(dir.path, 'own.mjs'),
+    `export const adapter = {
+      name: 'own', title: 'Own', path: '/api/ussd/own/:call', methods: ['POST'], contentTypes: ['text/plain'],
+      read: ({ params }, body) => ({ sessionId: params.call, phoneNumber: '+254700000009', serviceCode: '*384*7#', text: body }),
+      write: (_, reply) => ({ contentType: 'text/plain', body: reply.toUpperCase() }),
+    };`,
+  );
+  await using service = await startService('sqlite', {
+    USSD_ADAPTERS: `${dir.path}/mine.yaml,${dir.path}/own.mjs`,
+    USSD_ADAPTER_SECRET_BASIC: secrets.BASIC,
+    USSD_ADAPTER_SECRET_SIGNING: secrets.SIGNING,
+    // Not for adapters that say who may call.
+    USSD_SHARED_SECRET: 'hush',
+  });
+  const send = (body: string, headers: Record<string, string> = {}) =>
+    fetch(`${service.url}/api/ussd/mine`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'text/xml',
+        authorization: `Basic ${btoa(`gateway:${secrets.BASIC}`)}`,
+        'x-signature': `sha256=${createHmac('sha256', secrets.SIGNING).update(body).digest('hex')}`,
+        ...headers,
+      },
+      body,
+    });
+  const first = '<call new="yes"><id>x &lt; 1</id><from>254700000001</from><text/></call>';
+  expect(await (await send(first.replace('x &lt; 1', 'x&lt;1'))).text()).toMatch(
+    /^<screen more="1" id="x&lt;1">Welcome to Palaver\n1\. About/,
+  );
+  const later = '<call new="no"><id>x&lt;1</id><from>254700000001</from><text>*</text></call>';
+  expect((await send(later, { authorization: 'Basic eDp5' })).status).toBe(403);
+  expect((await send(later, { 'x-signature': 'sha256=00' })).status).toBe(403);
+  expect(await (await send(later)).text()).toBe('<screen more="0">Thank you for using Palaver. Goodbye.</screen>');
+  expect(await (await send('<call>')).text()).toBe('<screen more="0">Invalid input. Please try again.</screen>');
+
+  const own = (secret: string) =>
+    fetch(`${service.url}/api/ussd/own/1`, {
+      method: 'POST',
+      headers: { 'content-type': 'text/plain', 'x-gateway-secret': secret },
+      body: '',
+    });
+  expect((await own('')).status).toBe(403);
+  expect(await (await own('hush')).text()).toMatch(/^CON WELCOME TO PALAVER/);
+});
+
+test('the mapping of the guide: numbered requests, hang-ups, a signature', async () => {
+  const guide = readFileSync(new URL('../../../../docs/ussd-adapters.md', import.meta.url), 'utf8');
+  const [, mapping = ''] = /```yaml\n(name: mine[^`]*)```/.exec(guide) ?? [];
+  expect(mapping).toContain('sequence: number');
+  await using dir = await createTempDir();
+  writeFileSync(join(dir.path, 'mine.yaml'), mapping.replace('192.0.2.0/24', '127.0.0.0/8'));
+  await using service = await startService('sqlite', {
+    USSD_ADAPTERS: join(dir.path, 'mine.yaml'),
+    USSD_ADAPTER_SECRET_MINE: 'signing-key',
+  });
+  const send = async (event: string, number: number, text: string) => {
+    const fields = { session: { id: 's' }, from: '254700000001', shortCode: '1234', event, number, text };
+    const body = JSON.stringify(fields);
+    const response = await fetch(`${service.url}/api/ussd/mine`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-signature': createHmac('sha256', 'signing-key').update(body).digest('hex'),
+      },
+      body,
+    });
+    return response.text();
+  };
+  expect(JSON.parse(await send('start', 1, '*1234#'))).toEqual({
+    session: 's',
+    text: expect.stringMatching(/^Welcome to Palaver/),
+    close: false,
+  });
+  await send('input', 2, '2');
+  for (const number of [3, 3, 2]) expect(await send('input', number, '1')).toContain('What is your name?');
+  expect(await send('input', 4, 'Ana')).toContain('Choose a PIN');
+  // The same input with the next number is a new one.
+  for (const number of [5, 6]) expect(await send('input', number, '730915')).toContain(number === 5 ? 'again' : 'Ana!');
+  expect(await send('stop', 7, '')).toBe('');
+  expect(await send('input', 8, '1')).toContain('Invalid input');
+});
+
+test('faults of adapters stop the start, and nobody takes the path of the specification', async () => {
+  await using dir = await createTempDir();
+  const file = join(dir.path, 'mine.yaml');
+  const start = () => startService('sqlite', { USSD_ADAPTERS: file }).then(String, String);
+  writeFileSync(file, good);
+  expect(await start()).toContain('mine.yaml:16: the secret BASIC has no value');
+  writeFileSync(file, good.replace(/auth:.*/s, '').replace('/api/ussd/mine', '/api/ussd'));
+  expect(await start()).toContain('the path /api/ussd is that of africas-talking alone');
+});

@@ -1,0 +1,32 @@
+import { formatFault } from '@palaver/program/internal';
+import type { Env } from '@palaver/service-kit';
+import { loadAdapter } from '../channel/load-adapters.ts';
+import { toSampleAdapters, toSampleExchange } from '../channel/sample-exchange.ts';
+import { adapterSecretPrefix, toSecrets } from '../config.ts';
+import type { MenuReport } from './check-menu-files.ts';
+
+/** What `palaver adapter check` prints: faults, or a dialogue in the telecom gateway's own form. */
+export async function checkAdapterFile(file: string, env: Env): Promise<MenuReport> {
+  const check = await loadAdapter(file, toSecrets(env, adapterSecretPrefix));
+  if (!check.ok) return { ok: false, lines: check.faults.map(formatFault) };
+  const { adapter } = check;
+  const methods = adapter.methods.join(' or ');
+  const lines = [`${adapter.title}: ${methods} ${adapter.path}: no faults`];
+  const sample = toSampleAdapters([adapter]).get(adapter.name);
+  if (!sample) return { ok: true, lines };
+  const call = { sessionId: 'sample-1', phoneNumber: '+254700000001', serviceCode: '*1234#' };
+  for (const [inputs, reply] of [
+    [[], 'CON Welcome\n1. Yes'],
+    [['1'], 'END Goodbye'],
+  ] as const) {
+    const exchange = toSampleExchange(sample, { ...call, inputs }, reply);
+    const { path, request } = exchange;
+    lines.push(
+      '',
+      `${adapter.methods[0]} ${path}`,
+      ...(request.body === '' ? [] : [request.body]),
+      exchange.reply.body,
+    );
+  }
+  return { ok: true, lines };
+}
