@@ -14,6 +14,7 @@ import type { Store } from '@palaver/store';
 import { type KeyRing, timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import type { ProgramServers } from './actions/http-actions.ts';
 import { loadAdapters } from './channel/load-adapters.ts';
+import { createSmppReceiver } from './channel/smpp-ussd.ts';
 import { createAnswer } from './channel/ussd-call.ts';
 import { addUssdRoutes } from './channel/ussd-routes.ts';
 import type { UssdConfig } from './config.ts';
@@ -84,11 +85,13 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
     activeSessions: () => domain.countActive(),
     sweepLagSeconds: () => domain.sweeper.lagSeconds(),
     waitingSms: () => domain.messages.countWaiting(),
+    boundLinks: () => domain.smpp?.countBound() ?? 0,
     waitingSubmissions: () => domain.submissions.countWaiting(),
   });
   const domain = await createDomain({ config, logger, store, keys, metrics, secrets, servers });
   started.defer(() => domain.close());
   const answer = createAnswer({ ...domain, config, metrics });
+  domain.smpp?.receive(createSmppReceiver({ ...domain, answer, metrics, logger }));
   addStoreMetrics(server.metrics, store, logger);
   addOperatorAudit(server, domain.audit);
   await server.register(async (scope) => {

@@ -14,6 +14,7 @@ import { baseVariables, type Env, envBoolean, envInteger, envList, envUrl } from
 import { auditVariables, ownSecret } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { parseKey } from './parse-key.ts';
+import { parseSmppLink } from './smpp-options.ts';
 
 const keyExpected = 'expected 32 bytes as 64 hex digits or base64, or a text of 32 characters';
 const keyExample = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
@@ -152,6 +153,20 @@ export const ussdConfigSchema = z.object({
       'Files of adapters for telecom gateways, comma separated, beside the bundled ones: YAML, or a module that exports `adapter`. Their secrets are variables that begin with USSD_ADAPTER_SECRET_.',
     example: './adapters/mine.yaml',
   }),
+  SMPP_LINKS: envList()
+    .transform((links, context) =>
+      links.map((text) => {
+        const parsed = parseSmppLink(text);
+        return typeof parsed === 'string' ? refuse(context, parsed) : parsed;
+      }),
+    )
+    .prefault('')
+    .meta({
+      description:
+        'SMSCs to bind to as transceiver, comma separated: `smpp://system_id:password@host:port`, or `smpps://` for TLS. Parameters: `system_type`, `window`, `per_second`, `enquire_seconds`, `session` (`its_session_info` or the tag of a vendor such as 0x1501), `last` (`response` or `notify`).',
+      example: 'smpps://palaver:secret@smsc.operator.example:3550?window=20&per_second=50',
+      secret: true,
+    }),
   USSD_SIM_SWAP_URL: envUrl('http:', 'https:').optional().meta({
     description:
       'Address that is asked before a PIN is checked whether the SIM was changed recently, as in the SIM Swap API of CAMARA: POST { phoneNumber, maxAge } is answered by { swapped }. A changed SIM is refused.',
@@ -238,9 +253,9 @@ export const ussdConfigSchema = z.object({
   FORMS_REFRESH_MINUTES: envInteger({ min: 1, max: 10_080 })
     .prefault('15')
     .meta({ description: 'How often new versions of forms are fetched from FORMS_SERVER.', example: '60' }),
-  SMS_PROVIDER: z.enum(['file', 'africas-talking', 'twilio', 'webhook']).prefault('file').meta({
+  SMS_PROVIDER: z.enum(['file', 'africas-talking', 'twilio', 'webhook', 'smpp']).prefault('file').meta({
     description:
-      'Who sends the SMS messages of programs. `file` writes them to the folder `sms` of DATA_DIR, for development; in production the service does not start with it if a program sends messages, and does not publish such a program.',
+      'Who sends the SMS messages of programs; `smpp` sends them over SMPP_LINKS. `file` writes them to the folder `sms` of DATA_DIR, for development; in production the service does not start with it if a program sends messages, and does not publish such a program.',
     example: 'africas-talking',
   }),
   SMS_URL: envUrl('http:', 'https:').optional().meta({

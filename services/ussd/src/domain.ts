@@ -39,6 +39,7 @@ import { createMessages, startMessageSender } from './outgoing/messages.ts';
 import { createTransportFor } from './outgoing/phone-transport.ts';
 import { createQueryClient } from './outgoing/query-client.ts';
 import { createQuestions } from './outgoing/questions.ts';
+import { startSmppLinks } from './outgoing/smpp-links.ts';
 import { toSmsProvider } from './outgoing/sms-provider.ts';
 import { createSubmissions, startSender } from './outgoing/submissions.ts';
 import { createAccounts } from './people/accounts.ts';
@@ -165,10 +166,12 @@ export async function createDomain(parts: DomainParts) {
   const submissions = createSubmissions(store, { isSent: server !== undefined });
   const sender = server && startSender({ store, cipher: store.cipher, client: server, clock, logger });
   started.defer(() => sender?.stop());
+  const smpp = config.SMPP_LINKS.length > 0 ? startSmppLinks(config.SMPP_LINKS, logger) : undefined;
+  started.defer(() => smpp?.stop());
   const messages = createMessages(store, { perDay: config.SMS_PER_DAY });
   const messageSender = startMessageSender({
     store,
-    provider: toSmsProvider(config),
+    provider: toSmsProvider(config, smpp),
     onDone: metrics.countSms,
     clock,
     logger,
@@ -224,6 +227,7 @@ export async function createDomain(parts: DomainParts) {
     submissions,
     programs,
     messages,
+    smpp,
     publishing,
     store,
     stats,

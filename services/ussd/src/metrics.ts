@@ -8,6 +8,8 @@ export interface UssdMetrics {
   countActionFailure(action: string): void;
   countSimSwapCheck(result: string): void;
   countSms(result: string): void;
+  /** A delivery receipt, by the state of its message. */
+  countReceipt(state: string): void;
   /** `ahead`: nobody waited for it; `call`: a caller did. */
   countFormLoad(by: 'ahead' | 'call'): void;
 }
@@ -17,6 +19,7 @@ export interface UssdGauges {
   activeSessions(): number;
   sweepLagSeconds(): number;
   waitingSms(): number;
+  boundLinks(): number;
   waitingSubmissions(): { queued: number; failed: number };
 }
 
@@ -57,6 +60,12 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     labelNames: ['result'],
     registers,
   });
+  const receipts = new Counter({
+    name: 'ussd_sms_receipts_total',
+    help: 'Delivery receipts of SMSCs by the state of the message: DELIVRD, UNDELIV and others',
+    labelNames: ['state'],
+    registers,
+  });
   const formLoads = new Counter({
     name: 'ussd_form_loads_total',
     help: 'Forms that a thread has loaded: ahead of callers, or while one waited',
@@ -69,6 +78,14 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     registers,
     collect() {
       this.set(gauges.waitingSms());
+    },
+  });
+  new Gauge({
+    name: 'ussd_smpp_links',
+    help: 'SMSCs of SMPP_LINKS that this instance is bound to',
+    registers,
+    collect() {
+      this.set(gauges.boundLinks());
     },
   });
   new Gauge({
@@ -102,6 +119,7 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     countActionFailure: (action) => failures.inc({ action }),
     countSimSwapCheck: (result) => simSwapChecks.inc({ result }),
     countSms: (result) => sms.inc({ result }),
+    countReceipt: (state) => receipts.inc({ state }),
     countFormLoad: (by) => formLoads.inc({ by }),
   };
 }

@@ -150,7 +150,10 @@ function toKind(status: number): 'again' | 'refused' | 'unknown' {
 type Variable = 'SMS_URL' | 'SMS_USER' | 'SMS_TOKEN' | 'SMS_FROM';
 
 /** Who sends messages, as the variables say. */
-export function toSmsProvider(config: UssdConfig): SmsProvider {
+export function toSmsProvider(
+  config: UssdConfig,
+  smpp: { toProvider(from: string | undefined): SmsProvider } | undefined,
+): SmsProvider {
   const { SMS_PROVIDER: name, SMS_URL, SMS_USER: user = '', SMS_TOKEN: token, SMS_FROM: from } = config;
   const need = (...variables: Variable[]) => {
     const missing = variables.filter((variable) => config[variable] === undefined);
@@ -163,6 +166,9 @@ export function toSmsProvider(config: UssdConfig): SmsProvider {
     case 'webhook':
       need('SMS_URL');
       return createWebhookProvider(options(''));
+    case 'smpp':
+      if (!smpp) throw new StartError('SMS_PROVIDER=smpp needs SMPP_LINKS');
+      return smpp.toProvider(from);
     case 'twilio':
       need('SMS_USER', 'SMS_TOKEN', 'SMS_FROM');
       return createTwilioProvider(options('https://api.twilio.com'));

@@ -1,0 +1,135 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Logger } from '@palaver/service-kit';
+import smpp, { type Pdu } from 'smpp';
+import type { UssdMetrics } from '../metrics.ts';
+import type { OnDeliver, SmppLink } from '../outgoing/smpp-link.ts';
+import { readText, toAddress, toScreen } from '../outgoing/smpp-text.ts';
+import type { AdapterRequest } from './adapter.ts';
+import type { InputLog } from './input-log.ts';
+import type { Answer } from './ussd-call.ts';
+
+export interface SmppReceiverParts {
+  answer: Answer;
+  inputLog: InputLog;
+  metrics: Pick<UssdMetrics, 'countReceipt'>;
+  logger: Logger;
+}
+
+/** `ussd_service_op` of SMPP 3.4, section 5.3.2.44. */
+const operations = { pssrIndication: 1, ussrRequest: 2, pssrResponse: 17, ussrConfirm: 18 } as const;
+/** The lowest bit of the second byte of `its_session_info`: this message ends the session. */
+const endBit = 1;
+/** Longer than a caller waits for a screen. */
+const screenMs = 30_000;
+
+/** Handles what an SMSC delivers: inputs of USSD sessions, and delivery receipts. */
+export function createSmppReceiver({ answer, inputLog, metrics, logger }: SmppReceiverParts): OnDeliver {
+  return async (pdu, link) => {
+    const receipt = toReceipt(pdu);
+    if (receipt) {
+      metrics.countReceipt(receipt.state);
+      logger.info(receipt, 'a delivery receipt');
+      return 0;
+    }
+    const { ussd_service_op: operation } = pdu;
+    const isFirst = operation === operations.pssrIndication;
+    if (!isFirst && operation !== operations.ussrConfirm) {
+      logger.info({ operation, from: link.options.host }, 'a message that is no USSD input');
+      return 0;
+    }
+    const session = readSession(pdu, link);
+    if (!session) return smpp.errors.ESME_RMISSINGOPTPARAM ?? 0xc3;
+    if (session.isEnd && !isFirst) {
+      await inputLog.remove(session.key);
+      return 0;
+    }
+    const confirms: (() => void)[] = [];
+    const text = await answer(toRequest(pdu, session.key, isFirst), logger, (confirm) => confirms.push(confirm));
+    // The response to the input goes first: without it the SMSC does not expect a screen.
+    void sendScreen(pdu, link, session.info, text).then((isSent) => {
+      if (isSent) for (const confirm of confirms) confirm();
+    });
+    return 0;
+  };
+
+  async function sendScreen(pdu: Pdu, link: SmppLink, info: Buffer, reply: string): Promise<boolean> {
+    await setImmediate();
+    const { sessionField, lastOperation } = link.options;
+    const isEnd = reply.startsWith('END ');
+    const caller = toAddress(`+${pdu.source_addr}`);
+    const fields = {
+      service_type: 'USSD',
+      source_addr: pdu.destination_addr,
+      source_addr_ton: pdu.dest_addr_ton,
+      destination_addr: caller.addr,
+      dest_addr_ton: pdu.source_addr_ton,
+      dest_addr_npi: caller.npi,
+      ussd_service_op: isEnd ? lastOperation : operations.ussrRequest,
+      [sessionField]: isEnd ? withEnd(sessionField, info) : info,
+      ...toScreen(reply.slice(4)),
+    };
+    // Submitted again after a lost link: the SMSC knows a screen by its session.
+    const sent = await link.submit(fields, { deadlineMs: screenMs, isRepeatable: true });
+    if (!sent.ok) logger.warn({ fault: sent.fault }, 'a screen was not sent');
+    return sent.ok;
+  }
+}
+
+interface LinkSession {
+  /** Of the call in progress: a later call of the number may have the same. */
+  key: string;
+  info: Buffer;
+  isEnd: boolean;
+}
+
+function readSession(pdu: Pdu, { options: { sessionField } }: SmppLink): LinkSession | undefined {
+  const info = pdu[sessionField];
+  if (!Buffer.isBuffer(info) || info.length === 0) return undefined;
+  const isStandard = sessionField === 'its_session_info';
+  // The second byte counts the messages of the session.
+  const id = isStandard ? info.subarray(0, 1) : info;
+  const isEnd = isStandard && ((info[1] ?? 0) & endBit) === endBit;
+  return { key: `smpp-${pdu.source_addr}-${id.toString('hex')}`.slice(0, 100), info, isEnd };
+}
+
+function withEnd(sessionField: string, info: Buffer): Buffer {
+  if (sessionField !== 'its_session_info' || info.length < 2) return info;
+  return Buffer.from([info[0] ?? 0, (info[1] ?? 0) | endBit]);
+}
+
+function toRequest(pdu: Pdu, sessionId: string, isFirst: boolean): AdapterRequest {
+  const text = readText(pdu);
+  const number = pdu.source_addr ?? '';
+  const dialled = /^\*\d+(\*\d+)*#$/.test(text) ? text : `*${pdu.destination_addr?.replace(/^\*|#$/g, '')}#`;
+  return {
+    sessionId,
+    phoneNumber: /^\d+$/.test(number) ? `+${number}` : number,
+    serviceCode: isFirst ? dialled : undefined,
+    input: { value: isFirst ? '' : text, isFirst, isReused: true },
+  };
+}
+
+const receiptBits = 0x3c;
+const isReceipt = 0x04;
+const states: Record<number, string> = {
+  1: 'ENROUTE',
+  2: 'DELIVRD',
+  3: 'EXPIRED',
+  4: 'DELETED',
+  5: 'UNDELIV',
+  6: 'ACCEPTD',
+  7: 'UNKNOWN',
+  8: 'REJECTD',
+};
+const knownStates = new Set(Object.values(states));
+
+/** Receipts have fields of their own, or a text such as `id:12 … stat:DELIVRD …`. */
+function toReceipt(pdu: Pdu): { messageId: string; state: string } | undefined {
+  if (((pdu.esm_class ?? 0) & receiptBits) !== isReceipt) return undefined;
+  const text = readText(pdu);
+  const state = states[pdu.message_state ?? 0] ?? /stat:(\w+)/i.exec(text)?.[1]?.toUpperCase() ?? '';
+  return {
+    messageId: pdu.receipted_message_id ?? /id:(\S+)/i.exec(text)?.[1] ?? '',
+    state: knownStates.has(state) ? state : 'UNKNOWN',
+  };
+}

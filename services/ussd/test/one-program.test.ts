@@ -1,0 +1,94 @@
+// One program over every kind of link: the records at the end are the same.
+import { openStore } from '@palaver/store';
+import { engines } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import type { UssdTables } from '../src/store/tables.ts';
+import { startService } from './service-fixture.ts';
+import { startSmsc } from './smsc.ts';
+import { writeProgram } from './write-program.ts';
+
+const files = {
+  'program.yaml': `
+name: deposits
+codes: ["*384*8#"]
+extends: palaver
+languages: [en]
+start: home
+records:
+  deposit: { amount: integer, village: text }
+states:
+  home: { kind: menu, text: home.title, options: [{ text: home.deposit, to: amount }] }
+  amount: { kind: prompt, text: home.amount, type: integer, min: 1, save: amount, to: village }
+  village: { kind: prompt, text: home.village, type: text, save: village, to: keep }
+  keep: { kind: action, store: deposit, fields: { amount: amount, village: village }, outcomes: { stored: thanks } }
+  thanks: { kind: page, text: home.thanks }
+`,
+  'locales/en.yaml': `
+home:
+  title: Deposits
+  deposit: New deposit
+  amount: How much?
+  village: Which village?
+  thanks: Thank you.
+`,
+};
+
+const inputs = ['1', '250', 'Kisumu'];
+
+test.each(engines)('a mapped form, JSON, XML and query, and SMPP on %s', async (engine) => {
+  await using dir = await writeProgram(files);
+  await using smsc = await startSmsc();
+  await using service = await startService(engine, { USSD_PROGRAMS: dir.path, SMPP_LINKS: smsc.url });
+  const send = async (path: string, type: string, body: string) =>
+    (await fetch(`${service.url}/api/ussd${path}`, { method: 'POST', headers: { 'content-type': type }, body })).text();
+  const links: Record<string, (phone: string, input: string | undefined, i: number) => Promise<string>> = {
+    form: (phone, _, i) =>
+      send(
+        '',
+        'application/x-www-form-urlencoded',
+        `${new URLSearchParams({ sessionId: 'f', serviceCode: '*384*8#', phoneNumber: `+${phone}`, text: inputs.slice(0, i).join('*') })}`,
+      ),
+    json: (phone, input = '*384*8#', i) =>
+      send(
+        '/nalo',
+        'application/json',
+        JSON.stringify({ USERID: 'X', MSISDN: phone, USERDATA: input, MSGTYPE: i === 0, SESSIONID: 'n' }),
+      ),
+    xml: (phone, input = '*384*8#', i) =>
+      send(
+        '/truroute',
+        'text/xml',
+        `<ussd><msisdn>${phone}</msisdn><sessionid>t</sessionid><type>${i === 0 ? 1 : 2}</type><msg>${input}</msg></ussd>`,
+      ),
+    async query(phone, input = '*384*8#', i) {
+      const session_operation = i === 0 ? 'begin' : 'continue';
+      const fields = {
+        session_msisdn: phone,
+        session_operation,
+        session_msg: input,
+        session_id: 'q',
+        session_from: '*384*8#',
+      };
+      return (await fetch(`${service.url}/api/ussd/hollatags?${new URLSearchParams(fields)}`)).text();
+    },
+    smpp: (phone, input = '*384*8#', i) =>
+      smsc.press({ source_addr: phone, short_message: input, ussd_service_op: i === 0 ? 1 : 18 }),
+  };
+  for (const [n, [name, press]] of Object.entries(links).entries()) {
+    const screens: string[] = [];
+    for (let i = 0; i <= inputs.length; i++) screens.push(await press(`25470000010${n}`, inputs[i - 1], i));
+    expect(screens, name).toEqual(
+      ['Deposits', 'How much?', 'Which village?', 'Thank you.'].map((text) => expect.stringContaining(text)),
+    );
+  }
+  const store = await openStore<UssdTables>(service.databaseUrl);
+  await using _closed = { [Symbol.asyncDispose]: () => store.close() };
+  const rows = await store.db.selectFrom('ussd_record').select(['kind', 'fields', 'phone']).orderBy('phone').execute();
+  expect(rows).toEqual(
+    Object.keys(links).map((_, n) => ({
+      kind: 'deposit',
+      fields: JSON.stringify({ amount: 250, village: 'Kisumu' }),
+      phone: `+25470000010${n}`,
+    })),
+  );
+});
