@@ -1,14 +1,13 @@
 import type { RunStatus } from '@palaver/contract';
+import type { Database } from '../../../store/test/simulation/database.ts';
+import { Violation } from '../../../store/test/simulation/outcome.ts';
+import type { World } from '../../../store/test/simulation/world.ts';
+import type { RunEvent } from '../../src/define/agent-run.ts';
+import { parseFrame, splitFrames } from '../../src/runs/frames.ts';
 import { applyTransition, endings, type RunRow, type TransitionName, transitions } from '../../src/runs/transitions.ts';
 import { deadAfterMs } from '../../src/store/instances.ts';
-import type { Database } from './database.ts';
-import type { ToolStart, Witness } from './instance.ts';
-import type { World } from './world.ts';
-
-/** An invariant that does not hold. */
-export class Violation extends Error {
-  override readonly name = 'Violation';
-}
+import type { AgentDatabase } from '../../src/store/schema.ts';
+import { type ToolStart, tokensPerCall, type Witness } from './instance.ts';
 
 interface Row extends RunRow {
   id: string;
@@ -50,7 +49,7 @@ export type Checks = ReturnType<typeof createChecks>;
  * The invariants of runs, and the reference that every change of the database is held against: a row changes as one of the
  * transitions says, by whom it says, and steps, approvals, answers and frames only as their run allows.
  */
-export function createChecks(world: World, { sqlite }: Pick<Database, 'sqlite'>) {
+export function createChecks(world: World, { sqlite }: Pick<Database<AgentDatabase>, 'sqlite'>) {
   const select = {
     changes: sqlite.prepare('select total_changes() as n'),
     runs: sqlite.prepare(
@@ -62,13 +61,18 @@ export function createChecks(world: World, { sqlite }: Pick<Database, 'sqlite'>)
     answer: sqlite.prepare(`select status from agent_message where run_id = ? and type = 'ai'`),
     question: sqlite.prepare(`select run_id as runId, content from agent_message where type = 'human'`),
     frames: sqlite.prepare('select first, last, body from agent_frame where run_id = ? order by first'),
+    usage: sqlite.prepare(`select input_tokens as tokens,
+      (select count(*) from agent_step where run_id = agent_run.id) as steps from agent_run where id = ?`),
   };
   let before = empty;
   let seen = -1;
   /** The names of instances and the processes that have them. */
   const owners = new Map<string, string>();
   const starts = new Map<string, number>();
-  const ends = new Map<string, number>();
+  /** The runs, and messages without a run, whose end plugins have received. */
+  const ends = new Set<string>();
+  const heard = new Set<string>();
+  const readers: { runId: string; events: RunEvent[] }[] = [];
   const aborted = new Set<string>();
   const taken = new Map<TransitionName, number>();
 
@@ -149,10 +153,17 @@ export function createChecks(world: World, { sqlite }: Pick<Database, 'sqlite'>)
         fail(`${name} of ${tag} starts unapproved`);
     },
     turnEnds({ sendId, status, runId }): void {
-      const times = (ends.get(sendId) ?? 0) + 1;
-      ends.set(sendId, times);
+      if (runId !== undefined) heard.add(runId);
       const row = runId === undefined ? undefined : before.runs.get(runId);
-      if (row && hasEnded(row) && row.status !== status && status !== 'failed')
+      if (row && !(hasEnded(row) && owners.get(row.instance) === world.process()?.name)) {
+        // An owner that could not store the end reports a failure; whoever stores it reports it again.
+        if (status !== 'failed') fail(`plugins hear that run ${row.number} is ${status}, and it is ${row.status}`);
+        return;
+      }
+      const name = runId ?? sendId;
+      if (ends.has(name)) fail(`plugins hear the end of ${row ? `run ${row.number}` : 'a message'} twice`);
+      ends.add(name);
+      if (row && row.status !== status && status !== 'failed')
         fail(`plugins hear that run ${row.number} is ${status}, and it is ${row.status}`);
     },
   };
@@ -171,6 +182,30 @@ export function createChecks(world: World, { sqlite }: Pick<Database, 'sqlite'>)
     runs: () => [...before.runs.values()],
     hasEnded: () => [...before.runs.values()].every(hasEnded),
     abortConfirmed: (runId: string) => void aborted.add(runId),
+
+    /** A message that takes the place of this one is confirmed. */
+    replaced({ tag, runIds }: Sent): void {
+      for (const id of runIds) {
+        const row = before.runs.get(id);
+        if (row && !hasEnded(row) && !row.isAborting) fail(`${tag} continues although it is replaced`);
+      }
+    },
+
+    /** What a reader gets of a run, event by event. */
+    reads(runId: string): (event: RunEvent) => void {
+      const events: RunEvent[] = [];
+      readers.push({ runId, events });
+      return (event) => {
+        const last = events.at(-1);
+        const isEnd = event.name === 'done' || event.name === 'error';
+        if (event.id !== (last?.id ?? 0) + 1 && !isEnd) fail(`a reader gets event ${event.id} after ${last?.id}`);
+        events.push(event);
+        const status = before.runs.get(runId)?.status;
+        // What could not be stored is failed for its reader, and the error before says so.
+        if (event.name === 'done' && event.data.status !== status && event.data.status !== 'failed')
+          fail(`a reader gets that a run is ${event.data.status} while it is ${status}`);
+      };
+    },
 
     /** After everything that may have changed the database. */
     check(what: string): void {
@@ -219,7 +254,7 @@ export function createChecks(world: World, { sqlite }: Pick<Database, 'sqlite'>)
     },
 
     /** Once nothing goes wrong any more and there was time for everything. */
-    checkEnd(sent: Sent[]): void {
+    checkEnd(sent: Sent[], hasLostProcess: boolean): void {
       for (const { tag, runIds } of sent) {
         if (runIds.size > 1) fail(`${tag} has ${runIds.size} runs`);
         for (const id of runIds) {
@@ -235,10 +270,12 @@ export function createChecks(world: World, { sqlite }: Pick<Database, 'sqlite'>)
         if (answers.length !== 1 || answers[0]?.status !== row.status)
           fail(`run ${row.number} is ${row.status} and its answer is ${JSON.stringify(answers)}`);
         checkFrames(row);
+        const { tokens, steps } = select.usage.get(row.id) as { tokens: number; steps: number };
+        if (row.status === 'complete' && tokens !== tokensPerCall * (steps + 1))
+          fail(`run ${row.number} has used ${tokens} tokens in ${steps + 1} calls of the model`);
+        if (!hasLostProcess && !heard.has(row.id)) fail(`plugins never hear the end of run ${row.number}`);
       }
     },
-    /** How often plugins received the end of a message. */
-    ends,
   };
 
   function checkFrames(row: Row): void {
@@ -257,5 +294,17 @@ export function createChecks(world: World, { sqlite }: Pick<Database, 'sqlite'>)
     );
     if (done.length !== 1 || done[0] !== row.status)
       fail(`run ${row.number} is ${row.status} and its frames end with ${JSON.stringify(done)}`);
+    const stored = splitFrames(text).map(parseFrame);
+    for (const { runId, events } of readers) {
+      if (runId !== row.id) continue;
+      for (const { id, name, data } of events) {
+        const frame = stored[id - 1];
+        if (name === 'done' && id < stored.length) fail(`a reader of run ${row.number} gets its end as event ${id}`);
+        // An owner that died may have sent what it had no time to store; another one continues with other frames.
+        const isSame = name === frame?.name && JSON.stringify(data) === JSON.stringify(frame.data);
+        if (row.epoch === 1 && name !== 'done' && name !== 'error' && !isSame)
+          fail(`a reader of run ${row.number} gets ${name} as event ${id}, which is ${frame?.name}`);
+      }
+    }
   }
 }

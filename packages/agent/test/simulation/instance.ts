@@ -1,17 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { LanguageModelV4, LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { CloseStack, createLogger, loadConfig } from '@palaver/service-kit';
+import { createAuditLog } from '@palaver/store/internal';
 import { createSigner } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import type { Database } from '../../../store/test/simulation/database.ts';
+import type { createGuard } from '../../../store/test/simulation/outcome.ts';
+import type { Process, World } from '../../../store/test/simulation/world.ts';
 import { createIdentity } from '../../src/app/create-identity.ts';
 import { type AgentTurns, createTurns } from '../../src/app/create-turns.ts';
 import { type Cluster, createCluster } from '../../src/cluster/create-cluster.ts';
 import { agentConfigSchema } from '../../src/config.ts';
 import { defineOraclePlugin, type RuntimeContext, type TurnEnd, tool } from '../../src/index.ts';
 import type { Models } from '../../src/models/create-models.ts';
-import type { Database } from './database.ts';
-import type { Process, World } from './world.ts';
+import type { AgentDatabase } from '../../src/store/schema.ts';
 
 export interface Instance {
   process: Process;
@@ -45,22 +48,38 @@ const config = loadConfig(agentConfigSchema, {
   APPROVAL_TIMEOUT_MS: '20000',
 });
 
+/** Its caches are large, and nothing of a run is in them: one serves all processes. */
+export const openIdentity = (database: Database<AgentDatabase>) =>
+  createIdentity({ config, store: database.openStore('identity'), signer }, new CloseStack());
+
 /** One process of the agent: its real turns on the simulated database, Redis, model and tools. */
 export async function startInstance(
   parts: {
     world: World;
-    database: Database;
+    database: Database<AgentDatabase>;
+    identity: ReturnType<typeof createIdentity>;
     broker: Broker;
     witness: Witness;
+    guard: Pick<ReturnType<typeof createGuard>, 'run'>;
     /** Called before anything is written. */
     own(instance: string, process: string): void;
   },
   process: Process,
 ): Promise<Instance> {
-  const { world, database, broker, witness } = parts;
+  const { world, database, broker, guard } = parts;
+  const witness: Witness = {
+    toolStarts: (call) => guard.run(() => parts.witness.toolStarts(call)),
+    turnEnds: (end) => guard.run(() => parts.witness.turnEnds(end)),
+  };
   const started = new CloseStack();
   const store = database.openStore();
-  const identity = createIdentity({ config, store, signer }, started);
+  const audit = createAuditLog(store, {
+    service: 'agent',
+    referenceKey: Buffer.from(signer.toSecret()),
+    retentionDays: 0,
+  });
+  started.defer(() => audit.close());
+  const identity = { ...parts.identity, audit };
   const redis = broker.connect(process);
   const cluster = createCluster({ store, databaseUrl: '', redis, logger, isAlone: false, heartbeatMs: 4_000 });
   started.defer(() => cluster.close());
@@ -77,6 +96,8 @@ export async function startInstance(
   return { process, cluster, turns, close: () => started[Symbol.asyncDispose]() };
 }
 
+/** What each call of the model is charged. */
+export const tokensPerCall = 10;
 /** Words of a message that are tools; the model calls them in this order, then it answers. */
 export const toolNames = ['look', 'pay', 'sign'] as const;
 
@@ -164,7 +185,7 @@ function toParts(prompt: LanguageModelV4Prompt): LanguageModelV4StreamPart[] {
       type: 'finish',
       finishReason: { unified: name === undefined ? 'stop' : 'tool-calls', raw: undefined },
       usage: {
-        inputTokens: { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 },
+        inputTokens: { total: tokensPerCall, noCache: tokensPerCall, cacheRead: 0, cacheWrite: 0 },
         outputTokens: { total: 5, text: 5, reasoning: 0 },
       },
     },

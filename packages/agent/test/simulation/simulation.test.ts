@@ -1,21 +1,12 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-
-// In processes of its own: it replaces clocks and timers.
-const run = (...args: string[]) =>
-  promisify(execFile)(process.execPath, [join(import.meta.dirname, 'main.ts'), ...args], { encoding: 'utf8' }).catch(
-    ({ stdout }: { stdout: string }) => ({ stdout }),
-  );
+import { simulate } from '../../../store/test/simulation/run.ts';
 
 it('no schedule of the simulation loses, doubles or hangs a run', async () => {
-  const { stdout } = await run('--seeds', '100');
-  expect(stdout).toContain('No violation.');
+  expect(await simulate('runs', '--seeds', '2000', '--workers', '2')).toContain('No violation.');
 });
 
 it('a seed is always the same schedule', async () => {
-  const [first, second] = await Promise.all([run('--seed', '11'), run('--seed', '11')]);
-  expect(first.stdout).toEqual(second.stdout);
-  expect(first.stdout).toContain('complete of run 1');
+  const [first, second] = await Promise.all([simulate('runs', '--seed', '11'), simulate('runs', '--seed', '11')]);
+  expect(first).toEqual(second);
+  expect(first).toContain('complete of run 1');
 });

@@ -99,7 +99,7 @@ const firstSchema = [
   sql`create index ussd_payout_sending on ussd_payout (id) where status = 'sending'`,
 ];
 
-const migrations: readonly Migration[] = [
+export const ussdMigrations: readonly Migration[] = [
   {
     name: '0001',
     async up(trx) {
@@ -117,6 +117,6 @@ export async function migrateUssd(
 ): Promise<void> {
   await store.migrate('audit', auditMigrations);
   await openCipher(store);
-  await store.migrate('ussd', migrations);
+  await store.migrate('ussd', ussdMigrations);
   await convertOnce(store, 'ussd', () => encryptTokens(store, Object.values<SealedTable>(sealedTables), onTable));
 }

@@ -1,7 +1,4 @@
 import { DatabaseSync } from 'node:sqlite';
-import type { Store } from '@palaver/store';
-import { StoreError } from '@palaver/store';
-import { auditMigrations } from '@palaver/store/internal';
 import {
   type DatabaseConnection,
   type Dialect,
@@ -11,21 +8,28 @@ import {
   SqliteQueryCompiler,
   type Transaction,
 } from 'kysely';
-import { createDataCipher } from '../../../store/src/cipher/data-cipher.ts';
-import { createGroupWriter } from '../../../store/src/group-writer.ts';
-import { migrate } from '../../../store/src/migrate.ts';
-import { createPrepareQuery } from '../../../store/src/prepare-query.ts';
-import type { RunTransaction } from '../../../store/src/run-transaction.ts';
-import { createSqliteDialect, QueueingAdapter } from '../../../store/src/sqlite-dialect.ts';
-import { agentMigrations } from '../../src/store/migrations.ts';
-import type { AgentDatabase } from '../../src/store/schema.ts';
+import { createDataCipher } from '../../src/cipher/data-cipher.ts';
+import { createGroupWriter } from '../../src/group-writer.ts';
+import { type Migration, migrate } from '../../src/migrate.ts';
+import { createPrepareQuery } from '../../src/prepare-query.ts';
+import type { RunTransaction } from '../../src/run-transaction.ts';
+import { createSqliteDialect, QueueingAdapter } from '../../src/sqlite-dialect.ts';
+import type { Store } from '../../src/store.ts';
+import { StoreError } from '../../src/store-error.ts';
 import type { World } from './world.ts';
 
 /** What becomes of a query or a transaction. */
 export const faultKinds = ['fine', 'slow', 'fails', 'reply lost', 'commits later'] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-export type Database = Awaited<ReturnType<typeof createDatabase>>;
+export type Database<DB> = Awaited<ReturnType<typeof createDatabase<DB>>>;
+
+export interface DatabaseParts {
+  /** By their components. */
+  migrations: Record<string, readonly Migration[]>;
+  /** A name for what these statements do together. */
+  describe(statements: string[]): string;
+}
 
 /** What a seed decides about the database. */
 export interface Disturbance {
@@ -36,23 +40,23 @@ export interface Disturbance {
   onCommit(what: string, fault: FaultKind): void;
 }
 
+/** A transaction that fails does so at its commit. */
+class Refused extends Error {}
+
 const unreachable = () => new StoreError('unreachable', 'the simulated database did not answer');
 
 /**
  * The real SQLite in memory, with the real statements of the store. Each query outside of a transaction, and each transaction,
  * is one step of the world: its request and its reply take their time, and either may be lost.
  */
-export async function createDatabase() {
+export async function createDatabase<DB>({ migrations: all, describe }: DatabaseParts) {
   const sqlite = new DatabaseSync(':memory:', { enableForeignKeyConstraints: true });
   let disturbance: Disturbance | undefined;
-  const plain = new Kysely<AgentDatabase>({
+  const plain = new Kysely<DB>({
     dialect: createSqliteDialect(sqlite, { waitMs: 1, isInPlace: () => true }).dialect,
   });
-  const plainly: RunTransaction<AgentDatabase> = (fn) => plain.transaction().execute(fn);
-  for (const [component, migrations] of [
-    ['audit', auditMigrations],
-    ['agent', agentMigrations],
-  ] as const)
+  const plainly: RunTransaction<DB> = (fn) => plain.transaction().execute(fn);
+  for (const [component, migrations] of Object.entries(all))
     await migrate({ transaction: plainly, db: plain, engine: 'sqlite', component, migrations });
   sqlite.function('unixepoch', { varargs: true }, () => (disturbance?.world.now() ?? 0) / 1000);
   const tables = sqlite
@@ -65,25 +69,26 @@ export async function createDatabase() {
 
   /** The statements since the last step. */
   let statements: string[] = [];
-  async function step<T>(work: () => Promise<T>, query?: string): Promise<T> {
-    if (!disturbance) return work();
+  async function step<T>(work: (mayCommit: boolean) => Promise<T>, query?: string): Promise<T> {
+    if (!disturbance) return work(true);
     const { world, chooseFault, onCommit } = disturbance;
     const fault = chooseFault(query);
     const process = world.process();
     const isCutOff = () => (process?.cutOffUntil ?? 0) > world.now();
     if (fault === 'commits later') {
       // By nobody: whoever sent it may be dead by then.
-      world.after(world.between(100, 15_000), () => void commit(work).catch(() => {}), null);
+      world.after(world.between(100, 15_000), () => void commit(() => work(true)).catch(() => {}), null);
       await world.wait(world.latency());
       throw unreachable();
     }
     await world.wait(world.latency());
     if (isCutOff() || fault === 'fails') {
-      onCommit('', 'fails');
+      if (!isCutOff() && query === undefined) await commit(() => work(false)).catch(() => {});
+      else if (!isCutOff()) onCommit(describe([query ?? '']), fault);
       await world.wait(world.between(0, 3_000));
       throw unreachable();
     }
-    const outcome = await commit(work).then(
+    const outcome = await commit(() => work(true)).then(
       (value) => ({ value }),
       (error: unknown) => ({ error }),
     );
@@ -144,9 +149,16 @@ export async function createDatabase() {
     createAdapter: () => new QueueingAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
   };
-  const db = new Kysely<AgentDatabase>({ dialect });
-  const transaction: RunTransaction<AgentDatabase> = (fn) => step(() => db.transaction().execute(fn));
-  const compiled: unknown[] = [];
+  const db = new Kysely<DB>({ dialect });
+  const transaction: RunTransaction<DB> = (fn) =>
+    step((mayCommit) =>
+      db.transaction().execute(async (trx) => {
+        const result = await fn(trx);
+        if (!mayCommit) throw new Refused();
+        return result;
+      }),
+    );
+  const compiledOf = new Map<string, unknown[]>();
 
   return {
     sqlite,
@@ -161,8 +173,10 @@ export async function createDatabase() {
       disturbance = next;
     },
     isInTransaction: () => isInTransaction,
-    /** A store of one process. */
-    openStore(): Store<AgentDatabase> {
+    /** A store of one process, or of a part that all of them share. */
+    openStore(part = ''): Store<DB> {
+      const compiled = compiledOf.get(part) ?? [];
+      compiledOf.set(part, compiled);
       const prepare = createPrepareQuery(db);
       let prepared = 0;
       return {
@@ -179,8 +193,8 @@ export async function createDatabase() {
         }) as typeof prepare,
         async migrate() {},
         createGroupWriter: (options) =>
-          createGroupWriter<AgentDatabase, never, never>(
-            options.singleStatement ? (fn) => fn(db as Transaction<AgentDatabase>) : transaction,
+          createGroupWriter<DB, never, never>(
+            options.singleStatement ? (fn) => fn(db as Transaction<DB>) : transaction,
             options as never,
           ) as never,
         stats: () => ({ waiting: 0, slow: 0 }),
@@ -190,30 +204,4 @@ export async function createDatabase() {
       };
     },
   };
-}
-
-const marks: [RegExp, string][] = [
-  [/insert into agent_run/, 'begin'],
-  [/update agent_run set aborting = 1 where session_id/, 'replace'],
-  [/update agent_run set aborting = 1/, 'abort'],
-  [/update agent_run set instance = '' /, 'release'],
-  [/update agent_run set instance/, 'claim'],
-  [/update agent_run set status = 'running', active/, 'start'],
-  [/update agent_run set status = 'waiting'/, 'ask'],
-  [/update agent_run set status = 'running', changed_at/, 'resume'],
-  [/update agent_run set status = case aborting when 1 then 'aborted' else 'complete'/, 'complete'],
-  [/update agent_run set status = case aborting when 1 then 'aborted' else 'failed'/, 'fail'],
-  [/update agent_run set status = case aborting when 1 then 'aborted' else 'aborted'/, 'stop'],
-  [/insert into agent_step/, 'step'],
-  [/update agent_step/, 'outcomes'],
-  [/insert into agent_frame/, 'frames'],
-];
-
-/** The transitions that a step has tried, or what else it has done. */
-function describe(statements: string[]): string {
-  const text = statements.map((statement) => statement.replace(/\s+/g, ' ').replaceAll('"', ''));
-  const found = marks.filter(([mark]) => text.some((statement) => mark.test(statement))).map(([, name]) => name);
-  const main = found.filter((name, _, all) => all.length === 1 || !['frames'].includes(name));
-  if (main.length > 0) return main.includes('ask') ? 'ask' : main.join('+');
-  return text[0]?.replace(/^(select|insert into|update|delete from).*?(agent_\w+|palaver_\w+).*/, '$1 $2') ?? '';
 }

@@ -1,0 +1,6 @@
+import { expect, it } from 'vitest';
+import { simulate } from '../../../../packages/store/test/simulation/run.ts';
+
+it('no schedule of the simulation repeats an effect, changes a reply, or loses money or a message', async () => {
+  expect(await simulate('ussd', '--seeds', '200')).toContain('No violation.');
+});
