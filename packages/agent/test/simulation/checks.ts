@@ -7,7 +7,7 @@ import { parseFrame, splitFrames } from '../../src/runs/frames.ts';
 import { applyTransition, endings, type RunRow, type TransitionName, transitions } from '../../src/runs/transitions.ts';
 import { deadAfterMs } from '../../src/store/instances.ts';
 import type { AgentDatabase } from '../../src/store/schema.ts';
-import { type ToolStart, tokensPerCall, type Witness } from './instance.ts';
+import { tagOf, type ToolStart, tokensPerCall, type Witness } from './instance.ts';
 
 interface Row extends RunRow {
   id: string;
@@ -59,6 +59,7 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
     approvals: sqlite.prepare('select id, run_id as runId, user_did as userDid, status from agent_approval'),
     alive: sqlite.prepare('select id from agent_instance where seen_at > ?'),
     answer: sqlite.prepare(`select status from agent_message where run_id = ? and type = 'ai'`),
+    tasks: sqlite.prepare('select prompt, status, claimed_by as holder from agent_task'),
     question: sqlite.prepare(`select run_id as runId, content from agent_message where type = 'human'`),
     frames: sqlite.prepare('select first, last, body from agent_frame where run_id = ? order by first'),
     usage: sqlite.prepare(`select input_tokens as tokens,
@@ -98,7 +99,7 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
     a.deaths === b.deaths &&
     a.isAborting === b.isAborting;
 
-  /** The transition that explains how a row has changed. */
+  /** The transitions that explain how a row has changed. */
   function explain(row: Row, after: Row): void {
     const process = world.process()?.name;
     const holds = (condition: string): boolean => {
@@ -117,13 +118,21 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
           return true;
       }
     };
-    const found = (Object.keys(transitions) as TransitionName[]).find((name) => {
-      if (name === 'begin') return false;
-      const isOwners = transitions[name].by === 'owner';
-      if (isOwners && row.instance !== '' && owners.get(row.instance) !== process) return false;
-      const moved = applyTransition(name, row, { epoch: row.epoch, instance: after.instance, holds });
-      return moved !== undefined && isSame(moved, after) && !isSame(moved, row);
-    });
+    const find = (from: Row, most: number): string | undefined => {
+      for (const name of Object.keys(transitions) as TransitionName[]) {
+        if (name === 'begin') continue;
+        const isOwners = transitions[name].by === 'owner';
+        if (isOwners && from.instance !== '' && owners.get(from.instance) !== process) continue;
+        const moved = applyTransition(name, from, { epoch: from.epoch, instance: after.instance, holds });
+        if (!moved || isSame(moved, from)) continue;
+        if (isSame(moved, after)) return name;
+        const rest = most > 1 ? find({ ...from, ...moved }, most - 1) : undefined;
+        if (rest) return `${name} and ${rest}`;
+      }
+      return undefined;
+    };
+    // Several writes of a process may share a transaction.
+    const found = find(row, 1) ?? find(row, 2);
     if (!found)
       fail(`${process} changed a run as no transition says: ${JSON.stringify(row)} to ${JSON.stringify(after)}`);
     world.note(`  ${found} of run ${row.number}`);
@@ -170,7 +179,7 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
 
   function runOf(tag: string): string | undefined {
     const rows = select.question.all() as { runId: string; content: string }[];
-    return rows.find(({ content }) => content.split(' ')[0] === tag)?.runId;
+    return rows.find(({ content }) => tagOf(content) === tag)?.runId;
   }
 
   return {
@@ -253,6 +262,9 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
       for (const name of what.split('+')) if (name in transitions) count(name as TransitionName);
     },
 
+    /** Scheduled tasks that are not over. */
+    activeTasks: () => (select.tasks.all() as { status: string }[]).filter(({ status }) => status === 'active').length,
+
     /** Once nothing goes wrong any more and there was time for everything. */
     checkEnd(sent: Sent[], hasLostProcess: boolean): void {
       for (const { tag, runIds } of sent) {
@@ -261,6 +273,13 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
           const row = before.runs.get(id) ?? fail(`${tag} was confirmed and is not stored`);
           if (!hasEnded(row)) fail(`${tag} was confirmed and is ${row.status} for ever`);
         }
+      }
+      const questions = (select.question.all() as { content: string }[]).map(({ content }) => tagOf(content));
+      for (const { prompt, status } of select.tasks.all() as { prompt: string; status: string }[]) {
+        const times = questions.filter((tag) => tag === tagOf(prompt)).length;
+        if (times > 1) fail(`task ${prompt} is sent ${times} times`);
+        if (status === 'done' && times === 0) fail(`task ${prompt} is done and was not sent`);
+        if (status === 'active') fail(`task ${prompt} is never done`);
       }
       for (const row of before.runs.values()) {
         if (aborted.has(row.id) && row.status !== 'aborted')

@@ -13,6 +13,9 @@ const marks: [RegExp, string][] = [
   [/insert into agent_step/, 'step'],
   [/update agent_step/, 'outcomes'],
   [/insert into agent_frame/, 'frames'],
+  [/insert into agent_task/, 'schedule'],
+  [/update agent_task set (claimed_by = \?, lease_until = cast|lease_until)/, 'take a task'],
+  [/update agent_task/, 'end a task'],
 ];
 
 /** The transitions that statements have tried, or what else they have done. */

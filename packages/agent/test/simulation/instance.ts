@@ -15,11 +15,16 @@ import { agentConfigSchema } from '../../src/config.ts';
 import { defineOraclePlugin, type RuntimeContext, type TurnEnd, tool } from '../../src/index.ts';
 import type { Models } from '../../src/models/create-models.ts';
 import type { AgentDatabase } from '../../src/store/schema.ts';
+import { createTaskRunner } from '../../../agent-plugins/src/tasks/tasks-runner.ts';
+import { createTaskStore, type TaskDatabase, type TaskStore } from '../../../agent-plugins/src/tasks/tasks-store.ts';
+import type { OpenMessage } from '../../src/define/agent-run.ts';
+import type { Store } from '@palaver/store';
 
 export interface Instance {
   process: Process;
   cluster: Cluster;
   turns: AgentTurns;
+  tasks: TaskStore;
   /** Stops as at the end of a deployment. */
   close(): Promise<void>;
 }
@@ -93,7 +98,14 @@ export async function startInstance(
     started,
   );
   await turns.start();
-  return { process, cluster, turns, close: () => started[Symbol.asyncDispose]() };
+  const tasks = createTaskStore(store as unknown as Store<TaskDatabase>, (client) => client);
+  const runner = createTaskRunner({
+    ...{ tasks, logger, pollMs: 1_500, instance: cluster.instance },
+    open: (message) => turns.access.open(message as OpenMessage),
+  });
+  runner.start();
+  started.defer(() => runner.stop());
+  return { process, cluster, turns, tasks, close: () => started[Symbol.asyncDispose]() };
 }
 
 /** What each call of the model is charged. */
@@ -163,12 +175,16 @@ function createModels(world: World): Models {
   };
 }
 
+/** The name of a message, which is also in what its tools are called with. */
+export const tagOf = (text: string): string => /#\w+/.exec(text)?.[0] ?? '';
+
 /** What the model says next to the last message, which names the tools to call. */
 function toParts(prompt: LanguageModelV4Prompt): LanguageModelV4StreamPart[] {
   const asked = prompt.findLastIndex(({ role }) => role === 'user');
   const content = prompt[asked]?.content;
   const text = Array.isArray(content) ? content.map((part) => (part.type === 'text' ? part.text : '')).join('') : '';
-  const [tag = '', ...words] = text.split(' ');
+  const tag = tagOf(text);
+  const words = text.split(' ');
   const calls = words.filter((word) => (toolNames as readonly string[]).includes(word));
   const name = calls[prompt.slice(asked + 1).filter(({ role }) => role === 'tool').length];
   const say = (delta: string): LanguageModelV4StreamPart => ({ type: 'text-delta', id: 't', delta });

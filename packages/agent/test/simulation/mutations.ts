@@ -227,4 +227,19 @@ export const mutations: Mutation[] = [
     'recorded ??= await limit.without(() => waitForUser(entry));',
     'recorded ??= { ...(await limit.without(() => waitForUser(entry))), steps: [] };',
   ]),
+  {
+    name: 'a task is sent under another key at each try',
+    file: 'packages/agent-plugins/src/tasks/tasks-runner.ts',
+    edits: [['key: `${id} ${dueAt}`', 'key: `${id} ${Date.now()}`']],
+  },
+  {
+    name: 'a task is over before it is sent',
+    file: 'packages/agent-plugins/src/tasks/tasks-runner.ts',
+    edits: [['const status = await send(task);', "await finish(task, false);\n      const status = await send(task);"]],
+  },
+  {
+    name: 'a task is never given back',
+    file: 'packages/agent-plugins/src/tasks/tasks-runner.ts',
+    edits: [["if (status === 'waiting') await tasks.postpone(", "if (status === 'waiting') void (tasks.postpone, tasks.renew)("]],
+  },
 ];

@@ -4,6 +4,7 @@ import { createDatabase, type FaultKind, faultKinds } from '../../../store/test/
 import { createInstances, disasters } from '../../../store/test/simulation/instances.ts';
 import { createGuard, type Outcome, Violation } from '../../../store/test/simulation/outcome.ts';
 import { createWorld, enter, type World } from '../../../store/test/simulation/world.ts';
+import { taskMigrations } from '../../../agent-plugins/src/tasks/tasks-store.ts';
 import { transitions } from '../../src/runs/transitions.ts';
 import { agentMigrations } from '../../src/store/migrations.ts';
 import type { AgentDatabase } from '../../src/store/schema.ts';
@@ -25,12 +26,12 @@ export const mustCover = {
     ...faults.flatMap((fault) => Object.keys(transitions).map((name) => `${fault}: ${name}`)),
     ...faults.map((fault) => `${fault}: update agent_approval`),
     ...disasters,
-    ...['confirmed abort', 'approved', 'refused', 'sent again with its key', 'lost broadcast', 'read to its end'],
+    ...['confirmed abort', 'approved', 'refused', 'sent again with its key', 'lost broadcast', 'read to its end', 'scheduled task'],
   ],
 };
 
 const database = await createDatabase<AgentDatabase>({
-  migrations: { audit: auditMigrations, agent: agentMigrations },
+  migrations: { audit: auditMigrations, agent: agentMigrations, tasks: taskMigrations },
   describe,
 });
 
@@ -96,6 +97,7 @@ export async function simulate(seed: number): Promise<Outcome> {
       looked > troubleMs &&
       users.waiting.size === 0 &&
       checks.hasEnded() &&
+      checks.activeTasks() === 0 &&
       [...instances.running.values()].every(
         ({ turns, process }) => turns.hub.size() === 0 && process.frozenUntil < world.now(),
       );
@@ -161,6 +163,20 @@ function createUsers({ world, checks, instances, guard, cover }: UserParts) {
         await world.wait(world.between(0, 3_000));
       }
     }
+  }
+
+  /** A message that the service sends itself, once. */
+  async function schedule(number: number): Promise<void> {
+    await openSession();
+    const words = toolNames.filter((name) => name !== 'sign' && world.oneIn(2));
+    const at = Math.round(world.now() + world.between(0, 4_000));
+    const planned = { schedule: { kind: 'once', at }, timezone: 'UTC', nextRunAt: at } as const;
+    const owner = { userDid, sessionId: world.pick(sessions) };
+    const task = [`#t${number}`, ...words].join(' ');
+    await ask('a task', ({ tasks }) => tasks.add(owner, task, planned)).then(
+      () => cover('scheduled task'),
+      () => {},
+    );
   }
 
   /** Reads a run to its end, on one instance after the other. */
@@ -231,6 +247,8 @@ function createUsers({ world, checks, instances, guard, cover }: UserParts) {
   const messages = world.pick([1, 1, 2, 2, 3, 4]);
   for (let number = 1; number <= messages; number += 1)
     later(`the sender of #${number}`, 100, 5_000, () => send(number));
+  for (let left = world.pick([0, 0, 1, 2]); left > 0; left -= 1)
+    later(`task ${left}`, 300, 5_000, () => schedule(left));
   for (let left = world.pick([0, 0, 1, 2]); left > 0; left -= 1) later(`abort ${left}`, 300, 8_000, abort);
   for (let left = 8; left > 0; left -= 1) later(`answer ${left}`, 300, 24_000, answer);
   return { sent, waiting };

@@ -88,7 +88,7 @@ export async function simulate(seed: number): Promise<Outcome> {
   database.erase({
     world,
     chooseFault: (query): FaultKind => {
-      const isRare = query !== undefined && /^select|lease/.test(query);
+      const isRare = query !== undefined && /^select|ussd_tx_lease/.test(query);
       if (faultOneIn === 0 || !isTrouble() || !world.oneIn(isRare ? 5 * faultOneIn : faultOneIn)) return 'fine';
       return world.pick(faultKinds);
     },
