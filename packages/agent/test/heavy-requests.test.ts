@@ -7,14 +7,25 @@ import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const large = { title: 'Goats', metadata: { note: 'x'.repeat(70_000) } };
 
-/** Begins a request whose body does not end. */
-async function sendPart(agent: TestAgent, user: TestUser, { size, part = '{' }: { size?: number; part?: string }) {
+interface Part {
+  size?: number;
+  part?: string;
+  request?: string;
+}
+
+/** Sends a request on a connection that stays open; by default one whose body does not end. */
+async function sendPart(agent: TestAgent, user: TestUser, { size, part = '{', request = 'POST /sessions' }: Part) {
   const { hostname, port } = new URL(agent.url);
   const socket = connect(Number(port), hostname).setEncoding('utf8');
   await once(socket, 'connect');
   const length = size === undefined ? 'transfer-encoding: chunked' : `content-length: ${size}`;
-  const lines = Object.entries(user.headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = `POST /sessions HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\n${length}\r\n`;
+  const headers = {
+    ...user.headers,
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `${request} HTTP/1.1\r\nhost: ${hostname}\r\n${length}\r\n`;
   const body = size === undefined ? `${part.length.toString(16)}\r\n${part}\r\n` : part;
   socket.write(`${head}${lines.join('')}\r\n${body}`);
   const replies: string[] = [];
@@ -72,3 +83,59 @@ test('a place is held until the work is over, however long that takes, and small
   ends.at(-1)?.();
   expect((await Promise.all([...replies, small])).map((reply) => reply?.status)).toEqual([200, 200, 200, 200, 200]);
 });
+
+test('no route keeps a place for as long as its client stays', async () => {
+  const reached: string[] = [];
+  await using agent = await startTestAgent({
+    env: { OFFLINE_WORDS_PER_SECOND: '1' },
+    hooks: {
+      addRoutes(server) {
+        server.get('/place', async (request) => {
+          await request.takePlace(1_000_000);
+          return {};
+        });
+        server.post('/silent', async () => {
+          reached.push('/silent');
+          await new Promise(() => {});
+        });
+        server.post('/open', { schema: { hide: true } }, (_request, reply) => {
+          reply.hijack();
+          reply.raw.writeHead(200).flushHeaders();
+        });
+      },
+    },
+  });
+  const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
+  const ana = await agent.createUser();
+  const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: '/long 500' }] };
+  const send = rpc('SendMessage', { message, configuration: { returnImmediately: true } });
+  const { id } = (await ana.send('POST', '/a2a', send)).body.result.task;
+  const { paths } = (await ana.send('GET', '/docs/json')).body;
+  const documented = Object.entries<object>(paths).flatMap(([path, methods]) =>
+    Object.keys(methods)
+      .filter((method) => ['post', 'put', 'patch', 'delete'].includes(method))
+      .map((method) => ({ route: `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, id)}`, body: {} })),
+  );
+  expect(documented.length).toBeGreaterThan(15);
+  const streams = [
+    { route: 'POST /open', body: {} },
+    { route: 'POST /a2a', body: rpc('SubscribeToTask', { id }) },
+    ...['initialize', 'ping', 'tools/list', 'tools/call', 'notifications/cancelled'].map((method) => ({
+      route: 'POST /mcp',
+      body: rpc(method, {}),
+    })),
+  ];
+  // The streams first: the user is erased on the way.
+  for (const { route, body } of [...streams, ...documented]) {
+    const whole = JSON.stringify({ ...body, more: 'x'.repeat(70_000) });
+    const { socket, replies } = await sendPart(agent, ana, { size: whole.length, part: whole, request: route });
+    await waitFor(`the reply of ${route}`, () => replies.length > 0 || reached.includes(route.slice(5)));
+    // A user has one place at a time.
+    const signal = AbortSignal.timeout(8_000);
+    const { status } = await fetch(`${agent.url}/place`, { headers: ana.headers, signal }).catch((error) => ({
+      status: `${error} after ${route} ${JSON.stringify(body)}`,
+    }));
+    expect(status).toBe(200);
+    socket.destroy();
+  }
+}, 60_000);

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { agentLimits } from '@palaver/contract';
+import type { Server } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
 import { createDelegation, createSigner } from '@palaver/ucan';
@@ -97,6 +98,31 @@ describe.each(engines)('on %s', (engine) => {
     expect(body.data.agent_message).toHaveLength(14);
     expect(body.data.agent_session).toMatchObject([{ id: sessionId }]);
     expect(body.data.agent_replaced).toEqual([]);
+  });
+
+  test('an export whose reader leaves while it waits for its place is not counted any more', async () => {
+    const ends: (() => void)[] = [];
+    const addRoutes = (server: Server) =>
+      server.get('/work', async (request) => {
+        await request.takePlace(mebibyte);
+        await new Promise<void>((resolve) => ends.push(resolve));
+        return {};
+      });
+    await using agent = await startTestAgent({ engine, hooks: { addRoutes: (server) => void addRoutes(server) } });
+    const ana = await agent.createUser();
+    const others = await Promise.all(Array.from({ length: 3 }, () => agent.createUser()));
+    const working = others.map((user) => user.send('GET', '/work'));
+    await waitFor('all places', () => ends.length === 3);
+    for (let count = 0; count < 3; count += 1) (await askUnread(agent, ana, '/me/export')).close();
+    await waitFor('the end of those', async () => {
+      const waiting = await askUnread(agent, ana, '/me/export');
+      const isCounted = (await waiting.status()) === 200;
+      waiting.close();
+      return isCounted;
+    });
+    for (const end of ends) end();
+    await Promise.all(working);
+    await waitFor('the end of the last', async () => (await ana.send('GET', '/me/export')).status === 200);
   });
 
   test('two exports of one address are read at a time, others and operators have theirs', async () => {

@@ -11,7 +11,7 @@ declare module 'fastify' {
     isUpload?: boolean;
   }
   interface FastifyRequest {
-    /** Waits until few others do costly work. The place is the request's until its reply is ready or it leaves. */
+    /** Waits until few others do costly work. The place is the request's until its reply is ready or it ends. */
     takePlace(bytes: number): Promise<void>;
     leavePlace(): void;
     /** Does work on that many bytes in a place of its own. */
@@ -30,7 +30,8 @@ const arrivingBytes = 64 * 1024 * 1024;
 
 /**
  * Does costly work for a few requests at a time, in fair order: however many keys and addresses send them, a short message is
- * answered in between. A place is taken once everything is there that the work needs, so that no client can hold one.
+ * answered in between. A place is taken once everything is there that the work needs, and ends with the work, so that no
+ * client can hold one.
  */
 export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientKey }): void {
   const limits = { atOnce: 3, waiting: 200, waitingPerUser: 40 };
@@ -59,15 +60,19 @@ export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientK
   async function enter(request: FastifyRequest, queue: typeof work, owner: QueueOwner): Promise<void> {
     const [entered, left] = [Promise.withResolvers<boolean>(), Promise.withResolvers<void>()];
     const { socket } = request.raw;
-    socket.once('close', left.resolve);
+    const leave = () => {
+      left.resolve();
+      entered.reject(new AppError('REQUEST_TIMEOUT', 'The client has disconnected.'));
+    };
+    socket.once('close', leave);
     places.set(request, left.resolve);
-    if (socket.destroyed) left.resolve();
+    if (socket.destroyed) leave();
     const served = queue.run(owner, async () => {
       entered.resolve(true);
       await left.promise;
       return true;
     });
-    void served.then((done) => entered.resolve(done ?? false)).finally(() => socket.off('close', left.resolve));
+    void served.then((done) => entered.resolve(done ?? false)).finally(() => socket.off('close', leave));
     if (!(await entered.promise)) throw tooMuch();
     await letOthersConnect();
   }
@@ -107,6 +112,10 @@ export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientK
       share.free();
     }
   });
+  // What a handler does may take as long as its client likes: it takes a place of its own for what costs much.
+  server.addHook('preHandler', async (request) => request.leavePlace());
+  // One that a handler took, and whose reply passes no `onSend`.
+  server.addHook('onResponse', async (request) => request.leavePlace());
   server.addHook('onSend', async (request, reply) => {
     request.leavePlace();
     if (reply.statusCode === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', '5');

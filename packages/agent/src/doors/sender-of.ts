@@ -29,8 +29,6 @@ export function createSenderOf(clientKey: ClientKey): SenderOf {
       client: clientKey(request),
       socketId: readSocketId(request),
       onCounted(standing) {
-        // What follows may wait for others.
-        request.leavePlace();
         if (standing) setRateHeaders(reply, standing);
       },
     };
