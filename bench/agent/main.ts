@@ -129,6 +129,8 @@ async function startServer(kind: 'agent' | 'bare', wordsPerSecond: number) {
       PORT: '0',
       LOG_LEVEL: 'warn',
       SENDS_PER_MINUTE: '1000000',
+      // All users come from this machine.
+      SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1',
       UCAN_AUTH_MAX_TTL_SECONDS: '3600',
       DATA_DIR: mkdtempSync(join(dir, 'data-')),
       OFFLINE_WORDS_PER_SECOND: String(wordsPerSecond),

@@ -5,6 +5,7 @@ import { createDelegation, createInvocation, parseToken, type UcanView } from '@
 import { eachOf, type Key, nextAddress } from './key.ts';
 
 export interface World {
+  url: string;
   did: string;
   keys: Key[];
   /** How often each key does it: what one key does many times, two hundred do a few times each. */
@@ -35,6 +36,8 @@ export const cases: Case[] = [
   { name: 'long sessions', attack: readLongSessions },
   { name: 'unread exports', attack: leaveExportsUnread },
   { name: 'unread lists of tasks', attack: leaveTasksUnread },
+  { name: 'idle readers of one run', attack: leaveReaders },
+  { name: 'idle sockets', attack: leaveSockets },
   { name: '1,000 delegations', prepare: mintDelegations, attack: readDelegations },
 ];
 
@@ -304,6 +307,48 @@ async function leaveTasksUnread({ keys, share }: World): Promise<void> {
   });
   await sleep(3_000);
   for (const reply of unread) reply.destroy();
+}
+
+/** Each reads the answer that is being written, and stays. */
+async function leaveReaders({ keys, share }: World): Promise<void> {
+  const unread: IncomingMessage[] = [];
+  await eachOf(keys, 50, async (key) => {
+    const body = { message: '/long 4000', stream: true };
+    const running = await key.open('POST', `/messages/${await createSession(key)}`, { body }).catch(() => undefined);
+    if (!running) return;
+    unread.push(running);
+    await eachOf(range(share(5_000, 60)), share(50, 5), async () => {
+      const reply = await key.open('GET', `/runs/${running.headers['x-run-id']}`).catch(() => undefined);
+      if (reply) unread.push(reply);
+    });
+  });
+  await sleep(3_000);
+  for (const reply of unread) reply.destroy();
+}
+
+/** All from the address of this machine. */
+async function leaveSockets({ url, keys, share }: World): Promise<void> {
+  const sockets: WebSocket[] = [];
+  const perSession = 50;
+  await eachOf(keys, 20, async (key) => {
+    for (let left = share(3_000, 60); left > 0; left -= perSession) {
+      const query = `EIO=4&transport=websocket&sessionId=${await createSession(key)}`;
+      await eachOf(range(Math.min(left, perSession)), share(50, 5), async () => {
+        const socket = new WebSocket(`${url.replace('http', 'ws')}/socket.io/?${query}`);
+        sockets.push(socket);
+        await new Promise<void>((resolve) => {
+          socket.onclose = () => resolve();
+          socket.onopen = () => socket.send(`40${JSON.stringify({ invocation: key.invocation })}`);
+          socket.onmessage = ({ data }) => {
+            if (data === '2') socket.send('3');
+            if (/^4[24]/.test(data)) resolve();
+          };
+        });
+      });
+    }
+  });
+  await sleep(3_000);
+  for (const socket of sockets) socket.close();
 }
 
 /** As many as one user may have; or of 200 users a few, each nearly as long as a token may be. */

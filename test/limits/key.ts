@@ -18,6 +18,7 @@ export interface Asked {
 
 export interface Key {
   signer: Signer;
+  invocation: string;
   address: string;
   /** Reads the whole reply. */
   send(method: string, path: string, asked?: Asked): Promise<Reply>;
@@ -80,6 +81,7 @@ export async function createKey(url: string, audience: string, statuses: Statuse
 
   return {
     signer,
+    invocation: serialized,
     address: own,
     open,
     async send(method, path, asked) {

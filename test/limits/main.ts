@@ -35,7 +35,7 @@ async function run({ name, prepare, attack }: Case, count: number): Promise<stri
   const statuses: Statuses = new Map();
   const keys = await Promise.all(Array.from({ length: count }, () => createKey(agent.url, agent.did, statuses)));
   const share = (ofOne: number, ofMany: number) => (count === 1 ? ofOne : ofMany);
-  const world = { did: agent.did, keys, share };
+  const world = { url: agent.url, did: agent.did, keys, share };
   const prepared = await prepare?.(world);
   const chat = fork(fileURLToPath(new URL('chat-process.ts', import.meta.url)), [agent.url, agent.did]);
   await once(chat, 'message');

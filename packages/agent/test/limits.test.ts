@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOraclePlugin, tool } from '../src/index.ts';
-import { openSocket, refusalOf } from './connect-socket.ts';
+import { openSocket, refusalOf, type TestSocket } from './connect-socket.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const full = (code: string) => ({ status: 429, body: { statusCode: 429, code } });
@@ -203,6 +203,34 @@ describe('handshakes of sockets', () => {
     });
     for (const { socket } of tabs) socket.close();
   });
+
+  test('a user has so many at a time, in whatever sessions', async () => {
+    await using agent = await startTestAgent();
+    const [ana, ben] = [await agent.createUser(), await agent.createUser()];
+    await ben.createSession();
+    const tabs: TestSocket[] = [];
+    const openMore = async (count: number) => {
+      const more = await Promise.all(Array.from({ length: count }, () => open(agent, ana)));
+      await Promise.all(more.map((tab) => tab.event('connected')));
+      tabs.push(...more);
+    };
+    for (let left = agentLimits.socketsPerUser; left > 0; left -= agentLimits.socketsPerSession / 2) {
+      await ana.createSession();
+      await openMore(Math.min(left, agentLimits.socketsPerSession / 2));
+    }
+    await ana.createSession();
+    expect(await refusalOf(await open(agent, ana))).toMatchObject({ code: 'LIMIT_REACHED' });
+    const other = await open(agent, ben);
+    await other.event('connected');
+    tabs.pop()?.socket.close();
+    await waitFor('a place for another', () =>
+      openMore(1).then(
+        () => true,
+        () => false,
+      ),
+    );
+    for (const { socket } of [...tabs, other]) socket.close();
+  });
 });
 
 test.each([
@@ -256,4 +284,26 @@ test('a session of many messages is read whole, in order, by both ways', async (
   const { body } = await ana.say(sessionId, 'all', { returnAllMessages: true });
   expect(body.messages.slice(0, 24)).toEqual(listed);
   expect(body).toMatchObject({ sessionId, message: { id: body.messages.at(-1).id } });
+});
+
+test('a user has so many replies open at a time, and can still end and revoke things', async () => {
+  await using agent = await startTestAgent({ env: { OFFLINE_WORDS_PER_SECOND: '1' } });
+  const [ana, ben] = [await agent.createUser(), await agent.createUser()];
+  const [sessionId, other] = [await ana.createSession(), await ana.createSession()];
+  const first = await ana.stream(sessionId, '/long 500');
+  const runId = first.headers.get('x-run-id') ?? '';
+  const readers = await Promise.all(Array.from({ length: agentLimits.repliesPerUser - 1 }, () => ana.follow(runId)));
+  expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]));
+  for (const path of [`/runs/${runId}`, '/sessions']) {
+    const refused = await ana.send('GET', path);
+    expect(refused).toMatchObject(full('LIMIT_REACHED'));
+    expect(refused.headers.get('retry-after')).toBe('5');
+  }
+  const completion = await ana.send('POST', '/v1/chat/completions', { messages: [{ role: 'user', content: 'hello' }] });
+  expect(completion).toMatchObject({ status: 429, body: { error: { code: 'limit_reached' } } });
+  expect((await ben.send('GET', '/sessions')).status).toBe(200);
+  expect((await ana.send('DELETE', `/sessions/${other}`)).status).toBe(200);
+  await readers.pop()?.body?.cancel();
+  await waitFor('room', async () => (await ana.send('GET', '/sessions')).status === 200);
+  await Promise.all([first, ...readers].map(({ body }) => body?.cancel()));
 });

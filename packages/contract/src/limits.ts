@@ -101,6 +101,14 @@ export const agentLimits = {
   handshakeTimeoutMs: 10_000,
   /** Of one instance: each receives every event of the session. */
   socketsPerSession: 100,
+  /** Requests of one instance that are being answered, streams included: of a user, of a client address, and in all. */
+  repliesPerUser: 200,
+  repliesPerClient: 2_000,
+  replies: 4_000,
+  /** Sockets of one instance. */
+  socketsPerUser: 200,
+  socketsPerClient: 4_000,
+  sockets: 8_000,
   heartbeatMs: 15_000,
   endedRunRetentionMs: 5 * 60_000,
   reauthorizePromptIntervalMs: 6 * 3_600_000,

@@ -93,7 +93,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   });
   addHeavyGate(server, turns);
   limitHeldBytes(server, turns);
-  addAuth(server, { ...identity.auth, isPublic, connections });
+  addAuth(server, { ...identity.auth, isPublic, connections, clientKey: turns.clientKey });
   await addDocs(server, { title: `${identity.oracle.name}: agent service`, version: '1', isPublic });
   await addOwnRoutes(server, parts);
   for (const { plugin, ctx } of turns.plugins.loaded) {

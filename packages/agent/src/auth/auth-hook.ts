@@ -3,7 +3,8 @@ import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAddressKey } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AuthorizeOptions, authorize, type Identity, readCredentials } from './authorize.ts';
-import type { OpenConnections } from './open-connections.ts';
+import type { ClientKey } from './client-key.ts';
+import { type OpenConnections, tooManyOpen } from './open-connections.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -46,6 +47,7 @@ const replyGraceMs = 15 * 60_000;
 interface AuthParts extends AuthorizeOptions {
   isPublic: RouteMatcher;
   connections: OpenConnections;
+  clientKey: ClientKey;
 }
 
 /** Protects every route but those of operators and the public ones, which never look at auth headers. */
@@ -68,8 +70,25 @@ export function addAuth(server: Server, options: AuthParts): void {
       throw result.error;
     }
     request.identity = result.identity;
-    request.outliveToken = keepWithToken(reply, result.identity, connections);
+    if (reply.raw.closed) return;
+    const leave = takePlace(request, result.identity, options);
+    if (!leave) {
+      reply.header('retry-after', '5');
+      throw tooManyOpen();
+    }
+    const remove = keepWithToken(reply, result.identity, connections);
+    request.outliveToken = remove;
+    reply.raw.once('close', () => {
+      remove();
+      leave();
+    });
   });
+}
+
+/** Deleting and revoking take no time, and whoever holds a user's delegation must not keep the user from it. */
+function takePlace(request: FastifyRequest, { did }: Identity, { connections, clientKey }: AuthParts) {
+  if (request.method === 'DELETE') return () => {};
+  return connections.takeReply({ userDid: did, client: clientKey(request) });
 }
 
 /** Cuts the reply off where its token is revoked or has long expired: a stream may be under way for hours. */
@@ -77,12 +96,9 @@ function keepWithToken(
   { raw }: FastifyReply,
   { chain, expiration }: Identity,
   connections: OpenConnections,
-): (() => void) | null {
-  if (raw.closed) return null;
+): () => void {
   const end = () => void raw.destroy();
-  const remove = connections.add({ chain, expiration, graceMs: replyGraceMs, endsWhenShared: false, end });
-  raw.once('close', remove);
-  return remove;
+  return connections.add({ chain, expiration, graceMs: replyGraceMs, endsWhenShared: false, end });
 }
 
 /**

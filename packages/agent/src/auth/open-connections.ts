@@ -1,4 +1,5 @@
-import { AppError, ucanLimits } from '@palaver/contract';
+import { AppError, agentLimits, ucanLimits } from '@palaver/contract';
+import type { QueueOwner } from '@palaver/service-kit/internal';
 import type { IssuedToken, Standing } from '@palaver/ucan/internal';
 import type { DelegationStore } from '../store/delegations.ts';
 
@@ -29,8 +30,63 @@ export type OpenConnections = ReturnType<typeof createOpenConnections>;
 const lookEveryMs = 1_000;
 const checkEveryMs = 60_000;
 
+export const tooManyOpen = () =>
+  new AppError('LIMIT_REACHED', 'You have too many connections open. Close some, or try again in a moment.');
+
 export const noLongerSignsIn = () =>
   new AppError('UCAN_NOT_ALLOWED', 'The credential of this connection no longer signs in.');
+
+/** How many are open at a time. */
+export interface OpenLimits {
+  all: number;
+  perUser: number;
+  perClient: number;
+}
+
+const replyLimits = {
+  all: agentLimits.replies,
+  perUser: agentLimits.repliesPerUser,
+  perClient: agentLimits.repliesPerClient,
+};
+const socketLimits = {
+  all: agentLimits.sockets,
+  perUser: agentLimits.socketsPerUser,
+  perClient: agentLimits.socketsPerClient,
+};
+
+/**
+ * Bounds how many connections are open. The fuller it is, the less each user and each client address may have, so that there
+ * is room for whoever has none.
+ */
+export function createOpenPlaces({ all, perUser, perClient }: OpenLimits) {
+  const counts = new Map<string, number>();
+  let total = 0;
+  const countOf = (name: string) => counts.get(name) ?? 0;
+
+  /** Returns the function that gives the place back; undefined where there is none. */
+  return ({ userDid, client }: QueueOwner): (() => void) | undefined => {
+    const [user, address] = [`user ${userDid}`, client === undefined ? undefined : `from ${client}`];
+    const free = all - total;
+    const isFull =
+      countOf(user) >= Math.min(perUser, Math.ceil(free / 4)) ||
+      (address !== undefined && countOf(address) >= Math.min(perClient, Math.ceil(free / 2)));
+    if (isFull) return undefined;
+    const add = (by: number) => {
+      total += by;
+      for (const name of address === undefined ? [user] : [user, address]) {
+        const count = countOf(name) + by;
+        if (count > 0) counts.set(name, count);
+        else counts.delete(name);
+      }
+    };
+    add(1);
+    let isOpen = true;
+    return () => {
+      if (isOpen) add(-1);
+      isOpen = false;
+    };
+  };
+}
 
 /** Ends the connections of this instance with the tokens that opened them. */
 export function createOpenConnections({ findStanding }: Pick<DelegationStore, 'findStanding'>) {
@@ -77,6 +133,9 @@ export function createOpenConnections({ findStanding }: Pick<DelegationStore, 'f
   }, lookEveryMs).unref();
 
   return {
+    /** A place for a reply of that user, or for a socket. */
+    takeReply: createOpenPlaces(replyLimits),
+    takeSocket: createOpenPlaces(socketLimits),
     /** Returns the function that removes it. */
     add(connection: OpenConnection): () => void {
       open.set(connection, Date.now());

@@ -32,6 +32,8 @@ export interface AdmissionParts extends AuthorizeOptions {
 export interface SocketData {
   sessionId: string;
   did: string;
+  /** Undefined for an address that many users share. */
+  client: string | undefined;
   /** The key by which its events are counted: the address, or the user if many users share it. */
   counter: string;
   expiration: number;
@@ -71,14 +73,14 @@ export async function admit({ handshake, request }: Socket, parts: AdmissionPart
   if (!query.success || !auth.success)
     throw new AppError('VALIDATION_FAILED', 'A connection needs a sessionId and credentials.');
   const { invocation, ucanDelegation: delegation } = auth.data;
-  const { ip, counter } = addressOf(request, parts);
+  const { ip, counter: client } = addressOf(request, parts);
   const result = await authorize({ invocation, delegation, client: toAddressKey(ip) }, parts);
   if ('error' in result) throw result.error;
   const { did, expiration, chain } = result.identity;
-  if (counter === undefined) await countFor(did, parts.limit);
+  if (client === undefined) await countFor(did, parts.limit);
   const { sessionId } = query.data;
   await requireSession(parts, did, sessionId);
-  return { sessionId, did, expiration, chain, counter: counter ?? did };
+  return { sessionId, did, expiration, chain, client, counter: client ?? did };
 }
 
 /** Throws if the credential no longer signs in or the session is gone: both can happen while a socket is being admitted. */

@@ -11,7 +11,7 @@ import { type RateLimit, toOriginRules, toRateError } from '@palaver/service-kit
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
-import type { OpenConnections } from '../../auth/open-connections.ts';
+import { type OpenConnections, tooManyOpen } from '../../auth/open-connections.ts';
 import type { BrowserCall } from '../../cluster/session-clients.ts';
 import type { SocketRegistry } from '../../cluster/socket-registry.ts';
 import type { ApprovalAnswer } from '../../store/approvals.ts';
@@ -69,8 +69,14 @@ export function createSocketTransport(parts: SocketParts) {
     const admission = admit(socket, parts).then((data) => {
       // Every event of a session goes to each of them.
       const { size = 0 } = io.of('/').adapter.rooms.get(data.sessionId) ?? {};
-      if (size < agentLimits.socketsPerSession) return data;
-      throw new AppError('LIMIT_REACHED', `The session has ${size} connections; close some before you open another.`);
+      if (size >= agentLimits.socketsPerSession)
+        throw new AppError('LIMIT_REACHED', `The session has ${size} connections; close some before you open another.`);
+      const leave = parts.connections.takeSocket({ userDid: data.did, client: data.client });
+      if (!leave) throw tooManyOpen();
+      // It may have left already, and then is never connected.
+      socket.conn.once('close', leave);
+      if (socket.conn.readyState === 'closed') leave();
+      return data;
     });
     admission.then(
       (data) => {
