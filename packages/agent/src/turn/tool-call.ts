@@ -80,10 +80,14 @@ export async function findRefusal(
 
 function checkCall({ id, name, args, fault }: ToolCall, tools: StepTools) {
   const tool = tools.get(name);
-  if (!(tool?.needsApproval || tool?.needsDelegation || tool?.needsInvocation) || fault !== undefined) return undefined;
+  if (!tool || !isGated(tool) || fault !== undefined) return undefined;
   const checked = checkArguments(tool, args);
   if ('error' in checked) return undefined;
   return { tool, args: checked.args, gated: { toolCallId: id, toolName: name, args: toShownArgs(tool, args) } };
+}
+
+function isGated({ needsApproval, needsDelegation, needsInvocation }: Tool): boolean {
+  return Boolean(needsApproval || needsDelegation || needsInvocation);
 }
 
 /** A rule that fails asks the user. */
@@ -174,10 +178,12 @@ export async function runToolCall(
   const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId, invocation, reportProgress };
   const asked = approval.isApproved ? toText(checked.args) : undefined;
   const execute = async (args: unknown) => {
-    if (asked !== undefined && toText(args) !== asked) throw new Refused(argumentsChanged);
+    const checkedText = asked ?? (isGated(tool) ? toText(args) : undefined);
     const refusal = await findRefusal({ tool, args, rt: toolRt }, approval);
     if (refusal !== undefined) throw new Refused(refusal);
     abortSignal.throwIfAborted();
+    // Immediately before the execution: whoever has the arguments may change them while they are checked.
+    if (checkedText !== undefined && toText(args) !== checkedText) throw new Refused(argumentsChanged);
     return tool.execute(args, toolRt);
   };
   try {
