@@ -7,7 +7,8 @@ import type { FastifyInstance } from 'fastify';
 import { isLoopbackAddress, isLoopbackHost } from './client-address.ts';
 import { isNamedOrigin } from './cors.ts';
 
-const forwardingHeader = /^(?:forwarded|via|x-(?:original-)?forwarded.*|.*-(?:real|client|connecting)-ip)$/;
+const forwardingHeader =
+  /^(?:forwarded|via|cdn-loop|x-(?:original-)?forwarded.*|x-envoy-.*|(?:.*-)?(?:real|client|connecting|user)-?ip)$/;
 const harmlessMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 interface LocalRequest extends Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket' | 'url'> {
