@@ -198,6 +198,14 @@ test('files go with their session and their user; what was not sent within a day
   }
 });
 
+test('a compressed upload is refused', async () => {
+  await using agent = await startTestAgent();
+  const ana = await agent.createUser();
+  const headers = { ...ana.headers, 'content-type': 'text/plain', 'content-encoding': 'gzip' };
+  const reply = await request(`${agent.url}/files?filename=a.txt`, { method: 'POST', headers, body: 'a text' });
+  expect(reply).toMatchObject({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE' } });
+});
+
 test('bytes that were changed are not given out as the file', async () => {
   const [{ agent, dataDir }] = agents as [(typeof agents)[number]];
   const ana = await agent.createUser();

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { collectFrames } from './read-frames.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
+const json = { 'content-type': 'application/json' };
 let agent: TestAgent;
 let ana: TestUser;
 
@@ -40,6 +41,15 @@ describe('errors', () => {
     ['malformed JSON', { 'content-type': 'application/json' }, '{"message":', 400, 'BAD_REQUEST'],
     ['another content type', { 'content-type': 'text/plain' }, 'hello', 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 'message=x', 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['a compressed body', { ...json, 'content-encoding': 'gzip' }, '{"message":"x"}', 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    [
+      'text of another charset',
+      { 'content-type': 'application/json; charset=utf-16' },
+      '{}',
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+    ],
+    ['what is not UTF-8', json, Buffer.from('{"message":"\xff"}', 'latin1'), 400, 'BAD_REQUEST'],
     ['more than 1 MiB', { 'content-type': 'application/json' }, `"${'x'.repeat(1_048_576)}"`, 413, 'PAYLOAD_TOO_LARGE'],
     ['no body', {}, undefined, 400, 'VALIDATION_FAILED'],
     [

@@ -178,6 +178,29 @@ test('an empty body with a JSON content type is no body', async () => {
   expect(await (await post('/maybe', '')).json()).toEqual({ got: null });
 });
 
+test('a body is UTF-8 and not compressed', async () => {
+  await start();
+  const send = async (headers: Record<string, string>, body: string | Buffer = '{"name":"é"}') => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body };
+    const reply = await fetch(`${url}/maybe`, init);
+    return { status: reply.status, body: await reply.json() };
+  };
+  const read = { status: 200, body: { got: { name: 'é' } } };
+  expect(await send({})).toEqual(read);
+  expect(await send({ 'content-encoding': 'Identity' })).toEqual(read);
+  expect(await send({ 'content-type': 'application/json; x=y; Charset="UTF-8"' })).toEqual(read);
+  const latin = { 'content-type': 'application/json;charset=ISO-8859-1' };
+  expect(await send(latin, '{"name":"e"}')).toMatchObject({ status: 200 });
+  const unsupported = { status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE' } };
+  expect(await send(latin)).toMatchObject(unsupported);
+  expect(await send({ 'content-type': 'application/json; charset=utf-16' })).toMatchObject(unsupported);
+  expect(await send({ 'content-encoding': 'gzip' })).toMatchObject(unsupported);
+  expect(await send({}, Buffer.from('{"name":"é"}', 'latin1'))).toMatchObject({
+    status: 400,
+    body: { code: 'BAD_REQUEST' },
+  });
+});
+
 test('a prototype in a body is dropped, not obeyed', async () => {
   await start();
   expect(await (await post('/maybe', '{"a":1,"__proto__":{"admin":true}}')).json()).toEqual({ got: { a: 1 } });

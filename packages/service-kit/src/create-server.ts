@@ -29,6 +29,7 @@ import { addRecentErrors } from './recent-errors.ts';
 import { findLines } from './recent-lines.ts';
 import { callerOf, createRequestLog, pathOf, toRequestId } from './request-log.ts';
 import type { Server } from './server.ts';
+import { addTextParser } from './text-body.ts';
 import { addTracing } from './tracing.ts';
 
 /** In bytes, headers aside. */
@@ -237,12 +238,12 @@ function withoutPreflight(server: Server, isGuarded: (route: RouteOptions) => bo
 function acceptEmptyJson(server: Server): void {
   server.removeAllContentTypeParsers();
   const parseJson = server.getDefaultJsonParser('remove', 'remove');
-  server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    const { isTooDeep, values } = measureJson(body as string);
+  addTextParser(server, 'application/json', (request, body, done) => {
+    const { isTooDeep, values } = measureJson(body);
     if (body === '') done(null, undefined);
     else if (isTooDeep) done(new AppError('BAD_REQUEST', 'The body is nested too deep.'));
     else if (values > maxBodyValues) done(new AppError('PAYLOAD_TOO_LARGE', 'The body has too many values.'));
-    else parseJson(request, body as string, done);
+    else parseJson(request, body, done);
   });
 }
 

@@ -67,6 +67,7 @@ export { runEvery } from './run-every.ts';
 export { exitOnStartFault, stopOnSignals, toListenError, toReachableHost } from './run-service.ts';
 export { loadOrCreateSecretFile } from './secret-file.ts';
 export { serializeErrorPlaces } from './serialize-error.ts';
+export { addTextParser, findEncodingFault, findTextFault } from './text-body.ts';
 export { startThread, type Thread } from './thread.ts';
 export { toCsvLines } from './to-csv.ts';
 export { inSpan, setSpanRoute } from './tracing.ts';

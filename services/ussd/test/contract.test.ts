@@ -20,7 +20,7 @@ describe('the session endpoint', () => {
     service = await startService();
   });
   afterAll(() => service[Symbol.asyncDispose]());
-  const send = (headers: Record<string, string>, body: string) =>
+  const send = (headers: Record<string, string>, body: string | Buffer) =>
     fetch(`${service.url}/api/ussd`, { method: 'POST', headers, body });
   const valid = { sessionId: 'v', serviceCode, phoneNumber, text: '' };
 
@@ -125,11 +125,34 @@ describe('the session endpoint', () => {
       const response = await send({ 'content-type': type }, 'x');
       expect(await response.json()).toMatchObject({ statusCode: 415, code: 'UNSUPPORTED_MEDIA_TYPE' });
     }
+    for (const headers of [{ 'content-encoding': 'gzip' }, { 'content-type': 'application/json; charset=utf-16' }])
+      expect((await send({ ...json, ...headers }, JSON.stringify(valid))).status).toBe(415);
     const large = await send(json, JSON.stringify({ ...valid, more: 'x'.repeat(17_000) }));
     expect([large.status, await large.json()]).toEqual([
       413,
       expect.objectContaining({ statusCode: 413, code: 'PAYLOAD_TOO_LARGE' }),
     ]);
+  });
+
+  test('a body that is not UTF-8 fails validation, and the charset that old libraries name is read', async () => {
+    for (const headers of [json, form]) {
+      const response = await send(headers, Buffer.from('{"text":"\xff"}', 'latin1'));
+      expect([response.status, await response.text()]).toEqual([200, invalid]);
+    }
+    const old = { 'content-type': 'application/x-www-form-urlencoded; charset=ISO-8859-1' };
+    const sent = new URLSearchParams({ ...valid, sessionId: 'old-library' }).toString();
+    expect(await (await send(old, sent)).text()).toMatch(/^CON /);
+  });
+
+  test('what another dialect cannot read gets its reply', async () => {
+    for (const headers of [{ 'content-encoding': 'gzip' }, { 'content-type': 'application/json; charset=utf-16' }]) {
+      const init = { method: 'POST', headers: { ...json, ...headers }, body: '{"sessionID":"s"}' };
+      const response = await fetch(`${service.url}/api/ussd/arkesel`, init);
+      expect([response.status, await response.json()]).toEqual([
+        200,
+        { message: invalid.slice(4), continueSession: false },
+      ]);
+    }
   });
 
   test('unknown routes and methods get the shared error body', async () => {

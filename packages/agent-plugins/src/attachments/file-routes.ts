@@ -3,6 +3,7 @@ import { identityOf } from '@palaver/agent';
 import { AppError, agentLimits, errorBodySchema } from '@palaver/contract';
 import { fileParamsSchema, type UploadedFile, uploadedFileSchema, uploadQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
+import { findEncodingFault } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { FileVault } from './file-vault.ts';
@@ -70,7 +71,12 @@ function addUpload(server: Server, { vault, clientOf }: FileRoutes): void {
   server.post('/files', { config: { isUpload: true, takesFile: '*/*' }, schema }, async (request, reply) => {
     const { headers, query } = request;
     const length = Number(headers['content-length'] ?? 0);
+    const encodingFault = findEncodingFault(headers);
     try {
+      if (encodingFault) {
+        await discard(request.body);
+        throw encodingFault;
+      }
       if (length > agentLimits.attachmentBytes) {
         await discard(request.body);
         throw new AppError('PAYLOAD_TOO_LARGE', `A file may have at most ${agentLimits.attachmentBytes} bytes.`);

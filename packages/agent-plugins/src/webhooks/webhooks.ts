@@ -2,6 +2,7 @@ import { defineOraclePlugin, type OraclePlugin, tablesOf } from '@palaver/agent'
 import { AppError } from '@palaver/contract';
 import { parseJson } from '@palaver/contract/internal';
 import { envUrl, type Server } from '@palaver/service-kit';
+import { addTextParser } from '@palaver/service-kit/internal';
 import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -76,7 +77,7 @@ type EventCallback = Extract<z.infer<typeof slackRequestSchema>, { type: 'event_
 function addSlackRoute(server: Server, signingSecret: string, onEvent: (event: EventCallback) => Promise<void>): void {
   // The signature is over the bytes as they came; in this scope alone the body stays a text.
   server.removeContentTypeParser('application/json');
-  server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+  addTextParser(server, 'application/json', (_request, body, done) => done(null, body));
   const schema = {
     tags: ['Webhooks'],
     summary: 'Events of Slack',

@@ -4,7 +4,7 @@ import { AppError, ussdLimits } from '@palaver/contract';
 import { ussdReplies } from '@palaver/contract/internal';
 import { toShowable } from '@palaver/program/internal';
 import { clientAddress, type Logger, type Server } from '@palaver/service-kit';
-import { equalSecrets, isForwarded, isProduction, readBounded } from '@palaver/service-kit/internal';
+import { equalSecrets, findTextFault, isForwarded, isProduction, readBounded } from '@palaver/service-kit/internal';
 import type { FastifyError, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
@@ -28,9 +28,11 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
     await server.register(async (scope) => {
       // Bodies come as texts: one that cannot be read is a validation reply here, not the shared 400.
       scope.removeAllContentTypeParsers();
-      scope.addContentTypeParser([...adapter.contentTypes], { parseAs: 'string' }, (_request, body, done) =>
-        done(null, body),
-      );
+      scope.addContentTypeParser([...adapter.contentTypes], { parseAs: 'buffer' }, ({ headers }, body, done) => {
+        const fault = findTextFault(headers, body as Buffer);
+        if (fault?.statusCode === 415) done(fault);
+        else done(null, fault ? '' : body.toString());
+      });
       const check = adapter.access ? createAdapterCheck(adapter.access) : checkShared;
       if (check) scope.addHook('onRequest', async (request) => check(request));
       scope.route({

@@ -11,7 +11,7 @@ import {
 } from '@palaver/contract/internal';
 import { convertXlsForm, XlsFormFault } from '@palaver/forms/internal';
 import type { Server } from '@palaver/service-kit';
-import { createLimiter, toAuditBy } from '@palaver/service-kit/internal';
+import { createLimiter, findEncodingFault, toAuditBy } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { programFilesSchema, programLimits } from '../catalog/program-files.ts';
@@ -83,8 +83,8 @@ export function addProgramRoutes(server: Server, publishing: Publishing, adapter
     async ({ params: { name }, body }) => publishing.check(name, body?.files),
   );
 
-  server.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
+  server.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, ({ headers }, body, done) =>
+    done(findEncodingFault(headers) ?? null, body),
   );
   server.post(
     `${path}/convert-form`,
