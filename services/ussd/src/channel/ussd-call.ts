@@ -147,7 +147,7 @@ function toCall(request: CallRequest, textHash: TextHash): UssdCall {
 }
 
 /** A request whose inputs are in the accumulated text. */
-class UssdCall implements Call {
+export class UssdCall implements Call {
   readonly sessionId: string;
   readonly serviceCode: string;
   readonly phoneNumber: string;
