@@ -131,11 +131,11 @@ test('no route keeps a place for as long as its client stays', async () => {
     const { socket, replies } = await sendPart(agent, ana, { size: whole.length, part: whole, request: route });
     await waitFor(`the reply of ${route}`, () => replies.length > 0 || reached.includes(route.slice(5)));
     // A user has one place at a time.
-    const signal = AbortSignal.timeout(8_000);
+    const signal = AbortSignal.timeout(20_000);
     const { status } = await fetch(`${agent.url}/place`, { headers: ana.headers, signal }).catch((error) => ({
       status: `${error} after ${route} ${JSON.stringify(body)}`,
     }));
     expect(status).toBe(200);
     socket.destroy();
   }
-}, 60_000);
+}, 120_000);

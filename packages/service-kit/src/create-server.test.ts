@@ -180,7 +180,7 @@ test('an empty body with a JSON content type is no body', async () => {
 
 test('a body is UTF-8 and not compressed', async () => {
   await start();
-  const send = async (headers: Record<string, string>, body: string | Buffer = '{"name":"é"}') => {
+  const send = async (headers: Record<string, string>, body: NonNullable<RequestInit['body']> = '{"name":"é"}') => {
     const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body };
     const reply = await fetch(`${url}/maybe`, init);
     return { status: reply.status, body: await reply.json() };

@@ -37,7 +37,7 @@ export const noLongerSignsIn = () =>
   new AppError('UCAN_NOT_ALLOWED', 'The credential of this connection no longer signs in.');
 
 /** How many are open at a time. */
-export interface OpenLimits {
+interface OpenLimits {
   all: number;
   perUser: number;
   perClient: number;
