@@ -1,6 +1,6 @@
 import type { Message } from '@palaver/contract';
 import { z } from 'zod';
-import type { LoadedPlugin } from './plugin.ts';
+import type { LoadedPlugin } from './select-plugins.ts';
 import { ToolError } from './runtime-context.ts';
 import type { Tools } from './tool.ts';
 

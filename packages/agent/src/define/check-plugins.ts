@@ -1,6 +1,6 @@
 import { toolNamePattern } from '@palaver/contract/internal';
 import { capabilityToolNames } from './capabilities.ts';
-import type { LoadedPlugin } from './plugin.ts';
+import type { LoadedPlugin } from './select-plugins.ts';
 import type { Tool } from './tool.ts';
 import { toInputSchema } from './tool-arguments.ts';
 

@@ -82,17 +82,6 @@ export interface OraclePlugin {
   teardown?(): Awaitable<void>;
 }
 
-/** A plugin with what it has given at the start. */
-export interface LoadedPlugin {
-  name: string;
-  plugin: OraclePlugin;
-  manifest: PluginManifest;
-  ctx: PluginContext;
-  tools: Tools;
-  subAgents: SubAgent[];
-  middlewares: Middleware[];
-}
-
 /**
  * The types of a plugin's own tables, for `tables` of `defineOraclePlugin`.
  *

@@ -1,6 +1,9 @@
 import type { Env } from '@palaver/service-kit';
 import { parseConfig } from '@palaver/service-kit/internal';
+import type { Middleware } from './middleware.ts';
 import type { OraclePlugin, PluginManifest } from './plugin.ts';
+import type { PluginContext } from './plugin-context.ts';
+import type { SubAgent, Tools } from './tool.ts';
 
 /**
  * Which plugins are loaded, by name.
@@ -47,6 +50,17 @@ export interface PluginStatus {
   loaded: boolean;
   /** Why it is, or is not. */
   reason: string;
+}
+
+/** A plugin with what it has given at the start. */
+export interface LoadedPlugin {
+  name: string;
+  plugin: OraclePlugin;
+  manifest: PluginManifest;
+  ctx: PluginContext;
+  tools: Tools;
+  subAgents: SubAgent[];
+  middlewares: Middleware[];
 }
 
 export interface Selection {

@@ -2,7 +2,8 @@ import { type Logger, StartError } from '@palaver/service-kit';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { checkPlugins } from './check-plugins.ts';
 import type { PendingSend, TurnEnd } from './middleware.ts';
-import type { LoadedPlugin, OraclePlugin } from './plugin.ts';
+import type { OraclePlugin } from './plugin.ts';
+import type { LoadedPlugin } from './select-plugins.ts';
 import type { PluginContext } from './plugin-context.ts';
 import { type PluginStatus, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
 

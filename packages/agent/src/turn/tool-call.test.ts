@@ -2,7 +2,7 @@ import { createLogger } from '@palaver/service-kit';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import type { Middleware } from '../define/middleware.ts';
-import type { LoadedPlugin } from '../define/plugin.ts';
+import type { LoadedPlugin } from '../define/select-plugins.ts';
 import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
 import type { Tool } from '../define/tool.ts';
 import { createTurnMiddlewares } from './plugins.ts';

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { SessionClients } from '../cluster/session-clients.ts';
 import type { AgentConfig } from '../config.ts';
 import { findLoadedCapabilities } from '../define/capabilities.ts';
-import type { LoadedPlugin } from '../define/plugin.ts';
+import type { LoadedPlugin } from '../define/select-plugins.ts';
 import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
 import type { PluginHost } from '../define/start-plugins.ts';
 import type { SubAgent, Tool } from '../define/tool.ts';
