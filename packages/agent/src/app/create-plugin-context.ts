@@ -22,12 +22,14 @@ interface PluginContextParts
   identity: AgentIdentity;
   sessions: SessionStore;
   messages: MessageStore;
-  access: Promise<RunAccess>;
+  access: RunAccess;
+  /** Resolves once runs can begin. */
+  whenReady: Promise<void>;
 }
 
 /** What a plugin gets when the application starts. */
 export function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): PluginContext {
-  const { identity, models, access } = parts;
+  const { identity, models, access, whenReady } = parts;
   const secret = identity.signer.toSecret();
   return {
     config: parts.pluginConfig,
@@ -42,14 +44,18 @@ export function createPluginContext(plugin: OraclePlugin, parts: PluginContextPa
     messages: parts.messages,
     deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(secret), label })).did(),
     deriveKey: (label) => deriveKey(secret, `plugin ${plugin.name} ${label}`),
-    send: async ({ text, ...message }) =>
-      (await access).send({ ...message, body: { message: text, stream: false, returnAllMessages: false } }),
-    open: async ({ key, ...message }) =>
-      (await access).open({ ...message, key: key === undefined ? undefined : `${plugin.name} ${key}` }),
-    resume: async (run) => (await access).resume(run),
-    listRuns: async (query) => (await access).listRuns(query),
-    answerApproval: async (answer) => (await access).answerApproval(answer),
-    liveRun: async (session) => (await access).liveRun(session),
+    send: async ({ text, ...message }) => {
+      await whenReady;
+      return access.send({ ...message, body: { message: text, stream: false, returnAllMessages: false } });
+    },
+    open: async ({ key, ...message }) => {
+      await whenReady;
+      return access.open({ ...message, key: key === undefined ? undefined : `${plugin.name} ${key}` });
+    },
+    resume: (run) => whenReady.then(() => access.resume(run)),
+    listRuns: (query) => whenReady.then(() => access.listRuns(query)),
+    answerApproval: (answer) => whenReady.then(() => access.answerApproval(answer)),
+    liveRun: (session) => whenReady.then(() => access.liveRun(session)),
     publicTools: parts.publicTools,
     roomOf: (userDid) => toRoomId(userDid, identity.oracle.did),
     urlOf: (request) => parts.config.PUBLIC_URL ?? addressOf(request),

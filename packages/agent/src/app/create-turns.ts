@@ -9,11 +9,11 @@ import type { Cluster } from '../cluster/create-cluster.ts';
 import { createSessionClients } from '../cluster/session-clients.ts';
 import type { AgentConfig } from '../config.ts';
 import type { SelectOptions } from '../define/select-plugins.ts';
-import { startPlugins } from '../define/start-plugins.ts';
+import { createPluginHost } from '../define/start-plugins.ts';
 import { createSenderOf } from '../doors/sender-of.ts';
 import { createRunCounters } from '../metrics.ts';
 import type { Models } from '../models/create-models.ts';
-import { createRunAccess, createTurnPreparation, type RunAccess } from '../runs/access.ts';
+import { createRunAccess, createTurnPreparation } from '../runs/access.ts';
 import { createRunApprovals } from '../runs/approvals.ts';
 import { createRunFollower, createRunReader } from '../runs/follow.ts';
 import { createTurnHub } from '../runs/hub.ts';
@@ -57,21 +57,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
   const senderOf = createSenderOf(clientKey);
 
-  // A plugin may have something to send before everything has started.
-  const ready = Promise.withResolvers<RunAccess>();
-  const plugins = await startPlugins({
-    ...parts,
-    createContext: (plugin, pluginConfig, loaded) =>
-      createPluginContext(plugin, {
-        ...parts,
-        ...stores,
-        pluginConfig,
-        clientKey,
-        senderOf,
-        access: ready.promise,
-        publicTools: () => listPublicTools(loaded),
-      }),
-  });
+  const plugins = createPluginHost(parts);
   started.defer(() => plugins.close());
 
   // Runs that may have no owner: whoever sweeps looks for them at once.
@@ -127,6 +113,15 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     onSwept: (outcome) => counters.swept.inc({ outcome }),
     onTurnEnd: plugins.onTurnEnd,
   });
+  // A plugin may have something to send before everything has started.
+  const ready = Promise.withResolvers<void>();
+  await plugins.start((plugin, pluginConfig) =>
+    createPluginContext(plugin, {
+      ...{ ...parts, ...stores, pluginConfig, clientKey, senderOf, access },
+      whenReady: ready.promise,
+      publicTools: () => listPublicTools(plugins.loaded),
+    }),
+  );
   return {
     sessions,
     messages,
@@ -148,7 +143,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
       // Alone, only this instance can continue them; among several, who holds the lease looks for them soon.
       if (cluster.isAlone) elsewhere.on('found', () => void upkeep.sweep());
       started.defer(() => upkeep.stop());
-      ready.resolve(access);
+      ready.resolve();
     },
   };
 }

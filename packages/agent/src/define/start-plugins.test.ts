@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { createTestPlugin } from '../../test/test-plugin.ts';
 import type { OraclePlugin } from './plugin.ts';
 import type { PluginContext } from './plugin-context.ts';
-import { startPlugins } from './start-plugins.ts';
+import { createPluginHost } from './start-plugins.ts';
 import type { Tool } from './tool.ts';
 
 const tool: Tool = { description: 'Does nothing.', input: z.object({}), execute: () => null };
@@ -15,8 +15,9 @@ async function start(plugins: OraclePlugin[]) {
   const destination = { write: (line: string) => void lines.push(line) };
   const logger = createLogger({ name: 'test', level: 'debug', destination });
   const createContext = () => ({}) as PluginContext;
-  const options = { plugins, features: {}, manifestOverrides: {}, env: {}, logger, createContext };
-  return { host: await startPlugins(options), lines };
+  const host = createPluginHost({ plugins, features: {}, manifestOverrides: {}, env: {}, logger });
+  await host.start(createContext);
+  return { host, lines };
 }
 
 const clashes: [string, OraclePlugin[], string][] = [
@@ -140,7 +141,7 @@ test('routes that ask for no credentials are collected', async () => {
     plugin({ name: 'a', getAuthExcludedRoutes: () => ['/a'] }),
     plugin({ name: 'b', getAuthExcludedRoutes: () => [{ path: '/b', method: 'GET' }] }),
   ]);
-  expect(host.publicRoutes).toEqual(['/a', { path: '/b', method: 'GET' }]);
+  expect(host.publicRoutes()).toEqual(['/a', { path: '/b', method: 'GET' }]);
 });
 
 test('every plugin is notified once of a refused send; a failing listener is logged', async () => {

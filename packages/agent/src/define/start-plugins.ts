@@ -8,10 +8,12 @@ import type { PluginContext } from './plugin-context.ts';
 import { type PluginStatus, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
 
 export interface PluginHost {
-  /** In dependency order. */
+  /** Those that have started, in dependency order. */
   loaded: LoadedPlugin[];
   status(): PluginStatus[];
-  publicRoutes: PublicRoute[];
+  /** Starts one after the other. Where one cannot, those before it end. */
+  start(createContext: (plugin: OraclePlugin, config: Record<string, unknown>) => PluginContext): Promise<void>;
+  publicRoutes(): PublicRoute[];
   /** First values of the shared state of a request. */
   createShared(): Record<string, unknown>;
   /** Asks every plugin whether a message may be taken in; the first that says no throws. */
@@ -22,36 +24,20 @@ export interface PluginHost {
   close(): Promise<void>;
 }
 
-/** Loads the plugins. All faults are in one error, each with its plugin and remedy. */
-export async function startPlugins(
-  options: SelectOptions & {
-    logger: Logger;
-    /** `loaded`: the plugins so far. */
-    createContext(plugin: OraclePlugin, config: Record<string, unknown>, loaded: LoadedPlugin[]): PluginContext;
-  },
-): Promise<PluginHost> {
+/** The plugins that are to be loaded. All faults are in one error, each with its plugin and remedy. */
+export function createPluginHost(options: SelectOptions & { logger: Logger }): PluginHost {
   const { selected, status, faults } = selectPlugins(options);
   if (faults.length > 0) throw new StartError(toMessage(faults));
   const loaded: LoadedPlugin[] = [];
 
   async function close(): Promise<void> {
-    for (const { plugin, name } of loaded.toReversed()) {
+    for (const { plugin, name } of loaded.splice(0).reverse()) {
       try {
         await plugin.teardown?.();
       } catch (error) {
         options.logger.error({ err: error, plugin: name }, 'a plugin did not end cleanly');
       }
     }
-  }
-
-  try {
-    for (const entry of selected)
-      loaded.push(await load(entry, options.createContext(entry.plugin, entry.config, loaded)));
-    const clashes = checkPlugins(loaded);
-    if (clashes.length > 0) throw new StartError(toMessage(clashes));
-  } catch (error) {
-    await close();
-    throw error;
   }
 
   async function reportEnd(end: TurnEnd): Promise<void> {
@@ -69,7 +55,17 @@ export async function startPlugins(
   return {
     loaded,
     status: () => status,
-    publicRoutes: loaded.flatMap(({ plugin }) => plugin.getAuthExcludedRoutes?.() ?? []),
+    async start(createContext) {
+      try {
+        for (const entry of selected) loaded.push(await load(entry, createContext(entry.plugin, entry.config)));
+        const clashes = checkPlugins(loaded);
+        if (clashes.length > 0) throw new StartError(toMessage(clashes));
+      } catch (error) {
+        await close();
+        throw error;
+      }
+    },
+    publicRoutes: () => loaded.flatMap(({ plugin }) => plugin.getAuthExcludedRoutes?.() ?? []),
     createShared() {
       const shared: Record<string, unknown> = {};
       for (const { plugin, name } of loaded) {
