@@ -78,15 +78,7 @@ export function createScriptedModel(steps: ScriptedStep[], modelId = 'scripted')
         prompt.flatMap((message) => (message.role === 'system' ? [message.content] : [])).join('\n'),
       ),
     async doStream(call) {
-      const parts = await next(call);
-      return {
-        stream: new ReadableStream<LanguageModelV4StreamPart>({
-          start(controller) {
-            for (const part of parts) controller.enqueue(part);
-            controller.close();
-          },
-        }),
-      };
+      return { stream: ReadableStream.from(await next(call)) };
     },
     async doGenerate(call) {
       const parts = await next(call);

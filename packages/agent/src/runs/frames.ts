@@ -2,7 +2,8 @@ import type { EndedRunStatus, SseEvent, SseEventData, SseEventName } from '@pala
 import type { Logger } from '@palaver/service-kit';
 import type { Broadcast } from '../cluster/broadcast.ts';
 import type { RunEvent } from '../define/agent-run.ts';
-import type { Frames, OwnedRun } from '../store/run-writes.ts';
+import type { OwnedRun } from '../store/run-transitions.ts';
+import type { Frames } from '../store/run-writes.ts';
 import type { RunStore } from '../store/runs.ts';
 import { isElsewhere } from './transitions.ts';
 

@@ -4,7 +4,8 @@ import type { LiveRunReply } from '@palaver/contract/internal';
 import { faultKind } from '@palaver/store/internal';
 import { v7 as uuidv7 } from 'uuid';
 import type { TurnEnd } from '../define/middleware.ts';
-import type { BeginResult, OwnedRun, RunBegin, SendKey } from '../store/run-writes.ts';
+import type { OwnedRun } from '../store/run-transitions.ts';
+import type { BeginResult, RunBegin, SendKey } from '../store/run-writes.ts';
 import type { RunStore, StoredStep } from '../store/runs.ts';
 import type { RunApprovals } from './approvals.ts';
 import { type Turn, toQuestion, toStoredInput, toTurnEnd, turnSizeOf } from './input.ts';
@@ -294,25 +295,23 @@ async function beginAgain(
   }
 }
 
+const refusals = {
+  busy: ['SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.'],
+  gone: ['SESSION_NOT_FOUND', 'There is no such session.'],
+  taken: ['CONFLICT', 'There is a message with this id. Send it with another messageId, or without.'],
+  replaced: ['CONFLICT', 'Another message has replaced this question.'],
+} as const;
+
 function toOutcome(begun: BeginResult, ids: RunIds, userMessageId: string): BegunRun | KnownRun {
-  switch (begun.kind) {
-    case 'busy':
-      throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
-    case 'gone':
-      throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
-    case 'taken':
-      throw new AppError('CONFLICT', 'There is a message with this id. Send it with another messageId, or without.');
-    case 'replaced':
-      throw new AppError('CONFLICT', 'Another message has replaced this question.');
-    case 'moved': {
-      const cause = new AppError('UNAVAILABLE', 'Another instance answers this message. Read the session for it.');
-      throw new UnsettledBegin(cause, Promise.reject(new Error('the run has another owner')));
-    }
-    case 'known':
-      return { known: { runId: begun.runId, bodyHash: begun.bodyHash } };
-    case 'begun': {
-      const { status, epoch, aborted } = begun;
-      return { ids, owned: { runId: ids.runId, epoch }, status, userMessageId, aborted };
-    }
+  if (begun.kind === 'known') return { known: { runId: begun.runId, bodyHash: begun.bodyHash } };
+  if (begun.kind === 'begun') {
+    const { status, epoch, aborted } = begun;
+    return { ids, owned: { runId: ids.runId, epoch }, status, userMessageId, aborted };
   }
+  if (begun.kind !== 'moved') {
+    const [code, message] = refusals[begun.kind];
+    throw new AppError(code, message);
+  }
+  const cause = new AppError('UNAVAILABLE', 'Another instance answers this message. Read the session for it.');
+  throw new UnsettledBegin(cause, Promise.reject(new Error('the run has another owner')));
 }

@@ -1,7 +1,7 @@
 import { AppError, agentLimits } from '@palaver/contract';
 import { LRUCache } from 'lru-cache';
 import type { Broadcast } from '../cluster/broadcast.ts';
-import type { OwnedRun } from '../store/run-writes.ts';
+import type { OwnedRun } from '../store/run-transitions.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { FrameKeeper } from './frames.ts';
 import type { Turn } from './input.ts';

@@ -178,51 +178,25 @@ export function toStreamError(error: unknown): SseEventData['error'] {
 }
 
 function toTurnError(error: unknown): TurnError {
+  const fault = (code: ErrorCode, message: string, kind: SseErrorKind, retryable: boolean) =>
+    new TurnError(code, message, { kind, retryable, cause: error });
   if (error instanceof TurnError) return error;
-  if (error instanceof AppError)
-    return new TurnError(error.code, error.message, { kind: 'internal', retryable: false });
-  if (error instanceof RunCancelled) {
+  if (error instanceof AppError) return fault(error.code, error.message, 'internal', false);
+  if (error instanceof RunCancelled)
     return error.by === 'timeout'
-      ? new TurnError('TURN_LIMIT_EXCEEDED', 'The turn took too long and was stopped.', {
-          kind: 'timeout',
-          retryable: true,
-        })
-      : new TurnError('UNAVAILABLE', 'The service is restarting. Please send it again.', {
-          kind: 'internal',
-          retryable: true,
-        });
-  }
-  if (APICallError.isInstance(error)) return toProviderError(error);
-  return new TurnError('INTERNAL_ERROR', 'Something went wrong on our side. Please try again later.', {
-    kind: 'internal',
-    retryable: true,
-    cause: error,
-  });
+      ? fault('TURN_LIMIT_EXCEEDED', 'The turn took too long and was stopped.', 'timeout', true)
+      : fault('UNAVAILABLE', 'The service is restarting. Please send it again.', 'internal', true);
+  if (!APICallError.isInstance(error))
+    return fault('INTERNAL_ERROR', 'Something went wrong on our side. Please try again later.', 'internal', true);
+  const { statusCode = 0, isRetryable } = error;
+  if (statusCode === 429)
+    return fault('RATE_LIMITED', 'The language model is busy. Please try again in a moment.', 'rate_limit', true);
+  if (isContextTooLong(error)) return fault('MODEL_FAILED', contextTooLong, 'limit', false);
+  // After a good status only the connection can have failed.
+  return fault('MODEL_FAILED', `The language model ${describe(statusCode)}.`, 'model', isRetryable || statusCode < 400);
 }
 
-function toProviderError(error: APICallError): TurnError {
-  const { statusCode = 0, isRetryable: retryable } = error;
-  if (statusCode === 429) {
-    return new TurnError('RATE_LIMITED', 'The language model is busy. Please try again in a moment.', {
-      kind: 'rate_limit',
-      retryable: true,
-      cause: error,
-    });
-  }
-  if (isContextTooLong(error)) {
-    return new TurnError(
-      'MODEL_FAILED',
-      'The conversation is too long for the language model. Send less, or start a new session.',
-      { kind: 'limit', retryable: false, cause: error },
-    );
-  }
-  return new TurnError('MODEL_FAILED', `The language model ${describe(statusCode)}.`, {
-    kind: 'model',
-    // After a good status only the connection can have failed.
-    retryable: retryable || statusCode < 400,
-    cause: error,
-  });
-}
+const contextTooLong = 'The conversation is too long for the language model. Send less, or start a new session.';
 
 function describe(statusCode: number): string {
   if (statusCode === 0) return 'did not answer';

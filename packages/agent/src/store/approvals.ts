@@ -7,7 +7,8 @@ import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { Seal } from '../auth/seal.ts';
 import { createRunTransitions } from './run-transitions.ts';
-import type { OwnedRun, StepBegin } from './run-writes.ts';
+import type { OwnedRun } from './run-transitions.ts';
+import type { StepBegin } from './run-writes.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
 /**
@@ -48,10 +49,7 @@ export interface GatedCall {
 export type InvocationRequest = NonNullable<Approval['invocation']>;
 
 /** A step whose tools wait for the user. */
-export interface GatedStep extends StepBegin {
-  userDid: string;
-  calls: GatedCall[];
-}
+export type GatedStep = StepBegin & { userDid: string; calls: GatedCall[] };
 
 export type ApprovalStore = ReturnType<typeof createApprovalStore>;
 
@@ -104,7 +102,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       }),
 
     /** Notes that the tools of a step that waited begin: they must not begin again. False as for `ask`. */
-    resume: async ({ runId, epoch }: OwnedRun): Promise<boolean> => (await resume({ runId, epoch })).length > 0,
+    resume: async (run: OwnedRun): Promise<boolean> => (await resume(run)).length > 0,
 
     /** Undefined if a cell cannot be decrypted. */
     async ofRun(runId: string): Promise<Approval[] | undefined> {
@@ -127,7 +125,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
     },
 
     /** The frames that ask for the approvals of a run are stored: every reader of the run gets them. */
-    setStreamed: async ({ runId, epoch }: OwnedRun): Promise<void> => void (await setStreamed({ runId, epoch })),
+    setStreamed: async (run: OwnedRun): Promise<void> => void (await setStreamed(run)),
 
     async find({ userDid, runId, approvalId }: Omit<ApprovalAnswer, 'approved'>): Promise<Approval | undefined> {
       const row = await db

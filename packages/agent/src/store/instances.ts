@@ -11,6 +11,10 @@ export const deadAfterMs = 10_000;
 export function createInstanceStore({ db, engine }: Store<AgentDatabase>) {
   const now = databaseTime(engine);
   const leases = createLeases({ db, engine }, 'agent_lease');
+  async function exists(comparison: '=' | '<>', id: string): Promise<boolean> {
+    const alive = db.selectFrom('agent_instance').where('seen_at', '>', (eb) => eb(now, '-', deadAfterMs));
+    return (await alive.select('id').where('id', comparison, id).limit(1).execute()).length > 0;
+  }
   return {
     /** Gives the database's time. */
     async beat(id: string): Promise<number> {
@@ -29,27 +33,10 @@ export function createInstanceStore({ db, engine }: Store<AgentDatabase>) {
       await db.deleteFrom('agent_lease').where('claimed_by', '=', id).execute();
     },
 
-    async isAlive(id: string): Promise<boolean> {
-      const rows = await db
-        .selectFrom('agent_instance')
-        .select('id')
-        .where('id', '=', id)
-        .where('seen_at', '>', (eb) => eb(now, '-', deadAfterMs))
-        .execute();
-      return rows.length > 0;
-    },
+    isAlive: (id: string): Promise<boolean> => exists('=', id),
 
     /** Whether any other instance is alive. */
-    async hasOthers(id: string): Promise<boolean> {
-      const rows = await db
-        .selectFrom('agent_instance')
-        .select('id')
-        .where('id', '<>', id)
-        .where('seen_at', '>', (eb) => eb(now, '-', deadAfterMs))
-        .limit(1)
-        .execute();
-      return rows.length > 0;
-    },
+    hasOthers: (id: string): Promise<boolean> => exists('<>', id),
 
     /** True if this instance holds the lease for the next `ms`: one instance at a time does what it is for. */
     lease: leases.hold,

@@ -151,11 +151,11 @@ export function toMessageRow(runId: string, message: StoredMessage) {
   };
 }
 
+export type Prefixed<Row> = { [Key in keyof Row & string as `message_${Key}`]: Row[Key] };
+
 /** Under names of their own beside the columns of a run. */
-export function toPrefixed<Row extends object>(row: Row) {
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => [`message_${name}`, value])) as {
-    [Key in keyof Row & string as `message_${Key}`]: Row[Key];
-  };
+export function toPrefixed<Row extends object>(row: Row): Prefixed<Row> {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [`message_${name}`, value])) as Prefixed<Row>;
 }
 
 function toJson<Fields extends object>(fields: Fields): string | null {

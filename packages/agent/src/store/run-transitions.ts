@@ -11,7 +11,7 @@ import {
   transitions,
 } from '../runs/transitions.ts';
 import { deadAfterMs } from './instances.ts';
-import type { toMessageRow } from './message.ts';
+import type { Prefixed, toMessageRow } from './message.ts';
 import type { AgentDatabase } from './schema.ts';
 
 /** The row after the transition. */
@@ -37,12 +37,13 @@ export type NewRun = {
   input: string | null;
   maxLive: number;
 };
-type OwnerParams = { runId: string; epoch: number };
-export type Params = Record<Exclude<TransitionName, 'begin' | 'abort' | 'replace' | Ending | 'claim'>, OwnerParams> &
-  Record<Ending, OwnerParams & { inputTokens: number; outputTokens: number }> & {
+/** A run of one owner: writes of an earlier owner have no effect. */
+export type OwnedRun = { runId: string; epoch: number };
+export type Params = Record<Exclude<TransitionName, 'begin' | 'abort' | 'replace' | Ending | 'claim'>, OwnedRun> &
+  Record<Ending, OwnedRun & { inputTokens: number; outputTokens: number }> & {
     abort: { runId: string; elapsedMs: number };
     replace: { sessionId: string; number: number };
-    claim: OwnerParams & { instance: string; isAlone: number };
+    claim: OwnedRun & { instance: string; isAlone: number };
   };
 type Ending = 'complete' | 'fail' | 'stop';
 
@@ -214,5 +215,3 @@ export function createRunTransitions(store: Store<AgentDatabase>) {
       : undefined,
   };
 }
-
-type Prefixed<Row> = { [Key in keyof Row & string as `message_${Key}`]: Row[Key] };

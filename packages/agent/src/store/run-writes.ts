@@ -3,9 +3,9 @@ import type { Store } from '@palaver/store';
 import { databaseTime } from '@palaver/store/internal';
 import { sql, type Transaction } from 'kysely';
 import type { TransitionName } from '../runs/transitions.ts';
-import { type StoredMessage, toMessageRow, toPrefixed } from './message.ts';
+import { type Prefixed, type StoredMessage, toMessageRow, toPrefixed } from './message.ts';
 import { isActive } from './messages.ts';
-import { bigint, createRunTransitions, createStatements, integer, text } from './run-transitions.ts';
+import { bigint, createRunTransitions, createStatements, integer, type OwnedRun, text } from './run-transitions.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
 export interface RunBegin {
@@ -47,18 +47,9 @@ export type BeginResult =
   /** Its `Idempotency-Key` was used before. */
   | { kind: 'known'; runId: string; bodyHash: string };
 
-/** A run of one owner: writes of an earlier owner have no effect. */
-export interface OwnedRun {
-  runId: string;
-  epoch: number;
-}
-
+// Type aliases where an interface does not fit the store's record of parameters.
 /** Frames `first` to `last` of a run as they go over the wire. */
-export interface Frames {
-  first: number;
-  last: number;
-  body: string;
-}
+export type Frames = { first: number; last: number; body: string };
 
 export interface RunEnd extends OwnedRun {
   sessionId: string;
@@ -71,36 +62,14 @@ export interface RunEnd extends OwnedRun {
   toFrames(status: EndedRunStatus): Frames;
 }
 
-export interface StepBegin extends OwnedRun {
-  number: number;
-  said: number;
-  body: string;
-}
-
-export interface StepEnd extends OwnedRun {
-  number: number;
-  outcomes: string;
-}
-
-// Type aliases, not interfaces: only those fit the store's record of parameters.
-type Owned = { runId: string; epoch: number };
-type FrameRow = Owned & { first: number; last: number; body: string };
-type EndRow = Owned & {
-  inputTokens: number;
-  outputTokens: number;
-  title: string | null;
-  first: number;
-  last: number;
-  /** The last frames for either way the run may end. */
-  body: string;
-  abortedBody: string;
-  message_id: string;
-  message_position: string;
-  message_content: string;
-  message_requestId: string;
-  message_extras: string | null;
-  message_createdAt: number;
-};
+export type StepBegin = OwnedRun & { number: number; said: number; body: string };
+type StepEnd = OwnedRun & { number: number; outcomes: string };
+/** `body` and `abortedBody`: the last frames for either way the run may end. */
+type EndRow = OwnedRun &
+  RunEnd['usage'] &
+  Frames & { title: string | null; abortedBody: string } & Prefixed<
+    Pick<ReturnType<typeof toMessageRow>, 'id' | 'position' | 'content' | 'requestId' | 'extras' | 'createdAt'>
+  >;
 
 /** A write of frames whose reply was lost is repeated with those that came since, and may itself come last. */
 const unlessLonger = sql`on conflict (run_id, first) do update set last = excluded.last, body = excluded.body
@@ -120,18 +89,18 @@ export function createRunWrites(store: Store<AgentDatabase>) {
   const start = define('start');
   const abort = define('abort');
   const abortReplaced = define('replace');
-  const addFrames = define<'frames', FrameRow>('frames', [
+  const addFrames = define<'frames', OwnedRun & Frames>('frames', [
     (frames, run) => sql`insert into agent_frame (run_id, first, last, body, created_at)
       select run.id, ${bigint(frames.first)}, ${bigint(frames.last)}, ${text(frames.body)}, ${now}
       from ${run} as run where true ${unlessLonger}`,
   ]);
-  const beginStep = define<'step', Owned & { number: number; said: number; body: string }>('step', [
+  const beginStep = define<'step', StepBegin>('step', [
     (step, run) => sql`insert into agent_step (run_id, number, said, body, created_at)
       select run.id, ${integer(step.number)}, ${integer(step.said)}, ${text(step.body)}, ${now}
       from ${run} as run where true
       on conflict (run_id, number) do update set created_at = excluded.created_at`,
   ]);
-  const endStep = define<'outcomes', Owned & { number: number; outcomes: string }>('outcomes', [
+  const endStep = define<'outcomes', StepEnd>('outcomes', [
     (step, run) => sql`update agent_step set outcomes = ${text(step.outcomes)} from ${run} as run
       where agent_step.run_id = run.id and agent_step.number = ${integer(step.number)}`,
   ]);
@@ -231,21 +200,23 @@ export function createRunWrites(store: Store<AgentDatabase>) {
       return moved?.status as EndedRunStatus | undefined;
     },
     /** False if the run has ended or has another owner. */
-    addFrames: async ({ runId, epoch }: OwnedRun, frames: Frames): Promise<boolean> =>
-      (await addFrames({ runId, epoch, ...sealFrames({ runId }, frames) })).length > 0,
+    addFrames: async (run: OwnedRun, frames: Frames): Promise<boolean> =>
+      (await addFrames({ ...run, ...sealFrames(run, frames) })).length > 0,
     /** Notes that the tools of a step begin; false if the run has ended, is aborted or has another owner. */
-    async beginStep({ runId, epoch, number, said, body }: StepBegin): Promise<boolean> {
-      const sealed = cipher.sealRow(sealedTables.step, { run_id: runId, number, body });
-      return (await beginStep({ runId, epoch, number, said, body: sealed.body })).length > 0;
+    async beginStep(step: StepBegin): Promise<boolean> {
+      const { runId: run_id, number, body } = step;
+      const sealed = cipher.sealRow(sealedTables.step, { run_id, number, body });
+      return (await beginStep({ ...step, body: sealed.body })).length > 0;
     },
     /** Keeps what the tools of a step returned; false if the run has ended or has another owner. */
-    async endStep({ runId, epoch, number, outcomes }: StepEnd): Promise<boolean> {
-      const sealed = cipher.sealRow(sealedTables.step, { run_id: runId, number, outcomes });
-      return (await endStep({ runId, epoch, number, outcomes: sealed.outcomes })).length > 0;
+    async endStep(step: StepEnd): Promise<boolean> {
+      const { runId: run_id, number, outcomes } = step;
+      const sealed = cipher.sealRow(sealedTables.step, { run_id, number, outcomes });
+      return (await endStep({ ...step, outcomes: sealed.outcomes })).length > 0;
     },
 
     /** True if every run before it in its session has ended, and its abort is not confirmed. Repeatable. */
-    start: async ({ runId, epoch }: OwnedRun): Promise<boolean> => (await start({ runId, epoch })).length > 0,
+    start: async (run: OwnedRun): Promise<boolean> => (await start(run)).length > 0,
 
     /**
      * Confirms the abort of a run: from now on it can only end as aborted. Not of one that was added, or whose turn came by

@@ -6,7 +6,8 @@ import { type SqlBool, sql } from 'kysely';
 import type { RunQuery } from '../define/agent-run.ts';
 import { deadAfterMs } from './instances.ts';
 import { createRunTransitions } from './run-transitions.ts';
-import { createRunWrites, type Frames, type OwnedRun } from './run-writes.ts';
+import type { OwnedRun } from './run-transitions.ts';
+import { createRunWrites, type Frames } from './run-writes.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
 export interface StoredRun {
@@ -19,12 +20,8 @@ export interface StoredRun {
 }
 
 /** A live run whose instance is dead. */
-export interface InterruptedRun {
-  runId: string;
-  sessionId: string;
+export interface InterruptedRun extends Omit<StoredRun, 'status' | 'usage'> {
   userDid: string;
-  requestId: string;
-  messageId: string;
   model: string;
   instance: string;
   epoch: number;
@@ -241,7 +238,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
     },
 
     /** Gives a run up, so that another instance continues it at once. */
-    release: async ({ runId, epoch }: OwnedRun): Promise<boolean> => (await release({ runId, epoch })).length > 0,
+    release: async (run: OwnedRun): Promise<boolean> => (await release(run)).length > 0,
 
     /** Undefined if a cell cannot be decrypted. */
     async steps(runId: string): Promise<StoredStep[] | undefined> {

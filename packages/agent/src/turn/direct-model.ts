@@ -1,50 +1,19 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import type { DirectCall } from '../define/agent-run.ts';
+import { createScriptedModel, type ScriptedReply } from '../models/scripted-model.ts';
 
 /** In place of a language model where the caller names the tool: it asks for that call, and its result is the answer. */
 export function createDirectModel(call: DirectCall): LanguageModelV4 {
-  return {
-    specificationVersion: 'v4',
-    provider: 'direct',
-    modelId: 'direct',
-    supportedUrls: {},
-    async doStream({ prompt }) {
-      const parts = toParts(call, prompt);
-      return {
-        stream: new ReadableStream<LanguageModelV4StreamPart>({
-          start(controller) {
-            for (const part of parts) controller.enqueue(part);
-            controller.close();
-          },
-        }),
-      };
-    },
-    doGenerate: () => Promise.reject(new Error('a direct call is streamed')),
-  };
+  const step = ({ prompt }: LanguageModelV4CallOptions) => toReply(call, prompt);
+  return createScriptedModel([step, step], 'direct');
 }
 
-const noTokens = { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 };
-const usage = { inputTokens: noTokens, outputTokens: { total: 0, text: 0, reasoning: 0 } };
-
-function toParts(
-  { name: toolName, args }: DirectCall,
-  prompt: LanguageModelV4CallOptions['prompt'],
-): LanguageModelV4StreamPart[] {
+function toReply(call: DirectCall, prompt: LanguageModelV4CallOptions['prompt']): ScriptedReply {
+  const usage = { inputTokens: 0, outputTokens: 0 };
   const last = prompt.at(-1);
   const result = last?.role === 'tool' ? last.content.find((part) => part.type === 'tool-result') : undefined;
-  if (!result) {
-    const finishReason = { unified: 'tool-calls' as const, raw: undefined };
-    return [
-      { type: 'tool-call', toolCallId: 'direct', toolName, input: JSON.stringify(args) },
-      { type: 'finish', finishReason, usage },
-    ];
-  }
+  // By the prompt, not by a count: the run may continue on another instance after the call.
+  if (!result) return { toolCalls: [call], usage };
   const value = 'value' in result.output ? result.output.value : null;
-  const delta = typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
-  return [
-    { type: 'text-start', id: 't' },
-    { type: 'text-delta', id: 't', delta },
-    { type: 'text-end', id: 't' },
-    { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage },
-  ];
+  return { text: typeof value === 'string' && value !== '' ? value : JSON.stringify(value), usage };
 }

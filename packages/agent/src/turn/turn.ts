@@ -7,7 +7,6 @@ import { z } from 'zod';
 import type { SessionClients } from '../cluster/session-clients.ts';
 import type { AgentConfig } from '../config.ts';
 import { findLoadedCapabilities } from '../define/capabilities.ts';
-import type { LoadedPlugin } from '../define/select-plugins.ts';
 import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
 import type { PluginHost } from '../define/start-plugins.ts';
 import type { SubAgent, Tool } from '../define/tool.ts';
@@ -99,22 +98,14 @@ export function createExecutor(parts: ExecutorParts): OwnerParts['execute'] {
       stored: delegations.usable,
     });
     const expired = rt.user.delegation === undefined ? delegations.expired : undefined;
-    const outcome = await runTurn({
-      oracleName: parts.oracle.name,
-      plugins: parts.plugins.loaded,
-      model: parts.models.choose(turn.model),
-      rt,
-      run,
-      history,
-      turn,
-      notes: [
-        ...(expired && !hasAskedBefore() ? [expiredNote] : []),
-        ...(summary ? [`Earlier in this conversation: ${summary}`] : []),
-      ],
-      idleMs: parts.config.LLM_TIMEOUT_MS,
-      behaviour: parts.behaviour ?? {},
-      resolveModel: parts.models.resolve,
-      steps,
+    const notes = [
+      ...(expired && !hasAskedBefore() ? [expiredNote] : []),
+      ...(summary ? [`Earlier in this conversation: ${summary}`] : []),
+    ];
+    const middlewares = createTurnMiddlewares(parts.plugins.loaded, rt);
+    let outcome: TurnOutcome = 'answered';
+    await middlewares.wrapTurn(async () => {
+      outcome = await makeAnswer(parts, { turn, run, steps, rt, history, notes, middlewares });
     });
     // After the tools: what one of them has asked for is more precise.
     const [capability] = expired?.capabilities ?? [];
@@ -132,65 +123,52 @@ function hasAsked({ createdAt, components = [] }: Message, now: number): boolean
   return isRecent && components.some(({ componentName }) => componentName === reauthorizeComponentName);
 }
 
-interface TurnParts {
-  oracleName: string;
-  plugins: LoadedPlugin[];
-  model: LanguageModelV4;
-  rt: RuntimeContext;
+interface Answering {
+  turn: Turn;
   run: Run;
-  history: StoredMessage[];
-  turn: Pick<Turn, 'callerTools' | 'results' | 'earlier' | 'context' | 'call'>;
-  /** What the model receives beside the system prompt, such as a summary of what is older than the history. */
-  notes?: string[];
-  idleMs: number;
-  behaviour: AgentBehaviour;
-  resolveModel: ToolLoopParts['resolveModel'];
   steps: RunSteps;
+  rt: RuntimeContext;
+  history: StoredMessage[];
+  /** What the model receives beside the system prompt, such as a summary of what is older than the history. */
+  notes: string[];
+  middlewares: TurnMiddlewares;
 }
 
 /** One turn of the main agent: its prompt, its tools, and the loop of model and tools that makes the answer. */
-async function runTurn(parts: TurnParts): Promise<TurnOutcome> {
-  const middlewares = createTurnMiddlewares(parts.plugins, parts.rt);
-  let outcome: TurnOutcome = 'answered';
-  await middlewares.wrapTurn(async () => {
-    outcome = await makeAnswer(parts, middlewares);
-  });
-  return outcome;
-}
-
-async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promise<TurnOutcome> {
-  const { oracleName: name, plugins, rt, run } = parts;
-  const { idleMs, resolveModel, behaviour } = parts;
-  const base = { rt, run, idleMs, resolveModel, middlewares };
+async function makeAnswer(parts: ExecutorParts, answering: Answering): Promise<TurnOutcome> {
+  const { models, behaviour = {}, oracle } = parts;
+  const { turn, run, steps, rt, history, notes, middlewares } = answering;
+  const plugins = parts.plugins.loaded;
+  const base = { rt, run, idleMs: parts.config.LLM_TIMEOUT_MS, resolveModel: models.resolve, middlewares };
   const { text, finish, isWaiting } = await runToolLoop({
     ...base,
-    model: await chooseModel(parts),
+    model: await chooseModel(parts, answering),
     tools: await bindTools({
       plugins,
       rt,
-      callerTools: parts.turn.callerTools ?? [],
-      toTool: (agent) => createSubAgentTool(agent, { ...base, checkRun: parts.steps.check, from: name }),
+      callerTools: turn.callerTools ?? [],
+      toTool: (agent) => createSubAgentTool(agent, { ...base, checkRun: steps.check, from: oracle.name }),
     }),
     // Built for each step: what a tool changes, such as a preference, applies from the next step.
     system: async () => [
-      await buildSystemPrompt({ name, instructions: behaviour.instructions, plugins, rt }),
-      ...(parts.notes ?? []),
+      await buildSystemPrompt({ name: oracle.name, instructions: behaviour.instructions, plugins, rt }),
+      ...notes,
     ],
-    messages: markUnanswered(completeCalls([...toPromptHistory(parts.history), ...toQuestion(parts)])),
+    messages: markUnanswered(completeCalls([...toPromptHistory(history), ...toQuestion(answering)])),
     maxSteps: behaviour.maxSteps ?? defaultMaxSteps,
     ...toCallOptions(behaviour),
-    steps: parts.steps,
-    output: createRunOutput(run, parts.steps),
+    steps,
+    output: createRunOutput(run, steps),
   });
   if (isWaiting) return 'waiting';
-  if (behaviour.output && finish !== 'tool_calls' && !parts.turn.call) checkOutput(behaviour.output, text);
+  if (behaviour.output && finish !== 'tool_calls' && !turn.call) checkOutput(behaviour.output, text);
   if (finish) run.setFinish(finish);
   return 'answered';
 }
 
-async function chooseModel({ turn, behaviour, rt, model }: TurnParts): Promise<LanguageModelV4> {
+async function chooseModel({ models, behaviour }: ExecutorParts, { turn, rt }: Answering): Promise<LanguageModelV4> {
   if (turn.call) return createDirectModel(turn.call);
-  return typeof behaviour.model === 'function' ? behaviour.model(rt) : model;
+  return typeof behaviour?.model === 'function' ? behaviour.model(rt) : models.choose(turn.model);
 }
 
 /** Streams words into the run, but for those that an earlier owner has sent. */
@@ -226,7 +204,7 @@ function separateSteps(earlier: string, emit: (delta: string) => void): Pick<Ste
 }
 
 /** The earlier messages and results of the caller, and the user's message with its files. */
-function toQuestion({ rt, turn }: TurnParts): LanguageModelV4Prompt {
+function toQuestion({ rt, turn }: Answering): LanguageModelV4Prompt {
   const { earlier = [], context = [], results: toolCalls } = turn;
   const isSilent = rt.message.message === '' && rt.blobStore.list().length === 0;
   const before = [...context.map((content) => ({ type: 'human' as const, content })), ...earlier];

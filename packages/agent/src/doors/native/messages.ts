@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import {
-  AppError,
   type Message,
   type SendMessage,
   sendMessageReplySchema,
@@ -16,6 +15,7 @@ import { sendJsonStream, toJsonStream } from '../../routes/json-stream.ts';
 import { requireSession } from '../../routes/sessions.ts';
 import type { RunAccess } from '../../runs/access.ts';
 import type { TurnHub } from '../../runs/hub.ts';
+import { invalid } from '../../runs/input.ts';
 import type { MessageStore } from '../../store/messages.ts';
 import type { SendKey } from '../../store/run-writes.ts';
 import type { SessionStore } from '../../store/sessions.ts';
@@ -126,11 +126,8 @@ const sendKeyPattern = /^[\x21-\x7e]{1,255}$/;
 function readSendKey(request: MessageRequest, sessionId: string): SendKey | undefined {
   const key = headerOf(request, 'idempotency-key');
   if (key === undefined) return undefined;
-  if (!sendKeyPattern.test(key)) {
-    const message = 'must be 1 to 255 printable ASCII characters without spaces';
-    const issues = [{ path: 'idempotency-key', message }];
-    throw new AppError('VALIDATION_FAILED', `idempotency-key: ${message}`, { details: { issues } });
-  }
+  if (!sendKeyPattern.test(key))
+    throw invalid('idempotency-key', 'must be 1 to 255 printable ASCII characters without spaces');
   const bodyHash = createHash('sha256')
     .update(JSON.stringify([sessionId, request.body]))
     .digest('base64url');

@@ -15,6 +15,7 @@ import type { Socket } from 'socket.io';
 import { type AuthorizeOptions, authorize } from '../../auth/authorize.ts';
 import type { ClientKey } from '../../auth/client-key.ts';
 import { noLongerSignsIn } from '../../auth/open-connections.ts';
+import { requireSession } from '../../routes/sessions.ts';
 import type { DelegationStore } from '../../store/delegations.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 
@@ -60,12 +61,6 @@ function addressOf(request: IncomingMessage, { edge, clientKey }: AdmissionParts
   return { ip, counter: clientKey({ ip, socket: request.socket }) };
 }
 
-/** If many users share the address, a handshake counts for its user. */
-async function countFor(did: string, limit: RateLimit): Promise<void> {
-  const standing = await limit(did);
-  if (standing?.isOver) throw toRateError(standing);
-}
-
 /** The checks of an HTTP request, for a handshake; the authenticated DID is the token's, never the query's. */
 export async function admit({ handshake, request }: Socket, parts: AdmissionParts): Promise<SocketData> {
   const query = socketQuerySchema.safeParse(handshake.query);
@@ -77,9 +72,11 @@ export async function admit({ handshake, request }: Socket, parts: AdmissionPart
   const result = await authorize({ invocation, delegation, client: toAddressKey(ip) }, parts);
   if ('error' in result) throw result.error;
   const { did, expiration, chain } = result.identity;
-  if (client === undefined) await countFor(did, parts.limit);
+  // If many users share the address, a handshake counts for its user.
+  const standing = client === undefined ? await parts.limit(did) : undefined;
+  if (standing?.isOver) throw toRateError(standing);
   const { sessionId } = query.data;
-  await requireSession(parts, did, sessionId);
+  await requireSession(parts.sessions, did, sessionId);
   return { sessionId, did, expiration, chain, client, counter: client ?? did };
 }
 
@@ -89,9 +86,5 @@ export async function checkAdmission(
   parts: Pick<AdmissionParts, 'delegations' | 'sessions'>,
 ): Promise<void> {
   if (await parts.delegations.findStanding(chain)) throw noLongerSignsIn();
-  await requireSession(parts, did, sessionId);
-}
-
-async function requireSession({ sessions }: Pick<AdmissionParts, 'sessions'>, did: string, id: string): Promise<void> {
-  if (!(await sessions.find(did, id))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+  await requireSession(parts.sessions, did, sessionId);
 }
