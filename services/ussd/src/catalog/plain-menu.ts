@@ -24,13 +24,13 @@ export interface PlainMenu extends Omit<Menu, 'registry' | 'expressions'> {
 export type PlainCheck = { ok: true; menu: PlainMenu; warnings: Fault[] } | { ok: false; faults: Fault[] };
 
 export function toPlainRegistry({ actions, validators, texts }: Registry): PlainRegistry {
-  const entries = Object.entries(actions).map(([name, { outcomes, finishes, texts, optionalTexts, values }]) => {
-    const optional = { ...(texts && { texts }), ...(optionalTexts && { optionalTexts }), ...(values && { values }) };
-    return [name, { outcomes, finishes, ...optional }] as const;
-  });
   const context = { answer: () => undefined, phoneNumber: '' };
+  // Actions of the host have their code beside their signature.
+  const isPlain = (part: unknown) => typeof part !== 'function';
+  const toPlain = (action: ActionSignature) =>
+    Object.fromEntries(Object.entries(action).filter(([, part]) => isPlain(part))) as unknown as ActionSignature;
   return {
-    actions: Object.fromEntries(entries),
+    actions: Object.fromEntries(Object.entries(actions).map(([name, action]) => [name, toPlain(action)])),
     validators: Object.fromEntries(
       Object.entries(validators).map(([name, { hints, type, check }]) => [
         name,
@@ -41,7 +41,7 @@ export function toPlainRegistry({ actions, validators, texts }: Registry): Plain
   };
 }
 
-/** Enough to check a menu with: its validators only say whether they take 0. */
+/** A registry that can check a menu: its validators only say whether they accept 0. */
 export function fromPlainRegistry({ actions, validators, texts }: PlainRegistry): Registry {
   return {
     actions,

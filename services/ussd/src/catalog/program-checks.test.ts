@@ -39,6 +39,22 @@ test('a program that was checked in another thread is the one that would have be
   checks.close();
 });
 
+test('another thread knows the answers that actions need', async () => {
+  const checks = createProgramChecks(registry);
+  const program = `name: p
+extends: palaver
+languages: [en]
+start: home
+states:
+  home: { kind: menu, text: p.home, options: [{ text: p.go, to: logIn }] }
+`;
+  const source = toSource('p', { 'program.yaml': program, 'locales/en.yaml': 'p: { home: Home, go: Go }\n' });
+  const here = checkProgram(source, registry, base);
+  expect(here).toMatchObject({ ok: false, faults: [{ message: expect.stringContaining('needs the answer pin') }] });
+  expect(await checks.check(source, base)).toEqual(here);
+  checks.close();
+});
+
 test('a small program that takes long to check has the same time limit', async () => {
   const hurried = createProgramChecks(registry, { timeoutMs: 1 });
   expect(await hurried.checkDraft(toSource('large', largeProgram(4)), base)).toMatchObject({
