@@ -49,12 +49,11 @@ export {
   type State,
   type Validator,
 } from './model/menu.ts';
-export { toFormSources } from './parse/form-sources.ts';
 export { parseLocale } from './parse/parse-locale.ts';
 export { parseMenu } from './parse/parse-menu.ts';
 export { parseYaml } from './parse/parse-yaml.ts';
 export { changeYaml, printFile, printYaml } from './parse/print.ts';
-export { type ProgramSource, programFile, type SourceFile } from './parse/program-source.ts';
+export { type ProgramSource, programFile, type SourceFile, toFormSources } from './parse/program-source.ts';
 export { sayIssue } from './parse/say-issue.ts';
 export { type ActionResult, type Opening, openDialogue, takeFormReply, takeInput, takeResult } from './run/engine.ts';
 export { toFormSnapshot, toSnapshot } from './run/snapshot.ts';

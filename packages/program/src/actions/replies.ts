@@ -1,4 +1,4 @@
-// What the keywords share that ask a server: what is kept of its reply, and which outcomes its values have.
+// What the keywords `http` and `protocol` share: what is kept of a reply, and which outcomes it has.
 import { z } from 'zod';
 import type { ActionSignature } from '../model/menu.ts';
 import { expressionSchema, nameSchema, type UsedExpression } from './keyword.ts';

@@ -1,11 +1,9 @@
 import type { Registry, State } from '../model/menu.ts';
-import type { PlacedState } from '../parse/parse-menu.ts';
-import { type ActionState, signatureOf } from '../states/action.ts';
+import type { PlacedState, PlacedStates } from '../parse/parse-menu.ts';
+import { signatureOf } from '../states/action.ts';
 import type { Target } from '../states/kind.ts';
 import { kindOf, requiresLogin, targetsOf } from '../states/states.ts';
 import type { Fault } from '../values/fault.ts';
-
-type States = ReadonlyMap<string, PlacedState>;
 
 interface Step {
   name: string;
@@ -13,42 +11,39 @@ interface Step {
   from?: { step: Step; path: PropertyKey[] };
 }
 
+type Roots = readonly [start: string, login: string | undefined];
+
 /** An action that a caller can reach without having been asked for an answer that it needs would always fail there. */
-export function checkAnswers(states: States, registry: Registry, roots: { start: string; login?: string }): Fault[] {
+export function checkAnswers(states: PlacedStates, registry: Registry, roots: Roots): Fault[] {
   return [...states].flatMap(([name, placed]) => {
     const { state } = placed;
     if (state.kind !== 'action' || state.spec) return [];
-    return neededBy(state, registry).flatMap((answer) => {
-      const step = findStepWithout(name, answer, { states, registry, roots });
-      return step ? [toFault(step, states, { placed, answer, state })] : [];
+    // Answers in brackets may be missing.
+    const needed = signatureOf(state, registry)?.answers?.filter((answer) => !answer.startsWith('[')) ?? [];
+    return needed.flatMap((answer) => {
+      const step = findWay(states, name, roots, (other) => gives(other, answer, registry));
+      return step ? [toFault(step, states, placed, { action: state.action, answer })] : [];
     });
   });
 }
 
-/** Those in brackets may be missing. */
-function neededBy(state: ActionState, registry: Registry): string[] {
-  return signatureOf(state, registry)?.answers?.filter((answer) => !answer.startsWith('[')) ?? [];
-}
-
-interface Search {
-  states: States;
-  registry: Registry;
-  roots: { start: string; login?: string };
-}
-
 /** The way to a state on which nothing gives the answer and no condition has to hold. */
-function findStepWithout(to: string, answer: string, { states, registry, roots }: Search): Step | undefined {
-  const open: Step[] = [{ name: roots.start }];
+function findWay(
+  states: PlacedStates,
+  to: string,
+  [start, login]: Roots,
+  isGiven: (state: State) => boolean,
+): Step | undefined {
+  const open: Step[] = [{ name: start }];
   const seen = new Set<string>();
-  for (let step = open.shift(); step; step = open.shift()) {
+  for (const step of open) {
     const state = states.get(step.name)?.state;
     if (!state || seen.has(step.name)) continue;
     if (step.name === to) return step;
     seen.add(step.name);
-    const from = (path: PropertyKey[]) => ({ from: { step: step as Step, path } });
-    if (requiresLogin(state) && roots.login) open.push({ name: roots.login, ...from(['requires']) });
-    if (gives(state, answer, registry)) continue;
-    open.push(...certainTargets(state).map(({ to: name, path }) => ({ name, ...from(path) })));
+    if (requiresLogin(state) && login) open.push({ name: login, from: { step, path: ['requires'] } });
+    if (!isGiven(state))
+      open.push(...certainTargets(state).map(({ to: name, path }) => ({ name, from: { step, path } })));
   }
   return undefined;
 }
@@ -69,25 +64,23 @@ function certainTargets(state: State): Target[] {
   return targets.filter((_, i) => state.options[i]?.when === undefined);
 }
 
-interface Needing {
-  placed: PlacedState;
-  state: ActionState;
-  answer: string;
-}
-
 /** At the last state of the program itself: what it extends cannot be changed. */
-function toFault(reached: Step, states: States, { placed, state, answer }: Needing): Fault {
+function toFault(
+  { name, from }: Step,
+  states: PlacedStates,
+  placed: PlacedState,
+  { action, answer }: { action: string; answer: string },
+): Fault {
   const asking = [...states].find(
-    ([, other]) => other.state.kind === 'prompt' && other.state.save === answer && other.state.to === reached.name,
+    ([, { state }]) => state.kind === 'prompt' && state.save === answer && state.to === name,
   );
   const remedy = asking
     ? `lead to ${asking[0]} instead, which asks for it`
     : `ask for it first, with "save: ${answer}"`;
-  const message = `the action ${state.action} of the state ${reached.name} needs the answer ${answer}: ${remedy}`;
-  for (let { from } = reached; from; from = from.step.from) {
-    const own = states.get(from.step.name);
-    if (own && !own.inherited)
-      return { file: own.file, line: own.lineOf(...from.path), state: from.step.name, message };
+  const message = `the action ${action} of the state ${name} needs the answer ${answer}: ${remedy}`;
+  for (let before = from; before; before = before.step.from) {
+    const own = states.get(before.step.name);
+    if (own && !own.inherited) return own.fault(before.path, message);
   }
-  return { file: placed.file, line: placed.lineOf('action'), state: reached.name, message };
+  return placed.fault(['action'], message);
 }

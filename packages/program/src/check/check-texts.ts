@@ -2,7 +2,7 @@ import type { CheckedValues } from '../actions/keyword.ts';
 import { placeholdersOf } from '../model/locales.ts';
 import type { Registry } from '../model/menu.ts';
 import type { LocaleFile } from '../parse/parse-locale.ts';
-import type { PlacedState } from '../parse/parse-menu.ts';
+import type { PlacedStates } from '../parse/parse-menu.ts';
 import { formPlaceholders, formTexts } from '../states/form-screen.ts';
 import { kindOf } from '../states/states.ts';
 import type { Fault } from '../values/fault.ts';
@@ -17,7 +17,7 @@ const callTexts = ['main.callLow', 'main.callFull'];
 
 /** Every text that can be shown exists in every language, with the same placeholders. */
 export function checkTexts(
-  states: ReadonlyMap<string, PlacedState>,
+  states: PlacedStates,
   locales: LocaleFile[],
   { registry, values }: { registry: Registry; values: CheckedValues },
 ): { faults: Fault[]; warnings: Fault[] } {
@@ -27,17 +27,18 @@ export function checkTexts(
   const own = [...engineTexts, ...registry.texts, ...named.flatMap((name) => registry.actions[name]?.texts ?? [])];
   const used = new Set([...own, ...named.flatMap((name) => registry.actions[name]?.optionalTexts ?? [])]);
   const [first] = locales;
-  if (!first) return { faults: [{ file: 'locales', line: 1, message: 'there is no locale file' }], warnings: [] };
+  if (!first)
+    return {
+      faults: [{ file: 'locales', line: 1, message: 'there is no file of texts: add one such as locales/en.yaml' }],
+      warnings: [],
+    };
 
-  for (const [name, { state, file, lineOf }] of states) {
+  for (const { state, fault } of states.values()) {
     for (const { key, path } of kindOf(state).texts?.(state, registry) ?? []) {
       if (!used.has(key)) faults.push(...checkPlaceholders(key, locales, values));
       used.add(key);
       const missing = locales.filter(({ texts }) => !texts.has(key)).map(({ language }) => language);
-      if (missing.length > 0) {
-        const message = `the text ${key} is missing in ${missing.join(', ')}`;
-        faults.push({ file, line: lineOf(...path), state: name, message });
-      }
+      if (missing.length > 0) faults.push(fault(path, `the text ${key} is missing in ${missing.join(', ')}`));
     }
   }
   for (const key of new Set(own)) {
@@ -57,24 +58,20 @@ function checkPlaceholders(key: string, locales: LocaleFile[], { types, isOpen }
     types.has(name) ||
     types.has(name.split('.', 1)[0] ?? '') ||
     ['today', 'question.min', 'question.max', ...formPlaceholders].includes(name);
-  return locales.flatMap(({ file, texts, lineOf }) =>
+  return locales.flatMap(({ texts, fault }) =>
     placeholdersOf(texts.get(key) ?? '')
       .filter((name) => !isGiven(name))
-      .map((name) => ({
-        file,
-        line: lineOf(key),
-        message: `there is no value {${name}}${suggest(name, types.keys())}`,
-      })),
+      .map((name) => fault(key, `there is no value {${name}}${suggest(name, types.keys())}`)),
   );
 }
 
 function findUnused(locales: LocaleFile[], used: ReadonlySet<string>): Fault[] {
   const reported = new Set([...used, ...questionTexts, ...formTexts, ...callTexts]);
-  return locales.flatMap(({ file, texts, inherited, lineOf }) =>
+  return locales.flatMap(({ texts, inherited, fault }) =>
     [...texts.keys()].flatMap((key) => {
       if (reported.has(key) || inherited?.has(key)) return [];
       reported.add(key);
-      return [{ file, line: lineOf(key), message: `the text ${key} is not used` }];
+      return [fault(key, `the text ${key} is not used`)];
     }),
   );
 }
@@ -85,18 +82,13 @@ function checkSameKeys(locales: LocaleFile[], used: ReadonlySet<string>): Fault[
   const all = new Map(locales.flatMap((locale) => Array.from(locale.texts.keys(), (key) => [key, locale] as const)));
   for (const [key, source] of all) {
     if (!used.has(key)) continue;
-    const wanted = placeholdersOf(source.texts.get(key) ?? '')
-      .sort()
-      .join();
-    for (const { file, texts, lineOf } of locales) {
+    const namesIn = (text = '') => placeholdersOf(text).sort().join();
+    const place = `${source.file}:${source.lineOf(key)}`;
+    for (const { texts, fault } of locales) {
       const text = texts.get(key);
-      if (text === undefined) continue;
-      if (text === '') {
-        faults.push({ file, line: lineOf(key), message: `the text ${key} is empty` });
-      } else if (placeholdersOf(text).sort().join() !== wanted) {
-        const message = `the text ${key} has other placeholders than in ${source.file}:${source.lineOf(key)}`;
-        faults.push({ file, line: lineOf(key), message });
-      }
+      if (text === '') faults.push(fault(key, `the text ${key} is empty`));
+      else if (text !== undefined && namesIn(text) !== namesIn(source.texts.get(key)))
+        faults.push(fault(key, `the text ${key} has other placeholders than in ${place}`));
     }
   }
   return faults;

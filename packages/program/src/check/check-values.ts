@@ -1,5 +1,5 @@
 import type { CheckedValues } from '../actions/keyword.ts';
-import type { PlacedState } from '../parse/parse-menu.ts';
+import type { PlacedState, PlacedStates } from '../parse/parse-menu.ts';
 import { signatureOf } from '../states/action.ts';
 import type { Declared } from '../states/kind.ts';
 import { kindOf } from '../states/states.ts';
@@ -18,10 +18,7 @@ const always: readonly (readonly [string, ResultType])[] = [
 ];
 
 /** Which values there are, of which type, and every expression of the menu, compiled. */
-export function checkValues(
-  states: ReadonlyMap<string, PlacedState>,
-  declared: Declared,
-): CheckedValues & { faults: Fault[] } {
+export function checkValues(states: PlacedStates, declared: Declared): CheckedValues & { faults: Fault[] } {
   const types = new Map<string, ValueType>();
   const computed = new Set<string>();
   let isOpen = false;
@@ -38,17 +35,14 @@ export function checkValues(
   const checked = { types, expressions: new Map(), isOpen, faults: [] as Fault[] };
   for (let round = 0; round < 2; round++) {
     checked.faults = [];
-    for (const [name, placed] of states) checkExpressions(name, placed, checked, declared);
+    for (const placed of states.values()) checkExpressions(placed, checked, declared);
   }
   return checked;
 }
 
-function checkExpressions(
-  name: string,
-  { state, file, lineOf }: PlacedState,
-  checked: ReturnType<typeof checkValues>,
-  declared: Declared,
-): void {
+type Checked = ReturnType<typeof checkValues>;
+
+function checkExpressions({ state, fault }: PlacedState, checked: Checked, declared: Declared): void {
   const kind = kindOf(state);
   for (const { source, path, wanted, answer, hasRow, hasStatus } of kind.expressions?.(state) ?? []) {
     const row = hasRow ? [...(kind.rowFields?.(state, declared) ?? [])] : [];
@@ -58,14 +52,17 @@ function checkExpressions(
       ...row.map(([field, type]) => [`row.${field}`, resultTypes[type]] as const),
       ...(hasStatus ? [['status', 'integer'] as const] : []),
     ]);
-    const say = (message: string) =>
-      checked.faults.push({ file, line: lineOf(...path), state: name, message: `${source}: ${message}` });
+    const say = (message: string) => checked.faults.push(fault(path, `${source}: ${message}`));
     try {
       const expression = compileExpression(source, scope);
       checked.expressions.set(source, expression);
       if (wanted && expression.type !== wanted && expression.type !== 'dyn')
-        say(wanted === 'bool' ? 'is not a condition that is true or false' : 'is not a list');
-      if (state.kind === 'set') checked.types.set(String(path.at(-1)), toValueType(expression.type));
+        say(
+          wanted === 'bool'
+            ? 'is not a condition that is true or false, such as amount > 5'
+            : 'is not a list, such as the one that a `find` saves',
+        );
+      if (state.kind === 'set') checked.types.set(String(path.at(-1)), valueTypeOf[expression.type]);
     } catch (error) {
       if (!(error instanceof ExpressionFault)) throw error;
       // An own action may give any value, and adds nothing to a caller or a row.
@@ -99,15 +96,12 @@ function openScope(scope: Scope): Scope {
   };
 }
 
-function toValueType(type: ResultType): ValueType {
-  const types: Record<ResultType, ValueType> = {
-    string: 'text',
-    number: 'decimal',
-    integer: 'integer',
-    bool: 'boolean',
-    list: 'list',
-    map: 'any',
-    dyn: 'any',
-  };
-  return types[type];
-}
+const valueTypeOf: Record<ResultType, ValueType> = {
+  string: 'text',
+  number: 'decimal',
+  integer: 'integer',
+  bool: 'boolean',
+  list: 'list',
+  map: 'any',
+  dyn: 'any',
+};

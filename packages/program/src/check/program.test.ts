@@ -307,7 +307,9 @@ bye: Bye
   two: { kind: set, values: { x: 1 }, to: one }
   bye: { kind: end, text: home }
 `;
-    expect(faultsOf(states, 'home: Home\n')).toContain('p/states.yaml:4: state one: its actions lead in a circle');
+    expect(faultsOf(states, 'home: Home\n')).toContain(
+      'p/states.yaml:4: state one: its actions lead in a circle: let one of them lead to a screen',
+    );
   });
 });
 

@@ -1,42 +1,34 @@
 import type { CheckedValues } from '../actions/keyword.ts';
-import type { PlacedState } from '../parse/parse-menu.ts';
-import { kindOf, targetsOf } from '../states/states.ts';
+import type { PlacedState, PlacedStates } from '../parse/parse-menu.ts';
+import { kindOf, reach, targetsOf } from '../states/states.ts';
 import type { Fault } from '../values/fault.ts';
 
+type Checked = Pick<CheckedValues, 'expressions'>;
+
+/** What the keyword of a state says that has the field. */
+function specWith<Field extends 'find' | 'total' | 'store'>(field: Field, placed: PlacedState | undefined) {
+  const spec = placed?.state.kind === 'action' ? placed.state.spec : undefined;
+  return spec && field in spec ? (spec as Extract<typeof spec, Record<Field, string>>) : undefined;
+}
+
 /** A list from `find` holds some records only, so a sum of it may be wrong. */
-export function warnOfSums(
-  states: ReadonlyMap<string, PlacedState>,
-  { expressions }: Pick<CheckedValues, 'expressions'>,
-): Fault[] {
-  const specs = Array.from(states.values(), ({ state }) => (state.kind === 'action' ? state.spec : undefined));
-  const lists = specs.flatMap((spec) => (spec && 'find' in spec ? [spec] : []));
-  return [...states].flatMap(([name, { state, file, lineOf, inherited }]) =>
+export function warnOfSums(states: PlacedStates, { expressions }: Checked): Fault[] {
+  const lists = [...states.values()].flatMap((placed) => specWith('find', placed) ?? []);
+  return [...states.values()].flatMap(({ state, inherited, fault }) =>
     state.kind !== 'set' || inherited
       ? []
       : Object.entries(state.values).flatMap(([value, source]) => {
           const { names = [] } = expressions.get(source) ?? {};
           const found = /\bsum\(/.test(source) ? lists.find(({ save }) => names.includes(save)) : undefined;
-          if (!found) return [];
-          const message = `${source} adds up at most ${found.limit} records; \`total: ${found.find}\` adds up all of them`;
-          return [{ file, line: lineOf('values', value), state: name, message }];
+          const remedy = `\`total: ${found?.find}\` adds up all of them`;
+          return found ? [fault(['values', value], `${source} adds up at most ${found.limit} records; ${remedy}`)] : [];
         }),
   );
 }
 
 /** Calls at the same time all pass a condition over a total that each of them has read before it writes. */
-export function warnOfUnchecked(
-  states: ReadonlyMap<string, PlacedState>,
-  { expressions }: Pick<CheckedValues, 'expressions'>,
-  start: string,
-): Fault[] {
-  const specOf = (name: string) => {
-    const state = states.get(name)?.state;
-    return state?.kind === 'action' ? state.spec : undefined;
-  };
-  const totals = [...states.keys()].flatMap((name) => {
-    const spec = specOf(name);
-    return spec && 'total' in spec ? [spec] : [];
-  });
+export function warnOfUnchecked(states: PlacedStates, { expressions }: Checked, start: string): Fault[] {
+  const totals = [...states.values()].flatMap((placed) => specWith('total', placed) ?? []);
   const warnings = new Map<string, Fault>();
   for (const { state, inherited } of states.values()) {
     if (inherited || state.kind === 'action') continue;
@@ -45,18 +37,24 @@ export function warnOfUnchecked(
     for (const { total, save } of totals) {
       const value = Object.keys(save).find((saved) => names.includes(saved));
       if (value === undefined) continue;
-      const follow = new Set(targetsOf(state).map(({ to }) => to));
-      for (const name of follow) {
-        const [placed, spec] = [states.get(name), specOf(name)];
-        if (!placed || name === start || (spec && 'total' in spec)) continue;
-        if (spec && 'store' in spec && spec.store === total && !spec.check)
-          warnings.set(name, {
-            file: placed.file,
-            line: placed.lineOf('store'),
-            state: name,
-            message: `calls at the same time may have read the same \`${value}\` before; a \`check\` of the store looks at it again`,
-          });
-        for (const { to } of targetsOf(placed.state)) follow.add(to);
+      // The start and another total begin something new.
+      const isNew = (name: string) => name === start || specWith('total', states.get(name)) !== undefined;
+      const next = (name: string) => {
+        const placed = states.get(name);
+        return placed && !isNew(name) ? targetsOf(placed.state).map(({ to }) => to) : [];
+      };
+      for (const name of reach(
+        targetsOf(state).map(({ to }) => to),
+        next,
+      )) {
+        const placed = states.get(name);
+        const stored = specWith('store', placed);
+        if (!placed || isNew(name) || stored?.store !== total || stored.check) continue;
+        const remedy = 'a `check` of the store looks at it again';
+        warnings.set(
+          name,
+          placed.fault(['store'], `calls at the same time may have read the same \`${value}\` before; ${remedy}`),
+        );
       }
     }
   }

@@ -1,15 +1,22 @@
-import { type Dialogue, type FormSnapshot, toInput } from '../model/dialogue.ts';
+import { type Dialogue, type FormSnapshot, type Step, toInput } from '../model/dialogue.ts';
+import type { Submission } from '../model/form-protocol.ts';
 import { type Menu, resumeTarget } from '../model/menu.ts';
-import { type Opening, openDialogue, takeInput } from '../run/engine.ts';
+import { type Opening, openDialogue, takeFormReply, takeInput, takeResult } from '../run/engine.ts';
 import { toFormSnapshot } from '../run/snapshot.ts';
 import { backKeyOf, canGoBack, countPages } from '../show/render.ts';
 import { targetsOf } from '../states/states.ts';
 import { reservedKeys } from '../values/keys.ts';
-import { constantsOf } from './constants.ts';
-import { missingValues } from './examine-screen.ts';
 import { inputsFor } from './inputs.ts';
-import { settle } from './settle.ts';
-import { createWalk, type Exploration, type ExploreOptions, type Place, phoneNumber, type Walk } from './walk.ts';
+import { resultsOf } from './results.ts';
+import {
+  createWalk,
+  type Exploration,
+  type ExploreOptions,
+  missingValues,
+  type Place,
+  phoneNumber,
+  type Walk,
+} from './walk.ts';
 
 const progressMs = 1_000;
 
@@ -28,7 +35,7 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
   };
   begin();
   begin({ isNewcomer: true });
-  let hasResumed = !offersResume(menu);
+  let hasResumed = ![...menu.states.values()].some((state) => targetsOf(state).some(({ to }) => to === resumeTarget));
   let reportAt = Date.now() + progressMs;
   for (;;) {
     if (Date.now() > reportAt) {
@@ -51,10 +58,6 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
   }
   presser.reportUnanswered();
   return result;
-}
-
-function offersResume(menu: Menu): boolean {
-  return [...menu.states.values()].some((state) => targetsOf(state).some(({ to }) => to === resumeTarget));
 }
 
 type Places = ReturnType<typeof createPlaces>;
@@ -87,7 +90,6 @@ function createPlaces(walk: Walk) {
 
 function createPresser(walk: Walk, places: Places) {
   const { menu } = walk;
-  const constants = constantsOf(menu);
   // With some values a question may have no answer; it is a fault where it never has one.
   const answered = new Set<string>();
   const unanswered = new Map<string, { place: Place; tried: number }>();
@@ -98,9 +100,8 @@ function createPresser(walk: Walk, places: Places) {
     const typed = [...place.typed, input];
     try {
       const step = takeInput(menu, place.dialogue, toInput(typed, place.typed.length));
-      if (isKept) {
-        for (const next of await settle(walk, constants, { step, typed })) places.add(next, place.dialogue.state);
-      } else if (!step.pending && !step.form) walk.examine({ dialogue: step.dialogue, typed });
+      if (isKept) for (const next of await settle(walk, { step, typed })) places.add(next, place.dialogue.state);
+      else if (!step.pending && !step.form) walk.examine({ dialogue: step.dialogue, typed });
     } catch (error) {
       walk.fault({ ...place, typed }, `fails: ${(error as Error).message}`);
     }
@@ -110,20 +111,19 @@ function createPresser(walk: Walk, places: Places) {
     /** Everything that a caller could press at a place. */
     async pressAll(place: Place): Promise<void> {
       beginPress(place);
-      const state = menu.states.get(place.dialogue.state);
+      const { dialogue } = place;
+      const state = menu.states.get(dialogue.state);
       if (!state || state.kind === 'end') return;
-      const at = { ...place, dialogue: { ...place.dialogue, page: countPages(menu, place.dialogue) - 1 } };
-      const { samples, textsMatching } = walk;
-      const parts = { menu, constants, samples, textsMatching, phoneNumber };
-      const { taken, refused, tried } = inputsFor(parts, at.dialogue, place.typed);
+      const at = { ...place, dialogue: { ...dialogue, page: countPages(menu, dialogue) - 1 } };
+      const { taken, refused, tried } = inputsFor(walk, at);
       if (state.kind === 'prompt') {
-        if (taken.length > 0) answered.add(place.dialogue.state);
-        else unanswered.set(place.dialogue.state, { place, tried });
+        if (taken.length > 0) answered.add(dialogue.state);
+        else unanswered.set(dialogue.state, { place, tried });
       }
       if (state.kind === 'menu' && taken.length === 0) walk.fault(place, 'shows no option: nothing leads on from here');
       for (const input of taken) await press(at, input, true);
       for (const input of refused) await press(place, input, false);
-      if (canGoBack(menu, place.dialogue)) await press(place, backKeyOf(menu, state, place.dialogue), false);
+      if (canGoBack(menu, dialogue)) await press(place, backKeyOf(menu, state, dialogue), false);
       await press(place, reservedKeys.exit, true);
     },
     reportUnanswered(): void {
@@ -146,4 +146,63 @@ function keyOf(menu: Menu, dialogue: Dialogue, watched: ReadonlySet<string>): st
   const empty = missingValues(menu, dialogue);
   const place = [state, account !== undefined, afterLogin?.state, search, resume !== undefined, isNewcomer];
   return [...place, JSON.stringify(frames), ...empty, ...seen.sort()].join('\0');
+}
+
+interface Taken {
+  step: Step;
+  typed: readonly string[];
+}
+
+const maxActions = 10;
+
+/** Every place to which a step leads that waits for an action or a form. */
+async function settle(walk: Walk, { step, typed }: Taken, depth = 0): Promise<Place[]> {
+  const { menu, result } = walk;
+  const { dialogue, pending, form } = step;
+  const place = { dialogue, typed };
+  if (!pending && !form) return [place];
+  result.reached.add(dialogue.state);
+  if (depth >= maxActions) {
+    walk.fault(place, 'the actions after it do not end');
+    return [];
+  }
+  const next: Step[] = [];
+  const state = menu.states.get(dialogue.state);
+  if (form) {
+    for (const submission of await fillIn(walk, place)) {
+      const done = takeFormReply(menu, dialogue, { kind: 'complete', submission });
+      next.push(takeResult(menu, done.dialogue, { outcome: 'submitted', values: { ...submission.values } }));
+    }
+  } else if (state?.kind === 'action') {
+    for (const given of resultsOf(menu, state, walk.constants)) next.push(takeResult(menu, dialogue, given));
+  }
+  const places = [];
+  for (const each of next) places.push(...(await settle(walk, { step: each, typed }, depth + 1)));
+  return places;
+}
+
+/** What a form submits, filled in several times at its first place. */
+async function fillIn(walk: Walk, { dialogue, typed }: Place): Promise<Submission[]> {
+  const { menu, result } = walk;
+  const state = menu.states.get(dialogue.state);
+  const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;
+  if (state?.kind !== 'form' || !source) return [];
+  const before = result.forms.get(dialogue.state);
+  if (before) return before.submissions;
+  const done = await walk.fillForm({
+    source,
+    language: walk.language,
+    phoneNumber,
+    take: state.take,
+    samples: walk.samples,
+    isOver: walk.isOver,
+    see({ screen, progress }) {
+      result.steps++;
+      const form = { state: dialogue.state, progress, screen };
+      walk.examine({ dialogue: { ...dialogue, page: 0, form }, typed });
+    },
+  });
+  result.forms.set(dialogue.state, done);
+  for (const message of done.faults) walk.fault({ dialogue, typed }, message);
+  return done.submissions;
 }

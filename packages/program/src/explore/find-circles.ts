@@ -1,4 +1,5 @@
 import type { Menu } from '../model/menu.ts';
+import { reach } from '../states/states.ts';
 
 /**
  * Groups of screens that lead only to each other, and to none where a dialogue may end: a page, a closing text, the start.
@@ -14,21 +15,10 @@ export function findCircles({ states, start, exit }: Menu, ways: ReadonlyMap<str
   const seen = new Set<string>();
   for (const name of ways.keys()) {
     if (seen.has(name) || isEnd(name)) continue;
-    const group = reachedFrom(name, onward);
+    const group = reach([name], onward);
     if ([...group].some(isEnd)) continue;
     for (const each of group) seen.add(each);
     circles.push([...group]);
   }
   return circles;
-}
-
-function reachedFrom(name: string, onward: (name: string) => string[]): Set<string> {
-  const reached = new Set<string>();
-  const open = [name];
-  for (let at = open.pop(); at !== undefined; at = open.pop()) {
-    if (reached.has(at)) continue;
-    reached.add(at);
-    open.push(...onward(at));
-  }
-  return reached;
 }

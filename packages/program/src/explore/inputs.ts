@@ -1,22 +1,12 @@
 import { type Dialogue, toInput } from '../model/dialogue.ts';
 import { todayOf } from '../model/evaluate.ts';
-import type { Menu } from '../model/menu.ts';
 import { choosableOptions } from '../show/render.ts';
 import { isSearchable } from '../states/from.ts';
 import { type PromptState, validateAnswer } from '../states/prompt.ts';
 import { reservedKeys } from '../values/keys.ts';
 import type { Question } from '../values/question.ts';
-import { around, type Constants } from './constants.ts';
-import type { ExploreOptions } from './walk.ts';
-
-export interface InputParts {
-  menu: Menu;
-  constants: Constants;
-  /** Answers of the recorded dialogues. */
-  samples: readonly string[];
-  textsMatching: ExploreOptions['textsMatching'];
-  phoneNumber: string;
-}
+import { around } from './constants.ts';
+import { type Place, phoneNumber, type Walk } from './walk.ts';
 
 export interface Inputs {
   /** What leads on. */
@@ -32,10 +22,11 @@ const mostRows = 4;
 const unknownKey = '77';
 
 /** What to press on the screen that a dialogue shows. */
-export function inputsFor(parts: InputParts, dialogue: Dialogue, typed: readonly string[]): Inputs {
-  const { menu } = parts;
+export function inputsFor(walk: Walk, place: Place): Inputs {
+  const { menu } = walk;
+  const { dialogue } = place;
   const state = menu.states.get(dialogue.state);
-  if (state?.kind === 'prompt') return answersFor(parts, dialogue, { state, typed });
+  if (state?.kind === 'prompt') return answersFor(walk, place, state);
   const keys = choosableOptions(menu, dialogue).map(({ key }) => key);
   if (state?.kind !== 'menu' || !state.from) return { taken: keys, refused: ['', unknownKey], tried: 0 };
   const [first, last] = [keys.slice(0, mostRows - 1), keys.slice(-1)];
@@ -45,17 +36,12 @@ export function inputsFor(parts: InputParts, dialogue: Dialogue, typed: readonly
   return { taken: [...new Set([...first, ...last, ...found])], refused: ['', '0x'], tried: 0 };
 }
 
-interface Asked {
-  state: PromptState;
-  typed: readonly string[];
-}
-
-function answersFor(parts: InputParts, dialogue: Dialogue, { state, typed }: Asked): Inputs {
-  const { menu } = parts;
-  const candidates = state.question ? typedAnswers(parts, dialogue, state.question) : plainAnswers(typed);
+function answersFor(walk: Walk, { dialogue, typed }: Place, state: PromptState): Inputs {
+  const { menu, samples, constants } = walk;
+  const candidates = state.question ? typedAnswers(walk, dialogue, state.question) : plainAnswers(typed);
   const taken = new Map<string, string>();
   const refused = new Map<string, string>([['hint.empty', '']]);
-  const all = [...new Set([...candidates, ...parts.samples, ...around(parts.constants.numbers)])];
+  const all = [...new Set([...candidates, ...samples, ...around(constants.numbers)])];
   for (const value of all) {
     if (value === '' || value.includes(reservedKeys.exit)) continue;
     const result = validateAnswer(menu, dialogue, state, toInput([...typed, value], typed.length));
@@ -72,20 +58,11 @@ function answersFor(parts: InputParts, dialogue: Dialogue, { state, typed }: Ask
 
 /** For validators by name: what was typed last is the answer to "again, please". */
 function plainAnswers(typed: readonly string[]): string[] {
-  return [
-    typed.at(-1) ?? '',
-    'Ana Wanjiru',
-    '407192',
-    '583920',
-    '12',
-    '2.5',
-    'What is the price of maize?',
-    'x'.repeat(40),
-  ];
+  const answers = ['Ana Wanjiru', '407192', '583920', '12', '2.5', 'What is the price of maize?', 'x'.repeat(40)];
+  return [typed.at(-1) ?? '', ...answers];
 }
 
-function typedAnswers(parts: InputParts, dialogue: Dialogue, question: Question): string[] {
-  const { constants, phoneNumber, textsMatching } = parts;
+function typedAnswers({ constants, textsMatching }: Walk, dialogue: Dialogue, question: Question): string[] {
   const { min, max, options = [], length } = question;
   const numbers = around(constants.numbers);
   const today = todayOf(dialogue);
@@ -105,21 +82,14 @@ function typedAnswers(parts: InputParts, dialogue: Dialogue, question: Question)
       return [options.map((_, i) => i + 1).join(' '), ...options.map((_, i) => String(i + 1)), '1 2'];
     default: {
       const longest = length?.max ?? 160;
-      return [
-        ...(question.pattern === undefined ? [] : textsMatching(question.pattern)),
-        'Ana',
-        ...constants.texts,
-        toText(longest),
-        toText(length?.min ?? 1),
-        'A1',
-        'AB-123',
-        '12345',
-      ];
+      const matching = question.pattern === undefined ? [] : textsMatching(question.pattern);
+      const lengths = [toText(longest), toText(length?.min ?? 1)];
+      return [...matching, 'Ana', ...constants.texts, ...lengths, 'A1', 'AB-123', '12345'];
     }
   }
 }
 
-/** Words that fill a screen as real ones do. */
+/** A text of words of common lengths. */
 function toText(length: number): string {
   return 'maize and beans '
     .repeat(Math.ceil(length / 16))

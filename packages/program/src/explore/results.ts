@@ -21,62 +21,52 @@ export function resultsOf(menu: Menu, state: ActionState, constants: Constants):
     const login = logins[state.action]?.[outcome];
     const toResult = (variant: number): ActionResult => ({
       outcome,
-      values: Object.fromEntries(
-        given.map(([name, type], place) => [
-          name,
-          toValue({ menu, state, name, type, outcome, variant, place, constants }),
-        ]),
-      ),
+      values: Object.fromEntries(given.map(([name, type], place) => [name, toValue({ name, type, variant, place })])),
       ...(login !== undefined && { account: login }),
     });
+    const toValue = ({ name, type, variant, place }: Wanted) => {
+      const { spec } = state;
+      if (spec && 'find' in spec && name === spec.save)
+        return outcome === 'none' ? '[]' : toRows(toRecordRow(menu, spec.find, variant), variant);
+      if (spec && 'total' in spec && outcome === 'none') return type === 'any' ? '' : '0';
+      if (type !== 'list' && type !== 'any') return toPlainValue({ name, type, variant, place }, constants);
+      const fields = fieldsOf(menu, name);
+      const number = toNumber({ variant, place });
+      if (fields.length === 0) return [number, number, 'a text from elsewhere'][variant] ?? '';
+      const toCell = (field: string) => [field, variant === 1 ? `${field} as text` : 12];
+      return toRows(Object.fromEntries(fields.map(toCell)), variant);
+    };
     const isUsed = given.some(([name]) => isInExpressions(menu, name));
     return Array.from({ length: isUsed ? variants : 1 }, (_, variant) => toResult(variant));
   });
 }
 
 interface Wanted {
-  menu: Menu;
-  state: ActionState;
   name: string;
   type: ValueType;
-  outcome: string;
   variant: number;
   /** Among the values of the result: no two of them are equal. */
   place: number;
-  constants: Constants;
 }
 
-function toValue({ menu, state, name, type, outcome, variant, place, constants }: Wanted): string {
-  const number = String(variant === 1 ? 900 - place : 12 + place);
-  const pick = (...values: string[]) => values[variant % values.length] ?? '';
-  const numbers = around(constants.numbers);
-  const { spec } = state;
-  if (spec && 'find' in spec && name === spec.save) {
-    if (outcome === 'none') return '[]';
-    const row = toRecordRow(menu, spec.find, variant);
-    return JSON.stringify(Array.from({ length: variant === 2 ? 12 : variant + 1 }, () => row));
-  }
-  if (spec && 'total' in spec && outcome === 'none') return type === 'any' ? '' : '0';
-  switch (type) {
-    case 'integer':
-    case 'decimal':
-      return pick(number, number, ...numbers, '0');
-    case 'boolean':
-      return pick('true', 'false');
-    case 'date':
-      return '2026-01-31';
-    case 'phone':
-      return '+254700000002';
-    case 'list':
-    case 'any': {
-      const fields = fieldsOf(menu, name);
-      if (fields.length === 0) return pick(number, number, 'a text from elsewhere');
-      const row = Object.fromEntries(fields.map((field) => [field, variant === 1 ? `${field} as text` : 12]));
-      return JSON.stringify(Array.from({ length: variant === 2 ? 12 : variant + 1 }, () => row));
-    }
-    default:
-      return pick('Ana Wanjiru of Kisumu', ...constants.texts, 'x'.repeat(24));
-  }
+const toNumber = ({ variant, place }: Pick<Wanted, 'variant' | 'place'>) =>
+  String(variant === 1 ? 900 - place : 12 + place);
+
+/** A list of a few equal rows. */
+const toRows = (row: object, variant: number) =>
+  JSON.stringify(Array.from({ length: variant === 2 ? 12 : variant + 1 }, () => row));
+
+function toPlainValue({ type, variant, place }: Wanted, constants: Constants): string {
+  const number = toNumber({ variant, place });
+  const samples: Partial<Record<ValueType, string[]>> = {
+    integer: [number, number, ...around(constants.numbers), '0'],
+    decimal: [number, number, ...around(constants.numbers), '0'],
+    boolean: ['true', 'false'],
+    date: ['2026-01-31'],
+    phone: ['+254700000002'],
+  };
+  const values = samples[type] ?? ['Ana Wanjiru of Kisumu', ...constants.texts, 'x'.repeat(24)];
+  return values[variant % values.length] ?? '';
 }
 
 function toRecordRow(menu: Menu, kind: string, variant: number): Record<string, unknown> {

@@ -1,7 +1,10 @@
 import type { Dialogue } from '../model/dialogue.ts';
 import type { FormReply, FormSource, Submission } from '../model/form-protocol.ts';
+import { placeholdersOf } from '../model/locales.ts';
 import type { Menu } from '../model/menu.ts';
-import { examineScreen } from './examine-screen.ts';
+import { measure } from '../show/lay-out.ts';
+import { countPages, renderScreen } from '../show/render.ts';
+import { type Constants, constantsOf } from './constants.ts';
 
 export type ShownForm = Extract<FormReply, { kind: 'screen' }>;
 
@@ -67,9 +70,11 @@ export interface Place {
 /** One walk through a program in one language, with what it has found so far. */
 export interface Walk extends ExploreOptions {
   result: Exploration;
+  constants: Constants;
   isOver(): boolean;
   /** The same message about the same state is kept once. */
   fault(place: Place, message: string): void;
+  /** Every page of a screen fits a phone, says something, and has the values that it names. */
   examine(place: Place): void;
 }
 
@@ -86,18 +91,46 @@ export function createWalk(options: ExploreOptions): Walk {
     steps: 0,
     isComplete: true,
   };
-  const fault = (place: Place, message: string) => keep(result.faults, place, message);
   return {
     ...options,
     result,
+    constants: constantsOf(options.menu),
     isOver: () => result.steps >= options.maxSteps || Date.now() > options.until,
-    fault,
-    examine: (place) =>
-      examineScreen(options.menu, place.dialogue, {
-        fault: (message) => fault(place, message),
-        note: (message) => keep(result.notes, place, message),
-      }),
+    fault: (place, message) => keep(result.faults, place, message),
+    examine: (place) => examineScreen(options.menu, place, result),
   };
+}
+
+const manyPages = 9;
+
+function examineScreen(menu: Menu, place: Place, { faults, notes }: Exploration): void {
+  const { dialogue } = place;
+  const state = menu.states.get(dialogue.state);
+  const pages = countPages(menu, dialogue);
+  const fault = (message: string) => keep(faults, place, message);
+  const note = (message: string) => keep(notes, place, message);
+  for (let page = 0; page < pages; page++) {
+    const { text } = renderScreen(menu, { ...dialogue, page });
+    const { limit, cost } = measure([text]);
+    const length = cost(text);
+    if (length > limit) fault(`the screen has ${length} characters; ${limit} fit`);
+  }
+  if (renderScreen(menu, dialogue).text.trim() === '') fault('the screen is empty');
+  if (state?.kind === 'prompt' && !state.question?.options && pages > 1)
+    fault('the question does not fit one screen with these values');
+  if (state?.kind === 'end' && pages > 1) note(`the closing text takes ${pages} screens with these values`);
+  if (pages > manyPages) note(`takes ${pages} screens`);
+  for (const name of missingValues(menu, dialogue)) note(`{${name}} is empty here`);
+}
+
+/** The placeholders of the screen's text that have no value. */
+export function missingValues(menu: Menu, { state, language, values }: Dialogue): string[] {
+  const shown = menu.states.get(state);
+  if (!shown || !('text' in shown)) return [];
+  return placeholdersOf(menu.locales.get(language)?.get(shown.text) ?? '').filter((name) => {
+    const [head = ''] = name.split('.');
+    return values[name] === undefined && values[head] === undefined;
+  });
 }
 
 function keep(list: Finding[], { dialogue: { state }, typed }: Place, message: string): void {

@@ -3,7 +3,7 @@ import type { Expression } from '../values/expressions.ts';
 import { maxTextLength } from '../values/limit-values.ts';
 import { createExpressionBudget, type ExpressionBudget, pauseBudget, takeTime } from '../values/meter-expression.ts';
 import { fromExpressionValue, parseJson, toExpressionValue } from '../values/value-types.ts';
-import type { Dialogue } from './dialogue.ts';
+import type { Caller, Dialogue } from './dialogue.ts';
 import type { Menu } from './menu.ts';
 
 /** Computes an expression of the menu over the values of a dialogue; `extra` are names of the moment, such as `answer`. */
@@ -14,18 +14,16 @@ export function evaluate(
   extra: Record<string, CelInput> = {},
 ): CelValue | undefined {
   const expression = findExpression(menu, source);
-  const budget = budgetOf(dialogue);
-  takeTime(budget);
-  const value = expression.run(valuesFor(expression, menu, dialogue, extra), budget);
-  pauseBudget(budget);
-  return value;
+  return withBudget(dialogue, (budget) => expression.run(valuesFor(expression, menu, dialogue, extra), budget));
 }
 
-/** Without a caller each expression has its own. */
-function budgetOf({ caller }: Dialogue): ExpressionBudget {
-  if (!caller) return createExpressionBudget();
+/** Computes with what is left for the key press. Without a caller each expression has a budget of its own. */
+function withBudget<Value>({ caller = {} as Caller }: Dialogue, compute: (budget: ExpressionBudget) => Value): Value {
   caller.budget ??= createExpressionBudget();
-  return caller.budget;
+  takeTime(caller.budget);
+  const value = compute(caller.budget);
+  pauseBudget(caller.budget);
+  return value;
 }
 
 function findExpression(menu: Menu, source: string): Expression {
@@ -35,11 +33,13 @@ function findExpression(menu: Menu, source: string): Expression {
 }
 
 function valuesFor({ names }: Expression, menu: Menu, dialogue: Dialogue, extra: Record<string, CelInput> = {}) {
+  const { caller, language, account } = dialogue;
   const values: Record<string, CelInput> = {};
   for (const name of names) {
     if (Object.hasOwn(extra, name)) values[name] = extra[name] as CelInput;
     else if (name === 'today') values[name] = todayOf(dialogue);
-    else if (name === 'caller') values[name] = toCaller(dialogue);
+    else if (name === 'caller')
+      values[name] = { phone: caller?.phoneNumber ?? '', language, authenticated: account !== undefined };
     else values[name] = toExpressionValue(dialogue.values[name], menu.types.get(name) ?? 'any');
   }
   return values;
@@ -57,41 +57,33 @@ export function filterRows<Row>(
 ): Row[] {
   const expression = findExpression(menu, where);
   const values = valuesFor(expression, menu, dialogue);
-  const budget = budgetOf(dialogue);
-  const found = rows.filter((row) => {
-    takeTime(budget);
-    return expression.run({ ...values, row: toRow(row) }, budget) === true;
-  });
-  pauseBudget(budget);
-  return found;
-}
-
-export function computeText(menu: Menu, dialogue: Dialogue, source: string): string {
-  const value = evaluate(menu, dialogue, source);
-  return value === undefined ? '' : (toText(value) ?? '');
-}
-
-/** `undefined` if it is too long. */
-function toText(value: CelValue): string | undefined {
-  const text = fromExpressionValue(value);
-  return text.length > maxTextLength ? undefined : text;
-}
-
-export function computeFields(menu: Menu, dialogue: Dialogue, fields: Record<string, string>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, source]) => {
-      const value = evaluate(menu, dialogue, source);
-      const text = value === undefined ? undefined : toText(value);
-      if (text === undefined) return [name, null];
-      return [name, typeof value === 'string' ? value : (parseJson(text) ?? String(value))];
+  return withBudget(dialogue, (budget) =>
+    rows.filter((row) => {
+      takeTime(budget);
+      return expression.run({ ...values, row: toRow(row) }, budget) === true;
     }),
   );
 }
 
-export function todayOf({ caller }: Dialogue): string {
-  return new Date(caller?.now ?? 0).toISOString().slice(0, 10);
+export function computeText(menu: Menu, dialogue: Dialogue, source: string): string {
+  return toText(evaluate(menu, dialogue, source)) ?? '';
 }
 
-function toCaller({ caller, language, account }: Dialogue): Record<string, CelInput> {
-  return { phone: caller?.phoneNumber ?? '', language, authenticated: account !== undefined };
+/** `undefined` if it is too long. */
+function toText(value: CelValue | undefined): string | undefined {
+  const text = value === undefined ? undefined : fromExpressionValue(value);
+  return text !== undefined && text.length > maxTextLength ? undefined : text;
+}
+
+export function computeFields(menu: Menu, dialogue: Dialogue, fields: Record<string, string>): Record<string, unknown> {
+  const toField = (source: string) => {
+    const value = evaluate(menu, dialogue, source);
+    const text = toText(value);
+    return text === undefined || typeof value === 'string' ? (text ?? null) : (parseJson(text) ?? String(value));
+  };
+  return Object.fromEntries(Object.entries(fields).map(([name, source]) => [name, toField(source)]));
+}
+
+export function todayOf({ caller }: Dialogue): string {
+  return new Date(caller?.now ?? 0).toISOString().slice(0, 10);
 }

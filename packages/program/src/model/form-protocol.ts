@@ -1,3 +1,5 @@
+import type { QuestionType } from '../values/question.ts';
+
 /** A form and the files beside it. */
 export interface FormSource {
   xml: string;
@@ -14,7 +16,7 @@ export interface FormProgress {
   at: string;
   /** What was typed to shorten the list of choices. */
   search?: string;
-  /** Something has been answered. */
+  /** At least one question is answered. */
   begun?: true;
 }
 
@@ -26,22 +28,16 @@ export interface FormHint {
   values?: Readonly<Record<string, string>>;
 }
 
-export const screenTypes = [
-  'text',
-  'integer',
-  'decimal',
-  'date',
-  'time',
-  'dateTime',
-  'choice',
-  'choices',
-  'rank',
-  'note',
-  'accept',
-  'another',
-  'send',
-] as const;
-export type ScreenType = (typeof screenTypes)[number];
+/** The questions of forms are those of prompts and a few more. */
+export type ScreenType =
+  | Exclude<QuestionType, 'phone'>
+  | 'time'
+  | 'dateTime'
+  | 'rank'
+  | 'note'
+  | 'accept'
+  | 'another'
+  | 'send';
 
 /** What a question of a form shows, before it is laid out on screens. */
 export interface FormScreen {
@@ -49,7 +45,7 @@ export interface FormScreen {
   body: string;
   /** The choices with their numbers. */
   options?: readonly { key: string; label: string }[];
-  /** There are so many choices that the caller may type part of a name. */
+  /** There are so many choices that the caller may search them. */
   isLong?: true;
   optional?: true;
   /** How many instances a repeat has. */

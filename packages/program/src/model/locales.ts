@@ -8,7 +8,7 @@ export type Values = Readonly<Record<string, string>>;
 const placeholder = /\{([a-zA-Z][\w.]*)\}/g;
 
 /**
- * Characters of a text with its values, and of a screen with all its choices. A call has room for sixty pages, 11,000 characters:
+ * The most characters of a text with its values, and of a screen with its choices. A call has room for sixty pages, 11,000 characters:
  * what is cut off could not be read.
  */
 export const maxShownLength = 12_000;
@@ -51,7 +51,7 @@ function fillIn(locales: Locales, language: string, values: Values, name: string
   return labels.join(', ');
 }
 
-/** Programs may be older than some texts. */
+/** Whether the locales have a text: programs may be older than it. */
 export function hasText({ locales }: { locales: Locales }, { language }: { language: string }, key: string): boolean {
   return locales.get(language)?.has(key) ?? false;
 }

@@ -6,7 +6,7 @@ import { parseYaml } from './parse-yaml.ts';
 import type { ProgramSource } from './program-source.ts';
 
 const maxRows = 5_000;
-/** A line of names and short rows would fill the memory with empty cells. */
+/** Short rows below a long line of names would fill the memory with empty cells. */
 const maxColumns = 200;
 
 export function parseDataFiles({ files }: ProgramSource): { data: Map<string, DataFile>; faults: Fault[] } {
@@ -20,12 +20,8 @@ export function parseDataFiles({ files }: ProgramSource): { data: Map<string, Da
     }
     const { rows } = parsed;
     const broken = rows.flatMap(Object.values<string>).find((cell) => /^\d(?:[.,]\d+)?E\+\d+$/i.test(cell));
-    if (broken !== undefined)
-      faults.push({
-        file,
-        line: 1,
-        message: `${broken} is a long number that a spreadsheet has cut; make its column text`,
-      });
+    const message = `${broken} is a long number that a spreadsheet has cut; make its column text`;
+    if (broken !== undefined) faults.push({ file, line: 1, message });
     const columns = Array.from(namesOf(rows), (name) => [name, typeOf(rows.map((row) => row[name] ?? ''))] as const);
     data.set(path, { rows, columns: new Map(columns) });
   }
@@ -35,8 +31,8 @@ export function parseDataFiles({ files }: ProgramSource): { data: Map<string, Da
 const namesOf = (rows: readonly Row[]) => new Set(rows.flatMap((row) => Object.keys(row)));
 
 function sizeFault(rows: number, columns: number): string | undefined {
-  if (rows > maxRows) return `more than ${maxRows} rows`;
-  return columns > maxColumns ? `more than ${maxColumns} columns` : undefined;
+  if (rows > maxRows) return `there are more than ${maxRows} rows: leave some out, or ask a server by an http action`;
+  return columns > maxColumns ? `there are more than ${maxColumns} columns: leave some out` : undefined;
 }
 
 function typeOf(cells: string[]): ValueType {
@@ -46,7 +42,7 @@ function typeOf(cells: string[]): ValueType {
   return cells.every((cell) => /^-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/.test(cell)) ? 'decimal' : 'text';
 }
 
-/** The first line is the names of the columns; a text says what is wrong. */
+/** The first line has the names of the columns. */
 function parseCsv(text: string): { rows: Row[] } | { line: number; message: string } {
   // A line more than the bound is enough to know that there are too many.
   const { data, errors } = Papa.parse<string[]>(text.replace(/^\uFEFF/, ''), {
@@ -67,6 +63,8 @@ function parseRows(file: string, text: string): ReturnType<typeof parseCsv> {
   // JSON is YAML.
   const { value, faults } = parseYaml(file, text);
   const rows = faults.length === 0 ? toRows(value) : undefined;
-  const message = rows ? sizeFault(rows.length, namesOf(rows).size) : 'expected a list of records';
+  const message = rows
+    ? sizeFault(rows.length, namesOf(rows).size)
+    : 'must be a list of records, such as [{ name: Maize }]';
   return rows && message === undefined ? { rows } : { line: 1, message: message ?? '' };
 }

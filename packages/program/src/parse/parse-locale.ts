@@ -8,6 +8,8 @@ export interface LocaleFile {
   /** The texts that are not the program's own. */
   inherited?: ReadonlyMap<string, string> | undefined;
   lineOf(key: string): number;
+  /** Something wrong with a text. */
+  fault(key: string, message: string): Fault;
   faults: Fault[];
 }
 
@@ -17,15 +19,15 @@ export function parseLocale(file: string, language: string, source: string): Loc
   const texts = new Map<string, string>();
   const faults = [...yaml.faults];
   const collect = (value: unknown, path: string[]) => {
-    if (typeof value === 'string' && path.length > 0) {
-      texts.set(path.join('.'), value.trim());
-    } else if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    if (typeof value === 'string' && path.length > 0) texts.set(path.join('.'), value.trim());
+    else if (typeof value === 'object' && value !== null && !Array.isArray(value))
       for (const [key, inner] of Object.entries(value)) collect(inner, [...path, key]);
-    } else {
-      const what = path.length > 0 ? `${path.join('.')} is not a text` : 'a locale file is a map of texts';
-      faults.push({ file, line: yaml.lineOf(path), message: what });
-    }
+    else
+      faults.push(
+        yaml.fault(path, path.length > 0 ? `${path.join('.')} is not a text` : 'a locale file is a map of texts'),
+      );
   };
   if (yaml.faults.length === 0) collect(yaml.value, []);
-  return { file, language, texts, lineOf: (key) => yaml.lineOf(key.split('.')), faults };
+  const lineOf = (key: string) => yaml.lineOf(key.split('.'));
+  return { file, language, texts, lineOf, fault: (key, message) => yaml.fault(key.split('.'), message), faults };
 }

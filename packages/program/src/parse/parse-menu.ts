@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { nameSchema } from '../actions/keyword.ts';
-import { fieldTypes, type Records, type State } from '../model/menu.ts';
+import { fieldTypes, type State } from '../model/menu.ts';
 import { stateSchema } from '../states/states.ts';
 import type { Fault } from '../values/fault.ts';
-import { parseYaml } from './parse-yaml.ts';
+import { parseYaml, type YamlFile } from './parse-yaml.ts';
 import { programFile } from './program-source.ts';
 import { sayIssue } from './say-issue.ts';
 
@@ -14,28 +14,12 @@ export interface PlacedState {
   /** It is a state of the program that this one extends. */
   inherited?: boolean;
   lineOf(...path: PropertyKey[]): number;
+  /** Something wrong at one of its fields. */
+  fault(path: readonly PropertyKey[], message: string): Fault;
 }
 
-/** What the file `program.yaml` says beside its states. */
-export interface ProgramHeader {
-  name: string;
-  title?: string;
-  codes?: unknown;
-  extends?: 'palaver';
-  languages?: string[];
-  records: Records;
-  secrets: string[];
-}
-
-export interface MenuFile {
-  file: string;
-  header?: ProgramHeader & { lineOf(...path: PropertyKey[]): number };
-  start?: { name: string; line: number };
-  exit?: { name: string; line: number };
-  login?: { name: string; line: number };
-  states: Map<string, PlacedState>;
-  faults: Fault[];
-}
+/** The states of a program or of a file by name. */
+export type PlacedStates = ReadonlyMap<string, PlacedState>;
 
 const fileSchema = z.strictObject({
   start: nameSchema.exactOptional(),
@@ -58,38 +42,41 @@ const programSchema = fileSchema.extend({
   states: fileSchema.shape.states.default({}),
 });
 
+/** What a file says beside its states; everything but the three names is in program.yaml only. */
+export type FileHeader = Partial<Omit<z.infer<typeof programSchema>, 'states'>>;
+
+export interface MenuFile extends Pick<YamlFile, 'file' | 'faults' | 'lineOf' | 'fault'> {
+  isProgram: boolean;
+  header: FileHeader;
+  states: Map<string, PlacedState>;
+}
+
 /** Reads the shape of one menu file. Whether its names lead anywhere is for `checkMenu`. */
 export function parseMenu(file: string, source: string, path = file): MenuFile {
   const yaml = parseYaml(file, source);
-  const result: MenuFile = { file, states: new Map(), faults: [...yaml.faults] };
-  if (yaml.faults.length > 0) return result;
   const isProgram = path === programFile;
+  const result: MenuFile = { ...yaml, isProgram, header: {}, states: new Map() };
+  if (yaml.faults.length > 0) return result;
   const schema = isProgram ? programSchema : fileSchema;
   const shape = schema.safeParse(yaml.value);
   if (!shape.success) {
-    const say = (issue: z.core.$ZodIssue) => sayIssue(issue, yaml.value, schema);
-    result.faults.push(
-      ...shape.error.issues.map((issue) => ({ file, line: yaml.lineOf(issue.path), message: say(issue) })),
-    );
+    for (const issue of shape.error.issues)
+      result.faults.push(yaml.fault(issue.path, sayIssue(issue, yaml.value, schema)));
     return result;
   }
-  const { start, exit, login, states, ...header } = shape.data;
-  if (isProgram) result.header = { ...(header as ProgramHeader), lineOf: (...path) => yaml.lineOf(path) };
-  if (start !== undefined) result.start = { name: start, line: yaml.lineOf(['start']) };
-  if (exit !== undefined) result.exit = { name: exit, line: yaml.lineOf(['exit']) };
-  if (login !== undefined) result.login = { name: login, line: yaml.lineOf(['login']) };
+  const { states, ...header } = shape.data;
+  result.header = header;
   for (const [name, value] of Object.entries(states)) {
     const lineOf = (...path: PropertyKey[]) => yaml.lineOf(['states', name, ...path]);
+    const fault = (path: readonly PropertyKey[], message: string) => ({
+      ...yaml.fault(['states', name, ...path], message),
+      state: name,
+    });
     const state = stateSchema.safeParse(value);
-    if (state.success) result.states.set(name, { state: state.data, file, lineOf });
+    if (state.success) result.states.set(name, { state: state.data, file, lineOf, fault });
     else
       for (const issue of state.error.issues)
-        result.faults.push({
-          file,
-          line: lineOf(...issue.path),
-          state: name,
-          message: sayIssue(issue, value, stateSchema),
-        });
+        result.faults.push(fault(issue.path, sayIssue(issue, value, stateSchema)));
   }
   return result;
 }

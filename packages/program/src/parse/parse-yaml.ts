@@ -6,6 +6,8 @@ export interface YamlFile {
   file: string;
   value: unknown;
   lineOf(path: readonly PropertyKey[]): number;
+  /** Something wrong at a place of the file. */
+  fault(path: readonly PropertyKey[], message: string): Fault;
   faults: Fault[];
 }
 
@@ -14,27 +16,21 @@ export function parseYaml(file: string, source: string): YamlFile {
   // Aliases are refused by the limit: a small file must not unfold into a huge one.
   const document = parseDocument(source, { lineCounter: counter, prettyErrors: false, uniqueKeys: false });
   const lineAt = (offset: number | undefined) => (offset === undefined ? 1 : counter.linePos(offset).line || 1);
+  const faultAt = (offset: number | undefined, message: string): Fault => ({ file, line: lineAt(offset), message });
   // Errors after the first are its consequences.
   const [error] = document.errors;
-  const faults = (error ? [error] : document.warnings).map(({ pos, message }) => ({
-    file,
-    line: lineAt(pos[0]),
-    message: error && isInBraces(source, pos[0]) ? `${message}. ${needsQuotes}` : message,
-  }));
+  const faults = (error ? [error] : document.warnings).map(({ pos, message }) =>
+    faultAt(pos[0], error && isInBraces(source, pos[0]) ? `${message}. ${needsQuotes}` : message),
+  );
   // The parser compares each key with all others, which takes seconds where there are many.
   visit(document, {
     Map(_, { items, flow }) {
       const seen = new Set<unknown>();
       for (const { key, value } of items) {
         if (!error && flow && isScalar(value) && value.type === 'PLAIN' && isCut(String(value.value)))
-          faults.push({
-            file,
-            line: lineAt(value.range?.[0]),
-            message: `${value.value}: ends at a comma. ${needsQuotes}`,
-          });
+          faults.push(faultAt(value.range?.[0], `${value.value}: ends at a comma. ${needsQuotes}`));
         if (!isScalar(key)) continue;
-        if (seen.has(key.value))
-          faults.push({ file, line: lineAt(key.range?.[0]), message: 'this key is defined twice' });
+        if (seen.has(key.value)) faults.push(faultAt(key.range?.[0], 'this key is defined twice'));
         seen.add(key.value);
       }
     },
@@ -45,7 +41,8 @@ export function parseYaml(file: string, source: string): YamlFile {
   } catch (error) {
     faults.push({ file, line: 1, message: error instanceof Error ? error.message : String(error) });
   }
-  return { file, value, faults, lineOf: (path) => lineAt(startOf(document.contents, path)) };
+  const lineOf = (path: readonly PropertyKey[]) => lineAt(startOf(document.contents, path));
+  return { file, value, faults, lineOf, fault: (path, message) => ({ file, line: lineOf(path), message }) };
 }
 
 const needsQuotes =

@@ -1,6 +1,7 @@
 import { type Document, isMap, parseDocument } from 'yaml';
 import type { State } from '../model/menu.ts';
-import type { MenuFile } from './parse-menu.ts';
+import { stateSchema } from '../states/states.ts';
+import type { FileHeader, MenuFile } from './parse-menu.ts';
 
 /** One layout for the editor, the import and the command line. */
 export function printYaml(document: Document): string {
@@ -15,42 +16,31 @@ export function changeYaml(document: Document, change: (document: Document) => v
   return changed;
 }
 
-/** What a file of a program consists of; `header` is there in program.yaml only. */
+/** What a file of a program consists of. */
 export interface PrintedFile {
-  header?: Readonly<Record<string, unknown>>;
-  start?: string;
-  exit?: string;
-  login?: string;
+  header?: FileHeader;
   states: ReadonlyMap<string, State>;
 }
 
 /** A file in memory as it is printed. */
-export function toPrinted({ header, start, exit, login, states }: MenuFile): PrintedFile {
-  const { lineOf: _, ...own } = header ?? { lineOf: undefined };
-  return {
-    ...(header && { header: own }),
-    ...(start && { start: start.name }),
-    ...(exit && { exit: exit.name }),
-    ...(login && { login: login.name }),
-    states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
-  };
+export function toPrinted({ header, states }: MenuFile): PrintedFile {
+  return { header, states: new Map(Array.from(states, ([name, { state }]) => [name, state])) };
 }
 
 /**
  * A file of a program as YAML. What is the same in the text `before` keeps its layout and its comments.
  * @example
- * printFile({ start: 'home', states: new Map([['home', { kind: 'end', text: 'home.bye' }]]) });
+ * printFile({ header: { start: 'home' }, states: new Map([['home', { kind: 'end', text: 'home.bye' }]]) });
  * // start: home
  * // states:
  * //   home: { kind: end, text: home.bye }
  */
-export function printFile({ header = {}, states, ...names }: PrintedFile, before = ''): string {
+export function printFile({ header = {}, states }: PrintedFile, before = ''): string {
   const known = parseDocument(before);
   const document = changeYaml(known, (changed) => {
     const was = (known.toJS({ maxAliasCount: 0 }) ?? {}) as Record<string, unknown> & { states?: object };
-    const fields = { ...header, ...names };
-    for (const name of Object.keys(was)) if (name !== 'states' && !Object.hasOwn(fields, name)) changed.delete(name);
-    for (const [name, value] of Object.entries(fields))
+    for (const name of Object.keys(was)) if (name !== 'states' && !Object.hasOwn(header, name)) changed.delete(name);
+    for (const [name, value] of Object.entries(header))
       if (!isSame(was[name], value) && !isEmpty(value)) changed.set(name, changed.createNode(value));
     const old: Record<string, unknown> = { ...was.states };
     for (const name of Object.keys(old)) if (!states.has(name)) changed.deleteIn(['states', name]);
@@ -74,25 +64,26 @@ function toNode(document: Document, source: object) {
   return node;
 }
 
-/** What the schema of each kind gives for a field that is not there. */
-const defaults: Record<string, string> = { back: 'true', secret: 'false' };
-const droppedEmpty = ['options', 'take', 'waive', 'when'];
-
-/** A state as designers write it: without defaults, and without what parsing adds. */
+/** A state as designers write it: without what parsing adds. */
 function toSource(state: State): object {
   const { question, spec, action, ...fields } = { question: {}, spec: undefined, action: undefined, ...state };
-  const own = { ...fields, ...question, ...(spec ?? (action !== undefined && { action })) };
-  const kept = Object.entries(own).filter(
-    ([name, value]) => defaults[name] !== String(value) && !(droppedEmpty.includes(name) && isEmpty(value)),
-  );
-  return Object.fromEntries(kept.map(([name, value]) => [name, plain[name]?.(value as never) ?? value]));
+  const whole = { ...fields, ...question, ...(spec ?? (action !== undefined && { action })) };
+  const parsed = stateSchema.safeParse(whole);
+  if (!parsed.success) return whole;
+  return shorten<object>(whole, (shorter) => isSame(stateSchema.safeParse(shorter).data, parsed.data));
 }
 
-const plain: Record<string, (value: never) => unknown> = {
-  options: (options: { key?: string }[]) =>
-    options.map(({ key, ...option }, i) => (key === undefined || key === String(i + 1) ? option : { ...option, key })),
-  outcomes: (outcomes: Record<string, { to: string; hint?: string }>) =>
-    Object.fromEntries(
-      Object.entries(outcomes).map(([name, { to, hint }]) => [name, hint === undefined ? to : { to, hint }]),
-    ),
-};
+/** Leaves out, at any depth, what makes no difference; a record of one field is written as the value where that means the same. */
+function shorten<Part>(part: Part, means: (shorter: Part) => boolean): Part {
+  if (typeof part !== 'object' || part === null) return part;
+  let short: Part = part;
+  for (const [name, value] of Object.entries(part)) {
+    const { [name as keyof Part]: _, ...rest } = short;
+    const withValue = (other: unknown): Part =>
+      Array.isArray(short) ? (short.with(Number(name), other) as Part) : { ...short, [name]: other };
+    if (!Array.isArray(part) && means(rest as Part)) short = rest as Part;
+    else short = withValue(shorten(value, (shorter) => means(withValue(shorter))));
+  }
+  const [only, ...others] = Object.values(short as object) as Part[];
+  return others.length === 0 && only !== undefined && means(only) ? only : short;
+}

@@ -1,3 +1,5 @@
+import type { FormSource } from '../model/form-protocol.ts';
+
 /** A file of a program: where it is, for messages, and its place in the program. */
 export interface SourceFile {
   file: string;
@@ -14,13 +16,24 @@ export interface ProgramSource {
 
 export const programFile = 'program.yaml';
 
-const localePath = /^locales\/([^/]+)\.ya?ml$/;
-
-export function languageOf(path: string): string | undefined {
-  return localePath.exec(path)?.[1];
-}
+/** The language of a file of texts, if it is one. */
+export const languageOf = (path: string): string | undefined => /^locales\/([^/]+)\.ya?ml$/.exec(path)?.[1];
 
 /** States are in the YAML files of the folder itself. */
-export function isMenuPath(path: string): boolean {
-  return /^[^/]+\.ya?ml$/.test(path);
+export const isMenuPath = (path: string): boolean => /^[^/]+\.ya?ml$/.test(path);
+
+/** The forms of a program, by their path, each with the files of its folder or of the folder of its own name. */
+export function toFormSources({ files }: ProgramSource): Map<string, FormSource> {
+  const own = files.filter(({ path }) => path.startsWith('forms/'));
+  const forms = own.filter(({ path }) => /^forms\/(server\/)?[^/]+\.(xml|xlsx)$/.test(path));
+  return new Map(
+    forms.map(({ path, text }) => {
+      const folders = [path.replace(/[^/]+$/, ''), `${path.replace(/\.\w+$/, '')}/`];
+      const near = own.flatMap((file) => {
+        const name = file.path.slice(file.path.lastIndexOf('/') + 1);
+        return folders.includes(file.path.slice(0, -name.length)) ? [[name, file.text] as const] : [];
+      });
+      return [path, { xml: text.replace(/^\uFEFF/, '').trim(), attachments: Object.fromEntries(near) }];
+    }),
+  );
 }

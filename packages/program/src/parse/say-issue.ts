@@ -23,17 +23,14 @@ const shapes: Record<string, string> = {
   record: 'a record',
 };
 
-/** As many as someone reads. */
+/** The most unknown fields that a message names. */
 const maxKeys = 20;
 
-/** What is wrong with a value, for someone who knows YAML and not its schema. */
+/** What is wrong with a value, for people who know YAML and not its schema. */
 export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): string {
   const { path, message, keys, values, options, expected, errors }: Issue = issue;
   const name = path.map(String).join('.');
-  const given = path.reduce<unknown>(
-    (inner, step) => (inner as Record<PropertyKey, unknown> | undefined)?.[step],
-    value,
-  );
+  const given = path.reduce<unknown>((inner, step) => (inner as Record<PropertyKey, unknown>)?.[step], value);
   const where = name === '' ? '' : `${name}: `;
   if (keys) {
     const known = fieldsOf(schema);

@@ -1,7 +1,7 @@
 import type { Dialogue } from '../model/dialogue.ts';
 import type { Menu } from '../model/menu.ts';
 import type { MenuState } from '../states/menu.ts';
-import { isQuestion, targetsOf } from '../states/states.ts';
+import { isQuestion, reach, targetsOf } from '../states/states.ts';
 
 /**
  * The screens behind a dialogue that has just finished the action it is in, without those of its form: the form begins
@@ -19,14 +19,12 @@ export function cutToMenu(menu: Menu, { state: action, stack }: Dialogue): reado
 
 /** Whether one choice on this menu is enough to run the action. */
 function offers(menu: Menu, { options }: MenuState, action: string): boolean {
-  const open = options.map(({ to }) => to);
-  const seen = new Set<string>();
-  for (let name = open.pop(); name !== undefined; name = open.pop()) {
-    if (name === action) return true;
+  const next = (name: string) => {
     const state = menu.states.get(name);
-    if (!state || 'text' in state || seen.has(name)) continue;
-    seen.add(name);
-    open.push(...targetsOf(state).map(({ to }) => to));
-  }
-  return false;
+    return state && !('text' in state) ? targetsOf(state).map(({ to }) => to) : [];
+  };
+  return reach(
+    options.map(({ to }) => to),
+    next,
+  ).has(action);
 }

@@ -85,7 +85,7 @@ export function takeInput(menu: Menu, dialogue: Dialogue, typed: Input): Step {
   return kind.press(state, dialogue, { ...createCourse(menu, 0), input, navigate });
 }
 
-/** A surface may have other keys for Back, More, Exit and Skip. */
+/** Translates the surface's own keys for Back, More, Exit and Skip. */
 function toReserved(dialogue: Dialogue, input: Input, back: string): Input {
   const { keys } = surfaceOf(dialogue);
   if (!keys) return input;
@@ -166,7 +166,7 @@ function goTo(menu: Menu, { afterLogin: _, frames: __, ...dialogue }: Dialogue, 
   return arrive(menu, { ...dialogue, stack, values, ...(frames && { frames }), ...(form && { form }) }, state);
 }
 
-/** Without a login in the menu the main menu is shown. */
+/** A menu without a login shows its start. */
 function logInFirst(menu: Menu, dialogue: Dialogue, afterLogin: Place): Step {
   if (menu.login === undefined) return arrive(menu, { ...dialogue, stack: [] }, menu.start);
   return arrive(menu, { ...dialogue, afterLogin }, menu.login);
@@ -183,7 +183,7 @@ function goBack(menu: Menu, dialogue: Dialogue): Step {
   return step.dialogue.state === back ? { ...step, dialogue: { ...step.dialogue, ...view } } : step;
 }
 
-/** Reaching a screen that is already on the stack counts as going back to it, so that loops do not grow the stack. */
+/** Arriving at a screen that is already on the stack goes back to it, so that loops do not grow the stack. */
 function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   const state = menu.states.get(to);
   if (!state) throw new Error(`no state named ${to}`);
@@ -203,7 +203,7 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   }
   const seen = rest.stack.indexOf(to);
   const stack = seen < 0 ? rest.stack : rest.stack.slice(0, seen);
-  // A form that is continued shows what it showed.
+  // A continued form shows the same question.
   const shown = { ...rest, state: to, page: 0, stack, ...(form?.state === to && { form }) };
   const next = leaveFrames(shown, ({ depth }) => depth <= stack.length);
   if (kind.enter) return kind.enter(state, next, course);
@@ -216,7 +216,7 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   return { dialogue: next, ended: false };
 }
 
-/** More steps without a screen than any program needs. */
+/** The most steps without a screen. */
 const maxHops = 300;
 
 /** Back no longer leads to what was asked inside, as after a finished form. */

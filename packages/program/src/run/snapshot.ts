@@ -15,7 +15,7 @@ export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | u
   return answered ? place : undefined;
 }
 
-/** Any screen, with all that was answered before it, ready to continue; where secrets were asked, the first of them. */
+/** Any screen with all earlier answers, ready to continue; where secrets were asked, the first question for one. */
 export function toSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
   const { afterLogin, account, values } = { ...dialogue, ...dialogue.afterLogin };
   const screens = afterLogin ? toLastQuestion(menu, afterLogin) : [...dialogue.stack, dialogue.state];

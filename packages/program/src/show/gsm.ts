@@ -8,7 +8,7 @@ const septets = new Map<string, 1 | 2>([
   ...Array.from(extension, (char): [string, 2] => [char, 2]),
 ]);
 
-// What no decomposition gives. Everything else that is not in the alphabet loses its marks (ê → e) or stays.
+// What Unicode decomposition does not give. Other characters lose their marks (ê → e) or stay.
 // Each character with what replaces it.
 const replaced = `
 ‘' ’' ‚' ʼ' \`' ´' “" ”" „" «" »" ‹' ›' ‐- ‑- ‒- –- —- −- …... •- ·. ×x ÷/ →-> ←<- ≤<= ≥>= ≠!= °o

@@ -89,7 +89,7 @@ export function layOut(content: Content, navigation: Navigation, surface: Surfac
     if (page === hintPage && hint !== '') rest = [...toAtoms(hint, []), ...onNewLine(rest)];
     const take = (end: string) =>
       takeAtoms(rest, { room: limit - cost(`\n${end}`), lines: mostLines - countLines(end), cost });
-    // The last page has no More and so a little more room; whether this is the last one is seen by trying.
+    // The last page has no More and so more room: the rest is tried as the last page first.
     const [all, none] = take(footer(page, true));
     if (none.length === 0) {
       add([all, footer(page, true)], true, 0);

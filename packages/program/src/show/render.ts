@@ -70,7 +70,7 @@ function hasWayBack(state: State | undefined, dialogue: Dialogue): boolean {
 
 export const surfaceOf = ({ caller }: Dialogue): Surface => caller?.surface ?? ussd;
 
-/** Laying out is a function of its texts alone, so what it gave for them before it gives again, to whomever they are shown. */
+/** Layouts by their texts: the same texts have the same layout for every caller. */
 const laidOut = new WeakMap<Surface, LRUCache<string, Page[]>>();
 const maxKeyLength = 1_000;
 
@@ -101,7 +101,7 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   return pages;
 }
 
-/** The choices that are left out can still be taken. */
+/** Choices that are left out can still be chosen. */
 function limitContent({ hint, body, lines }: ScreenContent): ScreenContent {
   const shown = body.slice(0, maxShownLength);
   let length = shown.length;

@@ -26,35 +26,26 @@ export interface ActionState extends Omit<z.infer<typeof fields>, 'action' | 'ou
 
 /** An action of the host by its name, or one of the built-in ones by its keyword. */
 const schema = z.looseObject({ kind: z.literal('action') }).transform((given, context): ActionState => {
-  const names = builtInNames.filter((name) => Object.hasOwn(given, name));
-  const [name] = names;
-  const pass = (error: z.ZodError) => {
-    for (const issue of error.issues) context.addIssue({ ...issue, code: 'custom' } as never);
+  const [name, ...others] = ['action' as const, ...builtInNames].filter((each) => Object.hasOwn(given, each));
+  const fail = (issues: readonly object[]) => {
+    for (const issue of issues) context.addIssue({ ...issue, code: 'custom' } as never);
     return z.NEVER;
   };
-  if (names.length + (Object.hasOwn(given, 'action') ? 1 : 0) !== 1) {
-    const message = `an action needs exactly one of action, ${builtInNames.join(', ')}`;
-    context.addIssue({ code: 'custom', message });
-    return z.NEVER;
-  }
+  if (name === undefined || others.length > 0)
+    return fail([{ message: `an action needs exactly one of action, ${builtInNames.join(', ')}` }]);
   const { kind, requires, outcomes, ...rest } = given;
   const own = { kind, outcomes, ...(requires !== undefined && { requires }) };
-  const parsed = fields.safeParse(name ? own : given);
-  if (!parsed.success) return pass(parsed.error);
-  if (name === undefined) return { ...parsed.data, action: parsed.data.action ?? '' };
+  const parsed = fields.safeParse(name === 'action' ? given : own);
+  if (!parsed.success) return fail(parsed.error.issues);
+  if (name === 'action') return { ...parsed.data, action: parsed.data.action ?? '' };
   const spec = actionKeywords[name].schema.safeParse(rest);
-  return spec.success ? { ...parsed.data, action: name, spec: spec.data } : pass(spec.error);
+  return spec.success ? { ...parsed.data, action: name, spec: spec.data } : fail(spec.error.issues);
 });
 
 /** What its keyword or the host declares. */
 export function signatureOf({ action, spec }: ActionState, { actions }: Registry): ActionSignature | undefined {
   if (spec) return builtInSignature(action, spec);
   return Object.hasOwn(actions, action) ? actions[action] : undefined;
-}
-
-/** The keyword of an action, with what it says. */
-export function keywordIn({ action, spec }: ActionState) {
-  return spec && { keyword: keywordOf(action), spec: spec as never };
 }
 
 export const action: Kind<ActionState> = {
@@ -64,23 +55,19 @@ export const action: Kind<ActionState> = {
   targets: ({ outcomes }) =>
     Object.entries(outcomes).map(([label, { to }]) => ({ to, label, path: ['outcomes', label] })),
   gives: (state, { registry }) => Object.entries(signatureOf(state, registry)?.values ?? {}),
-  expressions(state) {
-    const { keyword, spec } = keywordIn(state) ?? {};
-    return keyword?.expressions?.(spec as never) ?? [];
+  expressions({ action: name, spec }) {
+    return (spec && keywordOf(name).expressions?.(spec as never)) ?? [];
   },
-  *rowFields(state, { records }) {
-    const { keyword, spec } = keywordIn(state) ?? {};
-    const kind = keyword?.recordOf?.(spec as never) ?? '';
-    if (!Object.hasOwn(records, kind)) return;
-    for (const name of ['id', 'phone', 'date']) yield [name, 'text'];
-    yield* Object.entries(records[kind] ?? {});
+  rowFields({ action: name, spec }, { records }) {
+    const kind = (spec && keywordOf(name).recordOf?.(spec as never)) ?? '';
+    if (!Object.hasOwn(records, kind)) return [];
+    return Object.entries({ id: 'text', phone: 'text', date: 'text', ...records[kind] });
   },
-  texts(state) {
-    const { keyword, spec } = keywordIn(state) ?? {};
-    const hints = Object.entries(state.outcomes).flatMap(([name, { hint }]) =>
-      hint === undefined ? [] : [{ key: hint, path: ['outcomes', name] }],
+  texts({ action: name, spec, outcomes }) {
+    const hints = Object.entries(outcomes).flatMap(([outcome, { hint }]) =>
+      hint === undefined ? [] : [{ key: hint, path: ['outcomes', outcome] }],
     );
-    return [...hints, ...(keyword?.texts?.(spec as never) ?? [])];
+    return [...hints, ...((spec && keywordOf(name).texts?.(spec as never)) ?? [])];
   },
   check(state, { registry, say }) {
     const { action: name, outcomes } = state;

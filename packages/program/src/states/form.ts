@@ -38,7 +38,7 @@ export const form: Kind<FormState> = {
   isQuestion: () => true,
   backKey: (_, __, dialogue) => backKeyOf(dialogue),
   content: (_, { dialogue, say }) => toFormContent(dialogue, say),
-  // A form that is continued shows what it showed.
+  // A continued form shows the same question.
   enter: (_, dialogue) => (dialogue.form ? { dialogue, ended: false } : { dialogue, form: {}, ended: false }),
   /** Paging is done here; everything else is for the form. */
   press(_, dialogue, { input: { value }, countPages }) {

@@ -63,7 +63,7 @@ export function cellsOf({ data }: Menu, from: ListSource, field: string, languag
 
 const maxShown = 500;
 
-/** What a menu is made of that has its options from a list. */
+/** A menu whose options come from a list. */
 interface Listing {
   from: ListSource;
   to: string;

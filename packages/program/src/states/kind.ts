@@ -45,7 +45,12 @@ export interface ScreenContent {
   lines: { key: string; label: string }[];
 }
 
-/** The engine, as the kinds of states use it. */
+export interface Longest {
+  values: string[];
+  labels: string[];
+}
+
+/** What the engine offers to the kinds of states. */
 export interface Course {
   menu: Menu;
   /** Goes to another state. */
@@ -78,6 +83,8 @@ export interface Kind<S = never> {
   /** What `row` has in its expressions. */
   rowFields?(state: S, declared: Declared): Iterable<readonly [string, ValueType]>;
   texts?(state: S, registry: Registry): UsedText[];
+  /** The longest texts that a value it gives can have, where its type alone does not say it, and those of its label. */
+  longest?(state: S, name: string, seen: Pick<Seen, 'menu' | 'say'> & { language: string }): Longest;
   check?(state: S, check: StateCheck): void;
   /** It asks something of a form, as opposed to menus that only lead on. */
   isQuestion?(state: S): boolean;
@@ -85,15 +92,15 @@ export interface Kind<S = never> {
   follow?(state: S, dialogue: Dialogue, course: Course): Step;
   /** Continues after the sub-flow or loop that this state began. */
   comeBack?(state: S, dialogue: Dialogue, course: Course & { index: number }): Step;
-  /** Arrives at a state that does more than be shown. */
+  /** Arrives at a state that does more than show a screen. */
   enter?(state: S, dialogue: Dialogue, course: Course): Step;
   press?(state: S, dialogue: Dialogue, press: Press): Step;
   backKey?(state: S, menu: Menu, dialogue: Dialogue): string;
   options?(state: S, menu: Menu, dialogue: Dialogue): Option[];
   content?(state: S, seen: Seen): ScreenContent;
-  /** In a flow chart: what it says. */
+  /** Its text in a flow chart. */
   summary?(state: S): string;
-  /** The brackets of its outline there. */
+  /** The Mermaid brackets of its outline. */
   outline: readonly [string, string];
   editor: EditorFields;
 }

@@ -2,7 +2,16 @@ import { z } from 'zod';
 import { expressionSchema, nameSchema } from '../actions/keyword.ts';
 import { type Dialogue, type Step, stay } from '../model/dialogue.ts';
 import type { Menu, Option } from '../model/menu.ts';
-import { checkList, columnsOf, fromSchema, givenByRows, isSearchable, listExpressions, toListOptions } from './from.ts';
+import {
+  cellsOf,
+  checkList,
+  columnsOf,
+  fromSchema,
+  givenByRows,
+  isSearchable,
+  listExpressions,
+  toListOptions,
+} from './from.ts';
 import { at, type Kind, type Press, refuse, screen } from './kind.ts';
 import { chooseOption, optionsContent, optionsSchema, page, visibleOptions } from './page.ts';
 
@@ -50,6 +59,12 @@ export const menu: Kind<MenuState> = {
     page.check(own(state), check);
     if (state.from) checkList(state.from, check);
   },
+  longest(state, name, seen) {
+    const { from } = state;
+    if (!from || !Object.hasOwn(from.save, name)) return page.longest(own(state), name, seen);
+    const cells = (field: string) => cellsOf(seen.menu, from, field, seen.language);
+    return { values: cells(from.save[name] ?? ''), labels: cells(from.text) };
+  },
   isQuestion: ({ from, options }) => from !== undefined || options.some(({ set }) => set),
   options: optionsOf,
   content(state, seen) {
@@ -73,7 +88,7 @@ export const menu: Kind<MenuState> = {
   },
 };
 
-/** Without a list it is as a page, but that its options are on every page. */
+/** Without a list a menu is checked like a page. */
 const own = (state: Omit<MenuState, 'kind'>) => ({ ...state, kind: 'page' as const });
 
 function optionsOf({ from, to = '', options }: MenuState, menu: Menu, dialogue: Dialogue): Option[] {

@@ -24,7 +24,9 @@ export const optionsSchema = z
   )
   .max(40)
   .default([])
-  .transform((options) => options.map((option, i): Option => ({ ...option, key: option.key ?? String(i + 1) })));
+  .transform((options) =>
+    options.map(({ key = '', ...option }, i): Option => ({ ...option, key: key || String(i + 1) })),
+  );
 
 /** What an option's `when` may ask of the dialogue. */
 const conditions: Record<string, (dialogue: Dialogue) => boolean> = {
@@ -97,10 +99,16 @@ export const page = {
     for (const [i, { key, to, when }] of options.entries()) {
       const path = ['options', i, 'key'];
       const others = options.slice(0, i).filter((other) => other.key === key);
-      if (others.some((other) => !exclude(other.when, when))) say(path, `two options share the key ${key}`);
-      if (Object.values<string>(reservedKeys).includes(key)) say(path, `the key ${key} is reserved`);
+      if (others.some((other) => !exclude(other.when, when)))
+        say(path, `two options share the key ${key}: give one of them another`);
+      if (Object.values<string>(reservedKeys).includes(key))
+        say(path, `the key ${key} is reserved: every screen has it, so choose another`);
       if (to === resumeTarget && when !== 'resumable') say(path, `${resumeTarget} needs "when: resumable"`);
     }
+  },
+  longest({ options }, name, { say }) {
+    const own = options.filter(({ set = {} }) => Object.hasOwn(set, name));
+    return { values: own.map(({ set }) => set?.[name] ?? ''), labels: own.map(({ text }) => say(text)) };
   },
   options: ({ options }, menu, dialogue) => visibleOptions(options, menu, dialogue),
   content: ({ text, options }, seen) =>

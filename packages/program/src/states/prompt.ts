@@ -5,19 +5,19 @@ import { holds, todayOf } from '../model/evaluate.ts';
 import { hasText } from '../model/locales.ts';
 import type { Menu, State } from '../model/menu.ts';
 import { backKeyFor, reservedKeys } from '../values/keys.ts';
-import { limitValues } from '../values/limits.ts';
 import { maxPatternLength, patternFault } from '../values/pattern.ts';
 import {
   hintsOf,
+  limitValues,
   parseAnswer,
   type Question,
   questionTypes,
   takesZero,
-  typeHints,
+  typeHintOf,
   type Validation,
 } from '../values/question.ts';
 import { suggest } from '../values/suggest.ts';
-import { toExpressionValue } from '../values/value-types.ts';
+import { longest, longestOf, toExpressionValue } from '../values/value-types.ts';
 import { at, type Kind, type Press, refuse, screen } from './kind.ts';
 import { optionExpressions, optionTexts } from './page.ts';
 
@@ -123,10 +123,19 @@ export const prompt: Kind<PromptState> = {
       ...hints.map((key) => ({ key, path: [question ? 'type' : 'validator'] })),
     ];
   },
+  longest({ question, validator }, _, { say }) {
+    const labels = question?.options?.map(({ text }) => say(text)) ?? [];
+    const ofValidator = () =>
+      validator === 'amount' ? longestOf('decimal', 13) : longestOf('text', isName(validator) ? 40 : undefined);
+    return {
+      values: [question ? longestAnswer(question) : ofValidator()],
+      labels: question?.type === 'choices' ? [labels.join(', ')] : labels,
+    };
+  },
   check({ validator, back }, { registry: { validators }, say }) {
     if (validator !== undefined && !Object.hasOwn(validators, validator))
       say(['validator'], `there is no validator ${validator}${suggest(validator, Object.keys(validators))}`);
-    if (!back) say(['back'], 'a prompt must have a way back');
+    if (!back) say(['back'], 'a prompt must have a way back: leave out `back: false`');
   },
   isQuestion: () => true,
   backKey({ question, validator = '' }, { registry }) {
@@ -163,6 +172,22 @@ export const prompt: Kind<PromptState> = {
   },
 };
 
+/** An answer as it is kept that is as long as it may be. */
+function longestAnswer({ type, options = [], length, min = 0, max }: Question): string {
+  const values = options.map(({ value }) => value);
+  if (type === 'choice') return longest(values);
+  if (type === 'choices') return values.join(' ');
+  if (type === 'text') return longestOf(type, length?.max);
+  if (type === 'date' || max === undefined) return longestOf(type);
+  return longestOf(type, Math.max(String(min).length, String(max).length) + (type === 'decimal' ? 7 : 0));
+}
+
+const isName = (validator: string | undefined) => validator === 'name';
+
+/** Whether callers type the answer freely, so that it may be in any script. */
+export const isTyped = ({ question, validator }: PromptState): boolean =>
+  question ? question.type === 'text' : isName(validator);
+
 function answer(state: PromptState, dialogue: Dialogue, { menu, input, arrive }: Press): Step {
   const validation = validateAnswer(menu, dialogue, state, input);
   if (!validation.ok) return stay(dialogue, validation.hint);
@@ -172,6 +197,7 @@ function answer(state: PromptState, dialogue: Dialogue, { menu, input, arrive }:
   const label = labels && { [`${state.save}.label`]: labels.join('\n') };
   return arrive({ ...left, values: { ...left.values, [state.save]: value, ...label } }, state.to);
 }
+
 /** Whether an input answers the question of a state, by its type and check or by its validator. */
 export function validateAnswer(
   menu: Menu,
@@ -182,7 +208,7 @@ export function validateAnswer(
   if (question) {
     const parsed = parseAnswer(toShownQuestion(menu, dialogue, question), input.value, toContext(dialogue));
     if (!parsed.ok)
-      return hasText(menu, dialogue, parsed.hint) ? parsed : { ok: false, hint: typeHints[question.type] };
+      return hasText(menu, dialogue, parsed.hint) ? parsed : { ok: false, hint: typeHintOf(question.type) };
     if (!question.check) return parsed;
     const answer = toExpressionValue(parsed.value, question.type);
     return holds(menu, dialogue, question.check.that, { answer }) ? parsed : { ok: false, hint: question.check.hint };

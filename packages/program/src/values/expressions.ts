@@ -18,6 +18,7 @@ import {
   type ExpressionBudget,
   madeFunction,
   meterExpression,
+  partsOf,
   roundFunction,
   takeRound,
   useUp,
@@ -28,7 +29,7 @@ import { hasMatch } from './pattern.ts';
 export interface Expression {
   type: ResultType;
   names: readonly string[];
-  /** Compiles it, where that is not done. */
+  /** Compiles it, if it is not compiled yet. */
   prepare(): void;
   /** Throws an `ExpressionLimit` when the budget is used up. */
   run(values: Record<string, CelInput>, budget: ExpressionBudget): CelValue | undefined;
@@ -52,7 +53,7 @@ const arithmetic: Arithmetic[] = [
   ['_%_', (one, other) => one % other],
 ];
 
-// CEL does not mix whole and decimal numbers; the writer of a program does not know the difference.
+// CEL does not mix whole and decimal numbers; designers of programs do.
 const mixed = arithmetic.flatMap(([name, compute]) => [
   celFunc(name, [DOUBLE, INT], DOUBLE, (one, other) => compute(one, Number(other))),
   celFunc(name, [INT, DOUBLE], DOUBLE, (one, other) => compute(Number(one), other)),
@@ -60,7 +61,7 @@ const mixed = arithmetic.flatMap(([name, compute]) => [
 
 const mostPlaces = 6;
 
-/** Half a cent of 1.005 counts: its digits are rounded, not the number beside it that a processor computes with. */
+/** Rounds the decimal digits, so that 1.005 gives 1.01 although its binary number is below 1.005. */
 function roundTo(value: number, places: number): number {
   const digits = Math.min(Math.max(places, 0), mostPlaces);
   const rounded = Number(`${Math.round(Number(`${value}e${digits}`))}e-${digits}`);
@@ -75,14 +76,14 @@ const rounding = [DOUBLE, INT].flatMap((type) => [
 const toDate = (text: string) => Date.parse(`${text}T00:00:00Z`);
 const toText = (time: number) => new Date(time).toISOString().slice(0, 10);
 
-// Evaluation is synchronous, so one at a time has a budget.
+// Evaluation is synchronous, so there is one budget at a time.
 let spending: ExpressionBudget;
 
 const env = celEnv({
   funcs: [
     celFunc(roundFunction, [], BOOL, () => takeRound(spending)),
     celFunc(madeFunction, [DYN], DYN, (made) => refuseTooLong(made)),
-    // In place of CEL's own, which have no limit.
+    // These replace CEL's own functions, which have no limit.
     celFunc('_+_', [STRING, STRING], STRING, (one, other) => joinLimited(one, other, (a, b) => a + b)),
     celFunc('_+_', [list, list], list, (one, other) => joinLimited(one, other, (a, b) => celListConcat(a, b))),
     celFunc('_+_', [BYTES, BYTES], BYTES, (one, other) =>
@@ -111,7 +112,7 @@ export function compileExpression(source: string, scope: Scope): Expression {
     const reason = (error as Error).message.replace(/^<input>:\d+:/, 'at character ');
     throw new ExpressionFault(`cannot be read: ${reason}`);
   }
-  const known = { type: inferType(parsed.expr, scope), names: [...namesIn(parsed.expr)] };
+  const known = { type: inferType(parsed.expr, scope), names: [...new Set(namesIn(parsed.expr))] };
   const evaluate = compile(parsed);
   return toExpression(source, known, () => evaluate);
 }
@@ -145,15 +146,7 @@ function toExpression(source: string, known: Pick<Expression, 'type' | 'names'>,
   };
 }
 
-function namesIn(expr: Expr | undefined, names = new Set<string>()): Set<string> {
-  if (!expr) return names;
-  const { case: kind, value } = expr.exprKind;
-  if (kind === 'identExpr') names.add(value.name);
-  else if (kind === 'selectExpr') namesIn(value.operand, names);
-  else if (kind === 'listExpr') for (const element of value.elements) namesIn(element, names);
-  else if (kind === 'callExpr') for (const arg of [value.target, ...value.args]) namesIn(arg, names);
-  else if (kind === 'comprehensionExpr')
-    for (const inner of [value.iterRange, value.loopStep, value.result]) namesIn(inner, names);
-  else if (kind === 'structExpr') for (const { value: inner } of value.entries) namesIn(inner, names);
-  return names;
+function* namesIn(expr: Expr | undefined): Generator<string> {
+  if (expr?.exprKind.case === 'identExpr') yield expr.exprKind.value.name;
+  for (const part of expr ? partsOf(expr) : []) yield* namesIn(part);
 }

@@ -24,7 +24,7 @@ export function extendScope(shared: Scope, own: Iterable<readonly [string, Resul
   };
 }
 
-/** A name or a type that does not fit. */
+/** A name that does not exist, or a type that does not fit. */
 export class ExpressionFault extends Error {
   override readonly name = 'ExpressionFault';
 }

@@ -5,12 +5,12 @@ type Values = Readonly<Record<string, string>>;
 
 /** Characters of one text. */
 export const maxTextLength = 20_000;
-/** Of a list or record while an expression is computed, and of all values of a dialogue. */
+/** The largest list or record in an expression, and all values of a dialogue together. */
 const maxAllLength = 200_000;
-/** As long as an answer. Values as short as this always have room: a program has a limited number of names. */
+/** The length of an answer. A value this short is always kept: a program has a limited number of names. */
 const shortLength = 160;
 
-/** A part of several lists is measured once. */
+/** The lengths of lists and records: one that is in several others is measured once. */
 const lengths = new WeakMap<object, number>();
 
 function measure(value: unknown): number {

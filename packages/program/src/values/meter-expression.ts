@@ -44,7 +44,7 @@ export function takeRound(budget: ExpressionBudget): boolean {
   return takeTime(budget);
 }
 
-/** For what would take longer than is left. */
+/** Uses up the budget, for a computation that would take longer than what is left. */
 export function useUp(budget: ExpressionBudget): false {
   budget.rounds = -1;
   return false;
@@ -74,16 +74,21 @@ export function pauseBudget(budget: ExpressionBudget): void {
 /** The function that a list or record is given to when it is made. */
 export const madeFunction = '@made';
 
+/** The expressions in an expression, but for the condition of a loop, which is metered. */
+export function partsOf({ exprKind: { case: kind, value } }: Expr): readonly (Expr | undefined)[] {
+  if (kind === 'selectExpr') return [value.operand];
+  if (kind === 'listExpr') return value.elements;
+  if (kind === 'callExpr') return [value.target, ...value.args];
+  if (kind === 'structExpr') return value.entries.map((entry) => entry.value);
+  return kind === 'comprehensionExpr' ? [value.iterRange, value.accuInit, value.loopStep, value.result] : [];
+}
+
 /** Makes every loop of an expression ask before each round, and limits the lists and records it makes. */
 export function meterExpression(expr: Expr | undefined): void {
   if (!expr) return;
+  for (const part of partsOf(expr)) meterExpression(part);
   const { case: kind, value } = expr.exprKind;
-  if (kind === 'selectExpr') meterExpression(value.operand);
-  else if (kind === 'listExpr') value.elements.forEach(meterExpression);
-  else if (kind === 'callExpr') [value.target, ...value.args].forEach(meterExpression);
-  else if (kind === 'structExpr') for (const { value: inner } of value.entries) meterExpression(inner);
-  else if (kind === 'comprehensionExpr') {
-    for (const inner of [value.iterRange, value.accuInit, value.loopStep, value.result]) meterExpression(inner);
+  if (kind === 'comprehensionExpr') {
     const args = [toCall(expr.id, roundFunction, []), ...(value.loopCondition ? [value.loopCondition] : [])];
     value.loopCondition = toCall(expr.id, '_&&_', args);
   }

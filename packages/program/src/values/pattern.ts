@@ -1,17 +1,17 @@
 import { RE2JS } from '@bufbuild/re2';
 import { LRUCache } from 'lru-cache';
 
-/** Of a pattern. */
+/** The most characters of a pattern. */
 export const maxPatternLength = 500;
-/** As many characters as an answer has. */
+/** The most characters that an answer has. */
 const maxRepeats = 160;
-/** Of the program that a pattern becomes: each repetition is written out in it. */
+/** The most RE2 instructions of a pattern, in which each repetition is written out. */
 const maxInstructions = 1_500;
 /** RE2 takes time that grows with the length of the text times that of the program: about 300 ns for each step. */
 const maxSteps = 300_000;
 
 const compiled = new LRUCache<string, RE2JS>({ max: 500 });
-/** What a matcher keeps of a text to be faster with the next one, in numbers: those of all patterns together. */
+/** How many numbers all matchers together keep to be faster with the next text. */
 let kept = 0;
 const maxKept = 4_000_000;
 const keptOfCharacter = 128;
@@ -48,7 +48,7 @@ function compile(pattern: string): RE2JS | undefined {
 
 const token = /\\.|\[(?:\\.|[^\]\\])*\]|[()]|\{(\d{1,4})(?:,(\d{0,4}))?\}|./gsu;
 
-/** About as many as RE2 makes of a pattern: repetitions multiply what they repeat. Known before it is compiled, which takes time too. */
+/** Estimates the RE2 instructions of a pattern without compiling it, which takes time: repetitions multiply what they repeat. */
 function countInstructions(pattern: string): number {
   const outer: number[] = [];
   let [sum, last] = [0, 0];

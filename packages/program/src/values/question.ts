@@ -1,33 +1,25 @@
 import { phoneNumberPattern } from '@palaver/contract';
-import { limitHintOf, limitHints, limitsOf } from './limits.ts';
 import { isFullMatch } from './pattern.ts';
 
 export interface QuestionContext {
   phoneNumber: string;
-  /** Of the request, as 2026-11-17. */
+  /** The day of the request, such as 2026-11-17. */
   today: string;
 }
 
 /** `size` is what limits apply to: a number, a date, how many characters or choices. */
 type Parsed = { value: string; size?: number | string; labels?: string[] } | undefined;
 
-export const typeHints = {
-  text: 'hint.text',
-  integer: 'hint.integer',
-  decimal: 'hint.decimal',
-  date: 'hint.date',
-  phone: 'hint.phone',
-  choice: 'hint.choice',
-  choices: 'hint.choices',
-} as const;
+export const questionTypes = ['text', 'integer', 'decimal', 'date', 'phone', 'choice', 'choices'] as const;
+export type QuestionType = (typeof questionTypes)[number];
 
-export type QuestionType = keyof typeof typeHints;
-export const questionTypes = Object.keys(typeHints) as [QuestionType, ...QuestionType[]];
+/** What an answer that is not of the type says. */
+export const typeHintOf = (type: QuestionType): string => `hint.${type}`;
 
 /** What a typed question accepts. */
 export interface Question {
   type: QuestionType;
-  /** Of numbers and dates; of how many may be chosen. A date may be `today`. */
+  /** The limits of numbers and dates, and of how many may be chosen. A date may be `today`. */
   min?: number | string;
   max?: number | string;
   /** An RE2 pattern that the whole answer matches. */
@@ -35,7 +27,7 @@ export interface Question {
   length?: { min?: number; max?: number };
   /** An expression over `answer` and all values. */
   check?: { that: string; hint: string };
-  /** In place of the hint of the type. */
+  /** Replaces the hint of the type. */
   hint?: string;
   options?: { text: string; value: string; when?: string }[];
 }
@@ -45,8 +37,9 @@ export type Validation = { ok: true; value: string; labels?: string[] } | { ok: 
 
 /** Texts that the bundled locales hold for programs that extend them. */
 export const questionTexts: readonly string[] = [
-  ...Object.values(typeHints),
-  ...limitHints,
+  ...questionTypes.map(typeHintOf),
+  // Said where an answer is outside the limits. A program that has no such text shows the hint of the type.
+  ...['hint.range', 'hint.atLeast', 'hint.atMost', 'hint.dateFrom', 'hint.dateUntil', 'hint.length', 'hint.count'],
   'common.skip',
   'common.search',
   'hint.noMatch',
@@ -56,17 +49,43 @@ export const questionTexts: readonly string[] = [
 export function parseAnswer(question: Question, input: string, context: QuestionContext): Validation {
   const parsed = parsers[question.type](input, question, context);
   const refuse = (hint: string): Validation => ({ ok: false, hint: question.hint ?? hint });
-  if (!parsed) return refuse(typeHints[question.type]);
+  if (!parsed) return refuse(typeHintOf(question.type));
   const { value, size, labels } = parsed;
   const { min, max } = limitsOf(question, context.today);
   if (isBelow(size, min) || isBelow(max, size)) return refuse(limitHintOf(question));
-  if (question.pattern !== undefined && !isFullMatch(question.pattern, value)) return refuse(typeHints[question.type]);
+  if (question.pattern !== undefined && !isFullMatch(question.pattern, value)) return refuse(typeHintOf(question.type));
   return { ok: true, value, ...(labels && { labels }) };
 }
 
 /** The hints whose texts a question needs. */
 export function hintsOf({ type, hint, check }: Question): string[] {
-  return [hint ?? typeHints[type], ...(check ? [check.hint] : [])];
+  return [hint ?? typeHintOf(type), ...(check ? [check.hint] : [])];
+}
+
+const textLimit = 160;
+
+/** Both are possible answers. Of a text they are numbers of characters, of choices how many are chosen. */
+function limitsOf({ type, min, max, length, options }: Question, today: string) {
+  if (type === 'text') return { min: length?.min ?? 1, max: length?.max ?? textLimit };
+  if (type === 'choices') return { min: min ?? 1, max: max ?? options?.length };
+  return { min: min === 'today' ? today : min, max: max === 'today' ? today : max };
+}
+
+export function limitHintOf({ type, min, max }: Question): string {
+  if (type === 'text') return 'hint.length';
+  if (type === 'choices') return 'hint.count';
+  if (min !== undefined && max !== undefined) return 'hint.range';
+  if (type === 'date') return min === undefined ? 'hint.dateUntil' : 'hint.dateFrom';
+  return min === undefined ? 'hint.atMost' : 'hint.atLeast';
+}
+
+/** The limits as hints name them, dates as callers type them. */
+export function limitValues(question: Question, today: string): Record<string, string> {
+  const limits = Object.entries(limitsOf(question, today)).map(([name, limit]) => [
+    `question.${name}`,
+    typeof limit === 'string' ? limit.split('-').reverse().join('/') : String(limit ?? ''),
+  ]);
+  return Object.fromEntries(limits.filter(([, shown]) => shown !== ''));
 }
 
 /** Whether `0` is a possible answer, so that Back needs another key. */

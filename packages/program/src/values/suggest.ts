@@ -10,7 +10,7 @@ export function suggest(name: string, names: Iterable<string>): string {
   return best && name.length > 2 ? ` (did you mean ${best.name}?)` : '';
 }
 
-/** Levenshtein's: how many letters must be put in, left out or exchanged. */
+/** The Levenshtein distance. */
 function distanceOf(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, i) => i);
   for (let i = 1; i <= one.length; i++) {

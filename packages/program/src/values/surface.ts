@@ -2,15 +2,15 @@ import { ussdLimits } from '@palaver/contract';
 
 /** What a program is shown on: a phone's USSD screen, a text message, a chat with buttons. */
 export interface Surface {
-  /** By the default alphabet of phones, in which some characters count twice; or each as one. */
+  /** `gsm`: by the default alphabet of phones, in which some characters count twice; `plain`: each as one. */
   counts: 'gsm' | 'plain';
   /** How many characters a screen holds. */
   characters: number;
-  /** The same where one of them is outside the default alphabet (UCS-2). */
+  /** How many it holds if one of them is outside the default alphabet (UCS-2). */
   wideCharacters?: number;
   /** How many lines a screen holds. */
   lines?: number;
-  /** In place of 0 or 00, 98, * and 000. */
+  /** Replace the keys 0 or 00, 98, * and 000. */
   keys?: { back?: string; more?: string; exit?: string; skip?: string };
   /** Buttons are beside the text and take no room in it. */
   choices: 'numbered' | 'buttons';

@@ -1,21 +1,22 @@
 import { type CelInput, type CelValue, isCelList, isCelMap } from '@bufbuild/cel';
+import type { QuestionType } from './question.ts';
 
 /** Values are kept as texts; their type says what an expression sees. */
-export const valueTypes = [
-  'text',
-  'integer',
-  'decimal',
-  'date',
-  'phone',
-  'choice',
-  'choices',
-  'boolean',
-  'list',
-  'any',
-] as const;
-export type ValueType = (typeof valueTypes)[number];
+export type ValueType = QuestionType | 'boolean' | 'list' | 'any';
 
-/** A value in an expression. One that is not there yet is empty: `''`, `0`, `false`, `[]`. */
+const lengths: Partial<Record<ValueType, number>> = { integer: 16, decimal: 20, date: 10, phone: 16, boolean: 5 };
+/** The length assumed for a text without a limit. */
+const assumedLength = 24;
+
+/** A value that is as long as one of its type may be. */
+export function longestOf(type: ValueType | undefined, length = (type && lengths[type]) ?? assumedLength): string {
+  return (type === undefined || ['text', 'any', 'list'].includes(type) ? 'x' : '9').repeat(length);
+}
+
+export const longest = (texts: readonly string[]): string =>
+  texts.reduce((one, other) => (other.length > one.length ? other : one), '');
+
+/** A value as expressions see it. A missing one is empty: `''`, `0`, `false`, `[]`. */
 export function toExpressionValue(text: string | undefined, type: ValueType): CelInput {
   if (type === 'integer') return /^-?\d+$/.test(text ?? '') ? BigInt(text as string) : 0n;
   if (type === 'decimal') return Number(text) || 0;

@@ -16,10 +16,6 @@ export function checkCodes({ channel }: Menu, { files }: ProgramSource): Fault[]
   const { error } = schema.safeParse({ codes: channel.codes });
   const file = files.find(({ path }) => path === programFile);
   if (!error || !file) return [];
-  const { lineOf } = parseYaml(file.file, file.text);
-  return error.issues.map((issue) => ({
-    file: file.file,
-    line: lineOf(issue.path),
-    message: sayIssue(issue, channel, schema),
-  }));
+  const { fault } = parseYaml(file.file, file.text);
+  return error.issues.map((issue) => fault(issue.path, sayIssue(issue, channel, schema)));
 }

@@ -114,8 +114,8 @@ async function writeProgram(folder: string, name: string, imported: Imported): P
   ];
   const home: State = { kind: 'menu', text: `${imported.state}.title`, back: true, options };
   const states = new Map<string, State>([['home', home], ...statesOf(imported)]);
-  const header = { name, codes: ['*384*9#'], extends: 'palaver', languages };
-  await writeFile(join(folder, programFile), printFile({ header, start: 'home', states }));
+  const header = { name, codes: ['*384*9#'], extends: 'palaver', languages, start: 'home' } as const;
+  await writeFile(join(folder, programFile), printFile({ header, states }));
   makeProgramFolder(join(folder, 'locales'));
   for (const language of languages) {
     const { begin, continue: resume } = words[language] ?? words.en ?? { begin: '', continue: '' };
