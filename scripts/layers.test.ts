@@ -73,6 +73,11 @@ it.each(Object.entries(layers))('the folders of %s import lower ones only', (fol
   expect(faults).toEqual([]);
 });
 
+it.each(['people', 'money', 'outgoing', 'actions', 'catalog', 'calls', 'operators'])('%s has one start', (folder) => {
+  expect(globSync(`services/ussd/src/${folder}/start-*.ts`, { cwd: root })).toHaveLength(1);
+  expect(readFileSync(join(root, 'services/ussd/src/domain.ts'), 'utf8')).toContain(`'./${folder}/start-`);
+});
+
 it('the language imports nothing but what runs in browsers', () => {
   const files = filesOf('packages/program/src');
   const packages = files.flatMap(importsOf).filter((path) => !path.startsWith('.'));

@@ -1,0 +1,50 @@
+import type { Store } from '@palaver/store';
+import type { UssdConfig } from '../config.ts';
+import type { RunningClaims } from '../money/start-claims.ts';
+import { createRecordStore } from '../store/records.ts';
+import { createReports } from '../store/reports.ts';
+import type { UssdTables } from '../store/tables.ts';
+import { type AccountActionParts, createAccountActions } from './account-actions.ts';
+import type { Actions, DeclaredAction, RunOf } from './action.ts';
+import { type AssistantActionParts, createAssistantActions } from './assistant-actions.ts';
+import { type DefaultAction, defaultSignatures } from './default-signatures.ts';
+import { loadOwnActions } from './load-own-actions.ts';
+import { createPayoutActions } from './payout-actions.ts';
+import { type BuiltInParts, createBuiltInActions } from './perform-keywords.ts';
+import { createWalletActions, type WalletActionParts } from './wallet-actions.ts';
+
+interface ActionsParts
+  extends Omit<AccountActionParts, 'reports' | 'claims' | 'repeatMs'>,
+    Omit<AssistantActionParts, 'accounts'>,
+    Pick<WalletActionParts, 'links'>,
+    Pick<BuiltInParts, 'messages' | 'secrets' | 'servers'> {
+  config: UssdConfig;
+  store: Store<UssdTables>;
+  claiming: RunningClaims | undefined;
+}
+
+/** What programs may do: the bundled actions, the operator's own, and the keywords that need no code. */
+export async function startActions({ config, store, claiming, ...parts }: ActionsParts) {
+  const records = createRecordStore(store);
+  const claims = claiming?.claims;
+  const repeatMs = config.USSD_REPEAT_MINUTES * 60_000;
+  const runs: RunOf<DefaultAction> = {
+    ...createAccountActions({ ...parts, reports: createReports(records), claims, repeatMs }),
+    ...createWalletActions(parts),
+    ...createPayoutActions({ ...parts, payouts: claiming?.payouts }),
+    ...createAssistantActions(parts),
+  };
+  const own = await loadOwnActions(config.USSD_ACTIONS);
+  const bundled = Object.entries(defaultSignatures) as [DefaultAction, DeclaredAction][];
+  const actions: Actions = {
+    ...Object.fromEntries(bundled.map(([name, one]) => [name, { repeatable: true, ...one, run: runs[name] }])),
+    ...own.actions,
+  };
+  const { askAssistant } = runs;
+  const allowedHosts = config.USSD_HTTP_ALLOWED_HOSTS;
+  return {
+    actions,
+    ownValidators: own.validators,
+    runBuiltIn: createBuiltInActions({ ...parts, records, claims, askAssistant, allowedHosts }),
+  };
+}

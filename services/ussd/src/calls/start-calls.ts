@@ -1,0 +1,87 @@
+import type { Forms } from '@palaver/forms/internal';
+import { toShowable } from '@palaver/program/internal';
+import type { CloseStack, Logger } from '@palaver/service-kit';
+import type { DatabaseClock, Store } from '@palaver/store';
+import type { Programs } from '../catalog/programs.ts';
+import type { UssdConfig } from '../config.ts';
+import type { Profiles } from '../people/profiles.ts';
+import { createSessionStore } from '../store/session-store.ts';
+import type { UssdTables } from '../store/tables.ts';
+import type { TextHash } from '../store/text-hash.ts';
+import { createActionResults } from './action-results.ts';
+import { createHandleRequest } from './handle-request.ts';
+import { startProgramStats } from './program-stats.ts';
+import { createRunAction, type RunActionParts } from './run-action.ts';
+import { createSessionCache } from './session-cache.ts';
+import { startSweeper } from './sweeper.ts';
+import { toTimedOut } from './timed-out.ts';
+
+interface CallsParts extends Omit<RunActionParts, 'results'> {
+  config: UssdConfig;
+  store: Store<UssdTables>;
+  logger: Logger;
+  clock: DatabaseClock;
+  textHash: TextHash;
+  profiles: Profiles;
+  forms: Forms;
+  programs: Programs;
+  started: CloseStack;
+}
+
+const cachedSessions = 100_000;
+const sweepIntervalMs = 5_000;
+
+/** The calls under way, and the sweep of what is over. */
+export function startCalls({ config, store, logger, clock, textHash, profiles, started, ...parts }: CallsParts) {
+  const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
+  const sessions = createSessionStore(store, { timeoutMs, textHash });
+  const cache = createSessionCache(cachedSessions);
+  const results = createActionResults(store, { clock, textHash });
+  const runAction = createRunAction({ ...parts, results });
+  const stats = startProgramStats(store, logger);
+  started.defer(() => stats.stop());
+  const sweeper = startSweeper({
+    store,
+    cache,
+    clock,
+    timeoutMs,
+    resumeMs: config.RESUME_MINUTES * 60_000,
+    retentionMs: config.RETENTION_USSD_HOURS * 3_600_000,
+    submissionsMs: toMs(config.RETENTION_SUBMISSIONS_DAYS),
+    smsMs: toMs(config.RETENTION_SMS_DAYS),
+    recordsMs: toMs(config.RETENTION_RECORDS_DAYS),
+    claimsMs: toMs(config.RETENTION_CLAIMS_DAYS),
+    statsMs: toMs(config.RETENTION_STATS_DAYS),
+    onExpired: (expired) => stats.countTimedOut(toTimedOut(store.cipher, expired), clock.now()),
+    logger,
+    intervalMs: sweepIntervalMs,
+  });
+  started.defer(() => sweeper.stop());
+  const handleRequest = createHandleRequest({
+    sessions,
+    cache,
+    profiles,
+    runAction,
+    async isResumable({ at, ...own }) {
+      const isSame = (await profiles.findResumeAt(own.phone)) === at;
+      return (await results.record(own, { outcome: isSame ? 'same' : 'changed' })).outcome === 'same';
+    },
+    forms: parts.forms,
+    programs: parts.programs,
+    stats,
+    unknownCode: `END ${toShowable(config.USSD_UNKNOWN_CODE_TEXT)}`,
+    clock,
+    timeoutMs,
+  });
+  return {
+    timeoutMs,
+    sessions,
+    stats,
+    sweeper,
+    handleRequest,
+    countActive: () => cache.sweep(clock.now() - timeoutMs),
+  };
+}
+
+/** 0 days mean for ever. */
+const toMs = (days: number) => (days === 0 ? undefined : days * 24 * 3_600_000);

@@ -1,0 +1,65 @@
+import { createOpenRosaClient } from '@palaver/forms/internal';
+import type { GatewayAccess } from '@palaver/protocol';
+import type { CloseStack, Logger } from '@palaver/service-kit';
+import type { DatabaseClock, Store } from '@palaver/store';
+import type { UssdConfig } from '../config.ts';
+import type { UssdMetrics } from '../metrics.ts';
+import type { UssdTables } from '../store/tables.ts';
+import { type AgentClient, createAgentClient, createAgentPerson } from './agent-client.ts';
+import { createAssistant } from './assistant.ts';
+import { createMessages, startMessageSender } from './messages.ts';
+import { createTransportFor } from './phone-transport.ts';
+import { createQueryClient } from './query-client.ts';
+import { createQuestions } from './questions.ts';
+import { startSmppLinks } from './smpp-links.ts';
+import { toSmsProvider } from './sms-provider.ts';
+import { createSubmissions, startSender } from './submissions.ts';
+
+interface OutgoingParts {
+  config: UssdConfig;
+  store: Store<UssdTables>;
+  logger: Logger;
+  metrics: UssdMetrics;
+  clock: DatabaseClock;
+  access: GatewayAccess | undefined;
+  /** From which the keys of callers at the agent derive. */
+  secret: Uint8Array;
+  /** In place of the one at AGENT_URL. */
+  agent: AgentClient | undefined;
+  started: CloseStack;
+}
+
+/** What leaves the service: questions to the assistant, queries, messages and the submissions of forms. */
+export function startOutgoing({ config, store, logger, metrics, clock, access, secret, ...parts }: OutgoingParts) {
+  const { started } = parts;
+  const transportFor = config.AGENT_URL === undefined ? undefined : createTransportFor(config.AGENT_URL, secret);
+  const agent = parts.agent ?? (transportFor && createAgentClient(transportFor));
+  const questions = createQuestions(store);
+  const assistant = agent && createAssistant(agent, questions, config.ASSISTANT_WAIT_MS);
+  started.defer(() => assistant?.close());
+  const formsServer = toFormsServer(config);
+  const sending = { store, clock, logger };
+  const sender = formsServer && startSender({ ...sending, cipher: store.cipher, client: formsServer });
+  started.defer(() => sender?.stop());
+  const smpp = config.SMPP_LINKS.length > 0 ? startSmppLinks(config.SMPP_LINKS, logger) : undefined;
+  started.defer(() => smpp?.stop());
+  const provider = toSmsProvider(config, smpp);
+  const messageSender = startMessageSender({ ...sending, provider, onDone: metrics.countSms });
+  started.defer(() => messageSender.stop());
+  return {
+    questions,
+    assistant,
+    agentPerson: transportFor && createAgentPerson(transportFor),
+    protocol: access && createQueryClient(access),
+    formsServer,
+    submissions: createSubmissions(store, { isSent: formsServer !== undefined }),
+    messages: createMessages(store, { perDay: config.SMS_PER_DAY }),
+    smpp,
+  };
+}
+
+function toFormsServer(config: UssdConfig) {
+  const { FORMS_SERVER: server, FORMS_SERVER_USER: user, FORMS_SERVER_PASSWORD: password = '' } = config;
+  if (server === undefined) return undefined;
+  return createOpenRosaClient({ server, credentials: user === undefined ? undefined : { user, password } });
+}

@@ -1,0 +1,71 @@
+import type { GatewayAccess } from '@palaver/protocol';
+import type { CloseStack, Logger } from '@palaver/service-kit';
+import type { DatabaseClock, Store } from '@palaver/store';
+import { createAuditLog, type KeyRing, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
+import type { UssdConfig } from '../config.ts';
+import type { UssdMetrics } from '../metrics.ts';
+import type { UssdTables } from '../store/tables.ts';
+import { createTextHash } from '../store/text-hash.ts';
+import { createAccounts } from './accounts.ts';
+import { createAddressChanges } from './address-changes.ts';
+import { createCallerReferences } from './caller-references.ts';
+import { createLinking } from './create-linking.ts';
+import { createLinks } from './links.ts';
+import { createPersonData } from './person-data.ts';
+import { createPinVault } from './pin-vault.ts';
+import { createProfiles } from './profiles.ts';
+import { loadServiceSecret, toReferenceKey } from './service-secret.ts';
+import { createSimSwapCheck } from './sim-swap.ts';
+
+interface PeopleParts {
+  config: UssdConfig;
+  store: Store<UssdTables>;
+  keys: KeyRing;
+  logger: Logger;
+  metrics: UssdMetrics;
+  clock: DatabaseClock;
+  /** The query gateway, where there is one. */
+  access: GatewayAccess | undefined;
+  started: CloseStack;
+}
+
+/** Accounts and callers, with the audit log of what is done to them. */
+export async function startPeople({ config, store, keys, logger, metrics, clock, access, started }: PeopleParts) {
+  const secret = await loadServiceSecret(store, keys);
+  const textHash = createTextHash(secret);
+  const audit = createAuditLog(store, {
+    service: 'ussd',
+    referenceKey: toReferenceKey(secret),
+    retentionDays: config.RETENTION_AUDIT_DAYS,
+    ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'ussd'), logger),
+  });
+  started.defer(() => audit.close());
+  const links = createLinks({ store, secret, clock });
+  return {
+    secret,
+    textHash,
+    audit,
+    accounts: createAccounts(store, { vault: createPinVault(keys), audit, clock }),
+    addressChanges: createAddressChanges(store, audit),
+    personData: createPersonData(store, audit, textHash),
+    profiles: createProfiles(store, {
+      defaultLanguage: config.USSD_LANGUAGE,
+      resumeMs: config.RESUME_MINUTES * 60_000,
+    }),
+    callerReferences: createCallerReferences(keys),
+    links,
+    linking: { links, ...(await createLinking(secret, access)) },
+    simSwap: toSimSwapCheck(config, metrics),
+  };
+}
+
+function toSimSwapCheck(config: UssdConfig, metrics: UssdMetrics) {
+  if (config.USSD_SIM_SWAP_URL === undefined) return undefined;
+  return createSimSwapCheck({
+    url: config.USSD_SIM_SWAP_URL,
+    token: config.USSD_SIM_SWAP_TOKEN,
+    maxAgeHours: config.USSD_SIM_SWAP_MAX_AGE_HOURS,
+    onFault: config.USSD_SIM_SWAP_ON_FAULT,
+    count: metrics.countSimSwapCheck,
+  });
+}
