@@ -50,7 +50,7 @@ const monthsFunction = 'difference-in-months';
 /** The arguments are written several times, so calls inside calls multiply. */
 const maxLength = 20_000;
 
-/** Whole months from one date to another, by functions that every engine has. */
+/** Whole months from one date to another, with functions that every engine has. */
 export function expandMonths(expression: string): string {
   const start = expression.lastIndexOf(monthsFunction);
   if (start < 0 || expression.length > maxLength) return expression;

@@ -8,7 +8,7 @@ export { XlsFormFault };
 
 const timeoutMs = 30_000;
 const resourceLimits = { maxOldGenerationSizeMb: 256 };
-/** The conversion before, however it ended: one runs at a time. */
+/** The conversion that runs, whether it fails or not: one runs at a time. */
 let last: Promise<unknown> = Promise.resolve();
 const known = new LRUCache<string, string>({ max: 50 });
 
@@ -34,7 +34,7 @@ async function convert(file: string, bytes: Uint8Array, maxBytes: number): Promi
   return xml;
 }
 
-/** A workbook comes from outside: what takes too long or too much memory ends its thread alone. */
+/** A workbook comes from outside: one that takes too long or too much memory ends only its own thread. */
 function runWorker(workerData: { fileName: string; bytes: Uint8Array }): Promise<string> {
   const worker = new Worker(new URL('./xlsform/xlsform-worker.ts', import.meta.url), { workerData, resourceLimits });
   return new Promise<string>((resolve, reject) => {

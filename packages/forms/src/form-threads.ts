@@ -18,7 +18,7 @@ export interface FormJob {
   key: string;
   source: FormSource;
   call: { kind: 'press'; call: FormCall } | { kind: 'load' };
-  /** How long it may compute, and how long the form may take to load before it. */
+  /** How long it may compute, and how long its form may take to load. */
   limitMs: number;
   loadMs: number;
   /** How long it may wait for a thread. */
@@ -27,7 +27,7 @@ export interface FormJob {
 
 interface Waiting extends FormJob {
   since: number;
-  /** It has computed for longer than its slice, and comes after the others. */
+  /** It computed for longer than its slice, so it runs after the others. */
   isCostly?: boolean;
   timer?: NodeJS.Timeout;
   resolve(reply: WorkerReply): void;
@@ -50,7 +50,7 @@ const maxWaiting = 1_000;
 const maxLoads = 150;
 /** How long a call waits for the thread of its form, which works on another one, before the form moves. */
 const patienceMs = 300;
-/** For how long a form that has ended its thread is kept apart from others. */
+/** How long to keep a form that ended its thread apart from the others. */
 const guilt = { max: 1_000, ttl: 600_000 };
 /** How long a key press may compute before it comes after the other callers of its form; less where many wait. */
 const slice = { mostMs: 250, leastMs: 50 };
@@ -121,7 +121,7 @@ export function createFormThreads(
       if (call.kind === 'load' || !own.forms.has(key)) return { id: 0, missing: true };
       const start = Date.now();
       try {
-        // The first try of everyone, for others may come while it computes.
+        // Every first try has a slice, because others may come while it computes.
         const waiting = queue.filter((other) => other.key === key).length;
         const sliceMs = Math.max(slice.leastMs, slice.mostMs / (waiting + 1));
         return await own.thread.send({ ...call, form: key, ...(!job.isCostly && { sliceMs }) }, limitMs);

@@ -9,10 +9,10 @@ import { createFormThreads, startFormThread } from './form-threads.ts';
  * not end is stopped with its thread.
  */
 export interface Forms {
-  /** Beside the threads that answer callers. */
+  /** Runs in another thread than those that answer callers. */
   inspect(source: FormSource): Promise<FormReport>;
   press(source: FormSource, call: FormCall): Promise<FormReply>;
-  /** Loads forms before anybody calls them; one that cannot be loaded is left to its first caller. */
+  /** Loads forms before anybody calls; one that cannot be loaded is tried again for its first caller. */
   warm(sources: Iterable<FormSource>): void;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -29,7 +29,7 @@ export interface FormsOptions {
   waitMs?: number;
   /** How long an inspection may take. */
   inspectMs?: number;
-  /** A thread has loaded a form: ahead of callers, or for one. */
+  /** Called when a thread has loaded a form, before anybody called or for a caller. */
   onLoad?(by: 'ahead' | 'call'): void;
 }
 
@@ -102,7 +102,7 @@ export function createForms(options: FormsOptions = {}): Forms {
   };
 }
 
-/** A form that is too much for the engine is a fault of the form, with all others that are found. */
+/** A form that takes too long is reported as a fault of the form. */
 function toSlowReport(error: Error): { report: FormReport } {
   const [, reason] = /^a form (took too long|failed its thread: .*)$/.exec(error.message) ?? [];
   if (reason === undefined) throw error;

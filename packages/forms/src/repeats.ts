@@ -49,7 +49,7 @@ let until = Number.POSITIVE_INFINITY;
 let isGrown = false;
 /** Why the engine may do no more: it may try again before it gives up. */
 let refused: RefusedAnswer | undefined;
-/** It is refused because it computes for too long. */
+/** The input is refused because it computes for too long. */
 let isOutOfTime = false;
 /** What the engine wants to do to repeats while an answer is looked at. */
 let held: Held | undefined;
@@ -59,7 +59,7 @@ let isHolding = true;
 interface Held {
   changes: number;
   made: number;
-  /** One repeat alone has too many. */
+  /** A single repeat has too many instances. */
   isTooLong: boolean;
 }
 
@@ -70,7 +70,7 @@ export function computedMs(): number {
   return (user + system) / 1_000;
 }
 
-/** For a form that is loaded, begun or restored: it takes as long as it takes. */
+/** A form that is loaded, begun or restored has no limit of time. */
 export function liftLimits(): void {
   room = maxNodes;
   until = Number.POSITIVE_INFINITY;

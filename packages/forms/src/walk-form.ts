@@ -28,10 +28,10 @@ export interface Walk {
 
 /** A form of a thousand questions, each asked three times. */
 const maxSteps = 3_000;
-/** From here on counts are small and nothing is added, so that forms with repeats in repeats end. */
+/** After this many steps counts are small and nothing is added, so that forms with nested repeats end. */
 const manySteps = 100;
 
-/** How often an earlier question gets another answer because a later one has none. */
+/** How often to change an earlier answer because a later question accepts none. */
 const maxReturns = 40;
 
 const backKeys = ['0', '00'];
@@ -69,7 +69,7 @@ export async function walkForm(walk: Walk): Promise<Submission> {
     const isAgain = last?.shown.progress.at === reply.progress.at && reply.screen.hint !== undefined;
     if (!isAgain) asked.push({ shown: reply, answers: answersTo(reply.screen, walk, step), tries: 0 });
     else Object.assign(last, { shown: reply, tries: last.tries + 1 });
-    // What a question was answered with may leave a later one without an answer.
+    // An earlier answer may leave a later question without an accepted answer.
     while (isUsedUp(asked.at(-1))) {
       const { shown, answers } = asked.pop() as Asked;
       fault ??= toFault(shown, answers.length);
@@ -86,7 +86,7 @@ function isUsedUp(asked: Asked | undefined): boolean {
 }
 
 function toFault({ progress: { at }, screen }: ShownForm, tried: number): WalkFault {
-  // A form means to stop callers there: it is a fault only where no walk can be sent.
+  // A form may stop some callers on purpose; it is a fault only if no walk reaches its end.
   if (screen.type === 'note') return new WalkFault(`${at}: forbids all answers that were tried`, sendStop);
   const isEmpty = screen.options?.length === 0;
   const fault = isEmpty ? 'shows no choice after these answers' : `accepts none of ${tried} answers`;
@@ -149,7 +149,7 @@ function answersTo(
   const isKept = answer !== undefined && strategy === 'last';
   const given = answers[type].filter((input) => type !== 'text' || !backKeys.includes(input));
   if (isSkipped || isKept) return ['000', ...given];
-  // With some earlier answers nothing but leaving it out is right.
+  // After some earlier answers the question must be left out.
   return optional && type !== 'note' ? [...given, '000'] : given;
 }
 

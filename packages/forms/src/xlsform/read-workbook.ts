@@ -106,6 +106,6 @@ function toText(type: string | undefined, cell: string, texts: string[]): string
   if (type === 's') return texts[Number(value)] ?? '';
   if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE';
   if (type === 'e') return '';
-  // Spreadsheets keep numbers as the machine does.
+  // Spreadsheets store binary numbers, such as 0.30000000000000004.
   return type === undefined || type === 'n' ? (value === '' ? '' : String(Number(value))) : value;
 }

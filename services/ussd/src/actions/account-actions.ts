@@ -166,7 +166,7 @@ async function describeHoldings(
 
 const toClaimSource = (reference: string) => `report:${reference}`;
 
-/** `12+` where there are more claims than could be looked through. */
+/** `12+` if there are more claims than were read. */
 function toClaimCounts({ total, approved, isComplete }: { total: number; approved: number; isComplete: boolean }) {
   const more = isComplete ? '' : '+';
   return { claims: `${total}${more}`, approved: `${approved}${more}` };

@@ -15,27 +15,27 @@ export interface ActionContext {
   log: Logger;
   /** An answer by the name it was saved under, secret ones included. */
   answer(name: string): string;
-  /** The same where it may not have been given. */
+  /** The same, for an answer that may be missing. */
   findAnswer(name: string): string | undefined;
   /** A text in the user's language. */
   say(key: string, values?: Record<string, string>): string;
-  /** Writes once: what `act` does and its result are committed together, or were before. Nothing slow inside. */
+  /** Commits what `act` writes together with its result, once. `act` must be quick. */
   commit(act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
 }
 
 export interface DeclaredAction extends ActionSignature {
   /** What it does, for the reference. */
   about?: string;
-  /** May run again for the same key: it writes through `commit` only, and the result that was recorded first counts. */
+  /** May run again for the same key, because it writes through `commit` only; the first recorded result counts. */
   repeatable?: boolean;
 }
 
-/** The only code an operator writes for a menu of their own. */
+/** What an operator writes in code: everything else of a menu is YAML. */
 export interface Action extends DeclaredAction {
   run(context: ActionContext): Promise<ActionResult>;
 }
 
 export type Actions = Record<string, Action>;
 
-/** What each action does, apart from what is declared of it. */
+/** The function of each action, without its declaration. */
 export type RunOf<Name extends string> = Record<Name, Action['run']>;

@@ -12,7 +12,7 @@ export interface AssistantActionParts {
   accounts: Pick<Accounts, 'find'>;
 }
 
-/** A question that the agent has no answer to after this long (its process died) gets none. */
+/** How long to wait for the agent's answer; a process that died gives none. */
 const givenUpAfterMs = 150_000;
 
 export function createAssistantActions({
@@ -20,7 +20,7 @@ export function createAssistantActions({
   questions,
   accounts,
 }: AssistantActionParts): RunOf<'openAssistant' | 'askAssistant' | 'showAnswer'> {
-  /** The menus ask account holders for their PIN; this holds for menus that forget to. */
+  /** The bundled menus ask account holders for their PIN; this check is for menus that do not. */
   const mayAsk = async ({ account, phoneNumber }: ActionContext) =>
     assistant !== undefined && (account !== undefined || !(await accounts.find(phoneNumber)));
   return {

@@ -2,7 +2,7 @@ import { noticeTexts } from '../store/notices.ts';
 import { claimStatuses } from '../store/tables.ts';
 import type { DeclaredAction } from './action.ts';
 
-/** A PIN may be refused for reasons that have no outcome of their own. */
+/** Why a PIN may be refused, where the action has no outcome for it. */
 const pinTexts = ['hint.simSwapped', 'hint.lockedForGood'];
 
 /** What a refused PIN says. */
@@ -182,7 +182,7 @@ export const defaultSignatures = {
   },
   askAssistant: {
     about: 'Asks the assistant.',
-    // It keeps the question and sends it elsewhere before its result is recorded.
+    // Not repeatable: it stores and sends the question before its result is recorded.
     repeatable: false,
     answers: ['question'],
     outcomes: ['answered', 'waiting', 'unavailable'],

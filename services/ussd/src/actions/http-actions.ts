@@ -7,7 +7,7 @@ import type { BuiltInCall } from './keyword-call.ts';
 
 type Call = BuiltInCall<'http'> | BuiltInCall<'protocol'>;
 
-/** In place of what programs reach beyond the service: a test of a program answers itself. */
+/** Replaces what programs reach outside the service, in tests of programs. */
 export interface ProgramServers {
   ask?: AskServer;
   protocol?: Pick<QueryClient, 'query'>;
@@ -41,7 +41,7 @@ export async function askServer(access: ServerAccess, call: BuiltInCall<'http'>)
       method: get === undefined ? 'POST' : 'GET',
       headers: {
         ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, fill(value, readSecret)])),
-        // The same for every retry: the server knows what it has done before.
+        // The same key for every retry, so that the server can recognise a request it has handled.
         'idempotency-key': context.key,
         ...(body && { 'content-type': 'application/json' }),
       },
@@ -75,13 +75,13 @@ function fill(template: string, read: (name: string) => string): string {
   return template.replace(/\{([\w.]+)\}/g, (_, name: string) => read(name));
 }
 
-/** Half of a character, as from a gateway that cuts answers, cannot be encoded. */
+/** A gateway that cuts answers may leave half of a character, which cannot be encoded. */
 const toUrlPart =
   ({ values }: Dialogue) =>
   (name: string) =>
     encodeURIComponent((values[name] ?? '').toWellFormed());
 
-/** Dots are not encoded, and a URL takes `/../` as the way to the folder above. */
+/** `encodeURIComponent` leaves dots, and `/../` in a URL leads to the folder above. */
 function leavesItsFolder(url: string): boolean {
   return /\/\.{1,2}(?:\/|$)/.test(url.split(/[?#]/, 1)[0] ?? '');
 }
@@ -123,7 +123,7 @@ function toText(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch {
-    // Nested deeper than the stack.
+    // The value is nested deeper than the stack allows.
     return '';
   }
 }

@@ -5,9 +5,9 @@ import { unreadableText } from '@palaver/store/internal';
 import type { Payouts } from '../money/payouts.ts';
 import { type Accounts, shorten } from '../people/accounts.ts';
 import type { SimSwapCheck } from '../people/sim-swap.ts';
-import type { AccountTable, UssdTables } from '../store/tables.ts';
+import type { UssdTables } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
-import { requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
+import { findOwnAccount, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 
 export interface PayoutActionParts {
   accounts: Accounts;
@@ -25,12 +25,7 @@ export function createPayoutActions(
 ): RunOf<'loadRewards' | 'findRecipient' | 'payOut' | 'sendRewards' | 'listPayouts'> {
   const { accounts, audit, payouts } = parts;
 
-  async function findOwn(context: ActionContext): Promise<AccountTable> {
-    requireLogin(context);
-    const account = await accounts.find(context.phoneNumber);
-    if (!account) throw new Error('the account is gone');
-    return account;
-  }
+  const findOwn = (context: ActionContext) => findOwnAccount(accounts, context);
 
   /** The address is read before the PIN is checked and written down with the payment. */
   async function send(context: ActionContext, address: string | null | undefined): Promise<ActionResult> {
@@ -64,7 +59,7 @@ export function createPayoutActions(
       const { sendable } = await payouts.balanceOf(account.id, context.now);
       const { denom } = payouts;
       return context.commit(async (trx) => {
-        // Counted: the outcome says whether a number has a wallet.
+        // This counts as a try: the outcome reveals whether a number has a wallet.
         if (!(await accounts.countLinkTry(trx, account.id))) {
           const details = { account: account.id, reason: 'too many tries' };
           await audit.record(toAuditEvent(audit, context, 'link.refused', details), trx);
@@ -99,7 +94,7 @@ const isLinked = (address: string | null | undefined): address is string => !!ad
 
 const formatUnits = (amount: number | bigint, denom: string) => formatCoin({ denom, amount: String(amount) });
 
-/** An amount as people type it in the smallest unit of its coin: `2.5` IXO are 2500000 uixo. */
+/** Converts a typed amount to the smallest unit of its coin: `2.5` IXO are 2500000 uixo. */
 function toUnits(text: string, denom: string): number | undefined {
   if (!/^\d+(\.\d+)?$/.test(text)) return undefined;
   const places = /^u[a-z]{2,15}$/.test(denom) ? 6 : 0;

@@ -25,7 +25,7 @@ export interface BuiltInParts extends ServerAccess {
   protocol: Pick<QueryClient, 'query'> | undefined;
   /** Absent where CLAIMS_COLLECTION is not set. */
   claims: Pick<Claims, 'add' | 'countSince'> | undefined;
-  /** Asks what the answer `question` holds. */
+  /** Asks the assistant the question in the answer `question`. */
   askAssistant: Action['run'];
 }
 
@@ -94,7 +94,7 @@ async function fileClaim(claims: BuiltInParts['claims'], call: BuiltInCall<'clai
   const numbers = Object.entries(dialogue.values).flatMap(([name, value]) =>
     menu.types.get(name) === 'phone' ? [value] : [],
   );
-  // The check of the program sees names; a computed value or a row of records shows only here what it holds.
+  // The check of the program sees only names; what a computed value or a record holds is known here.
   if (holdsPhoneNumber(fields, [phone, ...numbers])) {
     log.error({ program: menu.id, claim: spec.claim }, 'a claim is refused because a field holds a phone number');
     return { outcome: 'refused' };

@@ -3,7 +3,7 @@ import type { ActionResult } from '@palaver/program/internal';
 import type { AuditEvent, AuditLog } from '@palaver/store';
 import type { Accounts, PinCheck } from '../people/accounts.ts';
 import type { SimSwapCheck } from '../people/sim-swap.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { AccountTable, UssdTables } from '../store/tables.ts';
 import type { ActionContext } from './action.ts';
 
 type Trx = Parameters<Parameters<ActionContext['commit']>[0]>[0];
@@ -16,7 +16,7 @@ export interface PinQuestion {
   context: ActionContext;
   /** The name the PIN was saved under. */
   answer: string;
-  /** What is recorded of a right PIN; nothing when another step records it, or when it was done before. */
+  /** The audit event of a right PIN, unless another step records it. */
   action?: AuditAction;
 }
 
@@ -73,12 +73,20 @@ export function toAuditEvent(
   return { actor: person, action, subject: person, from: 'ussd', details };
 }
 
-/** The menus ask for the login; this holds for menus that forget to. */
+/** The bundled menus ask for the login; this check is for menus that do not. */
 export function requireLogin({ account }: ActionContext): void {
   if (account === undefined) throw new Error('a state of this menu needs "requires: authenticated"');
 }
 
-/** One line for each thing an auditor asks about. Phone numbers are masked by the logger. */
+/** The account of a caller who has logged in. */
+export async function findOwnAccount(accounts: Accounts, context: ActionContext): Promise<AccountTable> {
+  requireLogin(context);
+  const account = await accounts.find(context.phoneNumber);
+  if (!account) throw new Error('the account is gone');
+  return account;
+}
+
+/** One log line for each event that an auditor asks about. The logger masks phone numbers. */
 export function logAudit({ log, phoneNumber }: ActionContext, event: string, account: string | null | undefined): void {
   log.info({ audit: event, phoneNumber, account: account ?? undefined }, 'audit');
 }

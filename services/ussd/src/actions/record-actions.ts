@@ -122,7 +122,7 @@ function filter(menu: Menu, dialogue: Dialogue, records: StoredRecord[], where: 
   return where === undefined ? rows : filterRows(menu, dialogue, { rows, where, toRow: (row) => row as CelInput });
 }
 
-/** Takes one record after the other; without a record, returns what they give. Fields that are empty do not count. */
+/** Adds one record after the other and returns the figure at the end. Empty fields do not count. */
 function createTotal(total: ReturnType<typeof parseTotal>): (row?: Row) => string | number {
   if (total.compute === 'count') {
     let count = 0;
@@ -139,7 +139,7 @@ function createTotal(total: ReturnType<typeof parseTotal>): (row?: Row) => strin
   };
 }
 
-/** A missing answer leaves its field empty: `0` and `''` would be answers. */
+/** A missing answer leaves its field empty, because `0` and `''` are answers. */
 function computeRecord({ menu, dialogue }: BuiltInCall, kind: string, fields: Record<string, string>) {
   const isMissing = (source = '') => menu.types.has(source) && dialogue.values[source] === undefined;
   const types = menu.records[kind] ?? {};
@@ -166,13 +166,13 @@ function toType(type: Records[string][string] | undefined, value: unknown): unkn
   }
 }
 
-/** Beyond this, a key press takes too long: the call ends with an error text instead of a wrong figure. */
+/** The most records that one key press reads; with more the call ends with an error text. */
 const maxScanned = 100_000;
-/** Of everyone's records. More, or a longer wait, and the telecom gateway would have given the call up. */
+/** The same for everyone's records, because a telecom gateway waits only some seconds. */
 const scansAtOnce = { concurrency: 2, maxWaiting: 20, maxWaitMs: 3_000 };
-/** One at a time: each holds up whatever else is written. */
+/** One scan at a time, because other writes wait for it. */
 const checksAtOnce = { ...scansAtOnce, concurrency: 1 };
-/** In the transaction of a write, which others wait for. */
+/** The same inside the transaction of a write, for which other writes wait. */
 const maxChecked = 20_000;
 
 type Row = Record<string, unknown> & { id: string };

@@ -5,7 +5,7 @@ import type { Links } from '../people/links.ts';
 import type { SimSwapCheck } from '../people/sim-swap.ts';
 import type { UssdTables } from '../store/tables.ts';
 import type { RunOf } from './action.ts';
-import { requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
+import { findOwnAccount, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 
 export interface WalletActionParts {
   accounts: Accounts;
@@ -22,9 +22,7 @@ export function createWalletActions(parts: WalletActionParts): RunOf<'findWallet
   const { accounts, audit, links, protocol } = parts;
   return {
     async findWallet(context) {
-      requireLogin(context);
-      const account = await accounts.find(context.phoneNumber);
-      if (!account) throw new Error('the account is gone');
+      const account = await findOwnAccount(accounts, context);
       const wallet = await links.find(context.answer('code'));
       return context.commit(async (trx) => {
         const isAllowed = await accounts.countLinkTry(trx, account.id);

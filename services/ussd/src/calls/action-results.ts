@@ -21,7 +21,7 @@ export interface ActionResults {
 export interface ResultKey {
   key: string;
   sessionId: string;
-  /** Whose it is: the result may hold a name. */
+  /** The caller: a result may hold a name, and is erased with its caller. */
   phone: string;
 }
 

@@ -18,7 +18,7 @@ export interface CountedRequest {
   inputs: readonly TakenInput[];
   /** How long the caller looked at the screen that the last input answers. */
   waitedMs?: number | undefined;
-  /** What the caller reads is not the screen of the last state. */
+  /** The caller sees another screen than that of the last state. */
   isCutOff?: boolean;
 }
 
@@ -90,7 +90,7 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
   }
 
   const flush = async () => {
-    // A write under way has not taken what was counted since it began.
+    // A write under way does not include what was counted since it began.
     await running;
     running ??= write().finally(() => {
       running = undefined;
@@ -138,7 +138,7 @@ function toColumn(ms: number): (typeof answerColumns)[number] {
   return answerColumns[at] ?? 'longer';
 }
 
-/** Rows that could not be written, with what was counted meanwhile. */
+/** Adds what was counted meanwhile to rows that could not be written. */
 function join<Row extends StateStatTable | CallStatTable>(rows: Row[], later: ReadonlyMap<string, Row>) {
   const joined = new Map<string, Row>();
   for (const row of [...rows, ...later.values()]) {

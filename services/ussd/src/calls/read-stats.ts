@@ -84,7 +84,7 @@ function toCounts(row: Record<(typeof sumOf)[number], unknown>): StateCounts {
   return { shown, answered, refused, back, exited, timedOut, medianSeconds: toMedian(times) };
 }
 
-/** Where the middle answer is in its interval, if those of the interval are spread evenly. */
+/** The median, assuming that the answers of an interval are spread evenly. */
 export function toMedian(times: readonly number[]): number | null {
   const total = times.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;

@@ -18,7 +18,7 @@ import type { ActionResults } from './action-results.ts';
 export interface ActionCall {
   sessionId: string;
   key: string;
-  /** Nothing indicates an earlier run with this key. */
+  /** This key is new: no earlier run needs to be looked for. */
   isFirst: boolean;
   pending: PendingAction;
   menu: Menu;
@@ -89,7 +89,7 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
       },
     };
     const result = await (builtIn ? runBuiltIn(builtIn, { menu, dialogue, context }) : (action as Action).run(context));
-    // What was recorded, not what became of it afterwards: a replay finds no more than that.
+    // The recorded result: a replay finds the same and no more.
     return committed ?? results.record(own, result);
   };
   return (call) =>
@@ -99,7 +99,7 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
     });
 }
 
-/** What was posted may have been paid: a process that ended before the session was written may have recorded it. */
+/** A `post` may have paid something, and an earlier process may have recorded its result before it ended. */
 function postsElsewhere({ spec }: ActionState): boolean {
   if (spec === undefined) return false;
   return 'assistant' in spec || ('http' in spec && spec.http.post !== undefined);

@@ -1,6 +1,6 @@
 import type { Dialogue, FormSnapshot, Frame, OpenForm, Opening, Place, ScreenView } from '@palaver/program/internal';
 
-/** Grows with every change that the version before would misread. */
+/** Increased with every change that an earlier version would misread. */
 const format = 1;
 
 // One letter for each field and none for empty ones: most sessions are `{"f":1,"s":"preMenu","l":"en"}`.

@@ -7,7 +7,7 @@ import { type SweepPeriods, toSweepStatements } from '../store/sweep-statements.
 import type { SessionTable, UssdTables } from '../store/tables.ts';
 import type { SessionCache } from './session-cache.ts';
 
-/** As its row has it. */
+/** As it is stored. */
 export type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
 
 export interface SweepParts extends SweepPeriods {
@@ -15,16 +15,16 @@ export interface SweepParts extends SweepPeriods {
   cache: SessionCache;
   /** Sessions that were marked as expired. */
   onExpired?(sessions: readonly ExpiredSession[]): void;
-  /** Rows of one transaction: small, so that a sweep holds nobody up. */
+  /** Rows of one transaction: few, so that no request waits long for a sweep. */
   batchSize?: number;
-  /** Sweeping ends after this long, and continues at the next time. */
+  /** A sweep that takes longer stops, and the next one continues. */
   budgetMs?: number;
 }
 
-/** `done`: nothing is left; `busy`: another instance sweeps; `late`: the time was over first. */
+/** `done`: nothing is left; `busy`: another instance sweeps; `late`: the time ran out. */
 export type SweepResult = 'done' | 'busy' | 'late';
 
-/** Any number; the instances that share a PostgreSQL database sweep one at a time. */
+/** The key of an advisory lock: instances that share a PostgreSQL database sweep one at a time. */
 const advisoryLock = 7_252_838;
 
 /** Marks expired sessions and removes what has been kept long enough. Every look-up is exact without it. */

@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import type { Registry } from '@palaver/program/internal';
 import type { DeclaredAction } from '../actions/action.ts';
+import { defaultSignatures } from '../actions/default-signatures.ts';
+import { loadOwnActions } from '../actions/load-own-actions.ts';
 import { validators } from '../actions/validators.ts';
 import type { UssdConfig } from '../config.ts';
 import type { MenuSources } from './read-source.ts';
@@ -28,4 +30,10 @@ export function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: Me
 /** What menu files are checked against. */
 export function toRegistry(actions: Record<string, DeclaredAction>, own: Registry['validators'] = {}): Registry {
   return { actions, validators: { ...validators, ...own }, texts: serviceTexts };
+}
+
+/** The same for the bundled actions and those of the operator's module. */
+export async function loadRegistry(ownActions: string | undefined): Promise<Registry> {
+  const own = await loadOwnActions(ownActions);
+  return toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);
 }

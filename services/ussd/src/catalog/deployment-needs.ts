@@ -2,7 +2,7 @@ import type { BuiltInName, Menu } from '@palaver/program/internal';
 import { isProduction } from '@palaver/service-kit/internal';
 import { programSecretPrefix, type UssdConfig } from '../config.ts';
 
-/** What a program needs of its deployment and does not find. With a fault it is not taken into use. */
+/** What a program needs and its deployment lacks. A program with faults is not taken into use. */
 export interface UnmetNeeds {
   faults: string[];
   warnings: string[];

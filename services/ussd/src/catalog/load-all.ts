@@ -76,7 +76,7 @@ async function checkPublished(parts: LoadParts, id: string): Promise<PublishedCh
   return kept && addNeeds(await parts.check(kept.source, kept.base ?? parts.base), parts, kept.source);
 }
 
-/** A program that the deployment cannot serve has faults, as one that is written wrong has. */
+/** What the deployment lacks is a fault of the program, like a fault in its text. */
 function addNeeds(check: MenuCheck, { findUnmetNeeds }: LoadParts, source: ProgramSource): MenuCheck {
   if (!check.ok) return check;
   const wrongCodes = checkCodes(check.menu, source);
@@ -124,7 +124,7 @@ export async function loadAll(parts: LoadParts, inUse: ReadonlyMap<string, Menu>
       const file = fileOf(source) ?? parts.menus?.menus ?? '';
       const clash = findClash(name, menu, taken);
       if (clash !== undefined) {
-        // What was published since the folder was written stops no start.
+        // A program that was published later never prevents the start.
         const isPublished = findClash(name, menu, published) !== undefined;
         (isPublished ? loaded.unusable : loaded.faults).push({ file, line: 1, message: clash });
         continue;
@@ -156,7 +156,7 @@ function findClash(name: string, menu: Menu, taken: ReadonlyMap<string, string>)
   return clash === undefined ? undefined : `${clash} belongs to ${taken.get(clash)}`;
 }
 
-/** What a program would take from others that are in use. */
+/** The service codes of a program that another one in use already has. */
 export function findOwner(name: string, menu: Menu, current: ReadonlyMap<string, Menu>): string | undefined {
   const taken = new Map<string, string>();
   for (const [other, used] of current) {

@@ -7,7 +7,7 @@ export type ProgramFileMap = Readonly<Record<string, string>>;
 /** The largest public form that a phone can fill in has 1.6 MB. */
 export const programLimits = { files: 200, fileBytes: 2_000_000, bytes: 8_000_000 } as const;
 
-/** Says which file is too large, and that it is; `undefined` if none is. */
+/** The fault of the first file that is too large, if any. */
 export function sizeFault(
   files: readonly { path: string; bytes: number }[],
 ): { path?: string; message: string } | undefined {

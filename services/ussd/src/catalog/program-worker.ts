@@ -40,7 +40,7 @@ export type ProgramCall = CheckCall | TryCall;
 export type ProgramReply =
   | { id: number; check: PlainCheck }
   | { id: number; tried: PlayedTrial }
-  /** What is wrong with the program or the inputs. */
+  /** What is wrong with the program or with the inputs. */
   | { id: number; refused: string }
   | { id: number; fault: string };
 

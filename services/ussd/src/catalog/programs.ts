@@ -26,7 +26,7 @@ export interface Programs {
   check(name: string, files: ProgramFileMap): Promise<CheckedProgram>;
   /** Plays inputs on a program that was checked. */
   try: ProgramChecks['try'];
-  /** Why a version cannot be taken into use. */
+  /** Why a version cannot be used. */
   refuse(id: string): Promise<string | undefined>;
   close(): void;
 }
@@ -46,7 +46,7 @@ export interface ProgramOptions extends LoadOptions {
 
 const settleMs = 100;
 const maxOldVersions = 50;
-/** How often it is looked for what other instances have published. */
+/** How often to look for what other instances have published. */
 const pollMs = 2_000;
 
 /** Loads every program, or throws with every fault. When watched, a changed program is in use once it is right. */
@@ -119,7 +119,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     publishedIds = ids;
   }
 
-  /** A program of the folder that has faults now stays as it was. */
+  /** A program of the folder that now has faults keeps the version in use. */
   function keepFaulty(next: Loaded): void {
     for (const [name, menu] of current) {
       const kept = fromFolder.get(menu.id);

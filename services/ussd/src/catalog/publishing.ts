@@ -20,7 +20,7 @@ export interface By {
 export interface PublishOptions {
   /** The draft when not given. */
   files?: ProgramFileMap;
-  /** Of the draft that was checked; a newer one is refused. */
+  /** The revision of the draft that was checked; a request for an older one is refused. */
   revision?: number | undefined;
   note?: string | undefined;
 }
@@ -76,7 +76,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
     const files = fromSource((await load(name, id)).source);
     return { files, revision: await published.revision(name), updatedAt: null, updatedBy: null };
   };
-  /** What others have published, once the programs in use are as new: the check of service codes looks through those. */
+  /** What others have published, once this instance serves it too: the check of service codes reads the programs in use. */
   const readOthers = async (name: string) => {
     const others = toOthers(name, await published.current());
     await programs.refresh();
@@ -93,7 +93,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
         await versions.markPublished(trx, id, { at: clock.now(), by: by.actor, replaced, note });
       await audit.record({ ...by, action, subject: name, details: { version: id } }, trx);
     });
-    // It is published, whatever becomes of this instance's connection now.
+    // The program is published even if this instance loses its connection now.
     await programs.refresh(menu).catch(() => programs.reload());
   };
   const tried = new LRUCache<string, Menu>({ max: maxTried });

@@ -1,8 +1,6 @@
 import { createForms } from '@palaver/forms/internal';
 import { drawMenu, type Fault, formatFault, type MenuCheck } from '@palaver/program/internal';
-import { defaultSignatures } from '../actions/default-signatures.ts';
-import { loadOwnActions } from '../actions/load-own-actions.ts';
-import { toMenuSources, toRegistry } from '../catalog/bundled-menus.ts';
+import { loadRegistry, toMenuSources } from '../catalog/bundled-menus.ts';
 import { loadMenu } from '../catalog/load-program.ts';
 import { codesOf } from '../catalog/service-codes.ts';
 import { loadPrograms, type ProgramFiles } from './load-programs.ts';
@@ -38,9 +36,7 @@ export async function drawMenuFiles(files: MenuFiles, language?: string): Promis
 }
 
 async function load({ menus, locales, actions }: MenuFiles): Promise<MenuCheck> {
-  const own = await loadOwnActions(actions);
-  const registry = toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);
-  return loadMenu(toMenuSources({ USSD_MENUS: menus, USSD_LOCALES: locales }), registry);
+  return loadMenu(toMenuSources({ USSD_MENUS: menus, USSD_LOCALES: locales }), await loadRegistry(actions));
 }
 
 export interface ProgramCheckReport extends MenuReport {

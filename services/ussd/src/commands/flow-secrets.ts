@@ -23,7 +23,7 @@ export function maskSecrets(steps: readonly FlowStep[], secret: SecretSteps = []
   });
 }
 
-/** A number that has most likely not called before. */
+/** A random number, which most likely has not called before. */
 export function makePhoneNumber(): string {
   const [number = 0] = crypto.getRandomValues(new Uint32Array(1));
   return `+2547${String(number % 100_000_000).padStart(8, '0')}`;

@@ -1,8 +1,6 @@
 import { checkForms, type Forms } from '@palaver/forms/internal';
 import { checkProgram, type MenuCheck } from '@palaver/program/internal';
-import { defaultSignatures } from '../actions/default-signatures.ts';
-import { loadOwnActions } from '../actions/load-own-actions.ts';
-import { toMenuSources, toRegistry } from '../catalog/bundled-menus.ts';
+import { loadRegistry, toMenuSources } from '../catalog/bundled-menus.ts';
 import { findPrograms, readMenuSource, readProgramSource, SourceFault } from '../catalog/read-source.ts';
 
 export interface ProgramFiles {
@@ -22,8 +20,7 @@ export async function* loadPrograms(
   { folder, actions }: ProgramFiles,
   forms: Pick<Forms, 'inspect'>,
 ): AsyncGenerator<LoadedProgram> {
-  const own = await loadOwnActions(actions);
-  const registry = toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);
+  const registry = await loadRegistry(actions);
   const base = await readMenuSource('palaver', toMenuSources({}));
   try {
     for (const path of await findPrograms(folder)) {

@@ -36,7 +36,7 @@ export async function writeNewProgram({ folder, code = '*384*5#', languages }: N
       .replace(/^codes: .*$/m, `codes: ["${code}"]`)
       .replace(/^languages: .*$/m, `languages: [${wanted.join(', ')}]`),
   );
-  // The dialogue is in English, and one language is not offered to be chosen.
+  // The recorded dialogue is in English, and a program with one language offers no choice of it.
   const offer = wanted.length > 1 ? '' : /^.*Language, langue, lugha\n/m;
   if (wanted.includes('en'))
     await rewrite(flowFile, (text) => text.replaceAll('"*384*5#"', `"${code}"`).replace(offer, ''));

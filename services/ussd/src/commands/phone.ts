@@ -7,9 +7,9 @@ export interface PhoneOptions {
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
   phoneNumber: string;
   serviceCode?: string | undefined;
-  /** Sent as X-Gateway-Secret, where the server asks for it. */
+  /** Sent as X-Gateway-Secret, for servers that need it. */
   secret?: string | undefined;
-  /** Of an operator, where the server asks for one before it says which questions are secret. */
+  /** The operator's token, for servers that need one to say which questions are secret. */
   operatorToken?: string | undefined;
 }
 

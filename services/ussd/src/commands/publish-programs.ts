@@ -3,9 +3,7 @@ import { AppError } from '@palaver/contract';
 import { createForms } from '@palaver/forms/internal';
 import { type Fault, formatFault, type ProgramSource } from '@palaver/program/internal';
 import { type Env, StartError } from '@palaver/service-kit';
-import { defaultSignatures } from '../actions/default-signatures.ts';
-import { loadOwnActions } from '../actions/load-own-actions.ts';
-import { toMenuSources, toRegistry, toServed } from '../catalog/bundled-menus.ts';
+import { loadRegistry, toMenuSources, toServed } from '../catalog/bundled-menus.ts';
 import { createFindUnmetNeeds } from '../catalog/deployment-needs.ts';
 import { fromSource, programFilesSchema } from '../catalog/program-files.ts';
 import { openPrograms } from '../catalog/programs.ts';
@@ -97,13 +95,12 @@ export function withdrawProgram(env: Env, name: string): Promise<void> {
 function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>): Promise<T> {
   return withDatabase(env, async ({ config, logger, store, audit }) => {
     const clock = { now: Date.now };
-    const own = await loadOwnActions(config.USSD_ACTIONS);
     const [published, versions] = [createPublishedPrograms(store), createProgramVersions(store, clock)];
     await using forms = createForms();
     const programs = await openPrograms({
       bundled: toMenuSources({}),
       ...toServed(config),
-      registry: toRegistry({ ...defaultSignatures, ...own.actions }, own.validators),
+      registry: await loadRegistry(config.USSD_ACTIONS),
       findUnmetNeeds: createFindUnmetNeeds(config, toProgramSecrets(env)),
       forms,
       versions,

@@ -17,7 +17,7 @@ import { createKeptClaims, type KeptClaim } from './kept-claims.ts';
 import { loadPrograms, type ProgramFiles } from './load-programs.ts';
 
 export interface TemporaryOptions extends ProgramFiles {
-  /** Where programs read their secrets and the query gateway from. Without it nothing of the environment counts. */
+  /** The environment with the secrets of programs and the query gateway; none by default. */
   env?: Env;
   servers?: ProgramServers;
 }
@@ -33,7 +33,7 @@ export interface TemporaryService {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What a program that is tried out may read of the environment: no keys, no databases, nobody to send something to. */
+/** The variables that a tried program may use: no keys, no databases, no receivers. */
 const readable = [
   'USSD_HTTP_ALLOWED_HOSTS',
   'GATEWAY_URL',
@@ -44,7 +44,7 @@ const readable = [
   'SESSION_TIMEOUT_SECONDS',
 ];
 
-/** The gateway with programs of a folder and nothing else, on an empty database that is gone when it ends. */
+/** The gateway with the programs of a folder only, on an empty database that is deleted at the end. */
 export async function startTemporary({ folder, actions, env, servers }: TemporaryOptions): Promise<TemporaryService> {
   const menus = await loadFaultless({ folder, actions });
   const claims = createKeptClaims();

@@ -78,7 +78,7 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
   });
 }
 
-/** Whoever has a token of their own may have the shared one too, and would be both admins. */
+/** Someone with their own token may have the shared one too, and could approve their own change. */
 function requireName({ operator }: FastifyRequest): void {
   if (!isNamed(operator))
     throw new AppError('FORBIDDEN', 'This needs a named operator (`palaver operator add`), not OPERATOR_TOKEN.');

@@ -27,7 +27,7 @@ const findSchema = z.union([
 ]);
 const ofNumber = { params: z.object({ phoneNumber: phoneNumberSchema }) };
 
-/** One caller at a time, for operators. Numbers are masked until they are asked for, and both leave a line in the audit log. */
+/** One caller at a time, for operators. Numbers are masked until an operator asks for them; each look and each request is in the audit log. */
 export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
   const { callers, callerReferences, accounts, audit } = parts;
   const name = (phoneNumber: string) => ({
@@ -111,7 +111,7 @@ export function addPersonDataRoutes(
   });
   server.delete('/api/ussd/users/:phoneNumber', options, async (request) => {
     const { phoneNumber } = request.params;
-    // First where it can fail: the gateway's part is one transaction of its own.
+    // The part that can fail comes first: the gateway's own part is one transaction.
     await agentPerson?.erase(phoneNumber);
     await personData.erase(phoneNumber, toAuditBy(request));
     return { ok: true as const };

@@ -39,7 +39,7 @@ export function createCallers({ store, accounts, results, clock }: CallerParts):
   const open = (row: SessionTable) => cipher.openRow(sealedTables.session, row);
   return {
     async recent(limit) {
-      // Each number may have called several times; one status at a time, as the index has them.
+      // A number may have called several times. One status at a time, because the index begins with it.
       const queries = statuses.map(([, status]) =>
         readDb
           .selectFrom('ussd_session')

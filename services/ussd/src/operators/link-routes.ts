@@ -54,7 +54,7 @@ export function addLinkRoutes(server: Server, { links, audience, verifier, findA
   );
 }
 
-/** Whoever sees an invocation must not get a code for another address with it. */
+/** An invocation that someone else has seen must not give them a code for another address. */
 function readAddress({ capabilities }: VerifiedToken, given: string | undefined): string | undefined {
   const named = protocolAddressSchema.safeParse(
     capabilities.find(({ can }) => can === 'oracle/link')?.nb?.address,

@@ -37,7 +37,7 @@ const reportColumns = ['reference', 'phoneNumber', 'type', 'amount', 'createdAt'
 /** What callers have left behind, for operators: pages as JSON, and all of it as a file. */
 export function addListRoutes(server: Server, { rows, submissions, messages, clock }: ListParts): void {
   const reports = { program: reportKind.program, name: reportKind.kind };
-  // Also by `Accept`.
+  // The header `Accept` may ask for the file too.
   server.get(
     '/api/ussd/reports',
     { schema: { querystring: tableQuerySchema, response: { 200: tableReply } } },

@@ -53,7 +53,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
       { schema: { params: ussdSessionParamsSchema, response: { 200: ussdDebugRecordSchema } } },
       async ({ params, operator }) => {
         const now = parts.clock.now();
-        // An id that no gateway could have sent is unknown; PostgreSQL would not even take all of them.
+        // An id that no gateway could have sent is unknown; PostgreSQL rejects some of them.
         const session = visibleAsciiPattern.test(params.sessionId) ? await sessions.load(params.sessionId) : undefined;
         if (!session || session.status !== sessionStatus.active || isExpired(session, now, timeoutMs)) {
           throw new AppError('SESSION_NOT_FOUND', 'There is no active session with this id.');

@@ -28,7 +28,7 @@ export const programVersionSchema = z
 const params = z.object({ name: programNameSchema });
 const workbookSchema = z.object({ file: z.string().regex(/^[\w.-]{1,75}\.xlsx$/, 'a file such as household.xlsx') });
 const inputsSchema = z.array(z.string().max(160)).max(100);
-/** JSON writes a line break with two characters. */
+/** JSON needs two characters for a line break. */
 const bodyLimit = 2 * programLimits.bytes;
 
 /** Programs in the database: operators draft and check, admins publish, roll back and withdraw. */

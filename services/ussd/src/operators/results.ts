@@ -32,7 +32,7 @@ export interface ResultFilter {
   value?: string | undefined;
   /** Results with this text in any value. */
   search?: string | undefined;
-  /** What the reader sees of a result. Only that is compared: a masked number cannot be found by guessing at its digits. */
+  /** A result as the reader sees it. Only that is compared, so that nobody finds a masked number by guessing its digits. */
   show?(result: Result): Result;
 }
 

@@ -3,7 +3,7 @@ import { mapRows } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import type { StoredSubmission } from '../outgoing/submissions.ts';
 
-/** What the role of an operator may see of rows: for viewers phone numbers are masked, also where an answer holds one. */
+/** Rows as an operator's role may see them: viewers see masked phone numbers, in answers too. */
 export function showCallersTo(
   operator: FastifyRequest['operator'],
 ): <Row extends { phoneNumber: string }>(row: Row) => Row {
@@ -38,7 +38,7 @@ export interface CsvOptions<Row> {
   forSpreadsheet?: boolean | undefined;
 }
 
-/** With columns for values in two passes: they are known only when every row has been seen. */
+/** Two passes: the columns of values are known only when every row has been read. */
 export async function* toCsv<Row extends object>(
   all: () => Pieces<Row>,
   { columns, valuesOf, forSpreadsheet = false }: CsvOptions<Row>,
@@ -46,7 +46,7 @@ export async function* toCsv<Row extends object>(
   const names = new Set<string>();
   for await (const piece of valuesOf ? all() : []) {
     for (const row of piece) for (const name in valuesOf?.(row)) if (names.size < maxColumns) names.add(name);
-    // Whoever reads may have gone: a pass that yields nothing could not be ended.
+    // The reader may be gone: only a pass that yields something can be ended.
     yield '';
   }
   yield toCsvLines([[...columns, ...names]]);

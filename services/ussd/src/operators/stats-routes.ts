@@ -41,7 +41,7 @@ export function addProgramStatsRoute(server: Server, { store, stats, clock }: Pr
       const first = from === undefined ? last - defaultDays + 1 : dayOf(Date.parse(from));
       if (first > last || last - first >= maxDays)
         throw new AppError('VALIDATION_FAILED', `from and to span 1 to ${maxDays} days.`);
-      // So that the answer has what this instance has counted, unless a read replica is behind. Other instances write theirs within seconds.
+      // Writes this instance's counts first. Other instances write theirs within seconds; a read replica may be behind.
       await stats.flush();
       const report = await readStats(store, { program, from: first, to: last, version, state });
       return { name: program, from: toDate(first), to: toDate(last), ...report };
