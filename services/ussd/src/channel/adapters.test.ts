@@ -101,13 +101,12 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
     expect(twice.match(/"message":"[^"]*"/g)).toEqual(
       Array(2).fill(String.raw`"message":"What is your name?\n0. Back\n*. Exit"`),
     );
-    // The gateway hung up before the reply came.
+    // The gateway hangs up and asks another instance.
     const lost = new AbortController();
     const sent = createArkeselPhone(service)({ userData: 'Kofi' }, lost.signal).catch(() => undefined);
     lost.abort();
     await sent;
     expect((await createArkeselPhone(second)({ userData: 'Kofi' })).message).toContain('Choose a PIN');
-    expect((await say({ userData: 'Kofi' })).message).toContain('4 to 6 digits');
     // The same input once more is a new one as soon as the gateway has the reply.
     expect((await say({ userData: '730915' })).message).toContain('Enter the new PIN again');
     expect((await say({ userData: '730915' })).message).toContain('Welcome, Kofi!');

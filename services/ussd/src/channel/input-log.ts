@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { DatabaseClock, Store } from '@palaver/store';
 import type { KeyRing } from '@palaver/store/internal';
@@ -13,9 +14,20 @@ interface Opened {
   text: string;
   /** The id of the call, where the network gives session ids to later calls again. */
   callId?: string | undefined;
+  /** The sequence of the request that opened the call, where it is not known that later ones have others. */
+  openedWith?: unknown;
+}
+
+interface Ended extends NewestRequest {
+  phoneNumber: string;
+  reply: string;
 }
 
 interface Kept extends Opened {
+  /** The call is over, and its inputs are removed. */
+  ended?: Ended;
+  /** Each request has another sequence than the one before. */
+  isCounted?: boolean;
   last?: NewestRequest;
   /** When the gateway got the reply to the last input: from then on the same input once more is a new one. */
   answeredAt?: number;
@@ -40,9 +52,10 @@ export interface InputLog {
    * call; `undefined` when the session was never opened, or by another number.
    */
   append(sessionId: string, phoneNumber: string, newest: NewRequest): Promise<Appended | { ended: string } | undefined>;
-  /** The id of a call that was opened and has no input yet: a request to open it may be repeated. */
-  findUntouched(sessionId: string, phoneNumber: string): Promise<string | undefined>;
-  remove(sessionId: string, last?: NewestRequest & { phoneNumber: string; reply: string }): Promise<void>;
+  /** Opens a call whose session id is used again. Gives the call's id: that of a call without any input yet, which is opened again. */
+  openReused(sessionId: string, opened: Omit<Opened, 'text'>): Promise<string>;
+  /** Removes the inputs. `isShared`: links of other instances may repeat the last request. */
+  remove(sessionId: string, last?: Ended, isShared?: boolean): Promise<void>;
 }
 
 /** Longer than a gateway repeats a request. */
@@ -53,7 +66,7 @@ const maxEnded = 10_000;
  * The text may hold a PIN: it is sealed, bound to its session, and removed when the session ends.
  *
  * A gateway repeats a request whose reply it did not get. Where it numbers its requests, a number that is not higher than the
- * last is a repeat. Elsewhere the same input is one until the reply to the first has reached the gateway: no caller can answer a
+ * last is a repeat; a session field of SMPP is such a number where it differs from that of the first request. Elsewhere the same input is one until the reply to the first has reached the gateway: no caller can answer a
  * screen before that, and what was sent before that is a repeat whenever it is read. `repeatWithinMs` is for networks that lose
  * replies on their way. A confirmation that is lost costs a caller who types the same twice one more key press, never an input
  * too many.
@@ -69,7 +82,7 @@ export function createInputLog(
   const unseal = (row: { session_id: string; sealed: string }) =>
     JSON.parse(keys.open(row.sealed, about(row.session_id)).toString()) as Kept;
   /** The last request of ended calls, for a gateway that did not get their last reply. */
-  const ended = new LRUCache<string, NewestRequest & { phoneNumber: string; reply: string }>({
+  const ended = new LRUCache<string, Ended>({
     max: maxEnded,
     ttl: endedMs,
   });
@@ -83,7 +96,7 @@ export function createInputLog(
 
   function toAppended(sessionId: string, kept: Kept, sealed: string): Appended {
     const confirm = () => {
-      if (kept.answeredAt !== undefined || kept.last?.sequence !== undefined) return;
+      if (kept.answeredAt !== undefined || kept.isCounted) return;
       const answeredAt = clock.now();
       answers.set(sealed, answeredAt);
       // Without it a caller whom another instance answers next is at worst asked again.
@@ -111,24 +124,32 @@ export function createInputLog(
       // Two requests of one session at once are two inputs, one after the other; the loser of the race tries again.
       for (let attempt = 0; attempt < 10; attempt++) {
         const row = await load(sessionId);
-        if (!row) {
-          const last = ended.get(sessionId);
-          return last?.phoneNumber === phoneNumber && isRepeat(last, hash(sessionId, newest))
-            ? { ended: last.reply }
-            : undefined;
+        const kept = row && unseal(row);
+        if (!kept || kept.ended) {
+          const last = kept?.ended ?? ended.get(sessionId);
+          const { input, sequence } = hash(sessionId, newest);
+          const isSame = last?.input === input && isDeepStrictEqual(last.sequence, sequence);
+          return isSame && last.phoneNumber === phoneNumber ? { ended: last.reply } : undefined;
         }
-        const kept = unseal(row);
         if (kept.phoneNumber !== phoneNumber) return undefined;
         const answeredAt = kept.answeredAt ?? answers.get(row.sealed);
         const isRecent = clock.now() - row.seen_at < (newest.repeatWithinMs ?? 0);
         const isAnswered = answeredAt !== undefined && newest.arrivedAt >= answeredAt && !isRecent;
-        if (kept.last && isRepeat(kept.last, newest, isAnswered)) return toAppended(sessionId, kept, row.sealed);
-        const { serviceCode, text, callId } = kept;
+        const { serviceCode, text, callId, openedWith } = kept;
         const { input, sequence } = newest;
+        const isCounted =
+          sequence !== undefined && (kept.isCounted || openedWith === undefined || sequence !== openedWith);
+        const isSame = input === kept.last?.input;
+        const isLast = isCounted
+          ? isRepeated(kept.last, sequence) && (openedWith === undefined || isSame)
+          : isSame && !isAnswered;
+        if (isLast) return toAppended(sessionId, kept, row.sealed);
         const next: Kept = {
           serviceCode,
           phoneNumber,
           callId,
+          openedWith,
+          isCounted,
           text: appendInput(text, input),
           last: { input, sequence },
         };
@@ -144,20 +165,51 @@ export function createInputLog(
       }
       throw new Error('the inputs of a session were changed by others again and again');
     },
-    async findUntouched(sessionId, phoneNumber) {
-      const row = await load(sessionId);
-      const kept = row && unseal(row);
-      return kept?.phoneNumber === phoneNumber && kept.text === '' ? kept.callId : undefined;
+    async openReused(sessionId, opened) {
+      const callId = randomUUID();
+      const before = await load(sessionId);
+      const known = before && unseal(before);
+      if (known?.callId !== undefined && known.text === '' && !known.ended) return known.callId;
+      ended.delete(sessionId);
+      const row = {
+        session_id: sessionId,
+        version: (before?.version ?? 0) + 1,
+        sealed: seal(sessionId, { ...opened, text: '', callId }),
+        seen_at: clock.now(),
+      };
+      // Where another instance opens it at the same time, the first one does.
+      if (before)
+        await db
+          .updateTable('ussd_input')
+          .set(row)
+          .where('session_id', '=', sessionId)
+          .where('sealed', '=', before.sealed)
+          .execute();
+      else
+        await db
+          .insertInto('ussd_input')
+          .values(row)
+          .onConflict((conflict) => conflict.column('session_id').doNothing())
+          .execute();
+      const now = await load(sessionId);
+      return (now && unseal(now).callId) ?? callId;
     },
-    async remove(sessionId, last) {
-      if (last) ended.set(sessionId, { ...last, ...hash(sessionId, last) });
+    async remove(sessionId, last, isShared = false) {
+      const kept = last && { ...last, ...hash(sessionId, last) };
+      if (kept) ended.set(sessionId, kept);
+      if (kept && isShared) {
+        const { phoneNumber } = kept;
+        const sealed = seal(sessionId, { serviceCode: '', phoneNumber, text: '', ended: kept });
+        await db.updateTable('ussd_input').set({ sealed }).where('session_id', '=', sessionId).execute();
+        return;
+      }
       await db.deleteFrom('ussd_input').where('session_id', '=', sessionId).execute();
     },
   };
 }
 
-function isRepeat(last: NewestRequest, { input, sequence }: NewestRequest, isAnswered = false): boolean {
-  if (sequence === undefined || last.sequence === undefined) return !isAnswered && input === last.input;
+function isRepeated(last: NewestRequest | undefined, sequence: unknown): boolean {
+  if (last?.sequence === undefined) return false;
   const [before, now] = [Number(last.sequence), Number(sequence)];
   return Number.isNaN(before) || Number.isNaN(now) ? isDeepStrictEqual(sequence, last.sequence) : now <= before;
 }

@@ -44,7 +44,7 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger }: SmppRe
       return 0;
     }
     const confirms: (() => void)[] = [];
-    const text = await answer(toRequest(pdu, session.key, isFirst), logger, (confirm) => confirms.push(confirm));
+    const text = await answer(toRequest(pdu, session, isFirst), logger, (confirm) => confirms.push(confirm));
     // The response to the input goes first: without it the SMSC does not expect a screen.
     void sendScreen(pdu, link, session.info, text).then((isSent) => {
       if (isSent) for (const confirm of confirms) confirm();
@@ -79,6 +79,8 @@ interface LinkSession {
   /** Of the call in progress: a later call of the number may have the same. */
   key: string;
   info: Buffer;
+  /** The same in a message that is delivered again, and in all where the centre counts none. */
+  sequence: string;
   isEnd: boolean;
 }
 
@@ -89,7 +91,12 @@ function readSession(pdu: Pdu, { options: { sessionField } }: SmppLink): LinkSes
   // The second byte counts the messages of the session.
   const id = isStandard ? info.subarray(0, 1) : info;
   const isEnd = isStandard && ((info[1] ?? 0) & endBit) === endBit;
-  return { key: `smpp-${pdu.source_addr}-${id.toString('hex')}`.slice(0, 100), info, isEnd };
+  return {
+    key: `smpp-${pdu.source_addr}-${id.toString('hex')}`.slice(0, 100),
+    info,
+    sequence: `session ${info.toString('hex')}`,
+    isEnd,
+  };
 }
 
 function withEnd(sessionField: string, info: Buffer): Buffer {
@@ -97,7 +104,7 @@ function withEnd(sessionField: string, info: Buffer): Buffer {
   return Buffer.from([info[0] ?? 0, (info[1] ?? 0) | endBit]);
 }
 
-function toRequest(pdu: Pdu, sessionId: string, isFirst: boolean): AdapterRequest {
+function toRequest(pdu: Pdu, { key: sessionId, sequence }: LinkSession, isFirst: boolean): AdapterRequest {
   const text = readText(pdu);
   const number = pdu.source_addr ?? '';
   const dialled = /^\*\d+(\*\d+)*#$/.test(text) ? text : `*${pdu.destination_addr?.replace(/^\*|#$/g, '')}#`;
@@ -105,7 +112,7 @@ function toRequest(pdu: Pdu, sessionId: string, isFirst: boolean): AdapterReques
     sessionId,
     phoneNumber: /^\d+$/.test(number) ? `+${number}` : number,
     serviceCode: isFirst ? dialled : undefined,
-    input: { value: isFirst ? '' : text, isFirst, isReused: true },
+    input: { value: isFirst ? '' : text, isFirst, isReused: true, sequence },
   };
 }
 

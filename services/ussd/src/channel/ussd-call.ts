@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { ussdReplies, ussdRequestSchema } from '@palaver/contract/internal';
 import { type Dialogue, type Input, type Menu, toInput, toShowable } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
@@ -71,7 +70,11 @@ export function createAnswer(parts: AnswerParts): Answer {
         return request.ended;
       }
       // A session id that the network uses again is no key of this call.
-      if (newest?.isReused && !('invalid' in request)) request.callId ??= await findCallId(inputLog, request);
+      if (newest?.isReused && newest.isFirst && !('invalid' in request)) {
+        const { sessionId, phoneNumber, serviceCode } = request;
+        const opened = { phoneNumber, serviceCode, openedWith: newest.sequence };
+        request.callId = await inputLog.openReused(sessionId, opened);
+      }
       const result = 'invalid' in request ? request : await handleRequest(toCall(request, textHash), log);
       if ('invalid' in result) {
         metrics.countRequest('invalid');
@@ -81,12 +84,13 @@ export function createAnswer(parts: AnswerParts): Answer {
       metrics.countRequest(result.kind);
       metrics.observeRequest((performance.now() - started) / 1000);
       if (newest && !('invalid' in request)) {
-        const { sessionId, phoneNumber, serviceCode, text, callId, confirm } = request;
+        const { sessionId, phoneNumber, serviceCode, text, confirm } = request;
         const { reply } = result;
         const last = { sequence: newest.sequence, input: String(newest.value), phoneNumber, reply };
-        if (reply.startsWith('END ')) await inputLog.remove(sessionId, newest.isFirst ? undefined : last);
+        if (reply.startsWith('END '))
+          await inputLog.remove(sessionId, newest.isFirst ? undefined : last, newest.isReused);
         // Only now is it known that the session is this number's.
-        else if (newest.isFirst) await inputLog.open(sessionId, { phoneNumber, serviceCode, text, callId });
+        else if (newest.isFirst && !newest.isReused) await inputLog.open(sessionId, { phoneNumber, serviceCode, text });
         else if (confirm) onConfirm(confirm);
       }
       return result.reply;
@@ -134,11 +138,6 @@ async function addInputs(
   const kept = await inputLog.append(request.sessionId, request.phoneNumber, newest);
   if (!kept) return { invalid: 'the session is not known' };
   return 'ended' in kept ? kept : { ...request, ...kept };
-}
-
-/** The id of the call that a request begins. One that is begun again before any input keeps its id. */
-async function findCallId(inputLog: InputLog, { sessionId, phoneNumber }: UssdRequest): Promise<string> {
-  return (await inputLog.findUntouched(sessionId, phoneNumber)) ?? randomUUID();
 }
 
 function toCall(request: CallRequest, textHash: TextHash): UssdCall {

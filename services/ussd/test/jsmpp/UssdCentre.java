@@ -152,7 +152,8 @@ public class UssdCentre {
             bind.reject(14);
             return null;
           }
-          link.setTransactionTimer(20000);
+          // A lost link is noticed by this alone: the library goes on waiting for the response.
+          link.setTransactionTimer(1000);
           bind.accept("centre", InterfaceVersion.IF_34);
           bound.add(link);
           link.addSessionStateListener((to, from, source) -> {
