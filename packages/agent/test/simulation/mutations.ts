@@ -28,7 +28,7 @@ const byAnyone = (name: string) =>
     `by === 'user' || name === '${name}' ? []`,
   ]);
 
-/** Faults in guards and in the order of things, those that were found in use among them. */
+/** Faults in guards and in the order of things, including those that were found in use. */
 export const mutations: Mutation[] = [
   withoutGuard('start', 'not-aborting'),
   withoutGuard('start', 'first-of-session'),

@@ -19,16 +19,23 @@ const troubleMs = 9_000;
 const endMs = 400_000;
 const faults = faultKinds.filter((kind) => kind !== 'fine');
 
-export const mustCover = {
-  seeds: 2_000,
-  what: [
-    ...Object.keys(transitions).map((name) => `transition ${name}`),
-    ...faults.flatMap((fault) => Object.keys(transitions).map((name) => `${fault}: ${name}`)),
-    ...faults.map((fault) => `${fault}: update agent_approval`),
-    ...disasters,
-    ...['confirmed abort', 'approved', 'refused', 'sent again with its key', 'lost broadcast', 'read to its end', 'scheduled task'],
-  ],
-};
+export const mustCover = [
+  {
+    seeds: 2_000,
+    what: [
+      ...Object.keys(transitions).map((name) => `transition ${name}`),
+      ...disasters,
+      ...['confirmed abort', 'approved', 'refused', 'sent again with its key', 'lost broadcast', 'read to its end'],
+      'scheduled task',
+    ],
+  },
+  {
+    seeds: 10_000,
+    what: faults.flatMap((fault) =>
+      [...Object.keys(transitions), 'update agent_approval', 'take a task', 'end a task'].map((at) => `${fault}: ${at}`),
+    ),
+  },
+];
 
 const database = await createDatabase<AgentDatabase>({
   migrations: { audit: auditMigrations, agent: agentMigrations, tasks: taskMigrations },

@@ -13,7 +13,7 @@ export interface Mutation {
 
 const root = join(import.meta.dirname, '../../../..');
 
-/** Puts a fault into the code as it is loaded; the files stay as they are. Call it before the code is imported. */
+/** Puts a fault into the code as it is loaded; the files stay unchanged. Call it before the code is imported. */
 export function mutate({ name, file, edits }: Mutation): void {
   const mutated = pathToFileURL(join(root, file)).href;
   registerHooks({

@@ -10,7 +10,7 @@ import { timeoutMs } from './instance.ts';
 export type Effect = 'deposit' | 'message' | 'payment' | 'report' | 'payout';
 
 /** What a caller wanted, each with a number of its own. */
-export interface Wish {
+export interface Intent {
   effect: Effect;
   /** As it is stored or sent. */
   sum: number;
@@ -56,7 +56,7 @@ export function createChecks(
   const sessions = rows<{ id: string; status: number; seen_at: number }>(
     'select id, status, seen_at from ussd_session',
   );
-  const wishes: Wish[] = [];
+  const intents: Intent[] = [];
   const replies = new Map<string, string>();
   let seen = -1;
 
@@ -77,8 +77,8 @@ export function createChecks(
 
   const noteOf = ({ body }: { body: string }) => Number(body.replace('Note ', ''));
   const fieldsOf = ({ fields }: { fields: string }) => JSON.parse(fields) as Record<string, unknown>;
-  /** How often a wish has come true in the database. */
-  function countOf({ effect, sum }: Wish): number {
+  /** How often an intent was carried out. */
+  function countOf({ effect, sum }: Intent): number {
     if (effect === 'deposit')
       return records().filter((row) => row.kind === 'deposit' && fieldsOf(row).sum === sum).length;
     if (effect === 'report')
@@ -91,10 +91,10 @@ export function createChecks(
   const paidTo = (amount: number) => chain.transfers.filter((sent) => sent === amount).length;
 
   return {
-    wish(effect: Effect, sum: number): Wish {
-      const wish = { effect, sum, isConfirmed: false };
-      wishes.push(wish);
-      return wish;
+    intent(effect: Effect, sum: number): Intent {
+      const intent = { effect, sum, isConfirmed: false };
+      intents.push(intent);
+      return intent;
     },
 
     /** Two replies to one request of a telecom gateway, which it repeats. */
@@ -145,9 +145,9 @@ export function createChecks(
     /** Once nothing goes wrong any more and nothing is on its way. */
     checkEnd(): void {
       checkBooks();
-      for (const wish of wishes) {
-        const { effect, sum, isConfirmed } = wish;
-        const times = countOf(wish);
+      for (const intent of intents) {
+        const { effect, sum, isConfirmed } = intent;
+        const times = countOf(intent);
         if (times > 1) fail(`${effect} ${sum} is there ${times} times`);
         if (isConfirmed && times === 0) fail(`${effect} ${sum} was confirmed and is not there`);
       }

@@ -31,18 +31,6 @@ export const mutations: Mutation[] = [
     'if (!(await parts.sessions.save(write))) return undefined;',
     'await parts.sessions.save(write);',
   ]),
-  requests('a reply is sent before its session is saved', [
-    'if (!(await parts.sessions.save(write))) return undefined;',
-    'void parts.sessions.save(write).catch(() => {});',
-  ]),
-  requests(
-    'a broken connection ends the request although it may have been committed',
-    ['parts.cache.delete(call.sessionId);\n      }', '}'],
-    [
-      'const cached = isRepeated ? undefined : findCached(parts, request);',
-      'const cached = findCached(parts, request);',
-    ],
-  ),
   call('a text that comes late counts as the newest one', [
     'if (this.#textHash.ofText(this.sessionId, known) !== textHash) return undefined;',
     '',

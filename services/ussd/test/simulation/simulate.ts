@@ -39,30 +39,18 @@ const marks: [RegExp, string][] = [
 const points = marks.map(([, point]) => point).filter((point) => point !== 'release');
 const faults = faultKinds.filter((kind) => kind !== 'fine');
 
-export const mustCover = {
-  seeds: 500,
-  what: [
-    ...faults.flatMap((fault) =>
-      [
-        'result',
-        'session',
-        'record',
-        'queue a message',
-        'take a message',
-        'end a message',
-        'sign',
-        'include',
-        'lease',
-        'claim',
-        'move a claim',
-      ].map((point) => `${fault}: ${point}`),
-    ),
-    ...points,
-    ...disasters.filter((what) => what !== 'clock'),
-    ...['deposit', 'message', 'payment', 'report', 'payout'].map((effect) => `confirmed ${effect}`),
-    ...['opened', 'continued', 'rebuilt', 'retried', 'failed'].map((kind) => `reply ${kind}`),
-  ],
-};
+export const mustCover = [
+  {
+    seeds: 200,
+    what: [
+      ...points,
+      ...disasters.filter((what) => what !== 'clock'),
+      ...['deposit', 'message', 'payment', 'report', 'payout'].map((effect) => `confirmed ${effect}`),
+      ...['opened', 'continued', 'rebuilt', 'retried', 'failed'].map((kind) => `reply ${kind}`),
+    ],
+  },
+  { seeds: 5_000, what: faults.flatMap((fault) => points.map((point) => `${fault}: ${point}`)) },
+];
 
 const database = await createDatabase<UssdTables>({
   migrations: { audit: auditMigrations, ussd: ussdMigrations },
@@ -221,7 +209,7 @@ function createCallers({ world, checks, instances, guard, cover }: CallerParts) 
   async function want(phone: string, effect: Effect): Promise<void> {
     const number = sums++;
     const sum = effect === 'payout' ? number * 1_000 : number;
-    const wish = checks.wish(effect, sum);
+    const intent = checks.intent(effect, sum);
     const keys = {
       deposit: ['1', `${number}`],
       message: ['2', `${number}`],
@@ -231,7 +219,7 @@ function createCallers({ world, checks, instances, guard, cover }: CallerParts) 
     }[effect];
     const reply = await call(phone, keys);
     if (reply === undefined || !confirmations[effect].test(reply)) return;
-    wish.isConfirmed = true;
+    intent.isConfirmed = true;
     cover(`confirmed ${effect}`);
   }
 

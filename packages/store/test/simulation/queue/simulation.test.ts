@@ -2,5 +2,7 @@ import { expect, it } from 'vitest';
 import { simulate } from '../run.ts';
 
 it('no schedule of the simulation takes a row twice, loses it or holds it for ever', async () => {
-  expect(await simulate('queue', '--seeds', '500')).toContain('No violation.');
+  const said = await simulate('queue', '--seeds', '500');
+  expect(said).toContain('these did not: none');
+  expect(said).toContain('No violation.');
 });
