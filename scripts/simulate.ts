@@ -139,7 +139,9 @@ async function simulateMany(): Promise<void> {
   const { mustCover } = await load();
   const wanted = mustCover.flatMap(({ seeds: least, what }) => (next - before.next < least ? [] : what));
   const missing = wanted.filter((what) => !coverage.has(what));
-  console.log(`\nOf ${wanted.length} that must happen in so many seeds, these did not: ${missing.join(', ') || 'none'}`);
+  console.log(
+    `\nOf ${wanted.length} that must happen in so many seeds, these did not: ${missing.join(', ') || 'none'}`,
+  );
   const total = values.resume ? `, ${seeds} in all` : '';
   console.log(`${next - before.next} seeds${total}, ${steps} steps, ${((Date.now() - started) / 1000).toFixed(1)} s`);
   console.log(failed.length === 0 ? 'No violation.' : `${failed.length} seeds failed; replay one with --seed`);

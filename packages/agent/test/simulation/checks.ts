@@ -7,7 +7,7 @@ import { parseFrame, splitFrames } from '../../src/runs/frames.ts';
 import { applyTransition, endings, type RunRow, type TransitionName, transitions } from '../../src/runs/transitions.ts';
 import { deadAfterMs } from '../../src/store/instances.ts';
 import type { AgentDatabase } from '../../src/store/schema.ts';
-import { tagOf, type ToolStart, tokensPerCall, type Witness } from './instance.ts';
+import { type ToolStart, tagOf, tokensPerCall, type Witness } from './instance.ts';
 
 interface Row extends RunRow {
   id: string;

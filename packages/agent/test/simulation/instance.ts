@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { LanguageModelV4, LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { CloseStack, createLogger, loadConfig } from '@palaver/service-kit';
+import type { Store } from '@palaver/store';
 import { createAuditLog } from '@palaver/store/internal';
 import { createSigner } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { createTaskRunner } from '../../../agent-plugins/src/tasks/tasks-runner.ts';
+import { createTaskStore, type TaskDatabase, type TaskStore } from '../../../agent-plugins/src/tasks/tasks-store.ts';
 import type { Database } from '../../../store/test/simulation/database.ts';
 import type { createGuard } from '../../../store/test/simulation/outcome.ts';
 import type { Process, World } from '../../../store/test/simulation/world.ts';
@@ -12,13 +15,10 @@ import { createIdentity } from '../../src/app/create-identity.ts';
 import { type AgentTurns, createTurns } from '../../src/app/create-turns.ts';
 import { type Cluster, createCluster } from '../../src/cluster/create-cluster.ts';
 import { agentConfigSchema } from '../../src/config.ts';
+import type { OpenMessage } from '../../src/define/agent-run.ts';
 import { defineOraclePlugin, type RuntimeContext, type TurnEnd, tool } from '../../src/index.ts';
 import type { Models } from '../../src/models/create-models.ts';
 import type { AgentDatabase } from '../../src/store/schema.ts';
-import { createTaskRunner } from '../../../agent-plugins/src/tasks/tasks-runner.ts';
-import { createTaskStore, type TaskDatabase, type TaskStore } from '../../../agent-plugins/src/tasks/tasks-store.ts';
-import type { OpenMessage } from '../../src/define/agent-run.ts';
-import type { Store } from '@palaver/store';
 
 export interface Instance {
   process: Process;

@@ -235,11 +235,16 @@ export const mutations: Mutation[] = [
   {
     name: 'a task is over before it is sent',
     file: 'packages/agent-plugins/src/tasks/tasks-runner.ts',
-    edits: [['const status = await send(task);', "await finish(task, false);\n      const status = await send(task);"]],
+    edits: [['const status = await send(task);', 'await finish(task, false);\n      const status = await send(task);']],
   },
   {
     name: 'a task is never given back',
     file: 'packages/agent-plugins/src/tasks/tasks-runner.ts',
-    edits: [["if (status === 'waiting') await tasks.postpone(", "if (status === 'waiting') void (tasks.postpone, tasks.renew)("]],
+    edits: [
+      [
+        "if (status === 'waiting') await tasks.postpone(",
+        "if (status === 'waiting') void (tasks.postpone, tasks.renew)(",
+      ],
+    ],
   },
 ];

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { auditMigrations } from '@palaver/store/internal';
+import { taskMigrations } from '../../../agent-plugins/src/tasks/tasks-store.ts';
 import { createDatabase, type FaultKind, faultKinds } from '../../../store/test/simulation/database.ts';
 import { createInstances, disasters } from '../../../store/test/simulation/instances.ts';
 import { createGuard, type Outcome, Violation } from '../../../store/test/simulation/outcome.ts';
 import { createWorld, enter, type World } from '../../../store/test/simulation/world.ts';
-import { taskMigrations } from '../../../agent-plugins/src/tasks/tasks-store.ts';
 import { transitions } from '../../src/runs/transitions.ts';
 import { agentMigrations } from '../../src/store/migrations.ts';
 import type { AgentDatabase } from '../../src/store/schema.ts';
@@ -32,7 +32,9 @@ export const mustCover = [
   {
     seeds: 10_000,
     what: faults.flatMap((fault) =>
-      [...Object.keys(transitions), 'update agent_approval', 'take a task', 'end a task'].map((at) => `${fault}: ${at}`),
+      [...Object.keys(transitions), 'update agent_approval', 'take a task', 'end a task'].map(
+        (at) => `${fault}: ${at}`,
+      ),
     ),
   },
 ];

@@ -1,7 +1,7 @@
 import { auditMigrations } from '@palaver/store/internal';
 import { createDatabase, type FaultKind, faultKinds } from '../../../../packages/store/test/simulation/database.ts';
 import { createInstances, disasters } from '../../../../packages/store/test/simulation/instances.ts';
-import { createGuard, type Outcome } from '../../../../packages/store/test/simulation/outcome.ts';
+import { createGuard, type Outcome, Violation } from '../../../../packages/store/test/simulation/outcome.ts';
 import { createWorld, enter, type World } from '../../../../packages/store/test/simulation/world.ts';
 import type { SmsProvider } from '../../src/outgoing/sms-provider.ts';
 import { ussdMigrations } from '../../src/store/migrations.ts';
@@ -97,7 +97,8 @@ export async function simulate(seed: number): Promise<Outcome> {
   for (const slot of names.slice(0, world.pick([1, 2, 2, 3]))) instances.boot(slot);
   for (let left = world.pick([0, 0, 1, 2, 3]); left > 0; left -= 1)
     world.after(world.between(300, troubleMs), () => instances.strike(world.pick(names)), null);
-  const callers = createCallers({ world, checks, instances, guard: guard.run, cover });
+  const isCalm = () => faultOneIn === 0 && !disasters.some((what) => coverage.has(what));
+  const callers = createCallers({ world, checks, instances, guard: guard.run, cover, isCalm });
   let steps = 0;
   for (let looked = 0; guard.violation() === undefined; steps += 1) {
     if (!(await world.next(endMs))) {
@@ -154,6 +155,8 @@ interface CallerParts {
   instances: ReturnType<typeof createInstances<UssdInstance>>;
   guard(check: () => void): void;
   cover(what: string): void;
+  /** Nothing has gone wrong but what servers beyond the service do. */
+  isCalm(): boolean;
 }
 
 const pin = '4071';
@@ -167,7 +170,7 @@ const confirmations: Record<Effect, RegExp> = {
 };
 
 /** They dial, press keys and hang up; their telecom gateway repeats what is not answered, and now and then what is. */
-function createCallers({ world, checks, instances, guard, cover }: CallerParts) {
+function createCallers({ world, checks, instances, guard, cover, isCalm }: CallerParts) {
   const waiting = new Set<string>();
   let calls = 0;
   let sums = 1;
@@ -179,6 +182,10 @@ function createCallers({ world, checks, instances, guard, cover }: CallerParts) 
       const { reply, kind } = await instances.ask(`request ${text}`, (instance) => instance.answer(request), 15_000);
       cover(`reply ${kind}`);
       world.note(`${sessionId} ${text}: ${reply.split('\n')[0]} (${kind})`);
+      if (kind === 'failed' && isCalm())
+        guard(() => {
+          throw new Violation(`${sessionId} ${text} is not answered although nothing went wrong`);
+        });
       if (kind === 'failed') throw new Error(reply);
       if (kind !== 'expired' && text !== '') guard(() => checks.reply(sessionId, text, reply));
       return reply;
