@@ -20,3 +20,19 @@ test('whoever waits too long, or comes when enough wait, is refused; the others 
   expect(ran).toEqual(['next', 'last']);
   vi.useRealTimers();
 });
+
+test('after a task the next one waits as long, where tasks pause', async () => {
+  vi.useFakeTimers();
+  const limit = createLimiter({ concurrency: 1, maxWaiting: 2, pauses: true, toError: () => new Error('busy') });
+  const ran: string[] = [];
+  const first = limit(() => new Promise((resolve) => setTimeout(resolve, 100)));
+  const next = limit(async () => ran.push('next'));
+  await vi.advanceTimersByTimeAsync(100);
+  await first;
+  await vi.advanceTimersByTimeAsync(90);
+  expect(ran).toEqual([]);
+  await vi.advanceTimersByTimeAsync(20);
+  await next;
+  expect(ran).toEqual(['next']);
+  vi.useRealTimers();
+});

@@ -6,6 +6,7 @@ import { createTempDir } from '@palaver/test-kit';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { pressUntil, startService, type TestService } from './service-fixture.ts';
+import { writeProgram } from './write-program.ts';
 
 const records = 30_000;
 const results = '/api/ussd/programs/savings/results/records/deposit';
@@ -87,6 +88,40 @@ test('callers press keys while viewers read pages of long answers', async () => 
     expect([path, await pressUntil(service, pages)]).toEqual([path, expect.toSatisfy((count) => count > 30)]);
     expect(await pages).toEqual([200, 200, 200, 200]);
   }
+});
+
+const checked = {
+  'program.yaml': `
+name: savings
+codes: ["*384*42#"]
+extends: palaver
+languages: [en]
+start: home
+records: { deposit: { amount: decimal, note: text } }
+states:
+  home: { kind: menu, text: home, options: [{ text: go, to: put }] }
+  put:
+    kind: action
+    store: deposit
+    fields: { amount: 1 }
+    check: { of: everyone, save: { all: sum(amount) }, that: all < 0 }
+    outcomes: { stored: none, refused: none }
+  none: { kind: page, text: none }
+`,
+  'locales/en.yaml': "home: Home\ngo: Go\nnone: 'None, {all}.'\n",
+};
+
+test.each([
+  [12_000, /^CON None, 71994000\./],
+  [21_000, /^END /],
+])('callers press keys while a check of a program reads %i records of everyone', async (rows, reply) => {
+  await using dir = await writeProgram(checked);
+  await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path, SERVICE_CODES: '*1234#,*384*42#' });
+  fill(service, { rows, note: 'a note' });
+  const check = service.say('check', '1', { serviceCode: '*384*42#', phoneNumber: '+254700000002' });
+  const pressed = await pressUntil(service, check);
+  expect(await check).toMatch(reply);
+  if (rows < 20_000) expect(pressed).toBeGreaterThan(10);
 });
 
 async function connect({ databaseUrl }: TestService): Promise<pg.Client> {

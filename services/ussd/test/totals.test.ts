@@ -1,14 +1,16 @@
 // Sums over all records of a caller or of everyone, however many there are.
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { openStore } from '@palaver/store';
-import { engines } from '@palaver/test-kit';
+import { openCipher } from '@palaver/store/internal';
+import { createTestDatabase, engines } from '@palaver/test-kit';
+import { sql } from 'kysely';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { checkProgramFiles } from '../src/commands/check-menu-files.ts';
 import { createRecordStore } from '../src/store/records.ts';
 import type { UssdTables } from '../src/store/tables.ts';
-import { startService, type TestService } from './service-fixture.ts';
+import { startService, type TestService, ussdTemplate } from './service-fixture.ts';
 import { writeProgram } from './write-program.ts';
 
 const savings = fileURLToPath(new URL('../../../examples/savings-group', import.meta.url));
@@ -146,6 +148,50 @@ test.each([
   ['find: movement, save: rows, limit: 3, more: value', 3, 'false'],
 ])('%s over %i records is %s', async (fields, deposits, shown) => {
   expect(await show(look(fields), deposits)).toMatch(new RegExp(`^CON ${shown}\n`));
+});
+
+test('with a record that cannot be read a program gives no figure, and writes nothing that is checked by one', async () => {
+  await using dir = await writeProgram(
+    program(`  look: { kind: action, total: movement, save: { value: sum(amount) }, outcomes: { found: take, none: take } }
+  take: { kind: action, store: movement, fields: { amount: -100 }, check: { save: { value: sum(amount) }, that: value >= 100 }, outcomes: { stored: shown, refused: none } }`),
+  );
+  const env = { USSD_PROGRAMS: dir.path, DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex') };
+  await using service = await startService('sqlite', env);
+  const store = await openStore<UssdTables>(service.databaseUrl, {
+    dataKeys: [Buffer.from(env.DATA_ENCRYPTION_KEY, 'hex')],
+  });
+  await openCipher(store);
+  const records = createRecordStore(store);
+  const kind = { program: 'savings-group', kind: 'movement', phone: phoneNumber };
+  await store.transaction(async (trx) => {
+    for (const [id, amount] of [100, -100].entries())
+      await records.insert(trx, { ...kind, id: `r${id}`, fields: { amount, kind: 'deposit' }, now: id });
+  });
+  expect(await service.say('before', '1', { serviceCode })).toMatch(/^CON None\./);
+  const damaged = sql<string>`substr(fields, 1, length(fields) - 6) || 'AAAAAA'`;
+  await store.db.updateTable('ussd_record').set({ fields: damaged }).where('id', '=', 'r1').execute();
+  expect(await service.say('after', '1', { serviceCode })).toMatch(/^END /);
+  expect(await store.db.selectFrom('ussd_record').select('id').execute()).toHaveLength(2);
+  await store.close();
+});
+
+test('whatever is done to records changes the sum of their marks', async () => {
+  await using database = await createTestDatabase('postgres', ussdTemplate);
+  const store = await openStore<UssdTables>(database.url);
+  const records = createRecordStore(store);
+  const kind = { program: 'p', kind: 'k' };
+  const insert = (id: string) =>
+    store.transaction((trx) => records.insert(trx, { ...kind, id, phone: phoneNumber, fields: {}, now: 1 }));
+  const mark = () => records.mark({ ...kind, most: 10 });
+  const marks = [await mark()];
+  const note = async () => marks.push(await mark());
+  for (const id of ['a', 'b']) await insert(id).then(note);
+  await store.transaction((trx) => records.update(trx, { id: 'a', matches: () => true, fields: { x: 1 } })).then(note);
+  await store.db.deleteFrom('ussd_record').where('id', '=', 'a').execute().then(note);
+  await insert('c').then(note);
+  expect(marks.map(({ count }) => count)).toEqual([0, 1, 2, 2, 1, 2]);
+  expect(new Set(marks.map(({ marks: sum }) => sum)).size).toBe(marks.length);
+  await store.close();
 });
 
 test('totals of everyone run two at a time, and those beyond the ones that wait are refused', async () => {

@@ -15,31 +15,33 @@ import {
 } from '@palaver/program/internal';
 import { createLimiter } from '@palaver/service-kit/internal';
 import type { Transaction } from 'kysely';
-import type { RecordStore, StoredRecord } from '../store/records.ts';
+import type { MarkedRecord, RecordMarks, RecordStore, StoredRecord, WantedRecords } from '../store/records.ts';
 import type { UssdTables } from '../store/tables.ts';
 import type { BuiltInCall, Runs } from './keyword-call.ts';
 
 /** Records that programs keep: `store`, `find`, `total` and `update`. */
 export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 'find' | 'total' | 'update'> {
+  const toWanted = ({ menu, context }: BuiltInCall, { kind, of }: ScanOptions): WantedRecords => ({
+    ...{ program: nameOf(menu.id), kind },
+    phone: of === 'caller' ? context.phoneNumber : undefined,
+  });
   /** Every record for which `where` holds, the newest first, as expressions see it. */
-  async function* scanRows(
-    { menu, dialogue, context }: BuiltInCall,
-    { kind, of, where, trx }: ScanOptions,
-  ): AsyncGenerator<Row> {
-    const phone = of === 'caller' ? context.phoneNumber : undefined;
-    const most = trx ? maxChecked : maxScanned;
+  async function* scanRows(call: BuiltInCall, options: ScanOptions): AsyncGenerator<Row> {
     let scanned = 0;
-    for await (const batch of records.scan({ program: nameOf(menu.id), kind, phone }, trx)) {
+    for await (const batch of records.scan(toWanted(call, options))) {
       scanned += batch.length;
-      if (scanned > most) throw new Error(`a program reads more than ${most} records of the kind ${kind}`);
-      yield* filter(menu, dialogue, batch, where);
+      if (scanned > maxScanned) throw tooMany(maxScanned, options.kind);
+      options.onBatch?.(batch);
+      yield* filter(call.menu, call.dialogue, batch, options.where);
     }
   }
   const toError = () => new Error('too many calls read the records of everyone');
   const scans = createLimiter({ ...scansAtOnce, toError });
   const checks = createLimiter({ ...checksAtOnce, toError });
   const scan = <T>(of: Totals['of'] | undefined, read: () => Promise<T>) => (of === 'everyone' ? scans(read) : read());
-  async function computeTotals(call: BuiltInCall, { save, ...options }: Totals & ScanOptions) {
+  async function computeTotals(call: BuiltInCall, { save, ...options }: Totals & ScanOptions, most = maxScanned) {
+    const { count: size } = await records.mark({ ...toWanted(call, options), most });
+    if (size > most) throw tooMany(most, options.kind);
     const totals = Object.entries(save).map(([name, source]) => ({ name, add: createTotal(parseTotal(source)) }));
     let count = 0;
     for await (const row of scanRows(call, options)) {
@@ -48,22 +50,45 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
     }
     return { count, values: Object.fromEntries(totals.map(({ name, add }) => [name, fromExpressionValue(add())])) };
   }
-  /** Writes if the check of the action holds, in the transaction that writes. */
+  /**
+   * Writes if the check of the action holds. What it needs is computed before the transaction that writes, which others wait
+   * for: in there only the marks of the records are compared with those that were read.
+   */
+  async function checkAndWrite(
+    call: BuiltInCall<'store' | 'update'>,
+    { that, ...options }: Check & { kind: string },
+    write: (trx: Transaction<UssdTables>) => Promise<string>,
+  ): Promise<ActionResult> {
+    const { menu, dialogue, context } = call;
+    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+      const read: RecordMarks = { count: 0, marks: 0n };
+      const onBatch = (batch: MarkedRecord[]) => {
+        read.count += batch.length;
+        for (const { mark } of batch) read.marks += BigInt(mark);
+      };
+      const { values } = await computeTotals(call, { ...options, onBatch }, maxChecked);
+      const isHeld = holds(menu, { ...dialogue, values: { ...dialogue.values, ...values } }, that);
+      const committed = context.commit(async (trx) => {
+        const now = await records.mark({ ...toWanted(call, options), most: maxChecked }, trx);
+        if (now.count !== read.count || now.marks !== read.marks) throw new RecordsChanged();
+        return { outcome: isHeld ? await write(trx) : 'refused', values };
+      });
+      const result = await committed.catch((error: unknown) => {
+        if (!(error instanceof RecordsChanged)) throw error;
+      });
+      if (result) return result;
+    }
+    throw new Error(`others changed the records of the kind ${options.kind} each time a check had read them`);
+  }
   const commit = (
     call: BuiltInCall<'store' | 'update'>,
     kind: string,
     write: (trx: Transaction<UssdTables>) => Promise<string>,
   ): Promise<ActionResult> => {
-    const { spec, menu, dialogue, context } = call;
-    const { check } = spec;
-    if (!check) return context.commit(async (trx) => ({ outcome: await write(trx) }));
-    const checkAndWrite = () =>
-      context.commit(async (trx) => {
-        const { values } = await computeTotals(call, { ...check, kind, trx });
-        const isHeld = holds(menu, { ...dialogue, values: { ...dialogue.values, ...values } }, check.that);
-        return { outcome: isHeld ? await write(trx) : 'refused', values };
-      });
-    return check.of === 'everyone' ? checks(checkAndWrite) : checkAndWrite();
+    const { check } = call.spec;
+    if (!check) return call.context.commit(async (trx) => ({ outcome: await write(trx) }));
+    const run = () => checkAndWrite(call, { ...check, kind }, write);
+    return check.of === 'everyone' ? checks(run) : run();
   };
   return {
     store: (call) =>
@@ -170,18 +195,28 @@ function toType(type: Records[string][string] | undefined, value: unknown): unkn
 const maxScanned = 100_000;
 /** The same for everyone's records, because a telecom gateway waits only some seconds. */
 const scansAtOnce = { concurrency: 2, maxWaiting: 20, maxWaitMs: 3_000 };
-/** One scan at a time, because other writes wait for it. */
-const checksAtOnce = { ...scansAtOnce, concurrency: 1 };
-/** The same inside the transaction of a write, for which other writes wait. */
+/** One at a time, and a pause as long as each has taken: on SQLite the caller of the next key press waits for what they read. */
+const checksAtOnce = { ...scansAtOnce, concurrency: 1, pauses: true };
+/** Records that a check reads before its write. */
 const maxChecked = 20_000;
+/** How often a check reads records that others have changed meanwhile. */
+const maxAttempts = 10;
+
+/** Others have changed records since a check has read them. */
+class RecordsChanged extends Error {}
+
+const tooMany = (most: number, kind: string) => new Error(`a program reads more than ${most} records of the kind ${kind}`);
 
 type Row = Record<string, unknown> & { id: string };
+
+type Check = NonNullable<BuiltInCall<'store' | 'update'>['spec']['check']>;
 
 interface ScanOptions {
   kind: string;
   of: Totals['of'];
   where?: string | undefined;
-  trx?: Transaction<UssdTables>;
+  /** Receives the records that are read, whether `where` holds for them or not. */
+  onBatch?(batch: MarkedRecord[]): void;
 }
 
 /** Short enough to be typed and shown, and the same for a retry. */

@@ -20,7 +20,8 @@ const firstSchema = [
   sql`create index ussd_action_result_created on ussd_action_result (created_at)`,
   sql`create index ussd_action_result_phone on ussd_action_result (phone)`,
 
-  sql`create table ussd_profile (phone text primary key, language text, resume text, resume_at bigint, notice text)`,
+  sql`create table ussd_profile (phone text primary key, language text, resume text, resume_at bigint, notice text,
+    first_session text)`,
   sql`create index ussd_profile_resume on ussd_profile (resume_at) where resume is not null`,
   sql`create index ussd_profile_empty on ussd_profile (coalesce(resume_at, 0))
     where language is null and resume is null and notice is null`,
@@ -51,9 +52,10 @@ const firstSchema = [
     published_by text, note text, replaced text)`,
   sql`create table ussd_record (
     id text primary key, program text not null, kind text not null, phone text not null, fields text not null,
-    created_at bigint not null)`,
-  sql`create index ussd_record_kind on ussd_record (program, kind, created_at)`,
-  sql`create index ussd_record_phone on ussd_record (phone, program, kind, created_at)`,
+    created_at bigint not null, mark bigint not null default 0)`,
+  // With the mark, so that the state of many records is read without the records.
+  sql`create index ussd_record_kind on ussd_record (program, kind, created_at, mark)`,
+  sql`create index ussd_record_phone on ussd_record (phone, program, kind, created_at, mark)`,
   sql`create index ussd_record_created on ussd_record (created_at)`,
   sql`create table ussd_submission (
     id text primary key, program text not null, form_id text not null, form_version text not null, phone text not null,

@@ -20,7 +20,7 @@ export const createPersonalData = (textHash: Pick<TextHash, 'ofErased'>): Person
       erase: (trx, phone) => endSessions(trx, phone, textHash),
     },
     { table: 'ussd_action_result', sealed: sealedTables.result, omit: ['key'], where: ofPhone },
-    { table: 'ussd_record', sealed: sealedTables.record, where: ofPhone },
+    { table: 'ussd_record', sealed: sealedTables.record, omit: ['mark'], where: ofPhone },
     { table: 'ussd_submission', sealed: sealedTables.submission, where: ofPhone },
     {
       table: 'ussd_sms',

@@ -1,6 +1,7 @@
+import { randomInt } from 'node:crypto';
 import type { Store } from '@palaver/store';
 import { readPieces, unreadableText } from '@palaver/store/internal';
-import type { Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import { isAfter } from './rows.ts';
 import { sealedTables } from './sealed-tables.ts';
 import type { RecordTable, UssdTables } from './tables.ts';
@@ -26,6 +27,18 @@ export interface StoredRecord {
   fields: Record<string, unknown>;
 }
 
+/** With a random number that each change of the record replaces. */
+export type MarkedRecord = StoredRecord & { mark: number };
+
+/** Other records, and the same ones after a change, have another sum of marks. */
+export interface RecordMarks {
+  count: number;
+  marks: bigint;
+}
+
+/** Records of a kind, of one phone or of everyone. */
+export type WantedRecords = RecordKind & { phone?: string | undefined };
+
 export interface RecordChange {
   id: string;
   matches(record: StoredRecord): boolean;
@@ -38,22 +51,28 @@ export interface RecordStore {
   /** Changes a record if it still matches, as it is in the transaction; false if it does not, or is gone. */
   update(trx: Transaction<UssdTables>, change: RecordChange): Promise<boolean>;
   /** The newest first; of one phone, or of everyone. */
-  find(kind: RecordKind & { phone?: string | undefined; limit: number }): Promise<StoredRecord[]>;
+  find(kind: WantedRecords & { limit: number }): Promise<StoredRecord[]>;
   count(kind: RecordKind & { phone: string }): Promise<number>;
-  /** Every record, the newest first, in batches between which other requests are served; in a transaction, as it sees them. */
-  scan(
-    kind: RecordKind & { phone?: string | undefined },
-    trx?: Transaction<UssdTables>,
-  ): AsyncGenerator<StoredRecord[]>;
+  /** How many records there are and in which state, read from an index alone; `count` is above `most` where there are more. */
+  mark(kind: WantedRecords & { most: number }, trx?: Transaction<UssdTables>): Promise<RecordMarks>;
+  /**
+   * Every record, the newest first, in batches between which other requests are served; in a transaction, as it sees them.
+   * Throws at a record that cannot be decrypted: whatever is computed without it would be wrong.
+   */
+  scan(kind: WantedRecords, trx?: Transaction<UssdTables>): AsyncGenerator<MarkedRecord[]>;
 }
+
+/** 48 bits: the sum of many is still a 64-bit integer. */
+const newMark = () => randomInt(2 ** 48 - 1);
 
 const unreadable = { fields: JSON.stringify({ unreadable: true }), phone: unreadableText };
 
 export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>): RecordStore {
   const seal = <Row extends Partial<RecordTable> & { id: string }>(row: Row) =>
     cipher.sealRow(sealedTables.record, row);
-  const open = (row: RecordTable) => toRecord(cipher.openRow(sealedTables.record, row, unreadable));
-  const select = (from: typeof db, { program, kind, phone }: RecordKind & { phone?: string | undefined }) => {
+  const open = (row: RecordTable) => toRecord(cipher.openRow(sealedTables.record, row));
+  const openAny = (row: RecordTable) => toRecord(cipher.openRow(sealedTables.record, row, unreadable));
+  const select = (from: typeof db, { program, kind, phone }: WantedRecords) => {
     const query = from.selectFrom('ussd_record').where('program', '=', program).where('kind', '=', kind);
     return phone === undefined ? query : query.where('phone', '=', cipher.token(phone));
   };
@@ -64,7 +83,7 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
       .orderBy('id');
   return {
     async insert(trx, { id, program, kind, phone, fields, now }) {
-      const row = { id, program, kind, phone, fields: JSON.stringify(fields), created_at: now };
+      const row = { id, program, kind, phone, fields: JSON.stringify(fields), created_at: now, mark: newMark() };
       await trx
         .insertInto('ussd_record')
         .values(seal(row))
@@ -73,22 +92,31 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
     },
     async update(trx, { id, matches, fields }) {
       const row = await trx.selectFrom('ussd_record').selectAll().where('id', '=', id).executeTakeFirst();
-      const before = row && toRecord(cipher.openRow(sealedTables.record, row));
+      const before = row && open(row);
       if (!before || !matches(before)) return false;
       const changed = seal({ id, fields: JSON.stringify({ ...before.fields, ...fields }) });
-      await trx.updateTable('ussd_record').set({ fields: changed.fields }).where('id', '=', id).execute();
+      const change = { fields: changed.fields, mark: newMark() };
+      await trx.updateTable('ussd_record').set(change).where('id', '=', id).execute();
       return true;
     },
-    find: async ({ limit, ...wanted }) => (await newest(db, wanted).limit(limit).execute()).map(open),
+    find: async ({ limit, ...wanted }) => (await newest(db, wanted).limit(limit).execute()).map(openAny),
     async count(wanted) {
       const query = select(db, wanted).select(({ fn }) => fn.countAll<number>().as('count'));
       return Number((await query.executeTakeFirstOrThrow()).count);
+    },
+    async mark({ most, ...wanted }, trx) {
+      const some = select(trx ?? db, wanted).select('mark').limit(most + 1).as('some');
+      const { count, marks } = await (trx ?? db)
+        .selectFrom(some)
+        .select(({ fn }) => [fn.countAll<number>().as('count'), sql<string>`cast(coalesce(sum(mark), 0) as text)`.as('marks')])
+        .executeTakeFirstOrThrow();
+      return { count: Number(count), marks: BigInt(marks) };
     },
     async *scan(wanted, trx) {
       const query = newest(trx ?? db, wanted);
       const load = (after: RecordTable | undefined, limit: number): Promise<RecordTable[]> =>
         (after ? query.where(isAfter(after)) : query).limit(limit).execute();
-      for await (const rows of readPieces(load)) yield rows.map(open);
+      for await (const rows of readPieces(load)) yield rows.map((row) => ({ ...open(row), mark: row.mark }));
     },
   };
 }

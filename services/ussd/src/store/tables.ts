@@ -1,5 +1,6 @@
 import type { OutboxRow } from '@palaver/protocol';
 import type { LeaseColumns } from '@palaver/store/internal';
+import type { Generated } from 'kysely';
 
 /** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
 export interface UssdTables {
@@ -21,7 +22,7 @@ export interface UssdTables {
   ussd_program_version: ProgramVersionTable;
   /** Programs of the database: what is published, and a draft. */
   ussd_program: ProgramTable;
-  ussd_record: RecordTable;
+  ussd_record: Omit<RecordTable, 'mark'> & { mark: Generated<number> };
   ussd_submission: SubmissionTable;
   ussd_sms: SmsTable;
   ussd_claim: ClaimTable;
@@ -115,6 +116,8 @@ export interface ProfileTable {
   resume_at: number | null;
   /** JSON of what is shown at the next dial. */
   notice: string | null;
+  /** The session of its first call, in which it stays a newcomer. */
+  first_session?: string | null;
 }
 
 export interface SessionTable {
@@ -169,6 +172,8 @@ export interface RecordTable {
   phone: string;
   fields: string;
   created_at: number;
+  /** A random number that each change replaces. */
+  mark: number;
 }
 
 /** A form that a caller has completed; `xml` is its instance as ODK writes it. */
