@@ -21,6 +21,6 @@ export async function endSessions(
     await trx.deleteFrom('ussd_session').where('id', '=', erasedId).execute();
     await sql`update ussd_session set id = ${erasedId}, phone = '', status = ${sessionStatus.expired}, version = version + 1,
       text_hash = '', text_length = 0, opening = '{"language":"en"}', dialogue = '{"f":1,"s":"","l":"en"}', reply = ''
-      where id = ${id}`.execute(trx);
+      where id = ${id} and phone = ${phone}`.execute(trx);
   }
 }

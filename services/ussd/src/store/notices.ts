@@ -21,14 +21,16 @@ export function openNotices(cipher: DataCipher, row: Pick<ProfileTable, 'phone' 
   return notice ? JSON.parse(notice) : [];
 }
 
+/** Notices that someone else has changed since they were read stay, and are shown again. */
 export async function forgetNotices(trx: Transaction<UssdTables>, cipher: DataCipher, shown: ShownNotice[]) {
   for (const { phone, text } of shown) {
     const isIt = sql<boolean>`phone = ${cipher.token(phone)}`;
     const known = await trx.selectFrom('ussd_profile').select(['phone', 'notice']).where(isIt).executeTakeFirst();
-    const rest = known ? openNotices(cipher, known).filter((other) => other.text !== text) : [];
+    if (!known?.notice) continue;
+    const rest = openNotices(cipher, known).filter((other) => other.text !== text);
     const kept = { phone, notice: rest.length > 0 ? JSON.stringify(rest) : null };
     const { notice } = cipher.sealRow(sealedTables.profile, kept);
-    await trx.updateTable('ussd_profile').set({ notice }).where(isIt).execute();
+    await trx.updateTable('ussd_profile').set({ notice }).where(isIt).where('notice', '=', known.notice).execute();
   }
 }
 
