@@ -1,6 +1,7 @@
 // What a program's designer writes: typed questions, conditions, computed values, sub-flows and loops.
 import { describe, expect, test } from 'vitest';
 import { check, faultsOf, load, play } from '../../test/play-program.ts';
+import { parseMenu } from '../parse/parse-menu.ts';
 import { formatFault } from '../values/fault.ts';
 
 const oneQuestion = (question: string) => `
@@ -463,6 +464,15 @@ test.each(['sum(rows.map(row, row.amount))', 'sum([1, 2].map(n, n * x))', 'rows.
   },
 );
 
+test('no program has the name of the bundled menus', () => {
+  expect(parseMenu('program.yaml', 'name: palaver\n').faults).toEqual([
+    {
+      ...{ file: 'program.yaml', line: 1 },
+      message: 'name: must be another name: the bundled menus and their reports have this one',
+    },
+  ]);
+});
+
 test('{today} is the day of the call in every text', () => {
   const menu = load(oneQuestion('type: integer'), questionTexts.replace("'Got {x}'", "'Got {x} on {today}'"));
   expect(play(menu, ['1', '5'])).toMatch(/^Got 5 on 2026-11-17\n/);
@@ -478,6 +488,20 @@ describe('CSV', () => {
     const faults = faultsOf(states, 'home: Home\n', { 'data/a.csv': 'id,name\n1,Rice\n2,"Big" maize\n' });
     expect(faults).toEqual([expect.stringContaining('p/data/a.csv:3: a quote is not closed')]);
     expect(faultsOf(states, 'home: Home\n', { 'data/a.csv': 'id,name\n1,"Rice\n' })).toHaveLength(1);
+  });
+
+  test.each([
+    ['id,name\n1,Rice\n\n"2\n",Maize,9\n', 4, '3 cells, and the first line names 2 columns'],
+    ['id,name,name\n1,Rice,Maize\n', 1, 'two columns have the name name: give each its own'],
+    ['id,,name\n1,Rice,Maize\n', 1, 'column 2 has no name: write one into the first line'],
+    ['id;name\n1;Rice\n', 1, 'save the file with commas between the columns'],
+    ['id\tname\n1\tRice\n', 1, 'save the file with commas between the columns'],
+  ])('%j loses nothing silently', (csv, line, message) => {
+    expect(faultsOf(states, 'home: Home\n', { 'data/a.csv': csv })[0]).toContain(`p/data/a.csv:${line}: ${message}`);
+  });
+
+  test('blank cells at the end of lines, which spreadsheets leave, are no columns', () => {
+    expect(listOf('id,name,,\n1,Rice,,\n2,Maize\n,,,\n')).toContain('1. Rice\n2. Maize\n');
   });
 
   test('quotes, commas and lines inside quotes are part of the cell', () => {

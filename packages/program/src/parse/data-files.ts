@@ -6,6 +6,8 @@ import { parseYaml } from './parse-yaml.ts';
 import type { ProgramSource } from './program-source.ts';
 
 const maxRows = 5_000;
+/** Blank ones included. */
+const maxLines = 4 * maxRows;
 /** Short rows below a long line of names would fill the memory with empty cells. */
 const maxColumns = 200;
 
@@ -42,21 +44,41 @@ function typeOf(cells: string[]): ValueType {
   return cells.every((cell) => /^-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/.test(cell)) ? 'decimal' : 'text';
 }
 
-/** The first line has the names of the columns. */
+/** The first line has the names of the columns. Blank cells at the end of a line do not count. */
 function parseCsv(text: string): { rows: Row[] } | { line: number; message: string } {
-  // A line more than the bound is enough to know that there are too many.
-  const { data, errors } = Papa.parse<string[]>(text.replace(/^\uFEFF/, ''), {
-    delimiter: ',',
-    skipEmptyLines: 'greedy',
-    preview: maxRows + 2,
+  const { data, errors } = Papa.parse<string[]>(text.replace(/^\uFEFF/, ''), { delimiter: ',', preview: maxLines });
+  let line = 1;
+  const lines = data.map((read) => {
+    const cells = read.map((cell) => cell.trim()).slice(0, read.findLastIndex((cell) => cell.trim() !== '') + 1);
+    const begin = line;
+    line += 1 + read.join('').split('\n').length - 1;
+    return { line: begin, cells };
   });
   const [fault] = errors;
   if (fault)
-    return { line: (fault.row ?? 0) + 1, message: `a quote is not closed, or text follows it: "" is one quote` };
-  const [names = [], ...lines] = data.map((cells) => cells.map((cell) => cell.trim()));
-  const message = sizeFault(lines.length, names.length);
-  if (message !== undefined) return { line: 1, message };
-  return { rows: lines.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i] ?? '']))) };
+    return {
+      line: lines[fault.row ?? 0]?.line ?? 1,
+      message: 'a quote is not closed, or text follows it: "" is one quote',
+    };
+  const [head, ...rows] = lines.filter(({ cells }) => cells.length > 0);
+  const names = head?.cells ?? [];
+  const message = sizeFault(data.length < maxLines ? rows.length : data.length, names.length) ?? headFault(names);
+  if (message !== undefined) return { line: head?.line ?? 1, message };
+  const long = rows.find(({ cells }) => cells.length > names.length);
+  if (long)
+    return {
+      line: long.line,
+      message: `${long.cells.length} cells, and the first line names ${names.length} columns: write a value with a comma in quotes, "1,5", or name the column`,
+    };
+  return { rows: rows.map(({ cells }) => Object.fromEntries(names.map((name, i) => [name, cells[i] ?? '']))) };
+}
+
+function headFault(names: string[]): string | undefined {
+  if (names.some((name) => /[;\t]/.test(name))) return 'save the file with commas between the columns, not semicolons or tabs';
+  const empty = names.indexOf('');
+  if (empty >= 0) return `column ${empty + 1} has no name: write one into the first line`;
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  return twice === undefined ? undefined : `two columns have the name ${twice}: give each its own`;
 }
 
 function parseRows(file: string, text: string): ReturnType<typeof parseCsv> {
