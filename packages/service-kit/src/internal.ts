@@ -42,7 +42,7 @@ export { isJsonTooDeep, measureJson } from './json-depth.ts';
 export { createLimiter } from './limiter.ts';
 export { isAllowedPage, isForeignOrigin, isForwarded, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { sendLogsTo } from './logger.ts';
-export { createNumberMask, maskPhone, maskText } from './mask.ts';
+export { createNumberMask, maskNumbers, maskPhone, maskText } from './mask.ts';
 export { addStoreMetrics } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, createRecentKeys, toAuditBy } from './operator-audit.ts';
 export { createSchedulerGuard, equalSecrets } from './operator-guard.ts';

@@ -17,17 +17,36 @@ const ucanStart = 'OqJlcm9vdHOB';
 const maxDepth = 6;
 
 const spacedPhone = /(?<![\w.])\+[1-9](?:[ ().-]{0,2}\d){6,17}/g;
-/** Ids, dates and fractions, which stay; then what may be a phone number: digits of any script and what people write between them. */
-const numberLike =
-  /(?<![\p{L}\p{N}])(?:[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}|\d{4}-\d\d-\d\d(?![\p{N}-])|0\.\d+(?![\p{N}.]))|((?:\+|%2B|(?<![\p{L}\p{N}]))\p{Nd}(?:[ \t\u00a0\u2000-\u2015\u202f()./-]{0,3}\p{Nd}){6,17}(?!\p{Nd}|\*{4}))/giu;
+const between = '[^\\p{L}\\p{N}]{0,4}';
+const date = '(?:19|20)\\d\\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])';
+/** What stays although it has as many digits: ids and hashes, times, fractions, amounts, and what the mask has made. */
+const readable = [
+  '[\\da-f]{8}-(?:[\\da-f]{4}-){3}[\\da-f]{12}(?![\\p{L}\\p{N}])',
+  '(?=\\d*[a-f])(?:[\\da-f]{16}|[\\da-f]{32,})(?![\\p{L}\\p{N}])',
+  // Not in front of a group of digits that may belong to a number, except another date.
+  `${date}(?:[T ](?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d{1,6})?)?(?:Z|[+-]\\d\\d:?\\d\\d)?)?(?!${between}(?!${date})\\p{Nd}{3}|-?\\p{Nd})`,
+  // A number in national form has a zero and eight to ten digits, and seldom a 0 or 1 after the zero.
+  '0\\.(?![2-9]\\d{7,9}(?!\\d))\\d+(?![\\p{N}.])',
+  '[1-9]\\d?(?:,\\d{3}){1,2}\\.\\d\\d(?![\\p{N}.,])',
+  '(?:\\+|%2B)\\d{7,8}\\*{4,}',
+];
+/** What is readable; then what may be a phone number: digits of any script and what people write between them. */
+const numberLike = new RegExp(
+  `(?<![\\p{L}\\p{N}])(?:${readable.join('|')})|((?:\\+|%2B)?\\p{Nd}(?:${between}\\p{Nd}){6,})`,
+  'giu',
+);
 /** Without a plus, fewer digits are an amount. */
 const fewestDigits = 9;
 /** Fewer digits are shared by too many numbers; every country's own numbers have as many. */
 const ownDigits = 7;
 
-/** An E.164 number without its last four digits: `+25471234****`. */
+/** Of a number without blanks at most this many stay: with more, what is masked would look like a whole number again. */
+const mostShown = 8;
+
+/** An E.164 number without its last four digits, or more of a long one: `+25471234****`. */
 export function maskPhone(number: string): string {
-  return number.replace(/\p{Nd}{4}$/u, '****');
+  let shown = Math.min(mostShown, (number.match(/\p{Nd}/gu)?.length ?? 0) - 4);
+  return number.replace(/\p{Nd}/gu, (digit) => (shown-- > 0 ? digit : '*'));
 }
 
 /** The same for numbers with blanks or dashes. Digits that follow may belong to it, so all after the fifth are masked. */
@@ -45,9 +64,9 @@ function maskAfterFifth(number: string): string {
 export function maskNumbers(text: string): string {
   return text.replace(numberLike, (match, number: string | undefined) => {
     if (number === undefined) return match;
-    const isNumber = /^(?:\+|%2B)/i.test(number) || (number.match(/\p{Nd}/gu)?.length ?? 0) >= fewestDigits;
-    if (!isNumber) return match;
-    return /\p{Nd}\P{Nd}/u.test(number.replace(/^%2B/i, '')) ? maskAfterFifth(number) : maskPhone(number);
+    const [, prefix = '', digits = ''] = /^(\+|%2B)?(.*)$/is.exec(number) ?? [];
+    if (prefix === '' && (digits.match(/\p{Nd}/gu)?.length ?? 0) < fewestDigits) return match;
+    return prefix + (/\P{Nd}/u.test(digits) ? maskAfterFifth(digits) : maskPhone(digits));
   });
 }
 
@@ -61,7 +80,7 @@ export function createNumberMask(own: string): (text: string) => string {
 }
 
 /** One pattern for every number: to make one for each row of an export takes longer than the rest of the row. */
-const digitRun = /\p{N}(?:[^\p{L}\p{N}]{0,3}\p{N}){6,}/gu;
+const digitRun = /\p{N}(?:[^\p{L}\p{N}]{0,4}\p{N}){6,}/gu;
 /** The zeros of the scripts that phones write numbers in. */
 const zeros = [0x30, 0x660, 0x6f0, 0xff10];
 

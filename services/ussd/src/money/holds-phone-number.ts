@@ -1,12 +1,14 @@
+import { maskNumbers } from '@palaver/service-kit/internal';
+
 /** Enough digits to identify a number, also without its country code. */
 const lastDigits = 9;
 
-/** Whether a value, or one inside it, holds one of these phone numbers or any in international form. */
+/** Whether a value, or one inside it, holds one of these phone numbers or a text that viewers would see masked. */
 export function holdsPhoneNumber(value: unknown, known: readonly string[]): boolean {
   if (typeof value === 'string' || typeof value === 'number') {
-    const text = toAsciiDigits(String(value)).replace(/[^\p{L}\p{N}+]/gu, '');
-    const digits = text.replace(/\D/g, '');
-    return /\+\d{7}/.test(text) || known.some((number) => hasEndOf(number, digits));
+    if (typeof value === 'string' && maskNumbers(value) !== value) return true;
+    const digits = toAsciiDigits(String(value)).replace(/\D/g, '');
+    return known.some((number) => hasEndOf(number, digits));
   }
   if (typeof value !== 'object' || value === null) return false;
   return [...Object.keys(value), ...Object.values(value)].some((inner) => holdsPhoneNumber(inner, known));

@@ -5,6 +5,7 @@ import { createSchedulerGuard } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { Claims } from '../money/claims.ts';
 import { type ClaimTable, claimStatuses } from '../store/tables.ts';
+import { showCallersTo } from './show-rows.ts';
 
 export interface ClaimRouteParts {
   claims: Claims;
@@ -26,7 +27,10 @@ export function addClaimRoutes(server: Server, { claims, secret }: ClaimRoutePar
   server.get(
     '/api/ussd/claims',
     { onRequest: server.operatorGuard, schema: { querystring: listQuerySchema } },
-    async ({ query }) => ({ claims: (await claims.list(query)).map(toView) }),
+    async ({ query, operator }) => {
+      const show = showCallersTo(operator);
+      return { claims: (await claims.list(query)).map((claim) => toView(claim, show)) };
+    },
   );
   server.post(
     '/api/ussd/claims/:id/retry',
@@ -38,7 +42,12 @@ export function addClaimRoutes(server: Server, { claims, secret }: ClaimRoutePar
   );
 }
 
-function toView({ id, source, collection, content, status, reward, fault, created_at }: ClaimTable) {
-  const createdAt = new Date(created_at).toISOString();
-  return { id, source, collection, content: JSON.parse(content) as unknown, status, reward, fault, createdAt };
+/** Without the number of whoever filed it. */
+function toView({ phone, content, created_at, ...claim }: ClaimTable, show: ReturnType<typeof showCallersTo>) {
+  const { id, source, collection, status, reward, fault } = claim;
+  const { phoneNumber: _, ...view } = show({
+    ...{ phoneNumber: phone, id, source, collection, content: JSON.parse(content) as unknown, status, reward, fault },
+    createdAt: new Date(created_at).toISOString(),
+  });
+  return view;
 }
