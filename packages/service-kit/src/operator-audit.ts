@@ -17,8 +17,8 @@ import { toCsvLines } from './to-csv.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The handler writes its own audit line, in the transaction of its change. */
-    audited?: boolean;
+    /** The handler writes its own audit line, in the transaction of its change, or of every request (`always`). */
+    audited?: boolean | 'always';
     /** The action of the line that a file leaves; `results.exported` where it is not set. */
     exportAction?: AuditAction;
   }
@@ -57,25 +57,33 @@ export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
     if (request.operator) record(request).then(() => done(), done);
     else done();
   });
+  // The handler had nothing to change: who asks for one number after the other leaves lines too.
+  server.addHook('onSend', (request, reply, payload, done) => {
+    const isTry = request.operator && request.routeOptions.config.audited === true && reply.statusCode === 404;
+    if (isTry) recordRequest(request).then(() => done(null, payload), done);
+    else done(null, payload);
+  });
+  const recordRequest = (request: FastifyRequest, action: AuditAction = 'operator.write') =>
+    audit.record({
+      ...toAuditBy(request),
+      action,
+      subject: toSubject(request.params, audit),
+      details: { method: request.method, route: request.routeOptions.url ?? '' },
+    });
   async function record(request: FastifyRequest): Promise<void> {
     const { config, url = '' } = request.routeOptions;
     if (config.audited || url.startsWith('/metrics')) return;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const by = toAuditBy(request);
-    const subject = toSubject(request.params, audit);
     const format = isRead ? toFileFormat(request) : undefined;
     if (format !== undefined) {
       const { exportAction: action = 'results.exported' } = config;
+      const subject = toSubject(request.params, audit);
       return audit.record({ ...by, action, subject, details: { route: url, format } });
     }
     const key = [by.actor, by.from, request.url].join(' ');
     if (isRead && recorded.has(key)) return;
-    await audit.record({
-      ...by,
-      action: isRead ? 'operator.read' : 'operator.write',
-      subject,
-      details: { method: request.method, route: url },
-    });
+    await recordRequest(request, isRead ? 'operator.read' : 'operator.write');
     if (isRead) recorded.add(key);
   }
 }

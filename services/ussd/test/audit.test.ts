@@ -122,6 +122,15 @@ describe.each(engines)('audit on %s', (engine) => {
     ]);
     const own = await readAudit(service, `subject=${encodeURIComponent(phoneNumber)}`);
     expect(actionsOf(own)).toEqual(['account.registered', 'address.changed']);
+    // Whoever tries numbers leaves lines as well.
+    const tried = '+254799999999';
+    const unlock = `${service.url}/api/ussd/accounts/${encodeURIComponent(tried)}/unlock`;
+    expect((await fetch(unlock, { method: 'POST' })).status).toBe(404);
+    const tries = await readAudit(service, 'action=operator.write');
+    expect(tries.map(({ subject, details }) => [subject, details.route])).toEqual([
+      ['+25479999****', '/api/ussd/accounts/:phoneNumber/address'],
+      ['+25479999****', '/api/ussd/accounts/:phoneNumber/unlock'],
+    ]);
     const csv = await service.get('/api/ussd/audit?format=csv&action=address.changed');
     expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
     expect((await csv.text()).split('\r\n')[1]).toContain('operator:loopback,address.changed,person:');

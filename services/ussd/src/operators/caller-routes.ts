@@ -46,7 +46,7 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
   // By POST: a phone number in an address would appear in the logs of proxies.
   server.post(
     '/api/ussd/callers/find',
-    { schema: { body: findSchema, response: { 200: callerSchema, 404: errorBodySchema } }, config: { audited: true } },
+    { schema: { body: findSchema, response: { 200: callerSchema, 404: errorBodySchema } }, config: { audited: 'always' } },
     async (request) => {
       const { body } = request;
       const phoneNumber = 'caller' in body ? callerReferences.open(body.caller) : body.phoneNumber;
@@ -58,7 +58,7 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
   );
   server.post(
     '/api/ussd/callers/reveal',
-    { schema: { body: z.strictObject({ caller: referenceSchema }) }, config: { audited: true } },
+    { schema: { body: z.strictObject({ caller: referenceSchema }) }, config: { audited: 'always' } },
     async (request) => {
       const phoneNumber = callerReferences.open(request.body.caller);
       await record(request, 'caller.revealed', phoneNumber);
