@@ -83,6 +83,19 @@ states:
   });
 });
 
+test.each(engines)('on %s the first call of a number is built again as it was, the next one is not', async (engine) => {
+  await using service = await startService(engine);
+  await using other = await service.startAnother();
+  expect(await service.say('a', '')).toContain('5. Language');
+  const replies = [await service.say('a', '5'), await service.say('a', '5*1'), await service.say('a', '5*1*1')];
+  const store = await openStore<UssdTables>(service.databaseUrl);
+  await store.db.deleteFrom('ussd_session').execute();
+  await store.close();
+  expect(await other.say('a', '5*1*1')).toBe(replies[2]);
+  expect(await other.say('b', '')).not.toContain('5. Language');
+  expect(await other.say('b', '5')).not.toBe(replies[0]);
+});
+
 test('a program in several languages offers them at the first dial, unless it has its own option for them', async () => {
   const about = "{ text: home.about, to: page }, { text: home.go, to: '@resume', when: resumable }";
   const program = (name: string, { code, options, more = '' }: { code: string; options: string; more?: string }) => ({

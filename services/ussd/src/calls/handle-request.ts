@@ -123,7 +123,7 @@ async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Ou
   // A version that is in memory needs no wait, which every key press would pay for.
   const menu = found instanceof Promise ? await found : found;
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
-  const opening = kept ? withProgram(kept, menu.id) : await parts.profiles.loadOpening(phoneNumber, now, menu);
+  const opening = kept ? withProgram(kept, menu.id) : await parts.profiles.loadOpening(call, now, menu);
   const first = known && call.findFirstNew(known);
   if (known && first !== undefined) {
     if (first === call.inputs.length) {
@@ -162,9 +162,7 @@ async function openSession(
 ): Promise<Outcome | RequestResult> {
   const menu = parts.programs.forCode(request.call.serviceCode);
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
-  const opening = await parts.profiles.loadOpening(request.call.phoneNumber, request.now, menu);
-  // The telecom gateway asks again: the same session has the same first screen.
-  if (known && unpackOpening(known.opening).isNewcomer) opening.isNewcomer = true;
+  const opening = await parts.profiles.loadOpening(request.call, request.now, menu);
   const step = openDialogue(menu, opening, toCaller(request));
   return { menu, known, opening, step, kind: 'opened' };
 }

@@ -72,6 +72,7 @@ export function toSaving(call: Call, outcome: Outcome, reply: Reply, now: number
   const write: SessionWrite = { session, isStep };
   const resume = isLate ? undefined : toResume(outcome, { now, isFull });
   if (resume) write.resume = resume;
+  if (opening.isNewcomer) write.isNewcomer = true;
   // Not before a key is pressed: the reply with the notice may be lost, and a program without its text does not show it.
   if (opening.notice && outcome.before?.hint === opening.notice.text) write.noticeShown = opening.notice.text;
   return write;

@@ -8,7 +8,7 @@ import type { UssdTables } from '../store/tables.ts';
 
 /** What is remembered of a phone number: its language, and the form it left unfinished. */
 export interface Profiles {
-  loadOpening(phone: string, now: number, menu: Menu): Promise<Opening>;
+  loadOpening(call: { sessionId: string; phoneNumber: string }, now: number, menu: Menu): Promise<Opening>;
   /** When the unfinished form of a phone was last changed, finished ones included. */
   findResumeAt(phone: string): Promise<number | null | undefined>;
   setLanguage(trx: Transaction<UssdTables>, phone: string, language: string): Promise<void>;
@@ -24,8 +24,8 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
   const { cipher } = store;
   const load = createBatchLoader<UssdTables['ussd_profile']>(store, 'ussd_profile', 'phone');
   return {
-    async loadOpening(phone, now, menu) {
-      const row = await load(cipher.token(phone));
+    async loadOpening({ sessionId, phoneNumber }, now, menu) {
+      const row = await load(cipher.token(phoneNumber));
       const profile = row && cipher.openRow(sealedTables.profile, row, { resume: null });
       const wanted = [profile?.language ?? '', options.defaultLanguage].find((name) => menu.locales.has(name));
       const language = wanted ?? menu.locales.keys().next().value ?? options.defaultLanguage;
@@ -35,7 +35,8 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
         if (form.program === undefined || form.program === nameOf(menu.id))
           Object.assign(opening, { resume: form, resumeAt: profile.resume_at });
       }
-      if (!row) opening.isNewcomer = true;
+      // Also where its session is gone and is built again from the inputs: their numbers are those of the screens it saw.
+      if (!row || row.first_session === sessionId) opening.isNewcomer = true;
       const [notice] = row ? openNotices(cipher, row) : [];
       if (notice) opening.notice = notice;
       return opening;

@@ -86,10 +86,12 @@ function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
       ), written as (
         select id from opened union all select id from changed
       ), forms as (
-        insert into ussd_profile (phone, resume, resume_at)
-        select phone, resume, resume_at from json_to_recordset(${forms}::json) as row(id text, phone text, resume text, resume_at bigint)
+        insert into ussd_profile (phone, resume, resume_at, first_session)
+        select phone, resume, resume_at, first_session from json_to_recordset(${forms}::json)
+        as row(id text, phone text, resume text, resume_at bigint, first_session text)
         where id in (select id from written)
-        on conflict (phone) do update set resume = excluded.resume, resume_at = excluded.resume_at
+        on conflict (phone) do update set resume = excluded.resume, resume_at = excluded.resume_at,
+        first_session = coalesce(ussd_profile.first_session, excluded.first_session)
       ) select id from written`;
     return { compile: () => statement.compile(db) };
   });

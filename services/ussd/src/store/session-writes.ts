@@ -11,6 +11,8 @@ export interface SessionWrite {
   isStep?: boolean;
   /** The form to offer at this phone's next dial; `null` takes the offer back. */
   resume?: { form: string | null; at: number };
+  /** The phone has never called before. */
+  isNewcomer?: boolean;
   /** The text of a notice for this phone that was on the screen and can be removed. */
   noticeShown?: string;
 }
@@ -19,8 +21,10 @@ export type ApplyWrites = (trx: Transaction<UssdTables>, writes: readonly Sessio
 
 /** The last one of a phone wins: a statement may touch a row once only. */
 export function toForms(cipher: DataCipher, writes: readonly SessionWrite[]) {
-  const forms = writes.flatMap(({ session, resume }) =>
-    resume ? [{ id: session.id, phone: session.phone, resume: resume.form, resume_at: resume.at }] : [],
+  const forms = writes.flatMap(({ session: { id, phone }, resume, isNewcomer }) =>
+    resume
+      ? [{ id, phone, resume: resume.form, resume_at: resume.at, first_session: isNewcomer ? id : null }]
+      : [],
   );
   return [...new Map(forms.map((form) => [form.phone, cipher.sealRow(sealedTables.profile, form)])).values()];
 }

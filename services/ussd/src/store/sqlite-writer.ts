@@ -31,8 +31,9 @@ const toUpdate = (columns: Columns) =>
 const updateSession = toUpdate(changing);
 const writeStep = `${toUpdate(ofStep)} and status = ${sessionStatus.active}`;
 
-const writeForm = `insert into ussd_profile (phone, resume, resume_at) values (?, ?, ?)
-  on conflict (phone) do update set resume = excluded.resume, resume_at = excluded.resume_at`;
+const writeForm = `insert into ussd_profile (phone, resume, resume_at, first_session) values (?, ?, ?, ?)
+  on conflict (phone) do update set resume = excluded.resume, resume_at = excluded.resume_at,
+  first_session = coalesce(ussd_profile.first_session, excluded.first_session)`;
 
 /** A statement for each session: one for many has to return which of them it wrote, and costs SQLite more. */
 export function createSqliteWriter({ cipher }: Pick<Store<UssdTables>, 'cipher'>): ApplyWrites {
@@ -54,7 +55,7 @@ export function createSqliteWriter({ cipher }: Pick<Store<UssdTables>, 'cipher'>
       cipher,
       writes.filter(({ session }) => written.has(session.id)),
     );
-    const formValues = forms.map(({ phone, resume, resume_at }) => [phone, resume, resume_at]);
+    const formValues = forms.map((form) => [form.phone, form.resume, form.resume_at, form.first_session]);
     await runForEach(trx, writeForm, formValues);
     await forgetNotices(trx, cipher, toShown(writes, written));
     return writes.map(({ session }) => written.has(session.id));
