@@ -16,7 +16,7 @@ async function run(args: string[], env: Record<string, string>): Promise<{ code:
 }
 
 const exposed = { NODE_ENV: 'production', HOST: '0.0.0.0' };
-const long = 'k3-'.repeat(16);
+const long = 'k3-q7xw5mz'.repeat(4);
 const needed = [
   'OPERATOR_TOKEN',
   'PIN_ENCRYPTION_KEY',
@@ -94,9 +94,9 @@ test('palaver doctor says the same beforehand, and what a misspelt variable was 
   expect(found).toContain('TRUST_PROXY_ENABLD: no such variable; did you mean TRUST_PROXY_ENABLED?');
   const safe = {
     OPERATOR_TOKEN: long,
-    PIN_ENCRYPTION_KEY: 'ab'.repeat(32),
+    PIN_ENCRYPTION_KEY: '9f3c71e5a8d02b64'.repeat(4),
     USSD_ALLOWED_IPS: '10.0.0.0/8',
-    ORACLE_PRIVATE_KEY: 'cd'.repeat(32),
+    ORACLE_PRIVATE_KEY: '0d5e82b7c4a1f936'.repeat(4),
     GATEWAY_ALLOW_DEVNODE: 'true',
   };
   const good = JSON.parse((await run(['doctor', '--json'], { ...exposed, ...safe })).output) as Finding[];

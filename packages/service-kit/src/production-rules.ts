@@ -49,12 +49,22 @@ export function findUnsafe(variables: CheckedVariable[], env: Env): { key: strin
   const isExposed = !isLoopbackHost(env.HOST || '127.0.0.1') || isTrue(env.TRUST_PROXY_ENABLED);
   const examples = variables.flatMap(({ example }) => example ?? []);
   return variables.flatMap(({ key, text, rule, example }) => {
-    const message =
-      example !== undefined && text !== undefined && examples.some((shown) => holdsExample(text, shown))
-        ? 'this is an example of the documentation; make one with: openssl rand -hex 32'
-        : rule?.(text, { env, isExposed });
+    const isSecret = example !== undefined && text !== undefined;
+    let message = rule?.(text, { env, isExposed });
+    if (isSecret && isUniform(text)) message = 'hardly any two of its characters differ; make one with: openssl rand -hex 32';
+    if (isSecret && examples.some((shown) => holdsExample(text, shown)))
+      message = 'this is an example of the documentation; make one with: openssl rand -hex 32';
     return message === undefined ? [] : [{ key, message }];
   });
+}
+
+/** Random keys of this length have a dozen different characters at least, whatever they are written in. */
+const fewestCharacters = 8;
+
+/** Whether a long secret, or one of a list, is one character again and again, or a few: random bytes never are. */
+function isUniform(text: string): boolean {
+  const parts = text.split(',').map((part) => part.trim());
+  return parts.some((part) => part.length >= secretLength && new Set(part.toLowerCase()).size < fewestCharacters);
 }
 
 /** Whether a secret, or one of a list, is the example in whatever letters, or has its bytes in another encoding. */

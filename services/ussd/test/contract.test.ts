@@ -291,8 +291,8 @@ describe('the key of PINs', () => {
     await using dir = await createTempDir();
     const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path, NODE_ENV: 'production' };
     await expect(startUssd(env)).rejects.toThrow('PIN_ENCRYPTION_KEY is not set');
-    await (await startUssd({ ...env, PIN_ENCRYPTION_KEY: 'ab'.repeat(32) })).close();
-    const another = startUssd({ ...env, PIN_ENCRYPTION_KEY: 'cd'.repeat(32) });
+    await (await startUssd({ ...env, PIN_ENCRYPTION_KEY: '9f3c71e5a8d02b64'.repeat(4) })).close();
+    const another = startUssd({ ...env, PIN_ENCRYPTION_KEY: '0d5e82b7c4a1f936'.repeat(4) });
     await expect(another).rejects.toThrow('PIN_ENCRYPTION_KEY is not the key of this database.');
     const faulty = startUssd({
       ...env,
@@ -327,8 +327,8 @@ test('probes are answered whatever host they name, other routes are not', async 
 });
 
 describe('production', () => {
-  const key = 'ab'.repeat(32);
-  const own = 'k3-'.repeat(16);
+  const key = '9f3c71e5a8d02b64'.repeat(4);
+  const own = 'k3-q7xw5mz'.repeat(4);
   const start = async (env: Record<string, string>) => {
     await using dir = await createTempDir();
     const all = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path, PIN_ENCRYPTION_KEY: key, ...env };
@@ -345,6 +345,11 @@ describe('production', () => {
   test('behind a proxy does not start where every visitor could dial as any number', async () => {
     expect(await start(behindProxy)).toContain('USSD_SHARED_SECRET is not set');
     expect(await start({ ...behindProxy, TRUST_PROXY_ENABLED: 'YES' })).toContain('USSD_SHARED_SECRET is not set');
+    for (const secret of ['0'.repeat(64), `${'A'.repeat(43)}=`, 'ab'.repeat(32)]) {
+      const uniform = 'hardly any two of its characters differ';
+      expect(await start({ ...behindProxy, USSD_SHARED_SECRET: secret })).toContain(`USSD_SHARED_SECRET: ${uniform}`);
+      expect(await start({ ...behindProxy, PIN_ENCRYPTION_KEY: secret })).toContain(`PIN_ENCRYPTION_KEY: ${uniform}`);
+    }
     expect(await start({ ...behindProxy, OPERATOR_TOKEN: '' })).toContain('OPERATOR_TOKEN is not set');
     expect(await start({ ...behindProxy, USSD_ALLOWED_IPS: ' , ' })).toContain('USSD_ALLOWED_IPS');
     expect(await start({ ...behindProxy, USSD_SHARED_SECRET: own })).toBe('started');

@@ -209,7 +209,7 @@ test('production takes no program into use whose messages nobody would get', asy
       own['program.yaml'].replace('to: page }', 'to: receipt }') +
       '  receipt: { kind: action, sms: { text: home.page }, outcomes: { queued: page, refused: page } }\n',
   };
-  const key = { PIN_ENCRYPTION_KEY: 'ef'.repeat(32) };
+  const key = { PIN_ENCRYPTION_KEY: '9f3c71e5a8d02b64'.repeat(4) };
   const token = 'the-operator-token';
   await using service = await startService('sqlite', { NODE_ENV: 'production', OPERATOR_TOKEN: token, ...key });
   const ask = createOperator(service, token);
