@@ -15,7 +15,26 @@ const fromDigits = (text: string) =>
 
 const countries = ['254', '234', '33', '1', '880'];
 const prefixes = [(code: string) => `+${code}`, (code: string) => `00${code}`, (code: string) => code, () => '0'];
-const separators = ['', ' ', '.', '-', '/', ' - ', '\u00a0', '\u2011', ') (', ',', '_', ':', '*', '|', '\n', '\u00ad', '    ', '----'];
+const separators = [
+  '',
+  ' ',
+  '.',
+  '-',
+  '/',
+  ' - ',
+  '\u00a0',
+  '\u2011',
+  ') (',
+  ',',
+  '_',
+  ':',
+  '*',
+  '|',
+  '\n',
+  '\u00ad',
+  '    ',
+  '----',
+];
 
 /** A phone number as people write it, and the digits of its subscriber. */
 const written = fc
@@ -25,7 +44,16 @@ const written = fc
     subscriber: fc.stringMatching(/^[1-9][0-9]{8}$/),
     groups: fc.array(fc.constantFrom(...separators), { minLength: 8, maxLength: 8 }),
     zero: fc.constantFrom(...digitSets),
-    around: fc.constantFrom(['', ''], ['call ', '.'], ['(', ')'], ['tel:', ', please'], ['"', '"'], ['a/', '/b'], ['a', 'b'], ['', '****']),
+    around: fc.constantFrom(
+      ['', ''],
+      ['call ', '.'],
+      ['(', ')'],
+      ['tel:', ', please'],
+      ['"', '"'],
+      ['a/', '/b'],
+      ['a', 'b'],
+      ['', '****'],
+    ),
   })
   .map(({ country, prefix, subscriber, groups, zero, around: [before, after] }) => {
     const spaced = [...subscriber].map((digit, i) => `${i === 0 ? '' : (groups[i - 1] ?? '')}${digit}`).join('');
@@ -43,12 +71,16 @@ test('no number is left whole, however it is written and whoever it belongs to',
   );
 });
 
-test.each(['0711-22-23 334', '2547-11-22 2333', '0.711222333', 'a0711222333', '0711 222 333/0712 333 444', '12345678901234567890'])(
-  '%j is a number',
-  (text) => {
-    expect(createNumberMask('+254700000001')(text)).toMatch(/\*{3}$/);
-  },
-);
+test.each([
+  '0711-22-23 334',
+  '2547-11-22 2333',
+  '0.711222333',
+  'a0711222333',
+  '0711 222 333/0712 333 444',
+  '12345678901234567890',
+])('%j is a number', (text) => {
+  expect(createNumberMask('+254700000001')(text)).toMatch(/\*{3}$/);
+});
 
 test('what only resembles a number stays', () => {
   const mask = createNumberMask('+254700000001');

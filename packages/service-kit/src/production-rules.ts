@@ -51,7 +51,8 @@ export function findUnsafe(variables: CheckedVariable[], env: Env): { key: strin
   return variables.flatMap(({ key, text, rule, example }) => {
     const isSecret = example !== undefined && text !== undefined;
     let message = rule?.(text, { env, isExposed });
-    if (isSecret && isUniform(text)) message = 'hardly any two of its characters differ; make one with: openssl rand -hex 32';
+    if (isSecret && isUniform(text))
+      message = 'hardly any two of its characters differ; make one with: openssl rand -hex 32';
     if (isSecret && examples.some((shown) => holdsExample(text, shown)))
       message = 'this is an example of the documentation; make one with: openssl rand -hex 32';
     return message === undefined ? [] : [{ key, message }];

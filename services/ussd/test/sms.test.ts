@@ -284,7 +284,11 @@ test.concurrent('without a provider messages are files, and a provider without i
   expect(JSON.parse(readFileSync(join(data.path, 'sms', file), 'utf8'))).toMatchObject({ text: 'You paid 4 zebras.' });
   const fault = await startService('sqlite', { SMS_PROVIDER: 'twilio', SMS_USER: 'me' }).then(String, String);
   expect(fault).toContain('SMS_PROVIDER=twilio needs SMS_TOKEN, SMS_FROM');
-  const production = { NODE_ENV: 'production', PIN_ENCRYPTION_KEY: '9f3c71e5a8d02b64'.repeat(4), USSD_PROGRAMS: dir.path };
+  const production = {
+    NODE_ENV: 'production',
+    PIN_ENCRYPTION_KEY: '9f3c71e5a8d02b64'.repeat(4),
+    USSD_PROGRAMS: dir.path,
+  };
   expect(await startService('sqlite', production).then(String, String)).toContain(
     'program.yaml:1: the program sends SMS messages; production needs an SMS_PROVIDER other than file',
   );

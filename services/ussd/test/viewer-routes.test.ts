@@ -17,7 +17,14 @@ const spellings = ['+254N', '254N', '00254N', '0N', 'N', '0M', '+254 M', 'a0N', 
   ),
 );
 const words = ['Kisumu', ...new Set(spellings)];
-const answers = JSON.stringify(Object.fromEntries(words.flatMap((word, i) => [[`q${i}`, word], [word, i]])));
+const answers = JSON.stringify(
+  Object.fromEntries(
+    words.flatMap((word, i) => [
+      [`q${i}`, word],
+      [word, i],
+    ]),
+  ),
+);
 const at = Date.parse('2026-11-17T10:00:00Z');
 
 const program = {
@@ -39,14 +46,33 @@ states:
 async function fill(databaseUrl: string): Promise<void> {
   const store = await openStore<UssdTables>(databaseUrl);
   const common = { program: 'market', phone: phoneNumber, created_at: at };
-  const sending = { ...common, attempts: 1, next_at: null, fault: words.join('; '), lease_until: 0, status: 'failed' as const };
-  await store.db.insertInto('ussd_record').values({ ...common, id: 'r1', kind: 'order', fields: answers }).execute();
+  const sending = {
+    ...common,
+    attempts: 1,
+    next_at: null,
+    fault: words.join('; '),
+    lease_until: 0,
+    status: 'failed' as const,
+  };
+  await store.db
+    .insertInto('ussd_record')
+    .values({ ...common, id: 'r1', kind: 'order', fields: answers })
+    .execute();
   const form = { form_id: 'visit', form_version: '1', answers, xml: `<data>${words.join('</a><a>')}</data>` };
-  await store.db.insertInto('ussd_submission').values({ ...sending, ...form, id: 'uuid:1' }).execute();
-  await store.db.insertInto('ussd_sms').values({ ...sending, id: 's1', caller: phoneNumber, body: answers }).execute();
+  await store.db
+    .insertInto('ussd_submission')
+    .values({ ...sending, ...form, id: 'uuid:1' })
+    .execute();
+  await store.db
+    .insertInto('ussd_sms')
+    .values({ ...sending, id: 's1', caller: phoneNumber, body: answers })
+    .execute();
   const claim = { ...{ collection: '1', content: answers, reward: null, checked_at: at }, created_at: at };
   const outcome = { status: 'failed' as const, fault: sending.fault, phone: phoneNumber };
-  await store.db.insertInto('ussd_claim').values({ ...claim, ...outcome, id: 'c1', source: 'market:order:r1' }).execute();
+  await store.db
+    .insertInto('ussd_claim')
+    .values({ ...claim, ...outcome, id: 'c1', source: 'market:order:r1' })
+    .execute();
   await store.close();
 }
 
@@ -67,8 +93,18 @@ test('no reply to a viewer has a phone number in any spelling', async () => {
 
   const { paths } = (await (await service.get('/docs/json')).json()) as { paths: Record<string, object> };
   const values: Record<string, string[]> = {
-    ...{ phoneNumber: [phoneNumber], sessionId: ['open'], instanceId: ['uuid:1'], program: ['market'], kind: ['order'] },
-    ...{ source: ['records', 'forms', 'messages'], name: ['market', 'order', 'visit', 'sms'], version: ['market@000000000000'] },
+    ...{
+      phoneNumber: [phoneNumber],
+      sessionId: ['open'],
+      instanceId: ['uuid:1'],
+      program: ['market'],
+      kind: ['order'],
+    },
+    ...{
+      source: ['records', 'forms', 'messages'],
+      name: ['market', 'order', 'visit', 'sms'],
+      version: ['market@000000000000'],
+    },
   };
   const toUrls = (path: string): string[] => {
     const [whole, name = ''] = /\{(\w+)\}/.exec(path) ?? [];
@@ -78,12 +114,21 @@ test('no reply to a viewer has a phone number in any spelling', async () => {
   const shown = new Set<string>();
   for (const [path, methods] of Object.entries(paths).filter(([, methods]) => 'get' in methods))
     for (const url of toUrls(path))
-      for (const query of ['', '?format=csv', '?format=spreadsheet', '?format=xml', '?format=jsonl', '?status=failed', '?search=Kisumu']) {
+      for (const query of [
+        '',
+        '?format=csv',
+        '?format=spreadsheet',
+        '?format=xml',
+        '?format=jsonl',
+        '?status=failed',
+        '?search=Kisumu',
+      ]) {
         const response = await service.get(`${url}${query}`, viewer);
         const text = await response.text();
         expect([200, 400, 403, 404, 406], `${url}${query}: ${text.slice(0, 200)}`).toContain(response.status);
         const digits = text.replace(/\\n|[^\p{N}]/gu, '');
-        for (const subscriber of subscribers) expect(digits, `${url}${query} ${Object.keys(methods)}`).not.toContain(subscriber);
+        for (const subscriber of subscribers)
+          expect(digits, `${url}${query} ${Object.keys(methods)}`).not.toContain(subscriber);
         if (text.includes('Kisumu')) shown.add(path);
       }
   expect([...shown].toSorted()).toEqual([

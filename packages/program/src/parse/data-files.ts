@@ -74,7 +74,8 @@ function parseCsv(text: string): { rows: Row[] } | { line: number; message: stri
 }
 
 function headFault(names: string[]): string | undefined {
-  if (names.some((name) => /[;\t]/.test(name))) return 'save the file with commas between the columns, not semicolons or tabs';
+  if (names.some((name) => /[;\t]/.test(name)))
+    return 'save the file with commas between the columns, not semicolons or tabs';
   const empty = names.indexOf('');
   if (empty >= 0) return `column ${empty + 1} has no name: write one into the first line`;
   const twice = names.find((name, i) => names.indexOf(name) < i);

@@ -205,7 +205,8 @@ const maxAttempts = 10;
 /** Others have changed records since a check has read them. */
 class RecordsChanged extends Error {}
 
-const tooMany = (most: number, kind: string) => new Error(`a program reads more than ${most} records of the kind ${kind}`);
+const tooMany = (most: number, kind: string) =>
+  new Error(`a program reads more than ${most} records of the kind ${kind}`);
 
 type Row = Record<string, unknown> & { id: string };
 

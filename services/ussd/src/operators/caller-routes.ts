@@ -46,7 +46,10 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
   // By POST: a phone number in an address would appear in the logs of proxies.
   server.post(
     '/api/ussd/callers/find',
-    { schema: { body: findSchema, response: { 200: callerSchema, 404: errorBodySchema } }, config: { audited: 'always' } },
+    {
+      schema: { body: findSchema, response: { 200: callerSchema, 404: errorBodySchema } },
+      config: { audited: 'always' },
+    },
     async (request) => {
       const { body } = request;
       const phoneNumber = 'caller' in body ? callerReferences.open(body.caller) : body.phoneNumber;

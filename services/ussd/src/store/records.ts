@@ -105,10 +105,16 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
       return Number((await query.executeTakeFirstOrThrow()).count);
     },
     async mark({ most, ...wanted }, trx) {
-      const some = select(trx ?? db, wanted).select('mark').limit(most + 1).as('some');
+      const some = select(trx ?? db, wanted)
+        .select('mark')
+        .limit(most + 1)
+        .as('some');
       const { count, marks } = await (trx ?? db)
         .selectFrom(some)
-        .select(({ fn }) => [fn.countAll<number>().as('count'), sql<string>`cast(coalesce(sum(mark), 0) as text)`.as('marks')])
+        .select(({ fn }) => [
+          fn.countAll<number>().as('count'),
+          sql<string>`cast(coalesce(sum(mark), 0) as text)`.as('marks'),
+        ])
         .executeTakeFirstOrThrow();
       return { count: Number(count), marks: BigInt(marks) };
     },

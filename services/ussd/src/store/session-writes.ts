@@ -22,9 +22,7 @@ export type ApplyWrites = (trx: Transaction<UssdTables>, writes: readonly Sessio
 /** The last one of a phone wins: a statement may touch a row once only. */
 export function toForms(cipher: DataCipher, writes: readonly SessionWrite[]) {
   const forms = writes.flatMap(({ session: { id, phone }, resume, isNewcomer }) =>
-    resume
-      ? [{ id, phone, resume: resume.form, resume_at: resume.at, first_session: isNewcomer ? id : null }]
-      : [],
+    resume ? [{ id, phone, resume: resume.form, resume_at: resume.at, first_session: isNewcomer ? id : null }] : [],
   );
   return [...new Map(forms.map((form) => [form.phone, cipher.sealRow(sealedTables.profile, form)])).values()];
 }
