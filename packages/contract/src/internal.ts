@@ -79,7 +79,7 @@ export {
   userPreferencesSchema,
 } from './preferences.ts';
 export { timeZoneSchema } from './primitives.ts';
-export { isRequestId } from './request-id.ts';
+export { isRequestId, lookUpPrefix } from './request-id.ts';
 export type { ApprovalStatus } from './run-status.ts';
 export { frameNumberSchema, type LiveRunReply, liveRunReplySchema, runParamsSchema, runQuerySchema } from './runs.ts';
 export {

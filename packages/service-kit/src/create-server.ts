@@ -172,8 +172,17 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   );
   server.get(
     '/metrics/errors/:requestId',
-    { onRequest: server.operatorGuardFor('operator'), schema: { hide: true, params: requestIdSchema } },
-    async (request, reply) => reply.send({ lines: findLines(options.name, request.params.requestId) }),
+    {
+      onRequest: server.operatorGuardFor('operator'),
+      schema: { hide: true, params: requestIdSchema, querystring: failureTimeSchema },
+    },
+    async ({ params: { requestId }, query: { time } }, reply) => {
+      const failed = recentErrors().find((error) => error.requestId === requestId && error.time === time);
+      const until = failed ? Date.parse(failed.time) : Number.POSITIVE_INFINITY;
+      return reply.send({
+        lines: findLines(options.name, { requestId, since: failed ? until - failed.ms : 0, until }),
+      });
+    },
   );
   return server;
 }
@@ -192,6 +201,8 @@ export function cutOffUnread(socket: Socket): void {
 /** One MiB that people write has fewer. A small value takes fifty times its text in memory. */
 const maxBodyValues = 50_000;
 const requestIdSchema = z.object({ requestId: z.string().min(1).max(200) });
+/** When a request of the list failed: its id may have been used more than once. */
+const failureTimeSchema = z.object({ time: z.iso.datetime().optional() });
 
 function addOperatorGuards(server: Server, options: ServerOptions, metrics: Registry): OperatorGuard {
   const wrongTokens = new Counter({

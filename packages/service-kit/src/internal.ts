@@ -43,7 +43,7 @@ export { createLimiter } from './limiter.ts';
 export { isAllowedPage, isForeignOrigin, isForwarded, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { sendLogsTo } from './logger.ts';
 export { createNumberMask, maskNumbers, maskPhone, maskText } from './mask.ts';
-export { addStoreMetrics } from './metrics.ts';
+export { addStoreMetrics, countAsStream } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, createRecentKeys, toAuditBy } from './operator-audit.ts';
 export { createSchedulerGuard, equalSecrets } from './operator-guard.ts';
 export { addOperator, isNamed, loadOperators, type OperatorRole, operatorRoles, revokeOperator } from './operators.ts';
@@ -61,6 +61,7 @@ export {
 } from './rate-limit.ts';
 export { addReadyReplies, type FindReply, type ReadyReply } from './ready-replies.ts';
 export { openRedis } from './redis.ts';
+export type { RecentError } from './recent-errors.ts';
 export { isUnchanged, openEventStream, signalOf, toEvent } from './replies.ts';
 export { nameCaller } from './request-log.ts';
 export { runEvery } from './run-every.ts';

@@ -1,7 +1,10 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { Durations } from './durations.ts';
 import type { Logger } from './logger.ts';
+
+/** How long streams took to begin, by their reply. */
+const beginnings = new WeakMap<FastifyReply, number>();
 
 const durationName = 'http_request_duration_seconds';
 
@@ -12,17 +15,23 @@ export function addMetrics(server: FastifyInstance, service: string): Registry {
   collectDefaultMetrics({ register: registry });
   const durations = new Durations({
     name: durationName,
-    help: 'Time from the arrival of a request to the end of its reply',
+    help: 'Time from the arrival of a request to the end of its reply, or to the first byte of a stream',
     labelNames: ['method', 'route', 'status'],
     registry,
   });
   server.addHook('onResponse', (request, reply, done) => {
     // The route's template, never the path: an unbounded label would grow without end.
     const route = request.routeOptions.url ?? 'unknown';
-    durations.count(reply.elapsedTime / 1000, request.method, route, String(reply.statusCode));
+    const elapsedMs = beginnings.get(reply) ?? reply.elapsedTime;
+    durations.count(elapsedMs / 1000, request.method, route, String(reply.statusCode));
     done();
   });
   return registry;
+}
+
+/** Counts a reply by its first byte, which is sent now: how long a stream lasts is up to its reader. */
+export function countAsStream(reply: FastifyReply): void {
+  beginnings.set(reply, reply.elapsedTime);
 }
 
 /** Where requests are counted that the server's hooks do not see, by method, route and status. */

@@ -59,7 +59,7 @@ export function addReadyReplies(server: Server, options: ReadyRepliesOptions): v
     response.end(body);
     const elapsedMs = performance.now() - started;
     durations.count(elapsedMs / 1000, method, route, String(status));
-    if (status >= 400) server.noteFailure({ requestId: id, method, url, status });
+    if (status >= 400) server.noteFailure({ requestId: id, method, url, status, elapsedMs });
     logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
   };
   // An exception would end the process; the routes have the same fault and report it.

@@ -1,3 +1,4 @@
+import { lookUpPrefix } from '@palaver/contract/internal';
 import { afterEach, expect, test } from 'vitest';
 import { createServer } from './create-server.ts';
 import { createLogger } from './logger.ts';
@@ -61,6 +62,28 @@ test('the log lines of a failed request are found by its id, masked, by operator
   const { lines } = (await ask('Bearer secret')).json() as { lines: { requestId: string; err: { message: string } }[] };
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatchObject({ level: 'error', requestId: 'looked-for', err: { message: 'a secret detail' } });
+});
+
+test('log lines belong to the request they are shown for, also where a client uses an id again', async () => {
+  await start({ write: () => {} });
+  const fail = () => server.inject({ url: '/broken', headers: { 'x-request-id': 'used-twice' } });
+  await fail();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await fail();
+  const errors = await list();
+  expect(errors).toHaveLength(2);
+  for (const { time } of errors) {
+    const url = `/metrics/errors/used-twice?time=${time}`;
+    const reply = await server.inject({ url, headers: { authorization: 'Bearer secret' } });
+    expect((reply.json() as { lines: unknown[] }).lines).toHaveLength(1);
+  }
+});
+
+test('what the console looks up and does not find is no recent error; its faults are', async () => {
+  await start();
+  await server.inject({ url: '/nowhere', headers: { 'x-request-id': `${lookUpPrefix}1` } });
+  await server.inject({ url: '/broken', headers: { 'x-request-id': `${lookUpPrefix}2` } });
+  expect((await list()).map(({ requestId }) => requestId)).toEqual([`${lookUpPrefix}2`]);
 });
 
 test('only operators see them, and a flood of refusals leaves the faults in the list', async () => {

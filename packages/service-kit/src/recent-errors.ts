@@ -1,3 +1,4 @@
+import { lookUpPrefix } from '@palaver/contract/internal';
 import type { FastifyInstance } from 'fastify';
 import { toAppError } from './error-reply.ts';
 import { maskNumbers, maskText } from './mask.ts';
@@ -5,6 +6,7 @@ import { pathOf } from './request-log.ts';
 
 export interface RecentError {
   time: string;
+  ms: number;
   requestId: string;
   method: string;
   path: string;
@@ -20,6 +22,7 @@ export interface FailedRequest {
   method: string;
   url: string;
   status: number;
+  elapsedMs: number;
 }
 
 const kept = 50;
@@ -37,16 +40,21 @@ export function addRecentErrors(server: FastifyInstance, toKnown: (error: unknow
     replies.set(request, { code, message: maskNumbers(maskText(message)).slice(0, 300) });
     done();
   });
-  const note = ({ requestId, method, url, status }: FailedRequest, told?: { code: string; message: string }) => {
+  const note = (
+    { requestId, method, url, status, elapsedMs }: FailedRequest,
+    told?: { code: string; message: string },
+  ) => {
+    // What the console looks up for its reader may be missing: that is an answer.
+    if (status < 500 && requestId.startsWith(lookUpPrefix)) return;
     const list = status >= 500 ? faults : refusals;
     const path = maskNumbers(maskText(pathOf(url))).slice(0, 200);
-    list.push({ time: new Date().toISOString(), requestId, method, path, status, ...told });
+    list.push({ time: new Date().toISOString(), ms: Math.ceil(elapsedMs), requestId, method, path, status, ...told });
     if (list.length > kept) list.shift();
   };
   server.decorate('noteFailure', note);
-  server.addHook('onResponse', (request, { statusCode: status }, done) => {
+  server.addHook('onResponse', (request, { statusCode: status, elapsedTime: elapsedMs }, done) => {
     const { id: requestId, method, url } = request;
-    if (status >= 400) note({ requestId, method, url, status }, replies.get(request));
+    if (status >= 400) note({ requestId, method, url, status, elapsedMs }, replies.get(request));
     done();
   });
   return () => [...refusals, ...faults].sort((a, b) => b.time.localeCompare(a.time));

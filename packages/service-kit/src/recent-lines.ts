@@ -12,11 +12,21 @@ export function keepLine(line: string): string {
   return line;
 }
 
+/** A request by its id, which a client may use again, and from when to when it was served, in milliseconds. */
+export interface LoggedRequest {
+  requestId: string;
+  since: number;
+  until: number;
+}
+
 /** The kept lines of a request to a service, oldest first, masked as in the log. */
-export function findLines(service: string, requestId: string): Record<string, unknown>[] {
+export function findLines(service: string, { requestId, since, until }: LoggedRequest): Record<string, unknown>[] {
   const id = JSON.stringify(requestId);
   return lines
     .filter((line) => line.includes(id))
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter((fields) => fields.service === service && fields.requestId === requestId);
+    .filter(({ service: name, requestId: ownId, time }) => {
+      const at = Date.parse(String(time));
+      return name === service && ownId === requestId && at >= since && at <= until;
+    });
 }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { AppError } from '@palaver/contract';
 import { eventStreamHeaders } from '@palaver/contract/internal';
 import type { FastifyReply } from 'fastify';
+import { countAsStream } from './metrics.ts';
 
 export interface EventStreamOptions {
   headers?: Record<string, string>;
@@ -24,6 +25,7 @@ export function openEventStream(
   if (raw.destroyed || raw.closed || raw.socket?.destroyed) return undefined;
   // Hooks have set headers, such as those of CORS.
   reply.headers({ ...eventStreamHeaders, ...headers });
+  countAsStream(reply);
   raw.writeHead(200, reply.getHeaders() as Record<string, string>);
   if (reply.request.method === 'HEAD') {
     raw.end();

@@ -14,7 +14,7 @@ import {
 import type { AgentRun, OraclePlugin, PluginContext, Sender } from '@palaver/agent';
 import { AppError } from '@palaver/contract';
 import type { Server as HttpServer } from '@palaver/service-kit';
-import { toReply } from '@palaver/service-kit/internal';
+import { countAsStream, toReply } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { defineDoor, openRun, toBody } from './define-door.ts';
@@ -86,6 +86,7 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
     // Without sessions: every request is whole, so any instance answers it.
     const transport = new StreamableHTTPServerTransport({});
     reply.hijack();
+    countAsStream(reply);
     reply.raw.once('close', () => void mcp.close());
     // The headers that hooks have set, such as those of CORS: the transport writes past the framework.
     for (const [name, value] of Object.entries(reply.getHeaders()))
