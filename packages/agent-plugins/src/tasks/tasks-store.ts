@@ -143,6 +143,27 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
       return { tasks: (await page.execute()).map((row) => toTask(open(row))), total, limit, offset };
     },
 
+    /** Tasks that were given up, the latest first. */
+    listFailed: (limit: number) =>
+      db
+        .selectFrom('agent_task')
+        .select(['id', 'user_did', 'schedule', 'timezone', 'failures', 'ended_at'])
+        .where('status', '=', 'failed')
+        .orderBy('ended_at', 'desc')
+        .limit(limit)
+        .execute(),
+
+    /** Makes a task that was given up due at once. False if there is none. */
+    async retry(id: string): Promise<boolean> {
+      const result = await db
+        .updateTable('agent_task')
+        .set({ status: 'active', next_run_at: Date.now(), attempts: 0, failures: 0, ended_at: null })
+        .where('id', '=', id)
+        .where('status', '=', 'failed')
+        .executeTakeFirst();
+      return result.numUpdatedRows > 0n;
+    },
+
     /** False if the user has no such task. A run in progress continues to its end. */
     async cancel(userDid: string, id: string): Promise<boolean> {
       const result = await db
@@ -226,7 +247,7 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
   };
 }
 
-function readSchedule({ schedule }: TaskTable): Schedule {
+export function readSchedule({ schedule }: Pick<TaskTable, 'schedule'>): Schedule {
   return storedScheduleSchema.parse(JSON.parse(schedule));
 }
 

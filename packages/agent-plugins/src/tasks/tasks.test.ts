@@ -83,6 +83,28 @@ describe.each(engines)('in the service on %s', (engine) => {
     expect((await listOf(ana)).total).toBe(0);
   });
 
+  test('operators see tasks that were given up, not what they say, and have them run again', async () => {
+    const user = await agent.createUser();
+    const sessionId = await user.createSession();
+    await user.say(sessionId, 'remind me to rest in 2 hours');
+    const [task] = (await listOf(user)).tasks;
+    const given = { status: 'failed' as const, next_run_at: null, failures: 10, ended_at: Date.now() };
+    await store.db
+      .updateTable('agent_task')
+      .set(given)
+      .where('id', '=', task?.id ?? '')
+      .execute();
+    const listFailed = async () => (await fetch(`${agent.url}/tasks/failed`)).json() as Promise<{ tasks: object[] }>;
+    const { tasks } = await listFailed();
+    expect(tasks).toMatchObject([{ id: task?.id, user: expect.stringMatching(/^person:/), failures: 10 }]);
+    expect(JSON.stringify(tasks)).not.toContain('rest');
+    const retry = () => fetch(`${agent.url}/tasks/${task?.id}/retry`, { method: 'POST' });
+    expect((await retry()).status).toBe(200);
+    expect((await retry()).status).toBe(404);
+    await waitFor('its run', async () => (await user.messages(sessionId)).length === 4);
+    expect(await listFailed()).toEqual({ tasks: [] });
+  });
+
   test('a session takes its tasks with it', async () => {
     const user = await agent.createUser();
     const sessionId = await user.createSession();

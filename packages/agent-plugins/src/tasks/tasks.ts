@@ -3,6 +3,7 @@ import {
   defineOraclePlugin,
   identityOf,
   type OraclePlugin,
+  type PluginContext,
   removeSettled,
   ToolError,
   type Tools,
@@ -22,10 +23,11 @@ import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { createTaskRunner, type TaskRunner } from './tasks-runner.ts';
-import { planSchedule } from './tasks-schedule.ts';
+import { describeSchedule, planSchedule } from './tasks-schedule.ts';
 import {
   createTaskStore,
   maxActiveTasks,
+  readSchedule,
   sealedTasks,
   type TaskDatabase,
   type TaskStore,
@@ -55,6 +57,7 @@ const listed = 50;
 export function createTasksPlugin(): OraclePlugin {
   let tasks: TaskStore;
   let runner: TaskRunner;
+  let audit: PluginContext['audit'];
   let removing: ReturnType<typeof removeSettled>;
 
   return defineOraclePlugin({
@@ -77,7 +80,8 @@ export function createTasksPlugin(): OraclePlugin {
     personalData: personalTables([
       { table: 'agent_task', sealed: sealedTasks, where: ({ did }) => sql`user_did = ${did}` },
     ]),
-    async setup({ store, open, logger, config, deriveKey }) {
+    async setup({ store, open, logger, config, deriveKey, audit: log }) {
+      audit = log;
       const key = deriveKey('client addresses');
       tasks = createTaskStore(store, (client) => createHmac('sha256', key).update(client).digest('base64url'));
       runner = createTaskRunner({ tasks, open, instance: randomUUID(), pollMs: config.TASKS_POLL_MS, logger });
@@ -92,7 +96,10 @@ export function createTasksPlugin(): OraclePlugin {
       rt.message.message.startsWith(scheduledMessagePrefix)
         ? 'This message was scheduled earlier by the user and its time has come: do what it says now.'
         : undefined,
-    getRoutes: () => (server) => addTaskRoutes(server, tasks),
+    getRoutes: () => (server) => {
+      addTaskRoutes(server, tasks);
+      addFailedTaskRoutes(server, tasks, audit);
+    },
   });
 }
 
@@ -152,5 +159,46 @@ function addTaskRoutes(server: Server, tasks: TaskStore): void {
   server.delete('/tasks/:id', { schema: cancel }, async (request) => {
     if (await tasks.cancel(identityOf(request).did, request.params.id)) return { ok: true as const };
     throw new AppError('NOT_FOUND', 'There is no such task.');
+  });
+}
+
+const failedTasksSchema = z.object({
+  tasks: z.array(
+    z.object({
+      id: z.string(),
+      user: z.string().meta({ description: 'A reference, as in the audit log.' }),
+      schedule: z.string(),
+      timezone: z.string(),
+      failures: z.int(),
+      endedAt: z.string().nullable(),
+    }),
+  ),
+});
+const maxListed = 100;
+
+/** Tasks that were given up, for operators. What a task asks for is its user's alone. */
+function addFailedTaskRoutes(server: Server, tasks: TaskStore, audit: PluginContext['audit']): void {
+  const shared = { tags: ['Tasks'], security: [] };
+  const list = {
+    ...shared,
+    summary: 'Tasks that were given up (operators)',
+    response: { 200: failedTasksSchema, 401: errorBodySchema },
+  };
+  server.get('/tasks/failed', { onRequest: server.operatorGuard, schema: list }, async () => ({
+    tasks: (await tasks.listFailed(maxListed)).map(({ id, user_did, timezone, failures, ended_at, ...row }) => ({
+      ...{ id, user: audit.person(user_did), timezone, failures },
+      schedule: describeSchedule(readSchedule(row)),
+      endedAt: ended_at === null ? null : new Date(ended_at).toISOString(),
+    })),
+  }));
+  const retry = {
+    ...shared,
+    summary: 'Run a task again that was given up (operators)',
+    params: taskParamsSchema,
+    response: { 200: taskCancelledSchema, 401: errorBodySchema, 404: errorBodySchema },
+  };
+  server.post('/tasks/:id/retry', { onRequest: server.operatorGuard, schema: retry }, async ({ params }) => {
+    if (await tasks.retry(params.id)) return { ok: true as const };
+    throw new AppError('NOT_FOUND', 'There is no such task that was given up.');
   });
 }
