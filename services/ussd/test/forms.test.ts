@@ -5,6 +5,7 @@ import { createForms } from '@palaver/forms/internal';
 import type { FormSource } from '@palaver/program/internal';
 import { createTempDir, createTestDatabase, engines, startProcess, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
+import type { StatsReport } from '../src/calls/read-stats.ts';
 import { checkProgramFiles } from '../src/commands/check-menu-files.ts';
 import { startService, type TestService, testKey } from './service-fixture.ts';
 
@@ -297,6 +298,23 @@ test('a required photo that the program waives is left out, and the submission s
   expect(await caller.press('1')).toMatch(/^CON Thanks, Ana\./);
   const xml = await (await service.get('/api/ussd/submissions?format=xml')).text();
   expect(xml).toContain('palaver:waived="photo"');
+});
+
+test('how callers move through the questions of a form is counted beside its state', async () => {
+  await using dir = await writeSurvey('forms/short.xml');
+  await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path });
+  const caller = createCaller(service, '+254700000001');
+  await caller.dial();
+  for (const input of ['1', 'Ana', 'x', '00']) await caller.press(input);
+  expect(await caller.press('*')).toMatch(/^END /);
+  const reply = await service.get('/api/ussd/programs/survey/stats');
+  const { states, languages } = (await reply.json()) as StatsReport;
+  const find = (name: string) => states.find(({ state }) => state === name);
+  expect(find('survey/data/name')).toMatchObject({ shown: 2, answered: 1, exited: 1 });
+  expect(find('survey/data/people')).toMatchObject({ shown: 1, refused: 1, back: 1 });
+  // Screens of questions are those of their state.
+  const own = states.filter(({ state }) => !state.includes('/'));
+  expect(languages).toMatchObject([{ shown: own.reduce((sum, { shown }) => sum + shown, 0) }]);
 });
 
 test('community health forms run: months between dates, and a group named meta', async () => {

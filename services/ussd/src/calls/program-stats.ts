@@ -22,6 +22,12 @@ export interface CountedRequest {
   isCutOff?: boolean;
 }
 
+interface CountedQuestion {
+  input: TakenInput;
+  isShown: boolean;
+  waitedMs: number | undefined;
+}
+
 export interface TimedOut {
   version: string;
   state: string;
@@ -73,6 +79,20 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
     calls.set(id, row);
   }
 
+  /** Questions of a form are counted beside the state that asks them. */
+  function countQuestion(menu: Menu, day: number, { input, isShown, waitedMs }: CountedQuestion): void {
+    const { before, after } = input;
+    const [from, to] = [questionOf(before), questionOf(after)];
+    const outcome = questionOutcomeOf(menu, input);
+    if (from !== undefined && outcome) {
+      const row = rowOf(day, menu.id, { state: from, language: before.language });
+      row[outcome] += 1;
+      if (outcome === 'answered' && waitedMs !== undefined) row[toColumn(waitedMs)] += 1;
+    }
+    const isNew = to !== undefined && before.form?.progress.at !== after.form?.progress.at;
+    if (isNew && isShown) rowOf(day, menu.id, { state: to, language: after.language }).shown += 1;
+  }
+
   async function write(): Promise<void> {
     const [stateRows, callRows] = [[...states.values()], [...calls.values()]];
     [states, calls] = [new Map(), new Map()];
@@ -113,9 +133,14 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
       }
       for (const [i, input] of inputs.entries()) {
         const { before, after } = input;
+        const isLast = i === inputs.length - 1;
+        countQuestion(menu, day, {
+          input,
+          isShown: !(isLast && isCutOff),
+          waitedMs: isLast ? waitedMs : undefined,
+        });
         const outcome = outcomeOf(menu, input);
         if (!outcome) continue;
-        const isLast = i === inputs.length - 1;
         const row = rowOf(day, version, before);
         row[outcome] += 1;
         if (isLast && outcome === 'answered' && waitedMs !== undefined) row[toColumn(waitedMs)] += 1;
@@ -214,4 +239,18 @@ function outcomeOf(menu: Menu, { before, value, after }: TakenInput): InputOutco
   }
   if (state.kind === 'form' || after.page !== before.page || after.search !== before.search) return undefined;
   return after.hint === undefined ? 'answered' : 'refused';
+}
+
+/** Where the counts of a question of a form are kept: its state and its path, whatever instance of a repeat it is in. */
+export function questionOf({ form }: Pick<Dialogue, 'form'>): string | undefined {
+  return form && `${form.state}${form.progress.at.replace(/\[\d+\]/g, '')}`;
+}
+
+function questionOutcomeOf(menu: Menu, { before, value, after }: TakenInput): InputOutcome | undefined {
+  const state = menu.states.get(before.state);
+  if (!state || !before.form) return undefined;
+  if (value === reservedKeys.exit) return 'exited';
+  if (after.form?.progress.at !== before.form.progress.at)
+    return before.page === 0 && value === backKeyOf(menu, state, before) ? 'back' : 'answered';
+  return after.form.screen.hint && after.page === before.page ? 'refused' : undefined;
 }

@@ -37,6 +37,8 @@ export async function readStats(
       .orderBy(column);
     if (version !== undefined) statement = statement.where('version', '=', version);
     if (ofState !== undefined) statement = statement.where('state', '=', ofState);
+    // A question is part of its state.
+    else if (column !== 'state') statement = statement.where('state', 'not like', '%/%');
     const rows = await statement.execute();
     return rows.map((row) => ({ key: row[column] as string | number, ...toCounts(row) }));
   };

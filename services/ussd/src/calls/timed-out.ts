@@ -1,6 +1,6 @@
 import type { DataCipher } from '@palaver/store';
 import { sealedTables } from '../store/sealed-tables.ts';
-import type { TimedOut } from './program-stats.ts';
+import { questionOf, type TimedOut } from './program-stats.ts';
 import { unpackDialogue, unpackOpening } from './session.ts';
 import type { ExpiredSession } from './sweeper.ts';
 
@@ -12,6 +12,9 @@ export function toTimedOut(cipher: DataCipher, expired: readonly ExpiredSession[
     const { opening, dialogue: packed } = cipher.openRow(sealedTables.session, row, unreadable);
     const { program: version } = unpackOpening(opening);
     const dialogue = unpackDialogue(packed);
-    return version === undefined || !dialogue ? [] : [{ version, state: dialogue.state, language: dialogue.language }];
+    if (version === undefined || !dialogue) return [];
+    const { language, state } = dialogue;
+    const question = questionOf(dialogue);
+    return [{ version, state, language }, ...(question === undefined ? [] : [{ version, state: question, language }])];
   });
 }

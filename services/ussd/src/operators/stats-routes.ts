@@ -22,7 +22,7 @@ const querySchema = z.object({
   from: z.iso.date().optional(),
   to: z.iso.date().optional(),
   version: programVersionSchema.optional(),
-  state: boundedText(0, 60).optional(),
+  state: boundedText(0, 500).optional(),
 });
 
 /** How callers move through a program, for operators: counts alone. */

@@ -55,6 +55,14 @@ test('each question is shown in the form that fits its answers', async () => {
   expect(message).toMatchObject({ kind: 'texts' });
 });
 
+test('whole numbers are counted in whole bins, which end with a number that is in them', async () => {
+  const { questions } = await summarize(pieces(answers(['1', '2', '3', '3', '5'].map((size) => ({ size })))), 100);
+  expect(questions[0]).toMatchObject({
+    kind: 'numbers',
+    bins: [1, 2, 3, 4, 5].map((from) => ({ from, to: from, count: [1, 1, 2, 0, 1][from - 1] })),
+  });
+});
+
 test('reads no more results than asked for, and nothing of none', async () => {
   const many = answers(Array.from({ length: 30 }, () => ({ a: 'x' })));
   expect(await summarize(pieces(many, many), 40)).toMatchObject({ count: 40, questions: [{ answered: 40 }] });

@@ -74,11 +74,13 @@ function toHistogram(entries: { value: string; count: number }[], answered: numb
     .map(({ value, count }) => ({ value: Number(value), count }))
     .sort((one, other) => one.value - other.value);
   const [least, most] = [sorted[0]?.value ?? 0, sorted.at(-1)?.value ?? 0];
-  const width = toRoundWidth((most - least) / maxBins);
+  const isWhole = sorted.every(({ value }) => Number.isInteger(value));
+  const width = Math.max(toRoundWidth((most - least) / maxBins), isWhole ? 1 : 0);
   const first = Math.floor(least / width) * width;
   const bins = Array.from({ length: Math.floor((most - first) / width) + 1 }, (_, i) => ({
     from: tidy(first + i * width),
-    to: tidy(first + (i + 1) * width),
+    // The last number of a bin of whole numbers, and where others end.
+    to: tidy(first + (i + 1) * width - (isWhole ? 1 : 0)),
     count: 0,
   }));
   let before = 0;
