@@ -13,7 +13,7 @@ import { tokenQueries } from './queries/token.ts';
 import { txQueries } from './queries/tx.ts';
 import { createQueryMethods, createReplyMemo } from './query-methods.ts';
 import { createReflectionMethods } from './reflection/reflection-methods.ts';
-import { createTxLog } from './txs/tx-log.ts';
+import { createTxLog, loadSeedTxs } from './txs/tx-log.ts';
 import { createTxPool } from './txs/tx-pool.ts';
 import type { AgentProfile } from './world/agent-profile.ts';
 import { loadWorld } from './world/load-world.ts';
@@ -64,10 +64,11 @@ export async function createDevnode(options: DevnodeOptions): Promise<Devnode> {
   const chain = createChain({ clock, blockMs });
   const memo = createReplyMemo();
   const log = createTxLog(options.dataDir);
+  const past = options.seed === undefined ? loadSeedTxs() : [];
   const view = {
     world,
     chain,
-    txs: createTxPool({ protocol, chain, world, log, onChange: () => memo.clear() }),
+    txs: createTxPool({ protocol, chain, world, log, past, onChange: () => memo.clear() }),
     descs: {
       account: getMessage(protocol, 'cosmos.auth.v1beta1.BaseAccount'),
       tx: getMessage(protocol, 'cosmos.tx.v1beta1.Tx'),

@@ -32,14 +32,7 @@ export function createTxLog(folder: string | undefined): TxLog {
       // A line without an end was being written when the process died: nobody has had an answer for it.
       const end = text.lastIndexOf('\n') + 1;
       if (end < text.length) truncateSync(path, Buffer.byteLength(text.slice(0, end)));
-      return text
-        .slice(0, end)
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => {
-          const { height, tx } = JSON.parse(line) as { height: number; tx: string };
-          return { height, bytes: Buffer.from(tx, 'base64') };
-        });
+      return parseLines(text.slice(0, end));
     },
     append({ height, bytes }) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -52,4 +45,19 @@ export function createTxLog(folder: string | undefined): TxLog {
       }
     },
   };
+}
+
+/** Payments between two accounts of the bundled seed, so that a new chain has transactions to look at. */
+export function loadSeedTxs(): LoggedTx[] {
+  return parseLines(readFileSync(new URL('../../seed/transactions.jsonl', import.meta.url), 'utf8'));
+}
+
+function parseLines(text: string): LoggedTx[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const { height, tx } = JSON.parse(line) as { height: number; tx: string };
+      return { height, bytes: Buffer.from(tx, 'base64') };
+    });
 }

@@ -7,7 +7,7 @@ import { createTxDecoder, type Tx } from './decode-tx.ts';
 import { executeMessage } from './execute-message.ts';
 import { type TxEvent, toEvent, toTransferEvents } from './tx-event.ts';
 import { refuseTx, type TxFault } from './tx-fault.ts';
-import type { TxLog } from './tx-log.ts';
+import type { LoggedTx, TxLog } from './tx-log.ts';
 import { createWorldChanges, type WorldChanges } from './world-changes.ts';
 
 /** A transaction in a block, with what came of it. `code` 0 is success. */
@@ -41,6 +41,8 @@ export interface TxPoolParts {
   chain: Chain;
   world: World;
   log: TxLog;
+  /** Transactions of blocks before the log. */
+  past: readonly LoggedTx[];
   /** Runs when the world has changed. */
   onChange(): void;
 }
@@ -49,7 +51,7 @@ const limits = { waiting: 5_000, kept: 100_000 };
 /** Where fees go: an address of no key. */
 const feeCollector = toAddress(new Uint8Array(33));
 
-export function createTxPool({ protocol, chain, world, log, onChange }: TxPoolParts): TxPool {
+export function createTxPool({ protocol, chain, world, log, past, onChange }: TxPoolParts): TxPool {
   const decoder = createTxDecoder(protocol, chain);
   const coinDesc = getMessage(protocol, 'cosmos.base.v1beta1.Coin');
   const records: TxRecord[] = [];
@@ -136,7 +138,7 @@ export function createTxPool({ protocol, chain, world, log, onChange }: TxPoolPa
   }
 
   const latest = chain.latestHeight();
-  for (const { height, bytes } of log.load()) {
+  for (const { height, bytes } of [...past, ...log.load()]) {
     const decoded = decoder.decode(bytes);
     // Blocks that have become longer have smaller heights.
     if (decoded.ok) include(decoded.tx, Math.min(height, latest));
