@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { AppError } from '@palaver/contract';
 import {
   CloseStack,
   type ConfigOptions,
@@ -18,9 +19,13 @@ import { prepareDataDir } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { createConsoleApp, toTargets } from './app.ts';
 import { type ConsoleConfig, consoleConfigSchema } from './config.ts';
+import { addFigureRoute } from './figures.ts';
+import { alarmKinds } from './history/find-alarms.ts';
 import { type HistoryStore, openHistory } from './history/history-store.ts';
 import { type ServiceWatch, type WatchOptions, watchServices } from './history/watch-services.ts';
 import { createWebBuild, type FinishedBuild } from './web-build/create-web-build.ts';
+
+const hourMs = 3_600_000;
 
 export interface RunningConsole extends RunningService {
   page: FinishedBuild;
@@ -37,7 +42,8 @@ export async function startConsole(env: Env, options: ConfigOptions = {}): Promi
   const history = started.adopt(openConsoleHistory(config, logger), (history) => history.close());
   const watch = started.adopt(watchServices(toWatchOptions(config, logger, history)), (watch) => watch.close());
   const server = await createConsoleApp({ config, logger, page });
-  addHistoryRoute(server, history, watch);
+  addHistoryRoutes(server, history, watch);
+  addFigureRoute(server, { targets: toTargets(config), history, watch });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return { name: 'console', url, page, drainDelayMs, close: keepOpen(started) };
@@ -69,23 +75,32 @@ function toWatchOptions(config: ConsoleConfig, logger: Logger, store: HistorySto
 
 if (isMain(import.meta.url)) await runMain(startConsole, process.env);
 
-const querySchema = z.object({
-  hours: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(24 * 365)
-    .default(24),
-});
+const longestHours = 24 * 365;
+const periodSchema = z
+  .object({
+    hours: z.coerce.number().int().min(1).max(longestHours).default(24),
+    /** Milliseconds since 1970, in place of the last hours. */
+    since: z.coerce.number().int().min(0).optional(),
+    until: z.coerce.number().int().min(0).optional(),
+  })
+  .transform(({ hours, until = Date.now(), since = until - hours * hourMs }) => ({ since, until }))
+  .refine(({ since, until }) => since < until && until - since <= longestHours * hourMs, 'expected at most a year');
+const alarmSchema = z.object({ service: z.string().max(100), kind: z.enum(alarmKinds) });
 
-/** What the services did in the last hours, for operators. */
-function addHistoryRoute(server: Server, store: HistoryStore, watch: Pick<ServiceWatch, 'refused'>): void {
+/** What the services did, and their alarms, for operators. */
+function addHistoryRoutes(server: Server, store: HistoryStore, watch: ServiceWatch): void {
   server.get(
     '/history',
-    { onRequest: server.operatorGuard, schema: { querystring: querySchema, hide: true } },
-    async (request, reply) =>
-      reply
-        .header('cache-control', 'no-store')
-        .send({ ...store.read(request.query.hours, Date.now()), refused: watch.refused() }),
+    { onRequest: server.operatorGuard, schema: { querystring: periodSchema, hide: true } },
+    async ({ query }, reply) => reply.header('cache-control', 'no-store').send(store.read(query)),
+  );
+  server.post(
+    '/alarms/acknowledge',
+    { onRequest: server.operatorGuard, schema: { body: alarmSchema, hide: true } },
+    async ({ body, operator }) => {
+      if (!watch.acknowledge(body, operator?.name ?? 'unknown'))
+        throw new AppError('NOT_FOUND', 'This alarm is not raised.');
+      return { ok: true };
+    },
   );
 }

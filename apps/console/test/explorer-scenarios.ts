@@ -40,10 +40,42 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     await page.goto(`${palaver().url}/explorer?page=claims`);
     await page.getByRole('table').getByRole('link', { name: /^bafk/ }).first().click();
     await page.getByRole('article').getByText('claim_id').first().waitFor();
-    await page.getByLabel('Language of the snippet').selectOption('python');
+    await page.getByRole('heading', { name: 'Disputes' }).waitFor();
+    await page.getByLabel('Language of the snippet').first().selectOption('python');
     await page.getByText('from urllib.request import Request, urlopen').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await keepPicture(page, 'explorer-claim');
+    expect(complaints).toEqual([]);
+  });
+
+  test('transactions and blocks are lists with previous and next, and accounts have theirs', async () => {
+    await using opened = await openPage(palaver(), '/explorer?page=transactions');
+    const { page, complaints } = opened;
+    const list = page.getByRole('region', { name: 'Transactions' });
+    await expect.poll(() => list.getByRole('row').count()).toBe(11);
+    await list.getByText('MsgSend').first().waitFor();
+    await list.getByRole('button', { name: 'Next' }).click();
+    await list.getByText('Maize, two bags').waitFor();
+    await keepPicture(page, 'explorer-transactions');
+    await list
+      .getByRole('row', { name: /Maize, two bags/ })
+      .getByRole('link')
+      .first()
+      .click();
+    await page.getByRole('article').getByText('MsgSend').first().waitFor();
+    await page.getByRole('article').getByRole('link', { name: /^ixo1/ }).first().click();
+    await page.getByRole('region', { name: 'Transactions of this account' }).getByText('MsgSend').first().waitFor();
+    await page.goto(`${palaver().url}/explorer?page=blocks`);
+    const blocks = page.getByRole('region', { name: 'Blocks' });
+    const heights = () => blocks.getByRole('link').allTextContents();
+    await expect.poll(async () => (await heights()).length).toBe(10);
+    const [first] = await heights();
+    await blocks.getByRole('button', { name: 'Next' }).click();
+    await expect.poll(async () => Number((await heights())[0])).toBe(Number(first) - 10);
+    await blocks.getByRole('link').first().click();
+    await page.getByRole('heading', { name: `${Number(first) - 10}` }).waitFor();
+    await page.getByRole('navigation', { name: 'Block' }).getByRole('button', { name: 'Previous' }).click();
+    await page.getByRole('heading', { name: `${Number(first) - 11}` }).waitFor();
     expect(complaints).toEqual([]);
   });
 

@@ -44,6 +44,24 @@ interface Alarm {
   service: string;
   kind: string;
   state: string;
+  by?: string;
+}
+
+const authorization = 'Bearer secret';
+
+/** Parts of the figures that come first on the connection. */
+async function readFigures(url: string) {
+  const reply = await fetch(`${url}/figures`, { headers: { authorization } });
+  let text = '';
+  for await (const piece of reply.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += piece;
+    if (text.includes('{"refused":') && text.endsWith('\n')) break;
+  }
+  const parts = text.trim().split('\n');
+  return Object.assign({}, ...parts.map((line) => JSON.parse(line) as object)) as {
+    alarms: { kind: string; clearedAt: number | null; acknowledgedBy: string | null }[];
+    refused: string[];
+  };
 }
 
 test('what the services did is kept over a restart, and alarms reach the webhook once, after a retry', async () => {
@@ -76,36 +94,48 @@ test('what the services did is kept over a restart, and alarms reach the webhook
   const read = async (url: string) => {
     const reply = await fetch(`${url}/history?hours=1`, { headers: { authorization: 'Bearer secret' } });
     return (await reply.json()) as {
-      services: Record<string, ({ perSecond: number; faultShare: number; p95: number } | null)[]>;
-      slowRoutes: { route: string; count: number; p95: number }[];
-      alarms: { kind: string; clearedAt: number | null }[];
+      services: Record<string, ([perSecond: number, faultShare: number, p95: number | null] | null)[]>;
+      routes: { route: string; count: number; p95: number }[];
     };
   };
   const looks = async (url: string) =>
     (await read(url)).services['ussd-gateway']?.filter((point) => point !== null) ?? [];
-  const busy = async (url: string) => (await looks(url)).find(({ perSecond }) => perSecond > 0);
+  const busy = async (url: string) => (await looks(url)).find(([perSecond]) => perSecond > 0);
   await waitFor('a first look', async () => (await looks(first.url)).length > 0);
   Object.assign(ussd.counts, { ok: 60, failed: 40 });
   await waitFor('the faults to be seen', async () => (await busy(first.url)) !== undefined);
-  expect((await busy(first.url))?.faultShare).toBeCloseTo(0.4);
+  expect((await busy(first.url))?.[1]).toBeCloseTo(0.4);
   await waitFor('an alarm of every service', () => alarms.length >= 3);
   expect(new Set(alarms.map(({ service, kind, state }) => `${service} ${kind} ${state}`))).toEqual(
     new Set(['ussd-gateway faults raised', 'agent faults raised', 'gateway faults raised']),
   );
-  const { slowRoutes } = await read(first.url);
-  expect(slowRoutes).toContainEqual(expect.objectContaining({ route: 'POST /api/ussd', count: 100 }));
-  expect(slowRoutes[0]?.p95).toBeGreaterThan(0.1);
+  const { routes } = await read(first.url);
+  expect(routes).toContainEqual(expect.objectContaining({ route: 'POST /api/ussd', count: 100 }));
+  expect(routes[0]?.p95).toBeGreaterThan(0.1);
   expect((await fetch(`${first.url}/history`)).status).toBe(401);
   expect((await fetch(`${first.url}/history?hours=0`, { headers: { authorization: 'Bearer secret' } })).status).toBe(
     400,
   );
+  const acknowledge = (kind: string) =>
+    fetch(`${first.url}/alarms/acknowledge`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: JSON.stringify({ service: 'agent', kind }),
+    });
+  expect((await acknowledge('down')).status).toBe(404);
+  expect((await acknowledge('faults')).status).toBe(200);
+  await waitFor('the webhook to hear who looks after the alarm', () =>
+    alarms.some(({ service, state, by }) => service === 'agent' && state === 'acknowledged' && by === 'token'),
+  );
+  const kept = (await readFigures(first.url)).alarms.map(({ acknowledgedBy }) => acknowledgedBy);
+  expect(new Set(kept)).toEqual(new Set(['token', null]));
   await first.close();
 
   const second = await startConsole(env);
   closers.push(() => second.close());
-  expect((await busy(second.url))?.faultShare).toBeCloseTo(0.4);
+  expect((await busy(second.url))?.[1]).toBeCloseTo(0.4);
   await waitFor('the alarm to be cleared', async () =>
-    (await read(second.url)).alarms.every(({ clearedAt }) => clearedAt !== null),
+    (await readFigures(second.url)).alarms.every(({ clearedAt }) => clearedAt !== null),
   );
   ussd.server.closeAllConnections();
   ussd.server.close();
@@ -126,6 +156,5 @@ test('a service that refuses the console is not reported as down', async () => {
   const running = await startConsole({ ...env, ...targets, METRICS_INTERVAL_SECONDS: '1' });
   closers.push(() => running.close());
   await waitFor('five looks at each', () => looks >= 15);
-  const reply = await fetch(`${running.url}/history?hours=1`, { headers: { authorization: 'Bearer secret' } });
-  expect(await reply.json()).toMatchObject({ alarms: [], refused: ['ussd-gateway', 'agent', 'gateway'] });
+  expect(await readFigures(running.url)).toMatchObject({ alarms: [], refused: ['ussd-gateway', 'agent', 'gateway'] });
 });

@@ -87,12 +87,76 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     const history = page.getByRole('region', { name: 'History' });
     await history.getByRole('button', { name: '1 hour' }).click();
     await expect.poll(() => history.getByRole('figure').count()).toBe(3);
+    const requests = history.getByRole('slider', { name: /^Requests per second/ });
+    await requests.focus();
+    await page.keyboard.press('End');
+    expect(await requests.getAttribute('aria-valuetext')).toMatch(/^\d\d:\d\d, USSD gateway /);
+    const box = await requests.boundingBox();
+    if (!box) throw new Error('the chart is not drawn');
+    await page.mouse.move(box.x + box.width * 0.2, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
+    await page.mouse.up();
+    await history.getByRole('button', { name: 'Zoom out' }).click();
     const slow = page.getByRole('region', { name: 'Slowest routes' }).first();
     await expect.poll(() => slow.getByRole('row').count()).toBeGreaterThan(1);
-    await history.getByRole('heading', { name: 'Alarms' }).waitFor();
+    await page.getByRole('heading', { name: 'Alarms' }).waitFor();
     if (process.env.PICTURES) await makeTraffic(palaver());
     await keepPicture(page, 'operations');
     expect(complaints).toEqual([]);
+  });
+
+  test('what waits for a decision and the audit log have pages, which lead to their guides', async () => {
+    await using opened = await openPage(palaver(), '/operations?page=cases');
+    const { page } = opened;
+    for (const name of [
+      'Forms that could not be delivered',
+      'SMS messages that could not be delivered',
+      'Tasks that were given up',
+    ])
+      await page.getByRole('region', { name }).getByText('Nothing waits here.').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, 'operations-cases');
+    await page.getByRole('link', { name: 'Audit log' }).click();
+    const log = page.getByRole('region', { name: 'Audit log' });
+    await log.getByText('operator.read').first().waitFor();
+    await log.getByRole('button', { name: 'Agent service' }).click();
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, 'operations-audit');
+    await log.getByRole('link', { name: 'Guide' }).click();
+    await page.getByRole('heading', { name: 'Audit log' }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, 'guide');
+  });
+
+  test('the open page reads at most 20 kB in a minute, and a hidden one asks nothing', async () => {
+    await using opened = await openPage(palaver(), '/phone');
+    const { page } = opened;
+    const debug = await page.context().newCDPSession(page);
+    await debug.send('Network.enable');
+    let bytes = 0;
+    const asked: string[] = [];
+    const pages = new Set<string>();
+    debug.on('Network.requestWillBeSent', ({ requestId, request }) => {
+      if (new URL(request.url).pathname.startsWith('/assets/')) pages.add(requestId);
+      else asked.push(request.url);
+    });
+    debug.on('Network.dataReceived', ({ requestId, dataLength }) => {
+      if (!pages.has(requestId)) bytes += dataLength;
+    });
+    await page.getByRole('link', { name: 'Operations' }).click();
+    await page.getByRole('region', { name: 'Busiest routes' }).waitFor();
+    await page.waitForTimeout(15_000);
+    expect(bytes).toBeLessThanOrEqual(20_000);
+    const figures = asked.filter((url) => url.endsWith('/figures'));
+    expect(figures).toHaveLength(1);
+    // As a browser says it when another tab is in front.
+    await page.evaluate(`Object.defineProperty(document, 'hidden', { get: () => true, configurable: true });
+      Object.defineProperty(document, 'visibilityState', { get: () => 'hidden', configurable: true });
+      document.dispatchEvent(new Event('visibilitychange')); window.dispatchEvent(new Event('visibilitychange'))`);
+    asked.length = 0;
+    await page.waitForTimeout(6_000);
+    expect(asked).toEqual([]);
   });
 
   test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {

@@ -1,4 +1,3 @@
-import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
@@ -161,17 +160,6 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await row.waitFor();
     expect((await row.getByRole('cell').allTextContents()).slice(0, 2)).toEqual(['1', '1']);
     expect(complaints).toEqual([]);
-  });
-
-  test('the first load of the console is at most 150 kB compressed: the editor comes when it is opened', async () => {
-    const { url } = palaver();
-    const document = await (await fetch(url)).text();
-    const paths = Array.from(document.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g), ([, path]) => path);
-    expect(paths.length).toBeGreaterThan(1);
-    const files = await Promise.all(paths.map(async (path) => (await fetch(url + path)).arrayBuffer()));
-    const size = files.reduce((sum, file) => sum + gzipSync(file).length, gzipSync(document).length);
-    console.log(`first load of the console: ${size} bytes compressed in ${paths.length + 1} files`);
-    expect(size).toBeLessThanOrEqual(150_000);
   });
 
   test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {

@@ -4,6 +4,7 @@ import { useLocation } from './location.ts';
 import { keepTheme, nextTheme, useTheme } from './theme.ts';
 import { openTour, useTourOpen } from './tour/tour-state.ts';
 import { Button, IconButton } from './ui/button.tsx';
+import { Waiting } from './ui/fault.tsx';
 import { Icon, type IconName } from './ui/icon.tsx';
 import { Link } from './ui/link.tsx';
 
@@ -14,6 +15,8 @@ const ExplorerView = lazy(async () => ({ default: (await import('./explorer/expl
 const OperationsView = lazy(async () => ({
   default: (await import('./operations/operations-view.tsx')).OperationsView,
 }));
+
+const GuideView = lazy(async () => ({ default: (await import('./guide/guide-view.tsx')).GuideView }));
 
 const Tour = lazy(async () => ({ default: (await import('./tour/tour.tsx')).Tour }));
 
@@ -33,10 +36,12 @@ const views: View[] = [
   { path: '/operations', title: 'app.operations', icon: 'operations', show: () => <OperationsView /> },
 ];
 
+const guide: Pick<View, 'path' | 'title' | 'show'> = { path: '/guide', title: 'app.guide', show: () => <GuideView /> };
+
 export function App() {
   const { pathname } = useLocation();
   useLocale();
-  const view = pathname === '/' ? phone : views.find(({ path }) => path === pathname);
+  const view = pathname === '/' ? phone : [...views, guide].find(({ path }) => path === pathname);
   const isTourOpen = useTourOpen();
   return (
     <>
@@ -63,9 +68,7 @@ export function App() {
       </header>
       <main id="main" className={`view view-${view?.path.slice(1)}`} tabIndex={-1}>
         <ErrorBoundary key={view?.path}>
-          <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
-            {view ? view.show() : <NotFound path={pathname} />}
-          </Suspense>
+          <Suspense fallback={<Waiting />}>{view ? view.show() : <NotFound path={pathname} />}</Suspense>
         </ErrorBoundary>
       </main>
       {isTourOpen && (

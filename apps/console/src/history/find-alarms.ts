@@ -1,8 +1,10 @@
 import { sumUp, type Total, toQuantile } from '../metrics/load.ts';
 
+export const alarmKinds = ['down', 'faults', 'slow'] as const;
+
 export interface Alarm {
   service: string;
-  kind: 'down' | 'faults' | 'slow';
+  kind: (typeof alarmKinds)[number];
   /** Failed looks, percent of requests, or milliseconds. */
   value: number;
   threshold: number;

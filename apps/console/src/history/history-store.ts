@@ -1,42 +1,42 @@
 import { DatabaseSync } from 'node:sqlite';
 import { createPrivateFile } from '@palaver/store/internal';
-import { type RouteLoad, sumUp, type Total, toQuantile } from '../metrics/load.ts';
+import { type RouteLoad, round, sumUp, type Total, toQuantile } from '../metrics/load.ts';
 import type { Alarm } from './find-alarms.ts';
 
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
-const maxPoints = 120;
+const maxPoints = 72;
 const maxRoutes = 200;
-const shownRoutes = 12;
-const shownAlarms = 20;
+const shownRoutes = 8;
+const shownAlarms = 10;
+const dayMs = 24 * hourMs;
 
-/** One stretch of time of a service; undefined if the console had no answer from it. */
-export interface HistoryPoint {
-  perSecond: number;
-  faultShare: number;
-  p95: number | undefined;
-}
+/** What a service did in one step, with its 95th percentile in seconds. */
+export type HistoryPoint = [perSecond: number, faultShare: number, p95: number | null];
 
 export interface RouteHistory {
   service: string;
   route: string;
   count: number;
   faults: number;
-  p50: number | undefined;
-  p95: number | undefined;
+  p50: number | null;
+  p95: number | null;
 }
 
 export interface History {
   start: number;
   stepMs: number;
+  /** Null for a step without an answer of the service. */
   services: Record<string, (HistoryPoint | null)[]>;
-  slowRoutes: RouteHistory[];
-  alarms: KeptAlarm[];
+  /** The slowest and the busiest ones. */
+  routes: RouteHistory[];
 }
 
 export interface KeptAlarm extends Alarm {
   raisedAt: number;
   clearedAt: number | null;
+  /** The operator who looks after it. */
+  acknowledgedBy: string | null;
 }
 
 interface Row {
@@ -59,7 +59,9 @@ export function openHistory(path: string) {
       primary key (service, time)) without rowid;
     create table if not exists route_load (service text, time integer, route text, count integer, faults integer,
       buckets text, primary key (service, time, route)) without rowid;
-    create table if not exists alarm (service text, kind text, value real, threshold real, raised_at integer, cleared_at integer)`);
+    create table if not exists alarm (service text, kind text, value real, threshold real, raised_at integer, cleared_at integer,
+      acknowledged_by text, acknowledged_at integer)`);
+  addAcknowledgement(db);
   const findLoad = db.prepare('select count, faults, buckets from load where service = ? and time = ?');
   const putLoad = db.prepare('insert or replace into load values (?, ?, ?, ?, ?)');
   const findRoute = db.prepare(
@@ -73,14 +75,15 @@ export function openHistory(path: string) {
     putRoute.run(service, time, name, total.count, total.faults, toText(total));
   }
 
-  function readPoints(since: number, stepMs: number, seconds: number): History['services'] {
-    const rows = db.prepare('select * from load where time >= ? order by time').all(since) as unknown as Row[];
+  function readPoints(since: number, until: number, stepMs: number): History['services'] {
+    const sql = 'select * from load where time >= ? and time < ? order by time';
+    const rows = db.prepare(sql).all(since, until) as unknown as Row[];
     const services: History['services'] = {};
     for (const [service, own] of Map.groupBy(rows, (row) => row.service)) {
       const steps = Map.groupBy(own, ({ time }) => Math.floor((time - since) / stepMs));
-      services[service] = Array.from({ length: maxPointsOf(stepMs, since) }, (_, step) => {
+      services[service] = Array.from({ length: Math.ceil((until - since) / stepMs) }, (_, step) => {
         const found = steps.get(step);
-        return found ? toPoint(sumUp(found.map(toTotal)), seconds) : null;
+        return found ? toPoint(sumUp(found.map(toTotal)), stepMs / 1000) : null;
       });
     }
     return services;
@@ -98,20 +101,30 @@ export function openHistory(path: string) {
       db.exec('commit');
     },
 
-    read(hours: number, now: number): History {
-      const stepMs = Math.max(Math.ceil((hours * hourMs) / maxPoints / minuteMs), 1) * minuteMs;
-      const since = now - (now % minuteMs) - hours * hourMs + minuteMs;
+    read({ since: from, until }: { since: number; until: number }): History {
+      const stepMs = Math.max(Math.ceil((until - from) / maxPoints / minuteMs), 1) * minuteMs;
+      const since = from - (from % minuteMs);
       return {
         start: since,
         stepMs,
-        services: readPoints(since, stepMs, stepMs / 1000),
-        slowRoutes: readSlowRoutes(db, since),
-        alarms: readAlarms(db, since),
+        services: readPoints(since, until, stepMs),
+        routes: readRoutes(db, since, until),
       };
     },
 
     raise({ service, kind, value, threshold }: Alarm, now: number): void {
-      db.prepare('insert into alarm values (?, ?, ?, ?, ?, null)').run(service, kind, value, threshold, now);
+      db.prepare('insert into alarm values (?, ?, ?, ?, ?, null, null, null)').run(
+        service,
+        kind,
+        value,
+        threshold,
+        now,
+      );
+    },
+    acknowledge({ service, kind }: Alarm, by: string, now: number): void {
+      const sql =
+        'update alarm set acknowledged_by = ?, acknowledged_at = ? where service = ? and kind = ? and cleared_at is null';
+      db.prepare(sql).run(by, now, service, kind);
     },
     clear({ service, kind }: Alarm, now: number): void {
       const sql = 'update alarm set cleared_at = ? where service = ? and kind = ? and cleared_at is null';
@@ -121,49 +134,61 @@ export function openHistory(path: string) {
     listRaised: () =>
       (db.prepare('select * from alarm where cleared_at is null').all() as unknown as AlarmRow[]).map(toAlarm),
 
+    /** The raised ones and those of the last day, the newest first. */
+    listAlarms(now: number): KeptAlarm[] {
+      const sql =
+        'select * from alarm where cleared_at is null or raised_at >= ? order by cleared_at is not null, raised_at desc limit ?';
+      return (db.prepare(sql).all(now - dayMs, shownAlarms) as unknown as AlarmRow[]).map(toAlarm);
+    },
+
     forget(before: number): void {
       for (const table of ['load', 'route_load']) db.prepare(`delete from ${table} where time < ?`).run(before);
       db.prepare('delete from alarm where raised_at < ? and cleared_at is not null').run(before);
     },
     close: () => db.close(),
   };
-
-  function maxPointsOf(stepMs: number, since: number): number {
-    return Math.min(Math.ceil((Date.now() - since) / stepMs), maxPoints);
-  }
 }
 
 interface AlarmRow extends Alarm {
   raised_at: number;
   cleared_at: number | null;
+  acknowledged_by: string | null;
 }
 
-const toAlarm = ({ service, kind, value, threshold, raised_at, cleared_at }: AlarmRow): KeptAlarm => ({
-  ...{ service, kind, value, threshold },
+const toAlarm = ({ raised_at, cleared_at, acknowledged_by, ...row }: AlarmRow): KeptAlarm => ({
+  ...{ service: row.service, kind: row.kind, value: row.value, threshold: row.threshold },
   raisedAt: raised_at,
   clearedAt: cleared_at,
+  acknowledgedBy: acknowledged_by,
 });
 
-function readAlarms(db: DatabaseSync, since: number): KeptAlarm[] {
-  const sql = 'select * from alarm where cleared_at is null or raised_at >= ? order by raised_at desc limit ?';
-  return (db.prepare(sql).all(since, shownAlarms) as unknown as AlarmRow[]).map(toAlarm);
+/** Files of older versions do not have these columns. */
+function addAcknowledgement(db: DatabaseSync): void {
+  const columns = db
+    .prepare("select name from pragma_table_info('alarm')")
+    .all()
+    .map(({ name }) => name);
+  if (columns.includes('acknowledged_by')) return;
+  db.exec('alter table alarm add column acknowledged_by text; alter table alarm add column acknowledged_at integer');
 }
 
-function readSlowRoutes(db: DatabaseSync, since: number): RouteHistory[] {
-  const sql = 'select * from route_load where time >= ?';
-  const rows = db.prepare(sql).all(since - (since % hourMs)) as unknown as Row[];
-  return [...Map.groupBy(rows, ({ service, route }) => JSON.stringify([service, route])).values()]
-    .map((own) => {
-      const { count, faults, buckets } = sumUp(own.map(toTotal));
-      const { service = '', route = '' } = own[0] ?? {};
-      return { service, route, count, faults, p50: toQuantile(buckets, 0.5), p95: toQuantile(buckets, 0.95) };
-    })
-    .sort((a, b) => (b.p95 ?? 0) - (a.p95 ?? 0))
-    .slice(0, shownRoutes);
+function readRoutes(db: DatabaseSync, since: number, until: number): RouteHistory[] {
+  const sql = 'select * from route_load where time >= ? and time < ?';
+  const rows = db.prepare(sql).all(since - (since % hourMs), until) as unknown as Row[];
+  const groups = Map.groupBy(rows, ({ service, route }) => JSON.stringify([service, route])).values();
+  const routes = Array.from(groups, (own): RouteHistory => {
+    const { count, faults, buckets } = sumUp(own.map(toTotal));
+    const { service = '', route = '' } = own[0] ?? {};
+    const [p50, p95] = [round(toQuantile(buckets, 0.5)), round(toQuantile(buckets, 0.95))];
+    return { service, route, count, faults, p50, p95 };
+  });
+  const slowest = routes.toSorted((a, b) => (b.p95 ?? 0) - (a.p95 ?? 0)).slice(0, shownRoutes);
+  const busiest = routes.toSorted((a, b) => b.count - a.count).slice(0, shownRoutes);
+  return [...new Set([...slowest, ...busiest])];
 }
 
 function toPoint({ count, faults, buckets }: Total, seconds: number): HistoryPoint {
-  return { perSecond: count / seconds, faultShare: count === 0 ? 0 : faults / count, p95: toQuantile(buckets, 0.95) };
+  return [round(count / seconds), count === 0 ? 0 : round(faults / count), round(toQuantile(buckets, 0.95))];
 }
 
 function toTotal(row: Row | undefined): Total {

@@ -1,7 +1,7 @@
 import type { Logger } from '@palaver/service-kit';
 import { fetchBounded } from '@palaver/service-kit/internal';
 import type { Targets } from '../forwarding.ts';
-import { type RouteLoad, type Snapshot, toDeltas, toSnapshot } from '../metrics/load.ts';
+import { type RouteLoad, round, type Snapshot, sumUp, toDeltas, toQuantile, toSnapshot } from '../metrics/load.ts';
 import { parsePrometheus } from '../metrics/prometheus.ts';
 import { type Alarm, findAlarms, type Thresholds } from './find-alarms.ts';
 import type { HistoryStore } from './history-store.ts';
@@ -19,7 +19,17 @@ export interface WatchOptions {
   webhook: Webhook | undefined;
 }
 
+/** What the services did between two looks, by service: requests in a second and the 95th percentile in seconds. */
+export interface LoadPoint {
+  time: number;
+  rates: Record<string, [perSecond: number, p95: number | null]>;
+}
+
 export interface ServiceWatch {
+  /** Of the last minutes, the oldest first. */
+  points(): LoadPoint[];
+  /** Notes who looks after an alarm. False where it is not raised. */
+  acknowledge(alarm: Pick<Alarm, 'service' | 'kind'>, by: string): boolean;
   /** Services that refuse the console their metrics. */
   refused(): string[];
   close(): Promise<void>;
@@ -46,27 +56,31 @@ export function watchServices(options: WatchOptions): ServiceWatch {
   const states = new Map<string, ServiceState>();
   const raised = new Map(store.listRaised().map((alarm) => [toKey(alarm), alarm as Alarm]));
   const sends: number[] = [];
+  let points: LoadPoint[] = [];
   const sending = new Set<Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
 
-  async function poll(service: string, url: string): Promise<void> {
+  async function poll(service: string, url: string): Promise<LoadPoint['rates']> {
     const state: ServiceState = states.get(service) ?? { missed: 0, isRefused: false, recent: [] };
     states.set(service, state);
     const { text, isRefused } = await readMetrics(url, options.token, closing.signal);
-    if (closing.signal.aborted) return;
+    if (closing.signal.aborted) return {};
     const now = Date.now();
+    let rates: LoadPoint['rates'] = {};
     state.isRefused = isRefused;
     state.missed = text === undefined && !isRefused ? state.missed + 1 : 0;
     if (text !== undefined) {
       const snapshot = toSnapshot(parsePrometheus(text), now);
       const deltas = state.snapshot ? toDeltas(state.snapshot, snapshot) : [];
+      if (state.snapshot) rates = { [service]: toRate(deltas, (now - state.snapshot.time) / 1000) };
       state.snapshot = snapshot;
       state.recent = [...state.recent, { time: now, deltas }].filter(({ time }) => time > now - windowMs);
       store.add(service, now, deltas);
     }
     const recent = state.recent.flatMap(({ deltas }) => deltas);
     settleAlarms(service, findAlarms({ service, missed: state.missed, recent }, thresholds), now);
+    return rates;
   }
 
   function settleAlarms(service: string, found: Alarm[], now: number): void {
@@ -84,7 +98,7 @@ export function watchServices(options: WatchOptions): ServiceWatch {
     }
   }
 
-  function announce(alarm: Alarm, state: 'raised' | 'cleared', now: number): void {
+  function announce(alarm: Alarm & { by?: string }, state: 'raised' | 'acknowledged' | 'cleared', now: number): void {
     logger.warn({ ...alarm, state }, 'alarm');
     if (!webhook) return;
     while (sends[0] !== undefined && sends[0] < now - hourMs) sends.shift();
@@ -106,7 +120,11 @@ export function watchServices(options: WatchOptions): ServiceWatch {
 
   async function run(): Promise<void> {
     try {
-      await Promise.all(Object.entries(targets).map(([service, url]) => poll(service, url)));
+      const rates = await Promise.all(Object.entries(targets).map(([service, url]) => poll(service, url)));
+      const time = Date.now();
+      points = [...points, { time, rates: Object.assign({}, ...rates) }].filter(
+        (point) => point.time > time - windowMs,
+      );
       store.forget(Date.now() - keepDays * dayMs);
     } catch (error) {
       logger.error({ err: error }, 'the history of the services could not be kept');
@@ -120,6 +138,15 @@ export function watchServices(options: WatchOptions): ServiceWatch {
 
   running = run();
   return {
+    points: () => points,
+    acknowledge(named, by) {
+      const alarm = raised.get(toKey(named));
+      if (!alarm) return false;
+      const now = Date.now();
+      store.acknowledge(alarm, by, now);
+      announce({ ...alarm, by }, 'acknowledged', now);
+      return true;
+    },
     refused: () => [...states].filter(([, { isRefused }]) => isRefused).map(([service]) => service),
     async close() {
       closing.abort();
@@ -130,7 +157,12 @@ export function watchServices(options: WatchOptions): ServiceWatch {
   };
 }
 
-const toKey = ({ service, kind }: Alarm) => `${service} ${kind}`;
+function toRate(deltas: RouteLoad[], seconds: number): [number, number | null] {
+  const { count, buckets } = sumUp(deltas);
+  return [round(count / Math.max(seconds, 0.001)), round(toQuantile(buckets, 0.95))];
+}
+
+const toKey = ({ service, kind }: Pick<Alarm, 'service' | 'kind'>) => `${service} ${kind}`;
 
 interface MetricsAnswer {
   text?: string;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toQuantile, toRate, toSnapshot } from './load.ts';
+import { sumUp, toDeltas, toQuantile, toSnapshot } from './load.ts';
 import { parsePrometheus } from './prometheus.ts';
 
 const text = (count: number, faults: number) => `
@@ -25,21 +25,22 @@ test('a Prometheus text is read: labels with escapes, special values, timestamps
   ]);
 });
 
-test('rates are what happened between two looks; probes do not count', () => {
+test('what happened between two looks is counted by route; probes do not count', () => {
   const before = toSnapshot(parsePrometheus(text(10, 0)), 1_000);
   const after = toSnapshot(parsePrometheus(text(20, 4)), 3_000);
-  const rate = toRate(before, after);
-  expect(rate).toMatchObject({ perSecond: 12, faultsPerSecond: 2 });
-  expect(rate.p50).toBeCloseTo(0.01);
-  expect(rate.p95).toBeCloseTo(0.091);
+  const { count, faults, buckets } = sumUp(toDeltas(before, after));
+  expect({ count, faults }).toEqual({ count: 24, faults: 4 });
+  expect(toQuantile(buckets, 0.5)).toBeCloseTo(0.01);
+  expect(toQuantile(buckets, 0.95)).toBeCloseTo(0.091);
   expect([...after.routes.keys()]).toEqual(['POST /api/ussd']);
 });
 
 test('a restart in between counts from zero, and no requests have no latency', () => {
   const before = toSnapshot(parsePrometheus(text(100, 0)), 0);
   const after = toSnapshot(parsePrometheus(text(5, 0)), 1_000);
-  expect(toRate(before, after).perSecond).toBe(10);
-  expect(toRate(after, after)).toMatchObject({ perSecond: 0, p50: undefined, p95: undefined });
+  expect(sumUp(toDeltas(before, after)).count).toBe(10);
+  const { count, buckets } = sumUp(toDeltas(after, after));
+  expect([count, toQuantile(buckets, 0.95)]).toEqual([0, undefined]);
 });
 
 test('a quantile lies inside the bucket that holds it', () => {

@@ -15,15 +15,6 @@ export interface Snapshot {
   routes: Map<string, RouteLoad>;
 }
 
-export interface Rate {
-  time: number;
-  perSecond: number;
-  faultsPerSecond: number;
-  /** Seconds; undefined when nothing was asked in between. */
-  p50: number | undefined;
-  p95: number | undefined;
-}
-
 const metric = 'http_request_duration_seconds';
 // Asked by this page and by probes all the time; they would drown what users do.
 const probes = new Set(['/health', '/ready', '/metrics', '/metrics/errors']);
@@ -62,19 +53,6 @@ export function toDeltas(before: Snapshot, after: Snapshot): RouteLoad[] {
   });
 }
 
-/** The same as rates of the whole service. */
-export function toRate(before: Snapshot, after: Snapshot): Rate {
-  const seconds = Math.max((after.time - before.time) / 1000, 0.001);
-  const { count, faults, buckets } = sumUp(toDeltas(before, after));
-  return {
-    time: after.time,
-    perSecond: count / seconds,
-    faultsPerSecond: faults / seconds,
-    p50: toQuantile(buckets, 0.5),
-    p95: toQuantile(buckets, 0.95),
-  };
-}
-
 export type Total = Pick<RouteLoad, 'count' | 'faults' | 'buckets'>;
 
 export function sumUp(loads: readonly Total[]): Total {
@@ -102,4 +80,11 @@ export function toQuantile(buckets: ReadonlyMap<number, number>, quantile: numbe
     [lower, below] = [upper, count];
   }
   return lower;
+}
+
+/** Three digits, as many as anyone reads off a chart. */
+export function round(value: number): number;
+export function round(value: number | undefined): number | null;
+export function round(value: number | undefined): number | null {
+  return value === undefined ? null : Number(value.toPrecision(3));
 }

@@ -10,7 +10,7 @@ const policy =
 /** The page and its files. */
 export function addWebRoutes(server: Server, page: Page): void {
   // Views have addresses of their own, all of one document.
-  for (const path of ['/', '/phone', '/programs', '/chat', '/explorer', '/operations']) {
+  for (const path of ['/', '/phone', '/programs', '/chat', '/explorer', '/operations', '/guide']) {
     server.get(path, (request, reply) => send(request, reply, '/index.html'));
   }
   server.get('/assets/*', (request, reply) => send(request, reply, request.url.split('?')[0] ?? ''));

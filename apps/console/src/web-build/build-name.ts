@@ -12,6 +12,7 @@ const sources = [
   'apps/console/index.html',
   'apps/console/vite.config.ts',
   'apps/console/package.json',
+  'docs',
   'packages/contract/src',
   'packages/ucan/src',
   'packages/oracles-client-sdk/src',

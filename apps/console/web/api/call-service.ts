@@ -1,3 +1,4 @@
+import { lookUpPrefix } from '@palaver/contract/internal';
 import { readOperatorToken } from './operator-token.ts';
 
 export type ServiceName = 'ussd-gateway' | 'agent' | 'gateway' | 'console';
@@ -22,7 +23,15 @@ export function toServicePath(service: ServiceName, path: string): string {
 
 /** Calls a service; a refusal is thrown as a `ServiceFault`. */
 export async function callService(service: ServiceName, path: string, init: RequestInit = {}): Promise<Response> {
-  const response = await fetch(toServicePath(service, path), { cache: 'no-store', ...init });
+  const { method = 'GET', headers } = init;
+  const response = await fetch(toServicePath(service, path), {
+    cache: 'no-store',
+    ...init,
+    headers: {
+      ...(method === 'GET' && { 'x-request-id': `${lookUpPrefix}${Math.random().toString(36).slice(2)}` }),
+      ...headers,
+    },
+  });
   if (response.ok) return response;
   const text = await response.text();
   throw new ServiceFault(response.status, toMessage(text, response), response.headers.get('x-request-id'));
@@ -42,7 +51,18 @@ export async function loadAsOperator<Answer>(service: ServiceName, path: string,
   return (await callAsOperator(service, path, init)).json() as Promise<Answer>;
 }
 
-export function isRefused(error: unknown): boolean {
+/** Sends JSON to a route of operators. */
+export function sendAsOperator<Answer>(
+  service: ServiceName,
+  path: string,
+  body: unknown,
+  method: 'POST' | 'PUT' = 'POST',
+): Promise<Answer> {
+  const headers = { 'content-type': 'application/json' };
+  return loadAsOperator(service, path, { method, headers, body: JSON.stringify(body) });
+}
+
+export function isRefused(error: unknown): error is ServiceFault {
   return error instanceof ServiceFault && error.status === 401;
 }
 

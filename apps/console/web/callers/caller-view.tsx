@@ -4,6 +4,7 @@ import { useOperatorToken } from '../api/operator-token.ts';
 import { formatDay, formatNumber, formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
+import { Waiting } from '../ui/fault.tsx';
 import { Facts, Panel } from '../ui/panel.tsx';
 import { Table } from '../ui/table.tsx';
 import { CallerHelp } from './caller-help.tsx';
@@ -23,8 +24,7 @@ export function CallerView({ callerKey, isAdmin, onClose }: CallerViewProps) {
   const query = useQuery({ queryKey, gcTime: 0, queryFn: () => callersApi.find(callerKey) });
   const [number, setNumber] = useState('phoneNumber' in callerKey ? callerKey.phoneNumber : '');
   const [fault, setFault] = useState('');
-  if (query.error) return <p className="notice notice-danger">{query.error.message}</p>;
-  if (!query.data) return <p className="quiet">{t('app.loading')}</p>;
+  if (!query.data) return <Waiting error={query.error} />;
   const caller = query.data;
   const reveal = () =>
     callersApi.reveal(caller.caller).then(

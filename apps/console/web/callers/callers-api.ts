@@ -1,28 +1,26 @@
 import type { RecentCallers, UssdCaller } from '@palaver/contract/internal';
-import { loadAsOperator } from '../api/call-service.ts';
+import { callAsOperator, loadAsOperator, sendAsOperator } from '../api/call-service.ts';
 
 export type { UssdCaller as Caller } from '@palaver/contract/internal';
 
 /** Found by a number that was typed, or by a reference from a list. */
 export type CallerKey = { phoneNumber: string } | { caller: string };
 
-function ask<Answer>(method: string, path: string, body?: object): Promise<Answer> {
-  const init = body
-    ? { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
-    : { method };
-  return loadAsOperator('ussd-gateway', `/api/ussd${path}`, init);
-}
-
-const accountPath = (phoneNumber: string, rest: string) => `/accounts/${encodeURIComponent(phoneNumber)}/${rest}`;
+const root = '/api/ussd';
+const send = <Answer>(path: string, body: object, method?: 'PUT') =>
+  sendAsOperator<Answer>('ussd-gateway', path, body, method);
+const accountPath = (phoneNumber: string, rest: string) =>
+  `${root}/accounts/${encodeURIComponent(phoneNumber)}/${rest}`;
 
 /** The routes of the USSD gateway for one caller. */
 export const callersApi = {
-  recent: () => ask<RecentCallers>('GET', '/callers'),
-  find: (key: CallerKey) => ask<UssdCaller>('POST', '/callers/find', key),
-  reveal: (caller: string) => ask<{ phoneNumber: string }>('POST', '/callers/reveal', { caller }),
-  unlock: (phoneNumber: string) => ask('POST', accountPath(phoneNumber, 'unlock'), {}),
-  resetPin: (phoneNumber: string) => ask<{ pin: string }>('POST', accountPath(phoneNumber, 'reset-pin'), {}),
+  recent: () => loadAsOperator<RecentCallers>('ussd-gateway', `${root}/callers`),
+  find: (key: CallerKey) => send<UssdCaller>(`${root}/callers/find`, key),
+  reveal: (caller: string) => send<{ phoneNumber: string }>(`${root}/callers/reveal`, { caller }),
+  unlock: (phoneNumber: string) => send(accountPath(phoneNumber, 'unlock'), {}),
+  resetPin: (phoneNumber: string) => send<{ pin: string }>(accountPath(phoneNumber, 'reset-pin'), {}),
   setAddress: (phoneNumber: string, address: string) =>
-    ask<{ pending?: object }>('PUT', accountPath(phoneNumber, 'address'), { address: address || null }),
-  erase: (phoneNumber: string) => ask('DELETE', `/users/${encodeURIComponent(phoneNumber)}`),
+    send<{ pending?: object }>(accountPath(phoneNumber, 'address'), { address: address || null }, 'PUT'),
+  erase: (phoneNumber: string) =>
+    callAsOperator('ussd-gateway', `${root}/users/${encodeURIComponent(phoneNumber)}`, { method: 'DELETE' }),
 };

@@ -57,7 +57,7 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
 }
 
 function Recent() {
-  const query = useOperatorQuery({ queryKey: ['callers'], queryFn: callersApi.recent, refetchInterval: 15_000 });
+  const query = useOperatorQuery({ queryKey: ['callers'], queryFn: callersApi.recent, refetchInterval: 30_000 });
   return (
     <Panel title={t('callers.recent')}>
       {query.error ? (

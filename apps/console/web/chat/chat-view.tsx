@@ -1,20 +1,19 @@
-import { OraclesProvider } from '@palaver/oracles-client-sdk';
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useMemo, useState } from 'react';
-import { callService, toServicePath } from '../api/call-service.ts';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import { callService } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
-import { ChatRoom } from './chat-room.tsx';
-import { type Identity, loadIdentity } from './identity.ts';
-import { forgetCredential } from './kept-credential.ts';
-import { type MatrixSession, noMatrix } from './matrix-session.ts';
+import { GuideLink } from '../ui/guide-link.tsx';
+import type { Identity } from './identity.ts';
+import { forgetCredential, loadCredential } from './kept-credential.ts';
 import { SignIn } from './sign-in.tsx';
-import '@palaver/oracles-client-sdk/ui.css';
 import '../styles/chat.css';
+import { Waiting } from '../ui/fault.tsx';
+
+const SignedInChat = lazy(async () => ({ default: (await import('./signed-in-chat.tsx')).SignedInChat }));
 
 /** The agent, through the client library any page would use. */
 export function ChatView() {
   const [identity, setIdentity] = useState<Identity | null>();
-  const [matrix, setMatrix] = useState<MatrixSession>(noMatrix);
   useEffect(() => {
     loadIdentity().then(setIdentity, () => setIdentity(null));
   }, []);
@@ -23,16 +22,17 @@ export function ChatView() {
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: async () => ((await (await callService('agent', '/.well-known/did.json')).json()) as { id: string }).id,
   });
-  const wallet = useMemo(() => ({ address: '', did: identity?.did ?? '', matrix }), [identity, matrix]);
 
-  if (identity === undefined) return <p className="quiet">{t('app.loading')}</p>;
+  if (identity === undefined) return <Waiting />;
   if (identity === null) {
     return (
       <>
         <div className="view-head">
           <div>
             <h1>{t('app.chat')}</h1>
-            <p>{t('chat.intro')}</p>
+            <p>
+              {t('chat.intro')} <GuideLink name="agent-api" />
+            </p>
           </div>
         </div>
         <SignIn onSignedIn={setIdentity} />
@@ -47,27 +47,21 @@ export function ChatView() {
     );
   }
   if (!agent.data) return <p className="quiet">{t('chat.asking')}</p>;
-  const { origin } = window.location;
   const signOut = () => {
     void forgetCredential();
     setIdentity(null);
   };
   return (
-    <OraclesProvider
-      key={identity.did}
-      initialWallet={wallet}
-      transactSignX={refuseToPay}
-      createDelegation={identity.createDelegation}
-      createInvocation={identity.createInvocation}
-      oracleDid={agent.data}
-      gatewayUrl={origin + toServicePath('gateway', '')}
-      overrides={{ baseUrl: origin + toServicePath('agent', ''), wsUrl: origin }}
-    >
-      <ChatRoom identity={identity} oracleDid={agent.data} matrix={matrix} onMatrix={setMatrix} onSignOut={signOut} />
-    </OraclesProvider>
+    <Suspense fallback={<Waiting />}>
+      <SignedInChat key={identity.did} identity={identity} oracleDid={agent.data} onSignOut={signOut} />
+    </Suspense>
   );
 }
 
-async function refuseToPay(): Promise<never> {
-  throw new Error(t('chat.noWallet'));
+/** What signs is loaded for those who have a key. */
+async function loadIdentity(): Promise<Identity | null> {
+  const kept = await loadCredential();
+  if (!kept) return null;
+  const identity = await (await import('./identity.ts')).readIdentity(kept);
+  return 'problem' in identity ? null : identity;
 }

@@ -1,7 +1,6 @@
 import type { SignerWallet } from '@palaver/oracles-client-sdk/wallet';
 import { createDelegation, createInvocation, createSigner, parseSigner, parseToken, type Signer } from '@palaver/ucan';
 import { t } from '../i18n/text.ts';
-import { loadCredential } from './kept-credential.ts';
 
 type Sign = SignerWallet['createDelegation'];
 
@@ -49,11 +48,4 @@ function fromSigner(signer: Signer): Identity {
     createInvocation: (audience, capability) =>
       createInvocation({ issuer: signer, audience, capability: toCapability(audience, capability) }),
   };
-}
-
-export async function loadIdentity(): Promise<Identity | null> {
-  const kept = await loadCredential();
-  if (!kept) return null;
-  const identity = await readIdentity(kept);
-  return 'problem' in identity ? null : identity;
 }

@@ -2,7 +2,7 @@ import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { Panel } from '../ui/panel.tsx';
-import { createDemoIdentity, type Identity, readIdentity } from './identity.ts';
+import type { Identity } from './identity.ts';
 import { keepCredential } from './kept-credential.ts';
 
 /** Two ways in: a key made here and now, or one that exists already. */
@@ -16,14 +16,14 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
   }
   async function create(): Promise<void> {
     try {
-      await enter(await createDemoIdentity());
+      await enter(await (await import('./identity.ts')).createDemoIdentity());
     } catch {
       setProblem(t('chat.noKeys'));
     }
   }
   async function paste(event: FormEvent): Promise<void> {
     event.preventDefault();
-    const result = await readIdentity(pasted);
+    const result = await (await import('./identity.ts')).readIdentity(pasted);
     if ('problem' in result) setProblem(result.problem);
     else await enter(result);
   }

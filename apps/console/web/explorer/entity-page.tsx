@@ -1,13 +1,15 @@
+import type { ReactNode } from 'react';
 import { formatDay } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Fault } from '../ui/fault.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { Link } from '../ui/link.tsx';
+import { Facts } from '../ui/panel.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
 import { type Entity, type IidDocument, shorten } from './protocol.ts';
-import { toName } from './use-entity-names.ts';
+import { toEntityPath, toName } from './use-entity-names.ts';
 
 /** One entity as a page: what it is called, what it is, what it is linked to. */
 export function EntityPage({ target }: { target: string }) {
@@ -34,22 +36,32 @@ export function EntityPage({ target }: { target: string }) {
         </p>
       </header>
       <Services services={document?.service ?? []} />
-      <Linked entities={document?.linkedEntity ?? []} />
-      <Resources resources={document?.linkedResource ?? []} />
+      <LinkList
+        title={t('explorer.linkedEntities')}
+        items={(document?.linkedEntity ?? []).map(({ id, type, relationship }) => ({
+          key: `${id}${relationship}`,
+          name: <Link href={toEntityPath(id)}>{shorten(id)}</Link>,
+          about: [type, relationship],
+        }))}
+      />
+      <LinkList
+        title={t('explorer.linkedResources')}
+        items={(document?.linkedResource ?? []).map(({ id, type, description, mediaType }) => ({
+          key: id,
+          name: description || id,
+          about: [type, mediaType],
+        }))}
+      />
       <section>
         <h3>{t('explorer.accounts')}</h3>
-        <dl className="facts">
-          {(entity.accounts ?? []).map(({ name, address }) => (
-            <div key={address} className="facts-row">
-              <dt>{name}</dt>
-              <dd>
-                <Link href={`/explorer?page=account&id=${address}`}>
-                  <code>{address}</code>
-                </Link>
-              </dd>
-            </div>
-          ))}
-        </dl>
+        <Facts
+          rows={(entity.accounts ?? []).map(({ name, address }) => [
+            name,
+            <Link key={address} href={`/explorer?page=account&id=${address}`}>
+              <code>{address}</code>
+            </Link>,
+          ])}
+        />
       </section>
       <AnswerBar answer={answer.data} />
       <details>
@@ -65,49 +77,25 @@ function Services({ services }: { services: NonNullable<IidDocument['service']> 
   return (
     <section>
       <h3>{t('explorer.services')}</h3>
-      <dl className="facts">
-        {services.map(({ id, type, serviceEndpoint }) => (
-          <div key={id} className="facts-row">
-            <dt>{type}</dt>
-            <dd>
-              <code>{serviceEndpoint}</code>
-            </dd>
-          </div>
-        ))}
-      </dl>
+      <Facts rows={services.map(({ type, serviceEndpoint }) => [type, <code key={type}>{serviceEndpoint}</code>])} />
     </section>
   );
 }
 
-function Linked({ entities }: { entities: NonNullable<IidDocument['linkedEntity']> }) {
-  if (entities.length === 0) return null;
-  return (
-    <section>
-      <h3>{t('explorer.linkedEntities')}</h3>
-      <ul className="link-list">
-        {entities.map(({ id, type, relationship }) => (
-          <li key={`${id}${relationship}`}>
-            <Link href={`/explorer?page=entities&id=${encodeURIComponent(id)}`}>{shorten(id)}</Link>{' '}
-            <span className="quiet">
-              {type}
-              {relationship ? `, ${relationship}` : ''}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
+interface LinkListProps {
+  title: string;
+  items: readonly { key: string; name: ReactNode; about: (string | undefined)[] }[];
 }
 
-function Resources({ resources }: { resources: NonNullable<IidDocument['linkedResource']> }) {
-  if (resources.length === 0) return null;
+function LinkList({ title, items }: LinkListProps) {
+  if (items.length === 0) return null;
   return (
     <section>
-      <h3>{t('explorer.linkedResources')}</h3>
+      <h3>{title}</h3>
       <ul className="link-list">
-        {resources.map(({ id, type, description, mediaType }) => (
-          <li key={id}>
-            {description || id} <span className="quiet">{[type, mediaType].filter(Boolean).join(', ')}</span>
+        {items.map(({ key, name, about }) => (
+          <li key={key}>
+            {name} <span className="quiet">{about.filter(Boolean).join(', ')}</span>
           </li>
         ))}
       </ul>

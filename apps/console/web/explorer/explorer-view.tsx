@@ -3,8 +3,11 @@ import { useQuery } from '@tanstack/react-query';
 import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
 import { Fault } from '../ui/fault.tsx';
+import { GuideLink } from '../ui/guide-link.tsx';
 import { Link } from '../ui/link.tsx';
+import { Tabs } from '../ui/tabs.tsx';
 import { askGateway, useRoutes } from './ask-gateway.ts';
+import { BlocksPage, TransactionsPage } from './chain-pages.tsx';
 import { ClaimsPage } from './claims-page.tsx';
 import { EntitiesPage } from './entities-page.tsx';
 import { RecordPage, recordNames } from './record-page.tsx';
@@ -17,6 +20,8 @@ const pages = [
   { name: 'entities', title: 'explorer.entities', Page: EntitiesPage },
   { name: 'claims', title: 'explorer.claims', Page: ClaimsPage },
   { name: 'tokens', title: 'explorer.tokens', Page: TokensPage },
+  { name: 'transactions', title: 'explorer.transactions', Page: TransactionsPage },
+  { name: 'blocks', title: 'explorer.blocks', Page: BlocksPage },
   { name: 'routes', title: 'explorer.routes', Page: RoutesPage },
 ] as const;
 
@@ -33,16 +38,14 @@ export function ExplorerView() {
         <div>
           <h1>{t('app.explorer')}</h1>
           <p>
-            {t('explorer.intro')} {routes.data && <LiveHeight routes={routes.data} />}
+            {t('explorer.intro')} <GuideLink name="gateway" /> {routes.data && <LiveHeight routes={routes.data} />}
           </p>
         </div>
-        <nav className="tabs" aria-label={t('explorer.pages')}>
-          {pages.map(({ name, title }) => (
-            <Link key={name} href={`/explorer?page=${name}`} aria-current={name === open?.name ? 'page' : undefined}>
-              {t(title)}
-            </Link>
-          ))}
-        </nav>
+        <Tabs
+          label={t('explorer.pages')}
+          open={open?.name}
+          tabs={pages.map(({ name, title }) => ({ name, title: t(title), href: `/explorer?page=${name}` }))}
+        />
       </div>
       {routes.error ? (
         <Fault error={routes.error} />

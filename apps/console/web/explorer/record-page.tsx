@@ -1,16 +1,23 @@
-import { t } from '../i18n/text.ts';
-import { useLocation } from '../location.ts';
+import { type MessageKey, t } from '../i18n/text.ts';
+import { navigate, useLocation } from '../location.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Fault } from '../ui/fault.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { Link } from '../ui/link.tsx';
+import { Pager } from '../ui/pager.tsx';
+import { Facts } from '../ui/panel.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
+import { Transactions } from './chain-pages.tsx';
 import { findTarget } from './find-target.ts';
 import { encodePath, findPath, type Route } from './routes.ts';
 
 const records = {
-  claim: [{ title: 'explorer.claim', path: '/claims/claim/{id}' }],
+  claim: [
+    { title: 'explorer.claim', path: '/claims/claim/{id}' },
+    { title: 'explorer.disputes', path: '/claims/disputes-for-subject/{subjectId}' },
+  ],
+  dispute: [{ title: 'explorer.dispute', path: '/claims/dispute/{proof}' }],
   account: [
     { title: 'explorer.balances', path: '/bank/v1beta1/balances/{address}' },
     { title: 'explorer.account', path: '/auth/v1beta1/accounts/{address}' },
@@ -20,6 +27,16 @@ const records = {
 } as const;
 
 type RecordName = keyof typeof records;
+
+/** What of the chain's transactions belongs to a record. */
+const activities: Partial<Record<RecordName, { title: MessageKey; search(id: string): string }[]>> = {
+  account: [
+    { title: 'explorer.sent', search: (id) => `message.sender='${id}'` },
+    { title: 'explorer.received', search: (id) => `transfer.recipient='${id}'` },
+  ],
+  block: [{ title: 'explorer.transactions', search: (id) => `tx.height=${id}` }],
+};
+
 export const recordNames = Object.keys(records) as RecordName[];
 
 const maxDepth = 4;
@@ -29,6 +46,7 @@ const maxFacts = 60;
 export function RecordPage({ routes, name }: { routes: Route[]; name: RecordName }) {
   const { searchParams } = useLocation();
   const id = searchParams.get('id') ?? '';
+  const open = (height: number) => navigate(`/explorer?page=block&id=${height}`);
   return (
     <article className="panel reading">
       <header>
@@ -40,6 +58,16 @@ export function RecordPage({ routes, name }: { routes: Route[]; name: RecordName
       </header>
       {records[name].map(({ title, path }) => (
         <Part key={path} title={t(title)} target={toTarget(findPath(routes, path), id)} />
+      ))}
+      {name === 'block' && (
+        <Pager
+          label={t('explorer.block')}
+          onPrevious={Number(id) > 1 ? () => open(Number(id) - 1) : undefined}
+          onNext={() => open(Number(id) + 1)}
+        />
+      )}
+      {activities[name]?.map(({ title, search }) => (
+        <Transactions key={title} routes={routes} title={t(title)} search={search(id)} />
       ))}
     </article>
   );
@@ -55,20 +83,11 @@ function Part({ title, target }: { title: string; target: string | undefined }) 
   return (
     <section>
       <h3>{title}</h3>
-      <dl className="facts">
-        {listFacts(answer.data.body)
+      <Facts
+        rows={listFacts(answer.data.body)
           .slice(0, maxFacts)
-          .map(([path, value]) => (
-            <div key={path} className="facts-row">
-              <dt>
-                <code>{path}</code>
-              </dt>
-              <dd>
-                <Value text={value} />
-              </dd>
-            </div>
-          ))}
-      </dl>
+          .map(([path, value]) => [path, <Value key={path} path={path} text={value} />])}
+      />
       <AnswerBar answer={answer.data} />
       <details>
         <summary>{t('explorer.wholeAnswer')}</summary>
@@ -78,9 +97,14 @@ function Part({ title, target }: { title: string; target: string | undefined }) 
   );
 }
 
-/** An identifier leads to its page; plain numbers are mostly amounts. */
-function Value({ text }: { text: string }) {
-  const target = /^\d+$/.test(text) ? undefined : findTarget(text);
+/** An identifier leads to its page; plain numbers are mostly amounts, and the proof of an evaluation is kept elsewhere. */
+function Value({ path, text }: { path: string; text: string }) {
+  const isPlain = /^\d+$/.test(text) || path.endsWith('verification_proof');
+  const target = path.endsWith('data.proof')
+    ? `/explorer?page=dispute&id=${encodeURIComponent(text)}`
+    : isPlain
+      ? undefined
+      : findTarget(text);
   return target ? <Link href={target}>{text}</Link> : <bdi className="break">{text}</bdi>;
 }
 

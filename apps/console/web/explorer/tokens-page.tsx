@@ -5,10 +5,12 @@ import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
 import { InputField } from '../ui/fields.tsx';
 import { Link } from '../ui/link.tsx';
+import { Facts } from '../ui/panel.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
 import { type Claim, shorten, type Token } from './protocol.ts';
 import { encodePath, findPath, type Route } from './routes.ts';
+import { toEntityPath } from './use-entity-names.ts';
 
 /**
  * The tokens of a minter. The protocol has no list of minters; those who evaluated claims are offered, since outcomes are what
@@ -80,6 +82,12 @@ function TokenArticle({ token }: { token: Token }) {
     ...retired.map((entry) => ({ ...entry, how: 'explorer.retiredFor' as const })),
     ...cancelled.map((entry) => ({ ...entry, how: 'explorer.cancelledFor' as const })),
   ];
+  const figures = [
+    ['supply', formatCount(supply)],
+    ['cap', cap === '0' ? t('explorer.noCap') : formatCount(cap)],
+    ['retired', sum(retired)],
+    ['cancelled', sum(cancelled)],
+  ] as const;
   return (
     <article className="panel reading">
       <header>
@@ -93,22 +101,12 @@ function TokenArticle({ token }: { token: Token }) {
         </p>
       </header>
       <dl className="figures">
-        <div>
-          <dt>{t('explorer.supply')}</dt>
-          <dd>{formatCount(supply)}</dd>
-        </div>
-        <div>
-          <dt>{t('explorer.cap')}</dt>
-          <dd>{cap === '0' ? t('explorer.noCap') : formatCount(cap)}</dd>
-        </div>
-        <div>
-          <dt>{t('explorer.retired')}</dt>
-          <dd>{sum(retired)}</dd>
-        </div>
-        <div>
-          <dt>{t('explorer.cancelled')}</dt>
-          <dd>{sum(cancelled)}</dd>
-        </div>
+        {figures.map(([name, value]) => (
+          <div key={name}>
+            <dt>{t(`explorer.${name}`)}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
       </dl>
       {gone.length > 0 && (
         <ul className="link-list">
@@ -117,22 +115,21 @@ function TokenArticle({ token }: { token: Token }) {
           ))}
         </ul>
       )}
-      <dl className="facts">
-        <div className="facts-row">
-          <dt>{t('explorer.contract')}</dt>
-          <dd>
-            <code>{token.contract_address}</code>
-          </dd>
-        </div>
-        {token.class && (
-          <div className="facts-row">
-            <dt>{t('explorer.class')}</dt>
-            <dd>
-              <Link href={`/explorer?page=entities&id=${encodeURIComponent(token.class)}`}>{shorten(token.class)}</Link>
-            </dd>
-          </div>
-        )}
-      </dl>
+      <Facts
+        rows={[
+          [t('explorer.contract'), <code key="contract">{token.contract_address}</code>],
+          ...(token.class
+            ? [
+                [
+                  t('explorer.class'),
+                  <Link key="class" href={toEntityPath(token.class)}>
+                    {shorten(token.class)}
+                  </Link>,
+                ] as const,
+              ]
+            : []),
+        ]}
+      />
     </article>
   );
 }

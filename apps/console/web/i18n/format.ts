@@ -24,6 +24,11 @@ export function formatTime(time: Moment): string {
   return show(time, { timeStyle: 'medium' });
 }
 
+/** A moment on the axis of a chart: its time, or its day where the chart has many. */
+export function formatAxis(time: number, spanMs: number): string {
+  return show(time, spanMs > 2 * 86_400_000 ? { dateStyle: 'medium' } : { timeStyle: 'short' });
+}
+
 export function formatNumber(value: number, digits = 0): string {
   return new Intl.NumberFormat(intlLocale(), { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(
     value,

@@ -2,24 +2,29 @@ import { useQueries } from '@tanstack/react-query';
 import { type ServiceName, toServicePath } from '../api/call-service.ts';
 import { formatUnit } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
-import { watched } from './watched.ts';
+import { type Figures, watched } from './figures.ts';
 
 type Health = Record<string, unknown> & { status?: string; upstreams?: { address: string; healthy: boolean }[] };
 
-/** The health that each service reports, and that of the gateway's nodes. */
-export function HealthPanel() {
+/** The health that each service reports, and that of the gateway's nodes. Where there are no figures, services are asked. */
+export function HealthPanel({ figures, isAlone }: { figures: Figures; isAlone: boolean }) {
   const answers = useQueries({
     queries: watched.map(({ service }) => ({
       queryKey: ['health', service],
-      refetchInterval: 5_000,
+      enabled: isAlone,
+      refetchInterval: 15_000,
       queryFn: () => loadHealth(service),
     })),
   });
-  const upstreams = answers.flatMap(({ data }) => data?.upstreams ?? []);
+  const healths = watched.map(({ service, title }, index) => ({
+    title,
+    health: isAlone ? answers[index]?.data : (figures[`health:${service}`] as Health | undefined),
+  }));
+  const upstreams = healths.flatMap(({ health }) => health?.upstreams ?? []);
   return (
     <ul className="health" aria-label={t('operations.health')}>
-      {watched.map(({ service, title }, index) => (
-        <HealthCard key={service} title={t(title)} health={answers[index]?.data} />
+      {healths.map(({ title, health }) => (
+        <HealthCard key={title} title={t(title)} health={health} />
       ))}
       {upstreams.map(({ address, healthy }) => (
         <HealthCard key={address} title={t('operations.node')} health={{ status: healthy ? 'ok' : 'down', address }} />

@@ -1,6 +1,5 @@
-import { useMutation, useQueries } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { loadAsOperator, type ServiceName } from '../api/call-service.ts';
-import { useOperatorToken } from '../api/operator-token.ts';
 import { formatMoment } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
@@ -8,7 +7,7 @@ import { Fault } from '../ui/fault.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { Table } from '../ui/table.tsx';
-import { watched } from './watched.ts';
+import { type Figures, watched } from './figures.ts';
 
 interface RecentError {
   time: string;
@@ -23,20 +22,18 @@ interface RecentError {
 const shown = 20;
 
 /** The last refused and failed requests of every service; the request id finds the rest in the log. */
-export function RecentErrors() {
-  const token = useOperatorToken();
-  const answers = useQueries({
-    queries: watched.map(({ service }) => ({
-      queryKey: ['recent-errors', service, token],
-      refetchInterval: 5_000,
-      queryFn: async () => (await loadAsOperator<{ errors: RecentError[] }>(service, '/metrics/errors')).errors,
-    })),
-  });
-  const rows = watched
-    .flatMap(({ service, title }, index) => (answers[index]?.data ?? []).map((error) => ({ ...error, service, title })))
+export function RecentErrors({ figures }: { figures: Figures }) {
+  const all = watched
+    .flatMap(({ service, title }) => {
+      const errors = figures[`errors:${service}`];
+      return Array.isArray(errors) ? (errors as RecentError[]).map((error) => ({ ...error, service, title })) : [];
+    })
     .filter(({ service, path }) => service !== 'console' || !path.startsWith('/api/')) // the service behind it has its own line
-    .sort((a, b) => b.time.localeCompare(a.time))
-    .slice(0, shown);
+    .sort((a, b) => b.time.localeCompare(a.time));
+  const faults = all.filter(({ status }) => status >= 500).slice(0, shown / 2);
+  // A flood of refusals leaves room for the faults.
+  const refusals = all.filter(({ status }) => status < 500).slice(0, shown - faults.length);
+  const rows = all.filter((error) => faults.includes(error) || refusals.includes(error));
   return (
     <Panel title={t('operations.errors')} beside={null} empty={rows.length === 0 && t('operations.noErrors')}>
       <Table
@@ -69,7 +66,7 @@ export function RecentErrors() {
             </td>
             <td>
               <code>{requestId}</code>
-              {status >= 500 && <LogLines service={service} requestId={requestId} />}
+              {status >= 500 && <LogLines service={service} requestId={requestId} time={time} />}
             </td>
           </tr>
         ))}
@@ -79,10 +76,10 @@ export function RecentErrors() {
 }
 
 /** What the service logged about a request, asked for when it is wanted. */
-function LogLines({ service, requestId }: { service: ServiceName; requestId: string }) {
+function LogLines({ service, requestId, time }: { service: ServiceName; requestId: string; time: string }) {
   const ask = useMutation({
     mutationFn: async () => {
-      const path = `/metrics/errors/${encodeURIComponent(requestId)}`;
+      const path = `/metrics/errors/${encodeURIComponent(requestId)}?time=${time}`;
       return (await loadAsOperator<{ lines: unknown[] }>(service, path)).lines;
     },
   });

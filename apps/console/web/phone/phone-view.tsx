@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
+import { GuideLink } from '../ui/guide-link.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { PhoneStation } from './phone-station.tsx';
 import '../styles/phone.css';
@@ -13,7 +14,9 @@ export function PhoneView() {
       <div className="view-head">
         <div>
           <h1>{t('app.phone')}</h1>
-          <p>{t('phone.intro')}</p>
+          <p>
+            {t('phone.intro')} <GuideLink name="ussd" />
+          </p>
         </div>
         <Button aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
           <Icon name={hasSecond ? 'close' : 'plus'} size={18} />

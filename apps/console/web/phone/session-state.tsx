@@ -5,6 +5,7 @@ import { formatTime } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Fault } from '../ui/fault.tsx';
 import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
+import { Facts } from '../ui/panel.tsx';
 import type { PhoneLine } from './use-phone.ts';
 import type { SessionRecord } from './use-session-record.ts';
 
@@ -31,32 +32,24 @@ export function SessionState({ status, record }: SessionStateProps) {
       ) : record.data === null ? (
         <p className="empty">{t('phone.stateGone')}</p>
       ) : (
-        <Facts record={record.data} />
+        <RecordFacts record={record.data} />
       )}
     </section>
   );
 }
 
-function Facts({ record }: { record: UssdDebugRecord }) {
+function RecordFacts({ record }: { record: UssdDebugRecord }) {
   const { state, context } = record.debugInfo;
   return (
-    <dl className="facts">
-      <dt>{t('phone.stateName')}</dt>
-      <dd>
-        <code>{state}</code>
-      </dd>
-      <dt>{t('phone.signedIn')}</dt>
-      <dd>{t(context.isAuthenticated ? 'phone.yes' : 'phone.no')}</dd>
-      <dt>{t('phone.language')}</dt>
-      <dd>{context.language}</dd>
-      <dt>{t('phone.opened')}</dt>
-      <dd>{formatTime(context.startedAt)}</dd>
-      <dt>{t('phone.lastSeen')}</dt>
-      <dd>{formatTime(context.lastSeenAt)}</dd>
-      <dt>{t('phone.sessionId')}</dt>
-      <dd>
-        <code>{context.sessionId}</code>
-      </dd>
-    </dl>
+    <Facts
+      rows={[
+        [t('phone.stateName'), <code key="state">{state}</code>],
+        [t('phone.signedIn'), t(context.isAuthenticated ? 'phone.yes' : 'phone.no')],
+        [t('phone.language'), context.language],
+        [t('phone.opened'), formatTime(context.startedAt)],
+        [t('phone.lastSeen'), formatTime(context.lastSeenAt)],
+        [t('phone.sessionId'), <code key="id">{context.sessionId}</code>],
+      ]}
+    />
   );
 }

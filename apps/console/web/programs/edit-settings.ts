@@ -2,9 +2,6 @@ import { changeFile, setRecords } from './edit-program.ts';
 import type { ProgramFiles } from './program-api.ts';
 import { type ProgramModel, readProgram } from './read-program.ts';
 
-/** What callers dial. */
-export const codePattern = String.raw`\*[0-9*]+#`;
-
 /** Sets a field of program.yaml; `undefined` or an empty list removes it. */
 export function setHeader(files: ProgramFiles, field: string, value: unknown): ProgramFiles {
   return changeFile(files, 'program.yaml', (document) => {

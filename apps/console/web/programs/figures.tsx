@@ -1,5 +1,6 @@
 import { formatDay, formatNumber } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
+import { readForm } from '../results/labels.ts';
 import { Table } from '../ui/table.tsx';
 import { lostOf, toPercent, toSeconds } from './heat.ts';
 import type { ProgramStats } from './program-api.ts';
@@ -47,8 +48,12 @@ const columns = ['shown', 'answered', 'refused', 'back', 'exit', 'timedOut', 'lo
 
 function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
   const counts = new Map(stats.states.map((state) => [state.state, state]));
-  const order = [...orderStates(model), ...counts.keys()];
-  const rows = [...new Set(order)].flatMap((name) => counts.get(name) ?? []);
+  const questions = new Map(orderStates(model).flatMap((name) => listQuestions(model, name)));
+  const order = orderStates(model).flatMap((name) => [
+    name,
+    ...[...questions.keys()].filter((key) => key.startsWith(`${name}/`)),
+  ]);
+  const rows = [...new Set([...order, ...counts.keys()])].flatMap((name) => counts.get(name) ?? []);
   const most = Math.max(1, ...rows.map(({ shown }) => shown));
   return (
     <Table
@@ -59,9 +64,13 @@ function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
       {rows.map((row) => (
         <tr key={row.state} className={row.state === selected ? 'row-selected' : undefined}>
           <th scope="row">
-            <button type="button" className="link-button" onClick={() => onSelect(row.state)}>
-              {row.state}
-            </button>
+            {row.state.includes('/') ? (
+              <bdi className="funnel-question">{questions.get(row.state) ?? row.state}</bdi>
+            ) : (
+              <button type="button" className="link-button" onClick={() => onSelect(row.state)}>
+                {row.state}
+              </button>
+            )}
             <svg className="funnel-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
               <rect className="bar-shown" width={(100 * row.shown) / most} height="4" />
               <rect className="bar-lost" width={(100 * lostOf(row)) / most} height="4" />
@@ -79,6 +88,16 @@ function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
       ))}
     </Table>
   );
+}
+
+/** The questions of a form that a state asks, by the names under which they are counted. */
+function listQuestions({ states, files }: ProgramModel, name: string): [string, string][] {
+  const file = states.get(name)?.raw.form;
+  const xml = typeof file === 'string' ? files[file] : undefined;
+  if (xml === undefined) return [];
+  const { root, questions } = readForm(xml);
+  const asked = Array.from(questions, ([path, label]): [string, string] => [`${name}${root}${path}`, label]);
+  return [...asked, [`${name}/`, t('programs.sendsForm')]];
 }
 
 function Days({ stats }: { stats: ProgramStats }) {

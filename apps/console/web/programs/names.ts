@@ -1,5 +1,8 @@
 // The service takes names of Latin letters and digits. People write what they like: the names are made of that.
 
+/** What callers dial. */
+export const codePattern = String.raw`\*[0-9*]+#`;
+
 function toWords(text: string): string[] {
   // Letters with marks keep the letter.
   const plain = text

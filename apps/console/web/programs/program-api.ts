@@ -8,7 +8,7 @@ import type {
   ProgramVersions,
   TriedCall,
 } from '@palaver/contract/internal';
-import { loadAsOperator } from '../api/call-service.ts';
+import { loadAsOperator, sendAsOperator } from '../api/call-service.ts';
 
 export type {
   ListedProgram,
@@ -38,9 +38,8 @@ function ask<Answer>(path: string, init?: RequestInit): Promise<Answer> {
   return loadAsOperator('ussd-gateway', root + path, init);
 }
 
-function send<Answer>(method: string, path: string, body: unknown): Promise<Answer> {
-  return ask(path, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-}
+const send = <Answer>(method: 'POST' | 'PUT', path: string, body: unknown) =>
+  sendAsOperator<Answer>('ussd-gateway', root + path, body, method);
 
 /** The routes of the USSD gateway for programs. */
 export const programApi = {

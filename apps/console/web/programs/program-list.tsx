@@ -7,8 +7,7 @@ import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
 import { InputField, SelectField } from '../ui/fields.tsx';
 import { Link } from '../ui/link.tsx';
-import { codePattern } from './edit-settings.ts';
-import { toProgramName, toTitle } from './names.ts';
+import { codePattern, toProgramName, toTitle } from './names.ts';
 import { type ListedProgram, programApi } from './program-api.ts';
 import { createProgram, type Template, templates } from './templates.ts';
 

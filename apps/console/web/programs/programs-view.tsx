@@ -3,14 +3,17 @@ import { isRefused } from '../api/call-service.ts';
 import { useOperatorQuery } from '../api/operator-token.ts';
 import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
+import { GuideLink } from '../ui/guide-link.tsx';
 import { Link } from '../ui/link.tsx';
 import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
+import { Tabs } from '../ui/tabs.tsx';
 import { toTitle } from './names.ts';
 import { programApi } from './program-api.ts';
 import { ProgramList } from './program-list.tsx';
-import { Workspace } from './workspace.tsx';
 import '../styles/programs.css';
+import { Waiting } from '../ui/fault.tsx';
 
+const Workspace = lazy(async () => ({ default: (await import('./workspace.tsx')).Workspace }));
 const CallersPage = lazy(async () => ({ default: (await import('../callers/callers-page.tsx')).CallersPage }));
 
 /** Programs: their states and texts, and statistics of calls. */
@@ -35,35 +38,37 @@ export function ProgramsView() {
               </>
             )}
           </h1>
-          {isCallers ? <p>{t('callers.intro')}</p> : name === null && <p>{t('programs.intro')}</p>}
+          <p>
+            {isCallers ? t('callers.intro') : name === null && t('programs.intro')} <GuideLink name="ussd-menus" />
+          </p>
         </div>
         {name === null && (
-          <nav className="tabs" aria-label={t('programs.tabs')}>
-            <Link href="/programs" aria-current={isCallers ? undefined : 'page'}>
-              {t('app.programs')}
-            </Link>
-            <Link href="/programs?callers=one" aria-current={isCallers ? 'page' : undefined}>
-              {t('callers.title')}
-            </Link>
-          </nav>
+          <Tabs
+            label={t('programs.tabs')}
+            open={isCallers ? 'callers' : 'programs'}
+            tabs={[
+              { name: 'programs', title: t('app.programs'), href: '/programs' },
+              { name: 'callers', title: t('callers.title'), href: '/programs?callers=one' },
+            ]}
+          />
         )}
       </div>
       {isRefused(query.error) ? (
         <section className="panel" aria-label={t('operator.signIn')}>
           <OperatorSignIn message={query.error?.message ?? ''} />
         </section>
-      ) : query.error ? (
-        <p className="notice notice-danger">{query.error.message}</p>
-      ) : isCallers && query.data ? (
-        <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
-          <CallersPage role={query.data.role} />
+      ) : query.data && (isCallers || name !== null) ? (
+        <Suspense fallback={<Waiting />}>
+          {isCallers ? (
+            <CallersPage role={query.data.role} />
+          ) : (
+            <Workspace key={name} name={name ?? ''} mayEdit={mayEdit} listed={query.data} />
+          )}
         </Suspense>
-      ) : name !== null && query.data ? (
-        <Workspace key={name} name={name} mayEdit={mayEdit} listed={query.data} />
       ) : query.data ? (
         <ProgramList programs={query.data.programs} mayEdit={mayEdit} />
       ) : (
-        <p className="quiet">{t('app.loading')}</p>
+        <Waiting error={query.error} />
       )}
     </>
   );

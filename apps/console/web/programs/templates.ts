@@ -1,4 +1,3 @@
-import { setHeader } from './edit-settings.ts';
 import type { ProgramFiles } from './program-api.ts';
 
 /** What a new program can begin with. */
@@ -14,6 +13,9 @@ export interface NewProgram {
 
 /** The files of a new program: those of its template, under its own name and service code. */
 export async function createProgram({ name, title, code, template }: NewProgram): Promise<ProgramFiles> {
-  const { templateFiles } = await import('./template-files.ts');
+  const [{ setHeader }, { templateFiles }] = await Promise.all([
+    import('./edit-settings.ts'),
+    import('./template-files.ts'),
+  ]);
   return setHeader(setHeader(setHeader(templateFiles(template), 'name', name), 'title', title), 'codes', [code]);
 }

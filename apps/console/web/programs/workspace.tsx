@@ -4,7 +4,9 @@ import { formatDay } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import { Button } from '../ui/button.tsx';
+import { Waiting } from '../ui/fault.tsx';
 import { SelectField } from '../ui/fields.tsx';
+import { ChoiceTabs } from '../ui/tabs.tsx';
 import { AddState } from './add-state.tsx';
 import { diffPrograms } from './diff-programs.ts';
 import { DraftBar } from './draft-bar.tsx';
@@ -50,8 +52,7 @@ export function Workspace({ name, mayEdit, listed }: WorkspaceProps) {
         ? { ...(await programApi.files(name, version)), revision: 0, updatedAt: null, updatedBy: null }
         : programApi.draft(name),
   });
-  if (draft.error) return <p className="notice notice-danger">{draft.error.message}</p>;
-  if (!draft.data) return <p className="quiet">{t('app.loading')}</p>;
+  if (!draft.data) return <Waiting error={draft.error} />;
   // The menus that come with the service have no program file, so there is nothing to publish: they are only shown.
   const isProgram = 'program.yaml' in draft.data.files;
   return (
@@ -99,7 +100,7 @@ function Opened({ name, version, loaded, mayEdit, listed }: OpenedProps) {
   });
   const stats = useOperatorQuery({
     queryKey: ['program-stats', name, version],
-    refetchInterval: 15_000,
+    refetchInterval: 60_000,
     queryFn: () => programApi.stats(name, version ? { version } : {}),
   });
   const found = useMemo(() => findStates(shown, search), [shown, search]);
@@ -139,13 +140,12 @@ function Opened({ name, version, loaded, mayEdit, listed }: OpenedProps) {
   return (
     <div className="workspace">
       <div className="workspace-bar">
-        <nav className="tabs" aria-label={t('programs.showAs')}>
-          {views.filter(isShown).map((key) => (
-            <button key={key} type="button" aria-pressed={key === view} onClick={() => go({ view: key })}>
-              {t(`programs.${key}`)}
-            </button>
-          ))}
-        </nav>
+        <ChoiceTabs
+          label={t('programs.showAs')}
+          chosen={view}
+          choices={views.filter(isShown).map((key) => [key, t(`programs.${key}`)])}
+          onChoose={(key) => go({ view: key })}
+        />
         {isProgramShown && (
           <>
             <Search model={model} found={found} search={search} onSearch={setSearch} onSelect={select} />
@@ -184,7 +184,7 @@ function Opened({ name, version, loaded, mayEdit, listed }: OpenedProps) {
           ) : view === 'outline' ? (
             <Outline {...shared} {...marks} onChange={mayEdit ? change : undefined} />
           ) : view === 'yaml' ? (
-            <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
+            <Suspense fallback={<Waiting />}>
               <YamlView
                 files={files}
                 file={file in files ? file : 'program.yaml'}
@@ -195,11 +195,11 @@ function Opened({ name, version, loaded, mayEdit, listed }: OpenedProps) {
               />
             </Suspense>
           ) : view === 'results' ? (
-            <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
-              <ResultsView program={name} />
+            <Suspense fallback={<Waiting />}>
+              <ResultsView program={name} model={inUse.data ? readProgram(inUse.data) : model} />
             </Suspense>
           ) : view === 'settings' && mayEdit ? (
-            <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
+            <Suspense fallback={<Waiting />}>
               <SettingsView model={model} onChange={change}>
                 <ProgramActions name={name} draft={draft} programs={listed.programs} role={listed.role} />
               </SettingsView>

@@ -3,24 +3,34 @@ import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { download, downloadBytes } from '../ui/download.ts';
 import { Icon } from '../ui/icon.tsx';
-import { type ExportedResult, type Filter, resultsApi, type SetRef } from './results-api.ts';
+import type { Labels } from './labels.ts';
+import { type Filter, resultsApi, type SetRef } from './results-api.ts';
 
 const formats = { csv: 'CSV', xlsx: 'XLSX', json: 'JSON' } as const;
 type Format = keyof typeof formats;
 
-/** What the filters leave, as a file. */
-export function ExportButtons({ set, filter, mayExport }: { set: SetRef; filter: Filter; mayExport: boolean }) {
+interface ExportProps {
+  set: SetRef;
+  filter: Filter;
+  labels: Labels;
+  mayExport: boolean;
+}
+
+/** What the filters leave, as a file, with the labels that the table has. */
+export function ExportButtons({ set, filter, labels, mayExport }: ExportProps) {
   const [fault, setFault] = useState('');
   async function save(format: Format): Promise<void> {
     setFault('');
     const name = `${set.program}-${set.name.replace(/[^\w-]/g, '_')}.${format}`;
     try {
-      const reply = await resultsApi.export(set, filter, format === 'csv' ? 'csv' : 'json');
-      if (format === 'xlsx') {
-        const { toRows, toXlsx } = await import('./to-xlsx.ts');
-        const rows = toRows((await reply.json()) as ExportedResult[]);
-        downloadBytes(name, toXlsx(rows), 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet');
-      } else download(name, await reply.text(), format === 'csv' ? 'text/csv' : 'application/json');
+      const [results, { toCsv, toJson, toRows, toXlsx, xlsxType }] = await Promise.all([
+        resultsApi.export(set, filter),
+        import('./to-files.ts'),
+      ]);
+      const rows = toRows(results, labels);
+      if (format === 'xlsx') downloadBytes(name, toXlsx(rows), xlsxType);
+      else if (format === 'csv') download(name, toCsv(rows), 'text/csv');
+      else download(name, toJson(results, labels), 'application/json');
     } catch (error) {
       setFault(error instanceof Error ? error.message : String(error));
     }

@@ -2,24 +2,26 @@ import { useId } from 'react';
 import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatDay, formatNumber, formatPercent } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
+import { Waiting } from '../ui/fault.tsx';
+import { choiceLabel, type Labels, questionLabel } from './labels.ts';
 import { type DayCount, type Filter, type Question, resultsApi, type SetRef } from './results-api.ts';
 
 interface ResultChartsProps {
   set: SetRef;
   filter: Filter;
+  labels: Labels;
   /** Shows only the results with this answer. */
   onChoose(column: string, value: string): void;
 }
 
 /** One chart for each question, and how many results came on each day. */
-export function ResultCharts({ set, filter, onChoose }: ResultChartsProps) {
+export function ResultCharts({ set, filter, labels, onChoose }: ResultChartsProps) {
   const query = useOperatorQuery({
     queryKey: ['results', 'summary', set, filter],
     placeholderData: (before) => before,
     queryFn: () => resultsApi.summary(set, filter),
   });
-  if (query.error) return <p className="notice notice-danger">{query.error.message}</p>;
-  if (!query.data) return <p className="quiet">{t('app.loading')}</p>;
+  if (!query.data) return <Waiting error={query.error} />;
   const { count, days, questions, isPartial } = query.data;
   if (count === 0) return <p className="empty">{t('results.noMatch')}</p>;
   return (
@@ -29,15 +31,18 @@ export function ResultCharts({ set, filter, onChoose }: ResultChartsProps) {
         <ChartPanel title={t('results.byDay')} note={t('results.answers', { count })}>
           <Columns columns={fillDays(days).map(({ day, count }) => ({ label: formatDay(day), count }))} />
         </ChartPanel>
-        {questions.map((question) => (
-          <ChartPanel key={question.name} title={question.name} note={toNote(question)}>
-            <QuestionChart question={question} onChoose={(value) => onChoose(question.name, value)} />
+        {questions.filter(isAsked).map((question) => (
+          <ChartPanel key={question.name} title={questionLabel(labels, question.name)} note={toNote(question)}>
+            <QuestionChart question={question} labels={labels} onChoose={(value) => onChoose(question.name, value)} />
           </ChartPanel>
         ))}
       </div>
     </>
   );
 }
+
+/** Every form has an id, which nobody was asked for. */
+const isAsked = ({ name }: Question) => name !== 'meta/instanceID';
 
 function toNote(question: Question): string {
   const answers = question.answered === 0 ? t('results.noAnswers') : t('results.answers', { count: question.answered });
@@ -58,12 +63,25 @@ function ChartPanel({ title, note, children }: { title: string; note: string; ch
   );
 }
 
-function QuestionChart({ question, onChoose }: { question: Question; onChoose(value: string): void }) {
+interface QuestionProps {
+  question: Question;
+  labels: Labels;
+  onChoose(value: string): void;
+}
+
+function QuestionChart({ question, labels, onChoose }: QuestionProps) {
   switch (question.kind) {
     case 'choices':
-      return <Bars question={question} onChoose={onChoose} />;
+      return <Bars question={question} labels={labels} onChoose={onChoose} />;
     case 'numbers':
-      return <Columns columns={question.bins.map(({ from, to, count }) => ({ label: `${from}–${to}`, count }))} />;
+      return (
+        <Columns
+          columns={question.bins.map(({ from, to, count }) => ({
+            label: from === to ? `${from}` : `${from}–${to}`,
+            count,
+          }))}
+        />
+      );
     case 'dates':
       return <Columns columns={fillDays(question.days).map(({ day, count }) => ({ label: formatDay(day), count }))} />;
     case 'texts':
@@ -72,14 +90,14 @@ function QuestionChart({ question, onChoose }: { question: Question; onChoose(va
 }
 
 /** Answers by how often they were given. Each is a button that shows only its results. */
-function Bars({ question, onChoose }: { question: Question & { kind: 'choices' }; onChoose(value: string): void }) {
+function Bars({ question, labels, onChoose }: QuestionProps & { question: { kind: 'choices' } }) {
   const { name, answered, values, others } = question;
-  const most = Math.max(1, others, ...values.map(({ count }) => count));
+  // The bars share a scale from nothing to everyone who answered.
   const bar = (value: string, count: number) => (
     <>
       <span className="bar-label">{value}</span>
       <svg className="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
-        <rect className="bar-shown" width={(100 * count) / most} height="4" />
+        <rect className="bar-shown" width={(100 * count) / answered} height="4" />
       </svg>
       <span className="numbers bar-count">
         {formatNumber(count)} <span className="quiet">{formatPercent(count / answered)}</span>
@@ -90,12 +108,28 @@ function Bars({ question, onChoose }: { question: Question & { kind: 'choices' }
     <ul className="bars">
       {values.map(({ value, count }) => (
         <li key={value}>
-          <button type="button" title={t('results.filterBy', { column: name, value })} onClick={() => onChoose(value)}>
-            {bar(value, count)}
+          <button
+            type="button"
+            title={t('results.filterBy', {
+              column: questionLabel(labels, name),
+              value: choiceLabel(labels, name, value),
+            })}
+            onClick={() => onChoose(value)}
+          >
+            {bar(choiceLabel(labels, name, value), count)}
           </button>
         </li>
       ))}
       {others > 0 && <li className="bars-others">{bar(t('results.others'), others)}</li>}
+      <li className="bar-scale small quiet numbers" aria-hidden="true">
+        <span />
+        <span>
+          {[0, 0.5, 1].map((share) => (
+            <span key={share}>{formatPercent(share)}</span>
+          ))}
+        </span>
+        <span />
+      </li>
     </ul>
   );
 }
@@ -116,8 +150,9 @@ function Columns({ columns }: { columns: Column[] }) {
     <div className="columns" dir="ltr">
       <span className="small quiet numbers">{formatNumber(most)}</span>
       <svg viewBox="0 0 300 100" preserveAspectRatio="none" role="img" aria-label={figures.join(', ')}>
-        <line className="grid-line" x1="0" x2="300" y1="0.5" y2="0.5" />
-        <line className="grid-line" x1="0" x2="300" y1="99.5" y2="99.5" />
+        {[0.5, 50, 99.5].map((y) => (
+          <line key={y} className="grid-line" x1="0" x2="300" y1={y} y2={y} />
+        ))}
         {columns.map(({ label, count }, i) => (
           <rect
             key={label}

@@ -4,8 +4,11 @@ import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
+import { Waiting } from '../ui/fault.tsx';
 import { Link } from '../ui/link.tsx';
+import { Pager } from '../ui/pager.tsx';
 import { Table } from '../ui/table.tsx';
+import { choiceLabel, type Labels, questionLabel } from './labels.ts';
 import { type Filter, type ListedResult, resultsApi, type SetRef, type Status } from './results-api.ts';
 
 const pageSize = 25;
@@ -20,6 +23,7 @@ const badges: Record<Status, string> = {
 interface ResultTableProps {
   set: SetRef;
   filter: Filter;
+  labels: Labels;
   /** How many could not be delivered. */
   failed: number;
   mayRetry: boolean;
@@ -27,14 +31,14 @@ interface ResultTableProps {
 }
 
 /** The newest results first, a page at a time. */
-export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: ResultTableProps) {
+export function ResultTable({ set, filter, labels, failed, mayRetry, mayOpenCallers }: ResultTableProps) {
   const queries = useQueryClient();
   const [offset, setOffset] = useState(0);
   const [notice, setNotice] = useState('');
   const query = useOperatorQuery({
     queryKey: ['results', set, filter, offset],
     placeholderData: (before) => before,
-    refetchInterval: 15_000,
+    refetchInterval: 60_000,
     queryFn: () => resultsApi.page(set, filter, { limit: pageSize, offset }),
   });
   async function retry(id?: string): Promise<void> {
@@ -46,8 +50,7 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
       setNotice(error instanceof Error ? error.message : String(error));
     }
   }
-  if (query.error) return <p className="notice notice-danger">{query.error.message}</p>;
-  if (!query.data) return <p className="quiet">{t('app.loading')}</p>;
+  if (!query.data) return <Waiting error={query.error} />;
   const { results, total, isPartial } = query.data;
   const columns = [...new Set(results.flatMap(({ values }) => Object.keys(values)))];
   const isDelivered = set.source !== 'records';
@@ -68,7 +71,12 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
         <Table
           className="results-table"
           label={t('results.table')}
-          heads={[t('results.time'), t('results.caller'), ...(isDelivered ? [t('results.delivery')] : []), ...columns]}
+          heads={[
+            t('results.time'),
+            t('results.caller'),
+            ...(isDelivered ? [t('results.delivery')] : []),
+            ...columns.map((column) => questionLabel(labels, column)),
+          ]}
         >
           {results.map((result) => (
             <tr key={result.id}>
@@ -92,7 +100,7 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
               )}
               {columns.map((column) => (
                 <td key={column}>
-                  <bdi>{result.values[column]}</bdi>
+                  <bdi>{choiceLabel(labels, column, result.values[column] ?? '')}</bdi>
                 </td>
               ))}
             </tr>
@@ -100,17 +108,12 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
         </Table>
       )}
       {total > 0 && (
-        <nav className="pager" aria-label={t('results.table')}>
-          <Button disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - pageSize))}>
-            {t('results.previous')}
-          </Button>
-          <span className="numbers">
-            {t('results.page', { first: offset + 1, last: Math.min(offset + pageSize, total), total })}
-          </span>
-          <Button disabled={offset + pageSize >= total} onClick={() => setOffset(offset + pageSize)}>
-            {t('results.next')}
-          </Button>
-        </nav>
+        <Pager
+          label={t('results.table')}
+          place={t('results.page', { first: offset + 1, last: Math.min(offset + pageSize, total), total })}
+          onPrevious={offset > 0 ? () => setOffset(Math.max(0, offset - pageSize)) : undefined}
+          onNext={offset + pageSize < total ? () => setOffset(offset + pageSize) : undefined}
+        />
       )}
     </div>
   );

@@ -1,5 +1,5 @@
 import type { ListedSet, ResultPage, ResultSource, ResultSummary, UssdResult } from '@palaver/contract/internal';
-import { callAsOperator, loadAsOperator } from '../api/call-service.ts';
+import { loadAsOperator, sendAsOperator } from '../api/call-service.ts';
 
 export type {
   DayCount,
@@ -44,17 +44,14 @@ export const resultsApi = {
   page: (set: SetRef, filter: Filter, { limit, offset }: { limit: number; offset: number }) =>
     load<ResultPage>(toPath(set, '', { ...filter, limit: String(limit), offset: String(offset) })),
   summary: (set: SetRef, filter: Filter) => load<ResultSummary>(toPath(set, '/summary', { ...filter })),
-  export: (set: SetRef, filter: Filter, format: 'csv' | 'json') =>
-    callAsOperator('ussd-gateway', toPath(set, '/export', { ...filter, format })),
+  export: (set: SetRef, filter: Filter) =>
+    load<ExportedResult[]>(toPath(set, '/export', { ...filter, format: 'json' })),
   /** Queues a failed submission or message again, or all of the set. */
   async retry({ program, source, name }: SetRef, id?: string): Promise<number> {
     const isForm = source === 'forms';
     const all = isForm ? { program, formId: name } : { program };
-    const response = await callAsOperator('ussd-gateway', `/api/ussd/${isForm ? 'submissions' : 'sms'}/retry`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(id === undefined ? all : { [isForm ? 'instanceId' : 'id']: id }),
-    });
-    return ((await response.json()) as { queued: number }).queued;
+    const path = `/api/ussd/${isForm ? 'submissions' : 'sms'}/retry`;
+    const body = id === undefined ? all : { [isForm ? 'instanceId' : 'id']: id };
+    return (await sendAsOperator<{ queued: number }>('ussd-gateway', path, body)).queued;
   },
 };

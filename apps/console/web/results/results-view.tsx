@@ -3,34 +3,39 @@ import { useOperatorQuery } from '../api/operator-token.ts';
 import { formatNumber } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { programApi } from '../programs/program-api.ts';
+import type { ProgramModel } from '../programs/read-program.ts';
 import { Button } from '../ui/button.tsx';
-import { InputField, SelectField } from '../ui/fields.tsx';
+import { CheckField, InputField, SelectField } from '../ui/fields.tsx';
 import { Icon } from '../ui/icon.tsx';
+import { ChoiceTabs } from '../ui/tabs.tsx';
 import { ExportButtons } from './export-buttons.tsx';
+import { choiceLabel, labelsOf, noLabels, questionLabel } from './labels.ts';
 import { ResultCharts } from './result-charts.tsx';
 import { ResultTable } from './result-table.tsx';
 import { type Filter, type ListedSet, noFilter, resultsApi, type Status } from './results-api.ts';
 import '../styles/results.css';
+import { Waiting } from '../ui/fault.tsx';
 
 const toKey = ({ source, name }: Pick<ListedSet, 'source' | 'name'>) => `${source}/${name}`;
 
 /** What a program has collected and sent: records, submissions of forms, messages. */
-export function ResultsView({ program }: { program: string }) {
+export function ResultsView({ program, model }: { program: string; model: ProgramModel }) {
   const query = useOperatorQuery({
     queryKey: ['result-sets', program],
     queryFn: () => resultsApi.sets(program),
-    refetchInterval: 15_000,
+    refetchInterval: 60_000,
   });
   const role = useOperatorQuery({ queryKey: ['programs'], queryFn: programApi.list }).data?.role ?? 'viewer';
   const [chosen, setChosen] = useState('');
   const [filter, setFilter] = useState(noFilter);
   const [isChart, setChart] = useState(false);
-  if (query.error) return <p className="notice notice-danger">{query.error.message}</p>;
-  if (!query.data) return <p className="quiet">{t('app.loading')}</p>;
+  const [isCoded, setCoded] = useState(false);
+  if (!query.data) return <Waiting error={query.error} />;
   const { sets } = query.data;
   const listed = sets.find((set) => toKey(set) === chosen) ?? sets[0];
   if (!listed) return <p className="empty">{t('results.nothing')}</p>;
   const set = { program, source: listed.source, name: listed.name };
+  const labels = isCoded ? noLabels : labelsOf(model, set);
   const isSms = listed.source === 'messages';
   // Another set or filter begins at its first page.
   const key = JSON.stringify([set, filter]);
@@ -47,25 +52,24 @@ export function ResultsView({ program }: { program: string }) {
         />
         <Filters set={listed} filter={filter} onFilter={setFilter} />
         {!isSms && (
-          <nav className="tabs" aria-label={t('results.as')}>
-            <button type="button" aria-pressed={!isChart} onClick={() => setChart(false)}>
-              {t('results.table')}
-            </button>
-            <button type="button" aria-pressed={isChart} onClick={() => setChart(true)}>
-              {t('results.charts')}
-            </button>
-          </nav>
+          <ChoiceTabs
+            label={t('results.as')}
+            chosen={isChart ? 'charts' : 'table'}
+            choices={(['table', 'charts'] as const).map((name) => [name, t(`results.${name}`)])}
+            onChoose={(name) => setChart(name === 'charts')}
+          />
         )}
-        <ExportButtons key={key} set={set} filter={filter} mayExport={role !== 'viewer'} />
+        {!isSms && <CheckField label={t('results.codes')} checked={isCoded} onChange={setCoded} />}
+        <ExportButtons key={key} set={set} filter={filter} labels={labels} mayExport={role !== 'viewer'} />
       </div>
       {filter.column !== '' && (
         <p className="badges">
           <Button
             small
-            aria-label={t('results.removeFilter', { column: filter.column })}
+            aria-label={t('results.removeFilter', { column: questionLabel(labels, filter.column) })}
             onClick={() => setFilter({ ...filter, column: '', value: '' })}
           >
-            <bdi>{`${filter.column}: ${filter.value}`}</bdi>
+            <bdi>{`${questionLabel(labels, filter.column)}: ${choiceLabel(labels, filter.column, filter.value)}`}</bdi>
             <Icon name="close" size={14} />
           </Button>
         </p>
@@ -73,6 +77,7 @@ export function ResultsView({ program }: { program: string }) {
       {isChart && !isSms ? (
         <ResultCharts
           set={set}
+          labels={labels}
           filter={filter}
           onChoose={(column, value) => {
             setFilter({ ...filter, column, value });
@@ -84,6 +89,7 @@ export function ResultsView({ program }: { program: string }) {
           key={key}
           set={set}
           filter={filter}
+          labels={labels}
           failed={listed.statuses.failed ?? 0}
           mayRetry={role === 'admin'}
           mayOpenCallers={role !== 'viewer'}

@@ -1,4 +1,5 @@
 import { ServiceFault } from '../api/call-service.ts';
+import { t } from '../i18n/text.ts';
 
 /** Why something did not work. Services answer in English, whatever the language of the page. */
 export function Fault({ error }: { error: Error }) {
@@ -7,4 +8,9 @@ export function Fault({ error }: { error: Error }) {
       {error.message}
     </p>
   );
+}
+
+/** Stands for a part without data: why it has none, or that it is being loaded. */
+export function Waiting({ error }: { error?: Error | null }) {
+  return error ? <Fault error={error} /> : <p className="quiet">{t('app.loading')}</p>;
 }

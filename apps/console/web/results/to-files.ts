@@ -1,4 +1,5 @@
 import { strToU8, zipSync } from 'fflate';
+import { choiceLabel, type Labels, questionLabel } from './labels.ts';
 import type { ExportedResult } from './results-api.ts';
 
 const xml = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
@@ -43,19 +44,44 @@ function toCell(text: string, isHead: boolean): string {
   return `<c t="inlineStr" s="${isHead ? 2 : 1}"><is><t xml:space="preserve">${written}</t></is></c>`;
 }
 
+export const xlsxType = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
+
 /** The rows of a sheet: a head, then one for each result. */
-export function toRows(results: readonly ExportedResult[]): string[][] {
+export function toRows(results: readonly ExportedResult[], labels: Labels): string[][] {
   const names = [...new Set(results.flatMap(({ values }) => Object.keys(values)))];
   const isDelivered = results.some(({ delivery }) => delivery !== undefined);
-  const head = ['id', 'phoneNumber', 'createdAt', ...(isDelivered ? ['status', 'fault'] : []), ...names];
+  const own = ['id', 'phoneNumber', 'createdAt', ...(isDelivered ? ['status', 'fault'] : [])];
   return [
-    head,
+    [...own, ...names.map((name) => questionLabel(labels, name))],
     ...results.map(({ id, phoneNumber, createdAt, delivery, values }) => [
       id,
       phoneNumber,
       createdAt,
       ...(isDelivered ? [delivery?.status ?? '', delivery?.fault ?? ''] : []),
-      ...names.map((name) => values[name] ?? ''),
+      ...names.map((name) => choiceLabel(labels, name, values[name] ?? '')),
     ]),
   ];
+}
+
+/** A spreadsheet computes a cell that begins like a formula; an apostrophe keeps it a text. Numbers and phone numbers are none. */
+export function toCsv(rows: readonly (readonly string[])[]): string {
+  const toText = (cell: string) => (/^[=@\t\r]|^[+-](?![\d.]+$)/.test(cell) ? `'${cell}` : cell);
+  const quote = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+  return rows.map((row) => `${row.map((cell) => quote(toText(cell))).join(',')}\r\n`).join('');
+}
+
+/** The answers to a question are numbers where all of them are. */
+export function toJson(results: readonly ExportedResult[], labels: Labels): string {
+  const names = new Set(results.flatMap(({ values }) => Object.keys(values)));
+  const isNumeric = (name: string) => results.every(({ values }) => !values[name] || number.test(values[name]));
+  const numeric = new Set([...names].filter((name) => !labels.choices.has(name) && isNumeric(name)));
+  const toValue = (name: string, value: string) =>
+    numeric.has(name) && value !== '' ? Number(value) : choiceLabel(labels, name, value);
+  const shown = results.map((result) => ({
+    ...result,
+    values: Object.fromEntries(
+      Object.entries(result.values).map(([name, value]) => [questionLabel(labels, name), toValue(name, value)]),
+    ),
+  }));
+  return `${JSON.stringify(shown, null, 1)}\n`;
 }

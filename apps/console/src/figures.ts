@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errorBodySchema } from '@palaver/contract';
+import { lookUpPrefix, type UssdSessionsRecord } from '@palaver/contract/internal';
+import type { Server } from '@palaver/service-kit';
+import { fetchBounded, type RecentError, signalOf } from '@palaver/service-kit/internal';
+import type { FastifyRequest } from 'fastify';
+import { type Targets, toServiceHeaders } from './forwarding.ts';
+import type { HistoryStore } from './history/history-store.ts';
+import type { LoadPoint, ServiceWatch } from './history/watch-services.ts';
+
+/** A part of the figures, read again with every tick, or with every `ticks`th. Undefined where there is nothing new. */
+export interface FigureSource {
+  name: string;
+  ticks?: number;
+  read(): Promise<unknown>;
+  sent?(): void;
+}
+
+const tickMs = 5_000;
+const bytesAtOnce = 6_000;
+const bytesPerTick = 750;
+const repeatMs = 60_000;
+const answerMs = 4_000;
+const shown = 20;
+// They change all the time, and nobody waits for them.
+const restless = new Set(['height', 'uptime', 'timestamp', 'blockHeight', 'blockAgeSeconds']);
+
+/**
+ * The parts that have changed, a line of JSON each, within what a page may cost: 6 kB at once and 9 kB a minute. What does not
+ * fit waits, and what has waited longest goes first.
+ */
+export async function* streamFigures(
+  sources: readonly FigureSource[],
+  wait: () => Promise<unknown>,
+): AsyncGenerator<string> {
+  const sent = new Map<string, { key: string; at: number }>();
+  let allowed = bytesAtOnce;
+  for (let tick = 0; ; tick += 1) {
+    const due = sources.filter(({ ticks = 1 }) => tick % ticks === 0);
+    const parts = await Promise.all(due.map(async (source) => ({ source, value: await source.read() })));
+    const sentAt = ({ name }: FigureSource) => sent.get(name)?.at ?? 0;
+    for (const { source, value } of parts.sort((one, other) => sentAt(one.source) - sentAt(other.source))) {
+      if (value === undefined) continue;
+      const key = JSON.stringify(value, (name, inner) => (restless.has(name) ? undefined : inner));
+      const before = sent.get(source.name);
+      if (before?.key === key && Date.now() - before.at < repeatMs) continue;
+      const line = `${JSON.stringify({ [source.name]: value })}\n`;
+      if (line.length > allowed && allowed < bytesAtOnce) continue;
+      allowed -= line.length;
+      sent.set(source.name, { key, at: Date.now() });
+      source.sent?.();
+      yield line;
+    }
+    allowed = Math.min(allowed + bytesPerTick, bytesAtOnce);
+    await wait();
+  }
+}
+
+export interface FigureParts {
+  targets: Targets;
+  history: HistoryStore;
+  watch: ServiceWatch;
+}
+
+/** `GET /figures`: everything that the operators' page shows of the present, on one connection. */
+export function addFigureRoute(server: Server, { targets, history, watch }: FigureParts): void {
+  const closing = new AbortController();
+  server.addHook('preClose', async () => closing.abort());
+  server.get('/figures', { onRequest: server.operatorGuard, schema: { hide: true } }, (request, reply) => {
+    const signal = AbortSignal.any([closing.signal, signalOf(reply)]);
+    const lines = streamFigures(listSources(request), () => sleep(tickMs, undefined, { signal }));
+    const stream = Readable.from(untilAborted(lines, signal));
+    return reply
+      .type('application/x-ndjson')
+      .headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+      .send(stream);
+  });
+
+  function listSources(request: FastifyRequest): FigureSource[] {
+    const { authorization } = request.headers;
+    // Services see who asks: they decide what a viewer sees, and whom their audit log names.
+    const headers = {
+      ...(toServiceHeaders(request, { authorization }) as Record<string, string>),
+      'x-request-id': `${lookUpPrefix}${randomUUID()}`,
+    };
+    const ask = async (url: string): Promise<{ status: number; body: unknown }> => {
+      try {
+        const reply = await fetchBounded(url, { headers, timeoutMs: answerMs });
+        return { status: reply.status, body: await reply.json() };
+      } catch {
+        return { status: 503, body: undefined };
+      }
+    };
+    const own = async (url: string) => {
+      const reply = await server.inject({ url, headers: { ...(authorization && { authorization }) } });
+      return reply.json<unknown>();
+    };
+    const services = Object.entries(targets).map(([name, base]) => ({ name, base: base.replace(/\/$/, '') }));
+    const ussd = targets['ussd-gateway'].replace(/\/$/, '');
+    /** A service locks out who sends wrong tokens, so a refused one is not sent again. */
+    const source = (name: string, url: string, shorten: (body: never) => unknown = (body) => body): FigureSource => {
+      let refused: { refused: string } | undefined;
+      return {
+        name,
+        async read() {
+          if (refused) return refused;
+          const { status, body } = await ask(url);
+          if (status === 200) return shorten(body as never);
+          const message = errorBodySchema.safeParse(body).data?.message ?? 'The service does not answer.';
+          if (status === 401) refused = { refused: message };
+          return { refused: message };
+        },
+      };
+    };
+    let [sentUntil, points]: [number, LoadPoint[]] = [0, []];
+    return [
+      { name: 'alarms', read: async () => history.listAlarms(Date.now()) },
+      { name: 'refused', read: async () => watch.refused() },
+      ...services.map(({ name, base }) => ({
+        name: `health:${name}`,
+        read: async () => (await ask(`${base}/health`)).body ?? { status: 'down' },
+      })),
+      { name: 'health:console', read: () => own('/health') },
+      {
+        name: 'load',
+        async read() {
+          points = watch.points().filter(({ time }) => time > sentUntil);
+          return points.length > 0 ? points : undefined;
+        },
+        sent() {
+          sentUntil = points.at(-1)?.time ?? sentUntil;
+        },
+      },
+      ...services.map(({ name, base }) => newErrors(source(`errors:${name}`, `${base}/metrics/errors`))),
+      newErrors({ name: 'errors:console', read: () => own('/metrics/errors') }),
+      source('sessions', `${ussd}/api/ussd/sessions`, ({ activeSessions, count }: UssdSessionsRecord) => ({
+        activeSessions: activeSessions.slice(0, shown),
+        count,
+      })),
+      { ...source('reports', `${ussd}/api/ussd/reports?limit=10`), ticks: 3 },
+    ];
+  }
+}
+
+const errorsAtOnce = 5;
+
+/** What has failed since the last time: faults before refusals, the newest first, and of a flood only as many as fit. */
+export function newErrors({ name, read }: FigureSource): FigureSource {
+  let sentUntil = '';
+  let newest = '';
+  return {
+    name,
+    async read() {
+      const answer = (await read()) as { errors?: RecentError[]; refused?: string };
+      if (!answer.errors) return answer;
+      const fresh = answer.errors.filter(({ time }) => time > sentUntil).sort(inOrder);
+      newest =
+        fresh
+          .map(({ time }) => time)
+          .sort()
+          .at(-1) ?? sentUntil;
+      return fresh.length > 0 ? fresh.slice(0, errorsAtOnce) : undefined;
+    },
+    sent() {
+      sentUntil = newest;
+    },
+  };
+}
+
+const inOrder = (one: RecentError, other: RecentError) =>
+  Number(other.status >= 500) - Number(one.status >= 500) || other.time.localeCompare(one.time);
+
+async function* untilAborted(lines: AsyncGenerator<string>, signal: AbortSignal): AsyncGenerator<string> {
+  try {
+    yield* lines;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
