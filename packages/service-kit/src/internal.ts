@@ -60,8 +60,8 @@ export {
   toRateHeaders,
 } from './rate-limit.ts';
 export { addReadyReplies, type FindReply, type ReadyReply } from './ready-replies.ts';
-export { openRedis } from './redis.ts';
 export type { RecentError } from './recent-errors.ts';
+export { openRedis } from './redis.ts';
 export { isUnchanged, openEventStream, signalOf, toEvent } from './replies.ts';
 export { nameCaller } from './request-log.ts';
 export { runEvery } from './run-every.ts';

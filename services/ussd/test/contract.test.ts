@@ -129,8 +129,7 @@ describe('the session endpoint', () => {
       { 'content-encoding': 'gzip' },
       { 'content-type': 'application/json; charset=utf-16' },
     ];
-    for (const headers of unread)
-      expect((await send({ ...json, ...headers }, JSON.stringify(valid))).status).toBe(415);
+    for (const headers of unread) expect((await send({ ...json, ...headers }, JSON.stringify(valid))).status).toBe(415);
     const large = await send(json, JSON.stringify({ ...valid, more: 'x'.repeat(17_000) }));
     expect([large.status, await large.json()]).toEqual([
       413,

@@ -74,7 +74,11 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   });
   addRunMetrics(server.metrics, { ...turns, cluster });
   addStoreMetrics(server.metrics, store, logger);
-  const isPublic = createRouteMatcher([...ownPublicRoutes, ...turns.plugins.publicRoutes(), ...parts.authExcludedRoutes]);
+  const isPublic = createRouteMatcher([
+    ...ownPublicRoutes,
+    ...turns.plugins.publicRoutes(),
+    ...parts.authExcludedRoutes,
+  ]);
   // Before authentication: anyone can make as many keys as they like.
   addRateLimit(server, {
     ...limits,

@@ -1,7 +1,7 @@
 import type { Message } from '@palaver/contract';
 import { z } from 'zod';
-import type { LoadedPlugin } from './select-plugins.ts';
 import { ToolError } from './runtime-context.ts';
+import type { LoadedPlugin } from './select-plugins.ts';
 import type { Tools } from './tool.ts';
 
 const listCapabilitiesTool = 'list_capabilities';

@@ -3,8 +3,8 @@ import type { PublicRoute } from '../auth/auth-hook.ts';
 import { checkPlugins } from './check-plugins.ts';
 import type { PendingSend, TurnEnd } from './middleware.ts';
 import type { OraclePlugin } from './plugin.ts';
-import type { LoadedPlugin } from './select-plugins.ts';
 import type { PluginContext } from './plugin-context.ts';
+import type { LoadedPlugin } from './select-plugins.ts';
 import { type PluginStatus, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
 
 export interface PluginHost {

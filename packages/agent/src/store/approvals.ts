@@ -6,8 +6,8 @@ import type { Capability } from '@palaver/ucan';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { Seal } from '../auth/seal.ts';
-import { createRunTransitions } from './run-transitions.ts';
 import type { OwnedRun } from './run-transitions.ts';
+import { createRunTransitions } from './run-transitions.ts';
 import type { StepBegin } from './run-writes.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 

@@ -5,8 +5,8 @@ import { databaseTime } from '@palaver/store/internal';
 import { type SqlBool, sql } from 'kysely';
 import type { RunQuery } from '../define/agent-run.ts';
 import { deadAfterMs } from './instances.ts';
-import { createRunTransitions } from './run-transitions.ts';
 import type { OwnedRun } from './run-transitions.ts';
+import { createRunTransitions } from './run-transitions.ts';
 import { createRunWrites, type Frames } from './run-writes.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 

@@ -2,8 +2,8 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4ToolCh
 import { type PhoneContext, ussdLimits } from '@palaver/contract';
 import { phoneNote } from '@palaver/contract/internal';
 import { type ZodType, z } from 'zod';
-import type { LoadedPlugin } from '../define/select-plugins.ts';
 import type { RuntimeContext } from '../define/runtime-context.ts';
+import type { LoadedPlugin } from '../define/select-plugins.ts';
 import type { Awaitable } from '../define/tool.ts';
 import { TurnError } from '../runs/run.ts';
 

@@ -4,8 +4,8 @@ import { AppError } from '@palaver/contract';
 import type { CallerTool } from '../define/agent-run.ts';
 import { capabilityToolNames, createCapabilityTools, findLoadedCapabilities } from '../define/capabilities.ts';
 import type { Middleware, ModelCall, ModelResult, ToolCallRequest } from '../define/middleware.ts';
-import type { LoadedPlugin } from '../define/select-plugins.ts';
 import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
+import type { LoadedPlugin } from '../define/select-plugins.ts';
 import type { SubAgent, Tool, Tools } from '../define/tool.ts';
 import { toInputSchema } from '../define/tool-arguments.ts';
 
