@@ -10,7 +10,7 @@ import { type Targets, toServiceHeaders } from './forwarding.ts';
 import type { HistoryStore } from './history/history-store.ts';
 import type { LoadPoint, ServiceWatch } from './history/watch-services.ts';
 
-/** A part of the figures, read again with every tick, or with every `ticks`th. Undefined where there is nothing new. */
+/** A part of the figures, read again with every tick, or with every `ticks`th. Undefined if there is nothing new. */
 export interface FigureSource {
   name: string;
   ticks?: number;

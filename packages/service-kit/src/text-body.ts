@@ -27,7 +27,7 @@ export function findTextFault(headers: Headers, bytes: Buffer): AppError | undef
 
 type Parse = (request: FastifyRequest, text: string, done: (error: Error | null, body?: unknown) => void) => void;
 
-/** Reads bodies of these types as text, and refuses those that are none. */
+/** Reads bodies of these types as text, and refuses what is not text. */
 export function addTextParser(
   server: Pick<Server, 'addContentTypeParser'>,
   types: string | string[],

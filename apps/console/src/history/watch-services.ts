@@ -28,7 +28,7 @@ export interface LoadPoint {
 export interface ServiceWatch {
   /** Of the last minutes, the oldest first. */
   points(): LoadPoint[];
-  /** Notes who looks after an alarm. False where it is not raised. */
+  /** Notes who looks after an alarm. False if it is not raised. */
   acknowledge(alarm: Pick<Alarm, 'service' | 'kind'>, by: string): boolean;
   /** Services that refuse the console their metrics. */
   refused(): string[];

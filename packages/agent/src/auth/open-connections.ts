@@ -63,7 +63,7 @@ export function createOpenPlaces({ all, perUser, perClient }: OpenLimits) {
   let total = 0;
   const countOf = (name: string) => counts.get(name) ?? 0;
 
-  /** Returns the function that gives the place back; undefined where there is none. */
+  /** Returns the function that gives the place back; undefined if there is no place left. */
   return ({ userDid, client }: QueueOwner): (() => void) | undefined => {
     const [user, address] = [`user ${userDid}`, client === undefined ? undefined : `from ${client}`];
     const free = all - total;

@@ -3,8 +3,10 @@ import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { openHub } from '../../test/open-hub.ts';
 import { createSessionStore } from '../store/sessions.ts';
+import type { ClaimedRun } from './hub.ts';
 import type { Turn } from './input.ts';
-import { RunCancelled } from './run.ts';
+import type { Work } from './owner.ts';
+import { RunCancelled, rejectOnAbort } from './run.ts';
 
 // A rejection that nobody handles would fail this run of tests, and end a process in service.
 test('a run cancelled at once, before its work begins, ends like any other', async () => {
@@ -262,4 +264,23 @@ test('frames of ended runs are bounded: older runs are read from the database', 
   expect(ids.map((id) => own.hub.find(id) !== undefined)).toEqual([false, false, true]);
   const [stored] = (await own.runs.frames(ids[0] ?? '', 0)) ?? [];
   expect(stored?.body).toContain('event: done');
+});
+
+test('a run whose claim is answered after the instance has closed is not carried out there', async () => {
+  const parts = { turnTimeoutMs: 600_000, execute: ({ run }: Work) => rejectOnAbort(run.signal) };
+  await using opened = await openHub('sqlite', parts);
+  const { hub, turn } = opened;
+  const claim = Promise.withResolvers<ClaimedRun>();
+  const ids = {
+    runId: 'late',
+    sessionId: turn.session.sessionId,
+    userDid: turn.user.did,
+    requestId: 'r',
+    messageId: 'm',
+  };
+  const taken = hub.takeOver(ids, turn, () => claim.promise);
+  await hub.close(0);
+  claim.resolve({ epoch: 1, status: 'running', frames: '', steps: [] });
+  await taken;
+  await expect.poll(() => hub.size()).toBe(0);
 });

@@ -55,11 +55,24 @@ export function createTurnHub(parts: TurnHubParts) {
   let closeBy = Number.POSITIVE_INFINITY;
   const isClosing = () => Number.isFinite(closeBy);
   const { own, idle } = createOwner({ ...parts, live, queue, closeBy: () => closeBy });
+  /** Set once the instance closes; `isOver`: turns have no more time. */
+  let closing: { canMove: boolean; isOver: boolean } | undefined;
   broadcast.onMessage((message) => {
     if (message.kind === 'follow') live.get(message.runId)?.frames.follow();
     if (message.kind === 'abort') live.cancel(message.runId);
     if (message.kind === 'drop') live.drop(message.sessionId);
   });
+
+  /** Cancels a run that a closing instance does not carry on with. One whose begin or take-over settles late may come after the others. */
+  function leaveIfClosing(entry: LiveRun | undefined): void {
+    if (!closing || !entry) return;
+    const { run, turn } = entry;
+    // A run that waits does so in the database: the instance that receives the answer continues it.
+    const isWaiting = run.status === 'waiting';
+    const canMove = entry.canMove && (isWaiting || ((closing.canMove || turn.isKeyed) && !entry.mustStay));
+    if (closing.isOver || isWaiting || (run.status === 'queued' && canMove))
+      run.cancel(new RunCancelled(canMove ? 'handover' : 'shutdown'));
+  }
 
   /** A turn that does not begin; plugins that set something aside for it give that back. */
   async function refuse(turn: Turn): Promise<void> {
@@ -74,6 +87,7 @@ export function createTurnHub(parts: TurnHubParts) {
     }
     const { aborted, ...owning } = begun;
     const run = own(turn, { ...owning, earlier: '', steps: [] });
+    leaveIfClosing(live.get(run.runId));
     for (const runId of aborted) stop(runId);
     return run;
   }
@@ -125,6 +139,7 @@ export function createTurnHub(parts: TurnHubParts) {
         if (!claimed || !turn) return false;
         const { epoch, status, frames, steps } = claimed;
         own(turn, { ids, status, owned: { runId, epoch }, earlier: frames, steps });
+        leaveIfClosing(live.get(runId));
         return true;
       } finally {
         leave();
@@ -186,15 +201,14 @@ export function createTurnHub(parts: TurnHubParts) {
      */
     async close(graceMs: number, canMove = false): Promise<void> {
       closeBy = Date.now() + graceMs + closingStoreMs;
-      const isMoving = (entry: LiveRun) => (canMove || entry.turn.isKeyed) && entry.canMove && !entry.mustStay;
-      for (const entry of live.all()) {
-        const { run } = entry;
-        if (run.status === 'queued' && isMoving(entry)) run.cancel(new RunCancelled('handover'));
-        // It waits in the database: the instance that receives the answer continues it.
-        if (run.status === 'waiting') run.cancel(new RunCancelled(entry.canMove ? 'handover' : 'shutdown'));
-      }
+      closing = { canMove, isOver: false };
+      const leave = () => {
+        for (const entry of live.all()) leaveIfClosing(entry);
+      };
+      leave();
       const late = setTimeout(() => {
-        for (const entry of live.all()) entry.run.cancel(new RunCancelled(isMoving(entry) ? 'handover' : 'shutdown'));
+        closing = { canMove, isOver: true };
+        leave();
       }, graceMs);
       await idle();
       clearTimeout(late);
