@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { get } from 'node:http';
-import { connect } from 'node:net';
+import { createServer, get } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { DirectSecp256k1HdWallet } from '@cosmjs/proto-signing';
 import { coins, SigningStargateClient } from '@cosmjs/stargate';
 import { Comet38Client, WebsocketClient } from '@cosmjs/tendermint-rpc';
@@ -425,6 +425,89 @@ test('an answer that may still change is not kept', async () => {
     rpc.results.delete(method);
     expect(await ask()).toEqual(final);
   }
+});
+
+/** The RPC of a node behind a proxy that answers with what it likes. */
+async function startRpcProxy(first: { status?: number; text: string }) {
+  let reply: { status?: number; text: string } = first;
+  const proxy = createServer((_request, response) => {
+    response.writeHead(reply.status ?? 200, { 'content-type': 'application/json' }).end(reply.text);
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  const node = await startFixtureNode();
+  const { port } = proxy.address() as AddressInfo;
+  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_RPC: `http://127.0.0.1:${port}` };
+  const gateway = await startTestGateway(env);
+  return {
+    gateway,
+    answer: (text: string, status = 200) => (reply = { text, status }),
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
+      proxy.closeAllConnections();
+      proxy.close();
+      node.close();
+    },
+  };
+}
+
+const rpcText = (result: unknown) => JSON.stringify({ jsonrpc: '2.0', id: -1, result });
+
+test.each([
+  ['429 of a gateway', '/rpc/block?height=5', 429, '{"message":"API rate limit exceeded"}'],
+  ['503 of a load balancer', '/rpc/tx?hash=0xAB', 503, '{"message":"no healthy upstream"}'],
+  ['an empty object', '/rpc/validators?height=6', 200, '{}'],
+  ['an error that is a text', '/rpc/block?height=5', 200, '{"error":"overloaded"}'],
+  ['a page', '/rpc/block?height=5', 200, '<html>'],
+  ['a list', '/rpc/block?height=5', 200, '[]'],
+  ['a result with a status of failure', '/rpc/block?height=5', 502, rpcText({ block: { header: { height: '5' } } })],
+])('%s in place of JSON-RPC is an outage and is not kept', async (_name, path, status, text) => {
+  await using proxy = await startRpcProxy({ status, text });
+  const { gateway } = proxy;
+  const bad = await gateway.get(path);
+  expect([bad.status, bad.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await bad.json()).toMatchObject({ error: { code: -32603 } });
+  proxy.answer(rpcText({ fine: true }));
+  const good = await gateway.get(path);
+  expect([good.status, await good.json()]).toMatchObject([200, { result: { fine: true } }]);
+});
+
+test.each([
+  ['/rpc/block?height=6', { block: null }, { block: { header: { height: '6' } } }],
+  ['/rpc/header?height=6', { header: null }, { header: { height: '6' } }],
+  ['/rpc/tx?hash=0xAB', null, { hash: 'AB', height: '5' }],
+  ['/rpc/validators?height=6', { validators: [] }, { block_height: '6', validators: [] }],
+  ['/rpc/block_results?height=6', { height: '5' }, { height: '6' }],
+  ['/rpc/consensus_params?height=6', { block_height: '7' }, { block_height: '6' }],
+])('%s is kept only when its answer holds what was asked for', async (path, early, final) => {
+  await using proxy = await startRpcProxy({ text: rpcText(early) });
+  const ask = async () => ((await (await proxy.gateway.get(path)).json()) as { result: unknown }).result;
+  expect(await ask()).toEqual(early);
+  proxy.answer(rpcText(final));
+  expect(await ask()).toEqual(final);
+  proxy.answer(rpcText({ other: true }));
+  expect(await ask()).toEqual(final);
+});
+
+test('a call with a repeated parameter is not kept, whichever of them the node reads', async () => {
+  await using proxy = await startRpcProxy({ text: rpcText({ block: { header: { height: '6' } } }) });
+  const path = '/rpc/block?height=&height=6';
+  await proxy.gateway.get(path);
+  proxy.answer(rpcText({ block: { header: { height: '7' } } }));
+  expect(await (await proxy.gateway.get(path)).text()).toContain('"7"');
+});
+
+test.each([
+  '{"jsonrpc":"2.0","id":-1,"result":{"n":9007199254740993,"10":1,"2":1,"x":1.0,"a":"\\u003c"}}',
+  ' {"jsonrpc": "2.0", "id": -1, "result": {"n":9007199254740993, "x": [1.0, "}"]} }\n',
+])('a result comes as the node wrote it: %s', async (text) => {
+  await using proxy = await startRpcProxy({ text });
+  const result = /"result":\s*(\{.*\})\s*\}/.exec(text)?.[1];
+  expect(await (await proxy.gateway.get('/rpc/status')).text()).toBe(`{"jsonrpc":"2.0","id":-1,"result":${result}}`);
+});
+
+test('a result that is not the last member is read too', async () => {
+  await using proxy = await startRpcProxy({ text: '{"result":{"a":1},"id":-1,"jsonrpc":"2.0"}' });
+  expect(await (await proxy.gateway.get('/rpc/status')).json()).toEqual({ jsonrpc: '2.0', id: -1, result: { a: 1 } });
 });
 
 test('a client is disconnected when the node falls silent', async () => {

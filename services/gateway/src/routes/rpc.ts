@@ -74,7 +74,14 @@ async function answerUri(request: FastifyRequest, reply: FastifyReply, { client,
     throw new AppError('NOT_FOUND', `This gateway does not pass on ${method.slice(0, 100)} by GET.`);
   const mark = request.url.indexOf('?');
   const query = mark === -1 ? '' : request.url.slice(mark + 1);
-  const params = Object.fromEntries(new URLSearchParams(query));
+  // Which one of a repeated parameter counts, the node decides: its values are a list here.
+  const values = new URLSearchParams(query);
+  const params = Object.fromEntries(
+    [...values].map(([name, value]) => {
+      const all = values.getAll(name);
+      return [name, all.length > 1 ? all : value];
+    }),
+  );
   const answer = await client.call({ method, params, query }, signalOf(reply));
   const isOutage = !answer.ok && answer.isOutage === true;
   if (isOutage) reply.header('retry-after', '1');

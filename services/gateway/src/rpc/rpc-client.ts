@@ -2,6 +2,7 @@
 import type { Logger } from '@palaver/service-kit';
 import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal';
 import type { Cache } from '../cache.ts';
+import { parseNodeReply } from './answer-rpc.ts';
 import { isFinal, isWrite } from './rpc-methods.ts';
 
 export interface RpcError {
@@ -52,11 +53,13 @@ export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs, logger }: 
     try {
       const { address, ...init } = toHttp(url, call);
       const response = await fetchBounded(address, { ...init, signal, timeoutMs, maxBytes });
-      const { result, error } = (await response.json()) as { result?: unknown; error?: RpcError };
+      const reply = parseNodeReply(await response.text());
+      // A load balancer may answer with JSON of its own. Nodes send errors with a status of their own, but no results.
+      if (!reply || !(reply.error || response.ok)) throw new Error(`HTTP ${response.status} without JSON-RPC`);
       note();
+      const { result, resultText, error } = reply;
       if (error) return { ok: false, error };
-      const { method, params } = call;
-      return { ok: true, result: JSON.stringify(result ?? null), isFinal: isFinal(method, params, result) };
+      return { ok: true, result: resultText, isFinal: isFinal(call.method, call.params, result) };
     } catch (error) {
       if (error instanceof AnswerTooLargeError) return refuse('the answer of the node is larger than 16 MiB');
       const { name, message, cause } = error as Error;

@@ -23,28 +23,38 @@ export const defaultRpcMethods = [
   'validators',
 ];
 
-const byHeight = new Set(['abci_query', 'block', 'block_results', 'consensus_params', 'header', 'validators']);
-const byHash = new Set(['block_by_hash', 'header_by_hash', 'tx']);
+/** Where the answers to calls about a height say which one they are about. */
+const heightOf: Record<string, (result: JsonObject) => unknown> = {
+  // A node that has not reached the height, or has pruned it, answers with an error code or from another one.
+  abci_query: ({ response }) => (toObject(response).code ? undefined : toObject(response).height),
+  block: ({ block }) => toObject(toObject(block).header).height,
+  block_results: ({ height }) => height,
+  consensus_params: ({ block_height: height }) => height,
+  header: ({ header }) => toObject(header).height,
+  validators: ({ block_height: height }) => height,
+};
+/** The object that a call by hash asks for, in its answer. */
+const foundOf: Record<string, (result: JsonObject) => unknown> = {
+  block_by_hash: ({ block }) => toObject(block).header,
+  header_by_hash: ({ header }) => header,
+  tx: ({ hash }) => hash,
+};
 
-/** Whether an answer cannot change any more: it is about a given height or hash that the node has. */
+/** Whether an answer cannot change any more: it holds the very object that was asked for, by its height or hash. */
 export function isFinal(method: string, params: unknown, result: unknown): boolean {
-  const { block, header, response } = toObject(result);
-  if (byHash.has(method)) return method === 'tx' || toObject(block ?? header) !== none;
+  const found = foundOf[method]?.(toObject(result));
+  if (found) return true;
   const { height } = toObject(params);
-  // An object has a text of its caller's making, or none.
+  // An object has a text of its caller's making, or none; a list is a parameter that came more than once.
   if (typeof height !== 'string' && typeof height !== 'number') return false;
   const [, digits] = /^"?([1-9]\d*)"?$/.exec(`${height}`) ?? [];
-  if (digits === undefined || !byHeight.has(method)) return false;
-  if (method !== 'abci_query') return true;
-  // A node that has not reached the height answers with an error or from another height.
-  const { code = 0, height: answered } = toObject(response);
-  return code === 0 && `${answered}` === digits;
+  return digits !== undefined && `${heightOf[method]?.(toObject(result))}` === digits;
 }
 
-const none: Record<string, unknown> = {};
+type JsonObject = Record<string, unknown>;
 
-function toObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : none;
+function toObject(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null ? (value as JsonObject) : {};
 }
 
 export function isWrite(method: string): boolean {

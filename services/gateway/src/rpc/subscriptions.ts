@@ -1,10 +1,10 @@
 // Events of the node for any number of clients: one subscription upstream for each query, on a connection of its own,
 // because nodes allow only a few subscriptions on one.
 
-import { parseJson } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import { splitCredentials } from '@palaver/service-kit/internal';
 import type { GatewayMetrics } from '../metrics.ts';
+import { parseNodeReply } from './answer-rpc.ts';
 
 export interface EventListener {
   /** `result` is the JSON text of one event. */
@@ -104,7 +104,7 @@ export function createSubscriptions(options: SubscriptionOptions): Subscriptions
     socket.onmessage = ({ data }) => {
       isAsked = false;
       life.refresh();
-      const reply = parseJson(String(data)) as EventReply | undefined;
+      const reply = parseNodeReply(String(data));
       if (reply?.id === ids.health) return;
       if (!reply || reply.error) {
         const message = String(reply?.error?.data ?? reply?.error?.message ?? 'refused by the node');
@@ -114,9 +114,8 @@ export function createSubscriptions(options: SubscriptionOptions): Subscriptions
       isConfirmed = true;
       ready.resolve(undefined);
       // The first answer is empty: it confirms the subscription.
-      if (reply.result?.query === undefined) return;
-      const result = JSON.stringify(reply.result);
-      for (const listener of [...subscription.listeners]) listener.onEvent(result);
+      if ((reply.result as { query?: unknown } | null)?.query === undefined) return;
+      for (const listener of [...subscription.listeners]) listener.onEvent(reply.resultText);
     };
     socket.onerror = () => undefined; // followed by `close`
     socket.onclose = () => lose('the node cannot be reached');
@@ -156,12 +155,6 @@ export function createSubscriptions(options: SubscriptionOptions): Subscriptions
       running.clear();
     },
   };
-}
-
-interface EventReply {
-  id?: unknown;
-  result?: { query?: unknown };
-  error?: { message?: unknown; data?: unknown };
 }
 
 /** Counts the different queries of each client. The result counts one, and returns what gives it back, or undefined at the limit. */
