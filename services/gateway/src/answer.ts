@@ -46,7 +46,7 @@ export function toFailureAnswer(
   writeError: WriteError,
 ): Answer {
   const body = toFailureBody(failure, details);
-  const isOutage = body.statusCode === 503 || body.statusCode === 504;
+  const isOutage = body.statusCode === 503 || body.statusCode === 504 || failure.fault === 'not gRPC';
   return {
     status: body.statusCode,
     body: Buffer.from(JSON.stringify(writeError(body))),

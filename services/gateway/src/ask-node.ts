@@ -82,7 +82,7 @@ function toAnswer(query: Query, answer: GrpcAnswer, reading: Reading): Answer | 
 
 async function toFailure({ route, snapshot }: Query, answer: GrpcFailure, reading: Reading): Promise<Answer> {
   const { logger, writeError } = reading;
-  if (answer.fault === 'malformed' || answer.fault === 'too large')
+  if (answer.fault === 'malformed' || answer.fault === 'too large' || answer.fault === 'not gRPC')
     logger.warn({ method: route.grpcPath, fault: answer.message }, 'an answer of the node could not be taken');
   const details: GatewayErrorBody['details'] = [];
   for (const [index, any] of parseDetails(answer.details).entries()) {

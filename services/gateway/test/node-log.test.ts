@@ -1,7 +1,8 @@
 // What the log says about nodes that cannot be reached.
 import { createSelfSignedCertificate, freePort, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { frame, respond, startScriptedNode } from './scripted-node.ts';
+import { checkNode } from '../src/commands/check-node.ts';
+import { frame, respond, type Script, startScriptedNode } from './scripted-node.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 
 interface Line {
@@ -10,11 +11,11 @@ interface Line {
   cause?: string;
 }
 
-async function startLogged(address: string) {
+async function startLogged(address: string, ca?: string) {
   const lines: Line[] = [];
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const env = { GATEWAY_UPSTREAMS: address, LOG_LEVEL: 'info' };
-  const gateway = await startTestGateway(env, { ready: false, destination });
+  const gateway = await startTestGateway(env, { ready: false, destination, ...(ca && { ca }) });
   return { gateway, lines, aboutNode: () => lines.filter((line) => line.address === address) };
 }
 
@@ -37,6 +38,35 @@ test('an authority that is not trusted is logged with its cause', async () => {
   await using _closing = gateway;
   await waitFor('a line', () => aboutNode().length > 0);
   expect(aboutNode()).toMatchObject([{ cause: expect.stringContaining('self-signed certificate') }]);
+});
+
+test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+  'a node that wants a client certificate over %s is logged with the cause, once, and reached when it wants none',
+  async (maxVersion) => {
+    const tls = createSelfSignedCertificate();
+    const script: Script = (stream) => respond(stream, frame(Buffer.alloc(0)));
+    const strict = await startScriptedNode(script, {
+      tls: { ...tls, maxVersion, requestCert: true, rejectUnauthorized: true },
+    });
+    const address = `tls://localhost:${strict.port}`;
+    const { gateway, aboutNode } = await startLogged(address, tls.cert);
+    await using _closing = gateway;
+    await waitFor('a line', () => aboutNode().length > 0);
+    expect(aboutNode()[0]).toMatchObject({ cause: expect.stringMatching(/^TLS failed: [^:]*client certificate/) });
+    await strict[Symbol.asyncDispose]();
+    await using _lenient = await startScriptedNode(script, { tls, port: strict.port });
+    await waitFor('the node', () => aboutNode().at(-1)?.msg.startsWith('node reached'));
+    expect(aboutNode()).toHaveLength(2);
+  },
+);
+
+test('plain text to a port of TLS, and TLS to a plain one, are named', async () => {
+  await using secure = await startScriptedNode(() => undefined, { tls: createSelfSignedCertificate() });
+  await using plain = await startScriptedNode(() => undefined);
+  expect(await checkNode(secure.address)).toContain('it may expect TLS: then its address needs tls://');
+  expect(await checkNode(`tls://${plain.address}`)).toContain(
+    'the node does not speak TLS: its address needs no tls://',
+  );
 });
 
 test('a node that is lost and comes back is logged once each time', async () => {

@@ -1,6 +1,6 @@
 // One unary call on an HTTP/2 session.
 import { constants } from 'node:http2';
-import { toGrpcCode } from '@palaver/contract/internal';
+import { heightHeader, toGrpcCode } from '@palaver/contract/internal';
 import { decodeGrpcMessage, GrpcFrameReader, toGrpcFrame } from '@palaver/service-kit/internal';
 import { codeOfHttpStatus, codeOfReset, isRefused, toGrpcTimeout } from './grpc-protocol.ts';
 import type { Fields, Received, Session } from './session.ts';
@@ -27,7 +27,16 @@ export interface GrpcFailure {
   /** `grpc-status-details-bin` as it came. */
   details?: string | undefined;
   /** Set when the gateway itself refused or missed the answer. */
-  fault?: 'deadline' | 'cancelled' | 'unreachable' | 'breach' | 'reset' | 'behind' | 'too large' | 'malformed';
+  fault?:
+    | 'deadline'
+    | 'cancelled'
+    | 'unreachable'
+    | 'breach'
+    | 'reset'
+    | 'behind'
+    | 'too large'
+    | 'malformed'
+    | 'not gRPC';
   metadata: Metadata;
 }
 
@@ -58,6 +67,10 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
   let early: GrpcFailure | undefined;
   try {
     const cancel = session.request(toFields(request, authority), toGrpcFrame(request.body), {
+      accept(headers) {
+        early = findOtherType(headers);
+        return early === undefined;
+      },
       // Nothing more is taken in once the answer is known to be wrong.
       take(chunk) {
         const fault = reader.push(chunk, messages)?.kind ?? (isMore(messages, reader) ? 'several' : undefined);
@@ -65,8 +78,7 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
         return fault === undefined;
       },
       onEnd(received) {
-        const other = early?.fault === 'cancelled' ? undefined : findOtherType(received);
-        done(other ?? early ?? readAnswer(received, messages, reader.isInside()));
+        done(early ?? readAnswer(received, messages, reader.isInside()));
       },
     });
     return () => {
@@ -80,13 +92,20 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
   }
 }
 
-/** A page or text of something that is not a gRPC server, such as a proxy. */
-function findOtherType({ headers = [] }: Received): GrpcFailure | undefined {
+/** The failure that headers alone show: something answers that is not a gRPC server, such as a proxy whose node is away. */
+function findOtherType(headers: Fields): GrpcFailure | undefined {
   const type = findField(headers, 'content-type');
-  if (type === undefined || type.startsWith('application/grpc') || findField(headers, ':status') !== '200')
-    return undefined;
-  const message = `the node answered with ${type.slice(0, 100)} instead of gRPC`;
-  return { ok: false, code: toGrpcCode('UNKNOWN'), message, fault: 'malformed', metadata: {} };
+  if (type !== undefined) return type.startsWith('application/grpc') ? undefined : notGrpc(headers);
+  const isGrpc = findField(headers, ':status') === '200' || findField(headers, 'grpc-status') !== undefined;
+  return isGrpc ? undefined : notGrpc(headers);
+}
+
+function notGrpc(headers: Fields): GrpcFailure {
+  const status = Number(findField(headers, ':status'));
+  const shown =
+    status === 200 ? `${findField(headers, 'content-type')?.slice(0, 100)} instead of gRPC` : `HTTP ${status}`;
+  const message = `the node answered with ${shown}`;
+  return { ok: false, code: codeOfHttpStatus(status), message, fault: 'not gRPC', metadata: {} };
 }
 
 /** Whether something follows the one message of a unary answer. */
@@ -110,17 +129,17 @@ function readAnswer({ headers = [], trailers, lost }: Received, messages: Buffer
   const last = trailers ?? headers;
   const code = findField(last, 'grpc-status');
   if (code === undefined) {
-    const status = Number(findField(headers, ':status') ?? 0);
-    if (status === 0) return { ...failure('unreachable'), metadata };
-    if (status === 200) return { ...malformed('truncated'), metadata };
-    return { ok: false, code: codeOfHttpStatus(status), message: `the node answered with HTTP ${status}`, metadata };
+    if (headers.length === 0) return { ...failure('unreachable'), metadata };
+    const isOk = findField(headers, ':status') === '200';
+    return findOtherType(headers) ?? (isOk ? { ...malformed('truncated'), metadata } : notGrpc(headers));
   }
   if (code === '0') {
     const [message] = messages;
     return message ? { ok: true, message, metadata } : { ...malformed(isInside ? 'truncated' : 'missing'), metadata };
   }
-  const number = /^\d{1,2}$/.test(code) ? Number(code) : toGrpcCode('UNKNOWN');
   const message = decodeGrpcMessage(findField(last, 'grpc-message') ?? '');
+  const given = /^\d{1,2}$/.test(code) ? Number(code) : toGrpcCode('UNKNOWN');
+  const number = notReadyCodes.includes(given) && notReady.test(message) ? toGrpcCode('UNAVAILABLE') : given;
   return { ok: false, code: number, message, details: findField(last, 'grpc-status-details-bin'), metadata };
 }
 
@@ -133,6 +152,11 @@ function readLoss(lost: NonNullable<Received['lost']>): GrpcFailure {
   return { ok: false, code: codeOfReset(lost), message, fault: 'reset', metadata: {} };
 }
 
+/** What nodes say while they have no block to answer from. It is at the beginning: later words may be a client's. */
+const notReady =
+  /^(?:rpc error: code = \w+ desc = )*(?:context did not contain latest block height|[\w.-]+ is not ready; please wait for first block)/;
+const notReadyCodes: number[] = [toGrpcCode('UNKNOWN'), toGrpcCode('INTERNAL')];
+
 const transportHeader =
   /^(?:grpc-(?!metadata-)|:|content-type$|content-length$|date$|server$|trailer$|te$|connection$)/;
 
@@ -141,7 +165,9 @@ function collectMetadata(metadata: Metadata, fields: Fields): void {
   for (let index = 0; index < fields.length; index += 2) {
     const [name = '', value = ''] = [fields[index], fields[index + 1]];
     if (transportHeader.test(name)) continue;
-    metadata[name] = Object.hasOwn(metadata, name) ? `${textOf(metadata[name])}, ${value}` : value;
+    // A height may come in the headers and again in the trailers.
+    const isMore = Object.hasOwn(metadata, name) && name !== heightHeader;
+    metadata[name] = isMore ? `${textOf(metadata[name])}, ${value}` : value;
   }
 }
 

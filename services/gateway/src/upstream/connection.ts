@@ -1,9 +1,19 @@
 // One node: an HTTP/2 session held open, opened again whenever it ends, and whether calls should be sent there.
 import { createBackoff } from './backoff.ts';
-import { type Authority, type Done, failure, type GrpcAnswer, type GrpcRequest, sendUnary } from './call.ts';
+import {
+  type Authority,
+  type Cancel,
+  type Done,
+  failure,
+  type GrpcAnswer,
+  type GrpcRequest,
+  sendUnary,
+} from './call.ts';
 import { limitTime } from './limit-time.ts';
 import { type Send, toCall } from './send.ts';
 import { Session, type SessionOptions } from './session.ts';
+
+type SessionHandlers = Pick<SessionOptions, 'onReady' | 'onLeave' | 'onEnd'>;
 
 export interface Connection {
   address: string;
@@ -48,7 +58,9 @@ const maxBackoffMs = 1_500;
 /** A session that lasted this long was a good one. */
 const steadyMs = 1_000;
 /** Connections opened at a time for calls that get one of their own. */
-const maxAlone = 16;
+const maxAlone = 64;
+/** How long a call waits for one of these. */
+const maxAloneWaitMs = 1_000;
 
 /**
  * Where a connection stands. `ended` resolves when the attempt to open a session has ended; of a ready one, the next attempt.
@@ -89,8 +101,8 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
         else steady = setTimeout(tellUp, steadyMs);
       },
       // A node that sends GOAWAY finishes its calls; new calls go to a new session at once.
-      onGoaway: (cause, isOrderly) => leave(session, cause, isOrderly),
-      onClose(cause) {
+      onLeave: (cause, isOrderly) => leave(session, cause, isOrderly),
+      onEnd(cause) {
         leave(session, cause, false);
         ended.resolve();
       },
@@ -162,44 +174,51 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
       state = { is: 'closed' };
       clearTimeout(steady);
       if (old.is === 'waiting') clearTimeout(old.timer);
-      if ('session' in old) old.session.destroy();
+      if ('session' in old) old.session.end();
     },
   };
 }
 
-type OpenSession = (handlers: Pick<SessionOptions, 'onReady' | 'onGoaway' | 'onClose'>) => Session;
-
 /** Calls that have a session each: one whose answer breaks the protocol ends no other call. */
-function createSendAlone(openSession: OpenSession, authority: Authority): Send {
-  const waiting: (() => void)[] = [];
+function createSendAlone(openSession: (handlers: SessionHandlers) => Session, authority: Authority): Send {
+  const waiting = new Set<() => void>();
   let open = 0;
-  const begin = () => {
-    if (open < maxAlone) waiting.shift()?.();
+  const beginNext = () => {
+    const [begin] = waiting;
+    if (begin && open < maxAlone) begin();
   };
   return (request, done) => {
-    let cancel = () => finish(failure('cancelled'));
     let session: Session | undefined;
+    let cancelCall: Cancel | undefined;
     let isOver = false;
     const finish: Done = (answer) => {
       if (isOver) return;
       isOver = true;
+      clearTimeout(limit);
+      waiting.delete(begin);
       done(answer);
-      session?.destroy();
+      session?.end();
     };
-    waiting.push(() => {
-      if (isOver) return begin();
+    const begin = () => {
+      clearTimeout(limit);
+      waiting.delete(begin);
       open += 1;
-      session = openSession({
-        onReady: () => (cancel = sendUnary(session as Session, authority, request, finish)),
-        onGoaway: () => undefined,
-        onClose() {
+      const opened = openSession({
+        onReady: () => (cancelCall = sendUnary(opened, authority, request, finish)),
+        onLeave: () => undefined,
+        onEnd() {
           open -= 1;
-          finish(failure('unreachable'));
-          begin();
+          // A call that was sent has an answer of its own.
+          if (!cancelCall) finish(failure('unreachable'));
+          beginNext();
         },
       });
-    });
-    begin();
-    return () => cancel();
+      session = opened;
+    };
+    // Slow calls of one client must not hold up those of others for long.
+    const limit = setTimeout(() => finish(failure('unreachable')), maxAloneWaitMs);
+    waiting.add(begin);
+    beginNext();
+    return () => (cancelCall ? cancelCall() : finish(failure('cancelled')));
   };
 }

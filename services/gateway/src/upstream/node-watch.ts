@@ -94,7 +94,7 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
   const poll = async (connection: Connection) => {
     const syncing = await ask(connection, syncingMethod);
     const known = knownOf(connection);
-    known.isFailing = !syncing.ok && !isUnimplemented(syncing);
+    known.isFailing = isOutage(syncing);
     if (isUnimplemented(syncing)) known.nextPollAt = now() + lifePollMs;
     if (syncing.ok) {
       known.catchingUp = findField(syncing.message, 1)?.number === 1;
@@ -179,8 +179,22 @@ function toUnknown(): Known {
   };
 }
 
+/** Codes of a node that is there but does not allow this call, also where a proxy says so by an HTTP status. */
+const refusals: number[] = [
+  toGrpcCode('PERMISSION_DENIED'),
+  toGrpcCode('UNAUTHENTICATED'),
+  toGrpcCode('UNIMPLEMENTED'),
+];
+
+/** Whether the node cannot answer at the moment. An error of the method itself says nothing about the others. */
+function isOutage(answer: GrpcAnswer): boolean {
+  if (answer.ok) return false;
+  if (answer.fault !== undefined) return answer.fault !== 'not gRPC' || !refusals.includes(answer.code);
+  return answer.code === toGrpcCode('UNAVAILABLE') || answer.code === toGrpcCode('DEADLINE_EXCEEDED');
+}
+
 function isUnimplemented(answer: GrpcAnswer): boolean {
-  return !answer.ok && answer.code === toGrpcCode('UNIMPLEMENTED');
+  return !answer.ok && answer.fault === undefined && answer.code === toGrpcCode('UNIMPLEMENTED');
 }
 
 export function readHeight(metadata: Metadata): number | undefined {

@@ -20,10 +20,6 @@ export interface RetryOptions {
 const maxBlocksAhead = 10;
 /** The part of a call's time that is spent on waiting for a height. */
 const waitShare = 0.8;
-/** What nodes say while they have no block to answer from. It stands at the beginning: later words may be a client's. */
-const notReady =
-  /^(?:rpc error: code = \w+ desc = )*(?:context did not contain latest block height|[\w.-]+ is not ready; please wait for first block)/;
-const notReadyCodes: number[] = [toGrpcCode('UNKNOWN'), toGrpcCode('INTERNAL')];
 /** What nodes say about a height that they have pruned or not reached yet. */
 const heightRefusal =
   /height in the future|must be less than or equal to|version does not exist|pruned|lowest height|failed to load state|bigger than|bigger then/i;
@@ -152,16 +148,15 @@ class RetriedCall {
       this.isSuspect ||= isSuspected;
       // Any of the calls on a session may have made it end: alone, this one harms no other.
       if (isSuspected) this.ask(node);
-      else if (next.fault === 'unreachable') this.next();
+      else if (next.fault === 'unreachable' || next.fault === 'not gRPC') this.next();
       else this.end();
       return;
     }
     if (height === undefined) watch.note(node, next.metadata);
     const reported = readHeight(next.metadata) ?? watch.stateOf(node).height ?? minHeight;
     this.isBehind = height === undefined && reported < minHeight;
-    const isNotReady = !next.ok && notReadyCodes.includes(next.code) && notReady.test(next.message);
-    this.answer = isNotReady ? { ...next, code: toGrpcCode('UNAVAILABLE') } : next;
-    const isRepeated = this.isBehind || (!this.request.once && isElsewhere(this.answer, height));
+    this.answer = next;
+    const isRepeated = this.isBehind || (!this.request.once && isElsewhere(next, height));
     if (isRepeated && choose.now(this.tried, 0)) this.next();
     else this.end();
   }

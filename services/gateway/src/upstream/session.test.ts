@@ -85,6 +85,23 @@ test('queries whose answers end sessions harm others a few times only, and then 
   expect((await upstream.call(query)).ok).toBe(true);
 });
 
+test('slow queries that are sent alone make others of their method wait for a moment only', async () => {
+  await using node = await startScriptedNode((stream) => {
+    stream.on('data', ([, , , , , no]: Buffer) => {
+      if (no !== 9) respond(stream, Buffer.alloc(0), { 'grpc-status': '2', 'grpc-message': 'x'.repeat(200 * 1024) });
+    });
+  });
+  const upstream = connectTo({ addresses: [node.address] });
+  const send = (no: number, timeoutMs: number) => upstream.call({ ...query, body: Uint8Array.from([no]), timeoutMs });
+  for (let no = 0; no < 3; no += 1) expect(await send(no, 5_000)).toMatchObject({ fault: 'breach' });
+  const slow = Array.from({ length: 64 }, () => send(9, 30_000));
+  await waitFor('the slow queries', () => node.calls.length >= 64);
+  expect(await send(9, 25_000)).toMatchObject({ ok: false, code: 14, fault: 'unreachable' });
+  upstream.close();
+  for (const session of node.sessions) session.destroy();
+  await Promise.all(slow);
+}, 60_000);
+
 test('a query over whose answer the node itself ends the session is sent alone the next time', async () => {
   await using node = await startScriptedNode((stream, path) => {
     if (path !== '/bad') return respond(stream, frame(message));

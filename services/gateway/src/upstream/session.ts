@@ -1,5 +1,7 @@
 // A connection to a node: `node:http2` with a limit on every wait and one callback for each call.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import type { Socket } from 'node:net';
+import { hungUp, openSocket, toCause } from './socket.ts';
 
 export interface SessionOptions {
   /** `http://host:port` or `https://host:port`. */
@@ -8,10 +10,10 @@ export interface SessionOptions {
   ca?: string | undefined;
   /** The node has sent its settings: it speaks HTTP/2. */
   onReady(): void;
-  /** The node takes no new calls; running ones may still end. `isOrderly` if it found no fault. */
-  onGoaway(cause: Error, isOrderly: boolean): void;
-  /** `cause` says why it ended. */
-  onClose(cause: Error): void;
+  /** The session takes no new calls; running ones may still end. `isOrderly` if the node found no fault. */
+  onLeave(cause: Error, isOrderly: boolean): void;
+  /** Called once. `cause` says why it ended. */
+  onEnd(cause: Error): void;
 }
 
 /** Names and values alternating. */
@@ -27,6 +29,8 @@ export interface Received {
 }
 
 export interface CallHandlers {
+  /** Looks at the headers of the answer; false gives the call up. */
+  accept(headers: Fields): boolean;
   /** Takes a part of the body; false gives the call up. */
   take(chunk: Buffer): boolean;
   onEnd(received: Received): void;
@@ -43,16 +47,22 @@ const maxReason = 200;
 const lifeCheckMs = 1_000;
 /** How long a node may be silent while calls wait for it, and then how long to a ping. */
 const maxSilenceMs = 3_000;
+/** How long it may be silent where it may not be pinged. */
+const maxUnprovenMs = 10_000;
 /** grpc-go takes this many pings from a client that it sends nothing else, then one every five minutes. */
 const freePings = 3;
 const pingEveryMs = 5 * 60_000;
 
 export class Session {
+  private readonly options: SessionOptions;
   private readonly session: ClientHttp2Session;
-  private isReady = false;
+  private readonly socket: Socket;
+  private readonly connectTimer: NodeJS.Timeout;
+  private readonly lifeTimer: NodeJS.Timeout;
+  private state: 'opening' | 'open' | 'leaving' | 'ended' = 'opening';
   private isAccused = false;
-  private inFlight = 0;
-  private cause: Error | undefined;
+  /** What ends each call that runs. */
+  private readonly calls = new Set<(lost: Received['lost']) => void>();
   private bytesRead = 0;
   /** Since when a call has been sent and nothing has come, not even for a call that was given up. */
   private quietSince: number | undefined;
@@ -62,59 +72,59 @@ export class Session {
   private isPinged = false;
 
   constructor(options: SessionOptions) {
-    const { origin, ca } = options;
-    this.session = connect(origin, {
-      ...(ca !== undefined && { ca }),
+    this.options = options;
+    this.socket = openSocket(options);
+    this.session = connect(options.origin, {
+      createConnection: () => this.socket,
       settings: { enablePush: false, initialWindowSize: streamWindow, maxHeaderListSize },
       maxSessionMemory,
       // Error texts of nodes begin and end with spaces.
       strictFieldWhitespaceValidation: false,
     });
     const seconds = connectTimeoutMs / 1000;
-    const timer = setTimeout(() => this.destroy(new Error(`no HTTP/2 within ${seconds} s`)), connectTimeoutMs);
-    const life = setInterval(() => this.checkLife(), lifeCheckMs).unref();
+    this.connectTimer = setTimeout(() => this.end(new Error(`no HTTP/2 within ${seconds} s`)), connectTimeoutMs);
+    this.lifeTimer = setInterval(() => this.checkLife(), lifeCheckMs).unref();
     this.session.once('remoteSettings', () => {
-      clearTimeout(timer);
+      if (this.state !== 'opening') return;
+      clearTimeout(this.connectTimer);
       this.session.setLocalWindowSize(sessionWindow);
-      this.isReady = true;
+      this.state = 'open';
       options.onReady();
     });
     this.session.on('goaway', (code, _lastStream, data) => {
       this.isAccused = accusations.has(code);
       const reason = data ? ` ${JSON.stringify(Buffer.from(data).toString('latin1', 0, maxReason))}` : '';
-      options.onGoaway(new Error(`the node ended the session (HTTP/2 code ${code}${reason})`), code === 0);
+      this.leave(new Error(`the node ended the session (HTTP/2 code ${code}${reason})`), code === 0);
     });
-    this.session.on('error', (error) => (this.cause ??= error));
-    this.session.on('close', () => {
-      clearTimeout(timer);
-      clearInterval(life);
-      options.onClose(this.cause ?? new Error('the node ended the connection'));
-    });
+    this.session.on('error', (error) => this.end(error));
+    this.session.on('close', () => this.end());
+    // After an alert that follows the handshake, `node:http2` emits neither, and leaves the socket open.
+    this.socket.on('error', (error) => this.end(error));
+    // The session hears of it too, and ends the calls whose answers are complete.
+    this.socket.on('close', () => setImmediate(() => this.end()));
     this.session.unref();
   }
 
   /** Whether calls can be begun. */
   isOpen(): boolean {
-    return this.isReady && !this.session.closed && !this.session.destroyed;
+    return this.state === 'open' && !this.session.closed && !this.session.destroyed;
   }
 
   /** Sends one message as a call and returns a function that cancels it. Throws for fields that no request can have. */
-  request(fields: Fields, body: Buffer, { take, onEnd }: CallHandlers): () => void {
+  request(fields: Fields, body: Buffer, { accept, take, onEnd }: CallHandlers): () => void {
     const stream = this.session.request(fields, requestOptions);
     const received: Received = { headers: undefined, trailers: undefined, lost: undefined };
-    let isOver = false;
     let error: Error | undefined;
-    this.inFlight += 1;
-    this.quietSince ??= performance.now();
     const end = (lost: Received['lost']) => {
-      if (isOver) return;
-      isOver = true;
-      this.inFlight -= 1;
+      if (!this.calls.delete(end)) return;
       received.lost = lost;
       onEnd(received);
+      if (this.state === 'leaving' && this.calls.size === 0) this.end();
     };
+    this.calls.add(end);
+    this.quietSince ??= performance.now();
     const giveUp = () => {
-      if (isOver) return;
+      if (!this.calls.has(end)) return;
       stream.close(constants.NGHTTP2_CANCEL);
       end(constants.NGHTTP2_CANCEL);
     };
@@ -123,10 +133,11 @@ export class Session {
       received.headers = fieldsOfAnswer;
       // A failure may come as one block of headers ("trailers only").
       if (flags & constants.NGHTTP2_FLAG_END_STREAM) end(undefined);
+      else if (!accept(fieldsOfAnswer)) giveUp();
     });
     stream.on('data', (chunk: Buffer) => {
       this.pings = 0;
-      if (!isOver && !take(chunk)) giveUp();
+      if (this.calls.has(end) && !take(chunk)) giveUp();
     });
     stream.on('trailers', (_headers, _flags, fieldsOfEnd: Fields) => {
       received.trailers = fieldsOfEnd;
@@ -139,9 +150,30 @@ export class Session {
     return giveUp;
   }
 
-  destroy(cause?: Error): void {
-    this.cause ??= cause;
-    this.session.destroy(cause);
+  /** Ends the session, whoever noticed first that it must: everything that ends one comes here, and only the first counts. */
+  end(cause = new Error(hungUp)): void {
+    if (this.state === 'ended') return;
+    const wasOpening = this.state === 'opening';
+    this.state = 'ended';
+    clearTimeout(this.connectTimer);
+    clearInterval(this.lifeTimer);
+    const shown = toCause(cause, this.socket, wasOpening);
+    this.session.destroy();
+    // Streams that are closed say how their calls ended; not all are.
+    setImmediate(() => {
+      this.socket.destroy();
+      for (const endCall of [...this.calls]) endCall('connection');
+    });
+    this.options.onEnd(shown);
+  }
+
+  /** Begins no more calls; running ones end in their own time. */
+  private leave(cause: Error, isOrderly: boolean): void {
+    if (this.state === 'open') {
+      this.state = 'leaving';
+      this.options.onLeave(cause, isOrderly);
+    }
+    if (this.calls.size === 0) this.end(cause);
   }
 
   private whyLost({ rstCode }: ClientHttp2Stream, error: Error | undefined): Received['lost'] {
@@ -152,26 +184,31 @@ export class Session {
 
   /** Finds a dead connection by a ping that is not answered. Idle nodes are left alone: they count pings. */
   private checkLife(): void {
-    if (this.session.destroyed || !this.isReady) return;
+    if (this.state === 'opening') return;
     const now = performance.now();
-    const { bytesRead } = this.session.socket;
+    const { bytesRead } = this.socket;
     // Whatever comes is a sign of life, also the answer to a ping.
     if (bytesRead !== this.bytesRead) {
       this.bytesRead = bytesRead;
-      this.quietSince = this.inFlight > 0 ? now : undefined;
+      this.quietSince = this.calls.size > 0 ? now : undefined;
       this.isPinged = false;
       return;
     }
     if (this.isPinged) {
-      if (now - this.pingedAt >= maxSilenceMs) this.destroy(new Error('the node does not answer pings'));
+      if (now - this.pingedAt >= maxSilenceMs) this.end(new Error('the node does not answer pings'));
       return;
     }
-    const mayPing = this.pings < freePings || now - this.pingedAt >= pingEveryMs;
-    if (!mayPing || this.quietSince === undefined || now - this.quietSince < maxSilenceMs) return;
-    this.session.ping(() => undefined);
-    this.pingedAt = now;
-    this.isPinged = true;
-    this.pings += 1;
+    const quietMs = this.quietSince === undefined ? 0 : now - this.quietSince;
+    if (quietMs < maxSilenceMs) return;
+    if (this.pings < freePings || now - this.pingedAt >= pingEveryMs) {
+      this.session.ping(() => undefined);
+      this.pingedAt = now;
+      this.isPinged = true;
+      this.pings += 1;
+    } else if (quietMs >= maxUnprovenMs) {
+      // The node may be slow or gone. A new session shows which, and the calls of this one may still be answered.
+      this.leave(new Error(`the node has sent nothing for ${maxUnprovenMs / 1000} s`), true);
+    }
   }
 }
 

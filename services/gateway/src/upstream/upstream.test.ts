@@ -37,6 +37,16 @@ test('a message comes back whole, with its metadata and without the transport’
   expect(Object.keys(answer.metadata).sort()).toEqual(['x-cost', 'x-height']);
 });
 
+test('a height in the headers and again in the trailers is one height', async () => {
+  const height = { 'x-cosmos-block-height': '7' };
+  const answer = await answerOf((stream) => {
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...height }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0', ...height }));
+    stream.end(frame(Buffer.from('hello')));
+  });
+  expect(answer.metadata).toEqual(height);
+});
+
 const message = Buffer.from('hello');
 test.each<[string, Script, object]>([
   ['compressed without being asked', (stream) => respond(stream, frame(message, 1)), { code: 13, fault: 'malformed' }],
@@ -59,6 +69,19 @@ test.each<[string, Script, object]>([
     },
     { code: 2, message: 'the node answered with text/html instead of gRPC' },
   ],
+  ...[
+    [404, 12],
+    [429, 14],
+    [502, 14],
+    [503, 14],
+  ].map(([status, code]): [string, Script, object] => [
+    `the page of a proxy with HTTP ${status}`,
+    (stream) => {
+      stream.respond({ ':status': status, 'content-type': 'text/html' });
+      stream.end('<html><h1>Bad Gateway</h1></html>');
+    },
+    { code, fault: 'not gRPC', message: `the node answered with HTTP ${status}` },
+  ]),
   ['HTTP 404', (stream) => stream.respond({ ':status': 404 }, { endStream: true }), { code: 12 }],
   ['HTTP 502', (stream) => stream.respond({ ':status': 502 }, { endStream: true }), { code: 14 }],
   ['HTTP 302', (stream) => stream.respond({ ':status': 302 }, { endStream: true }), { code: 2 }],
@@ -292,6 +315,35 @@ test('what a node or a proxy before it cannot answer at the moment is asked else
   await waitFor('all', () => upstream.status().every(({ healthy }) => healthy));
   for (let round = 0; round < 9; round += 1) expect(await upstream.call(query)).toMatchObject({ ok: true });
 });
+
+test.each([200, 403, 404, 500, 502])('a page with HTTP %i in place of an answer is asked elsewhere', async (status) => {
+  await using page = await startScriptedNode((stream) => {
+    stream.respond({ ':status': status, 'content-type': 'text/html' });
+    stream.end('<h1>nginx</h1>');
+  });
+  await using good = await startScriptedNode((stream) => respond(stream, frame(message)));
+  const upstream = connectTo(page.address, good.address);
+  await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
+  for (let round = 0; round < 6; round += 1) expect(await upstream.call(query)).toMatchObject({ ok: true });
+  expect(page.calls.length).toBeGreaterThan(0);
+});
+
+test.each([2, 5, 7, 12, 13, 16])(
+  'a node that refuses the questions of the watch with code %i gets calls',
+  async (code) => {
+    const script: Script = (stream, path) =>
+      path.startsWith('/cosmos.')
+        ? respond(stream, Buffer.alloc(0), { 'grpc-status': String(code), 'grpc-message': 'not allowed here' })
+        : respond(stream, frame(message));
+    await using denied = await startScriptedNode(script);
+    await using good = await startScriptedNode((stream) => respond(stream, frame(message)));
+    const upstream = createUpstream({ addresses: [denied.address, good.address], maxLagBlocks: 2 });
+    opened.push(upstream);
+    await waitFor('the questions', () => denied.calls.length >= 2 && good.calls.length >= 2);
+    for (let round = 0; round < 6; round += 1) expect(await upstream.call(query)).toMatchObject({ ok: true });
+    expect(denied.calls.filter((path) => path === query.path)).toHaveLength(3);
+  },
+);
 
 test('a call that comes while a session breaks waits for the next one', async () => {
   await using node = await startScriptedNode((stream, path) =>
