@@ -93,6 +93,16 @@ test('routes that differ in the patterns of their variables are one path, all de
   expect(await new Validator().validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true });
 });
 
+test('a field that a path has twice is one parameter', async () => {
+  const text = `syntax = "proto3"; package t; message R { string name = 1; }
+    service Q { rpc A(R) returns (R) { option (google.api.http).get = "/x/{name}/{name}"; } }`;
+  const source = { files: parseProtoFiles([{ name: 't.proto', text }]), services: ['t.Q'] };
+  const document = toOpenApi(createRouteTable(createSchema(source), { source: '/ixo', served: '/ixo', legacy: [] }));
+  const { parameters = [] } = document.paths['/x/{name}/{name}']?.get ?? {};
+  expect(parameters.filter((parameter) => parameter.in === 'path')).toHaveLength(1);
+  expect(await new Validator().validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true });
+});
+
 test('comments of the .proto files are the descriptions', async () => {
   const text = `syntax = "proto3"; package t;
     // What is asked for.

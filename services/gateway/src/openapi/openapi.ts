@@ -74,6 +74,7 @@ function toOperation(route: Route, { path, operationId, schemas }: OperationOpti
       schema: { type: 'string' },
     };
   });
+  const isFirst = ({ name }: Parameter, at: number) => ofPath.findIndex((each) => each.name === name) === at;
   const bound = pattern.variables.map(({ field }) => field);
   const field = method.output.fields.find((candidate) => candidate.name === responseBody);
   const schema = field ? schemas.ofField(field) : schemas.ofMessage(method.output);
@@ -84,7 +85,7 @@ function toOperation(route: Route, { path, operationId, schemas }: OperationOpti
     ...toDescription(readComment(method)),
     ...(method.deprecated && { deprecated: true }),
     parameters: [
-      ...ofPath,
+      ...ofPath.filter(isFirst),
       ...listQueryParameters(method.input, bound),
       {
         name: heightHeader,
