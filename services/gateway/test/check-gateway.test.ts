@@ -4,8 +4,10 @@ import * as grpc from '@grpc/grpc-js';
 import { createSelfSignedCertificate, createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { checkGateway } from '../src/commands/check-gateway.ts';
+import { checkNode } from '../src/commands/check-node.ts';
 import { listRoutes } from '../src/commands/list-routes.ts';
 import { startFixtureNode } from './fixture-node.ts';
+import { startScriptedNode } from './scripted-node.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 
 test('the routes of the node are listed in the order in which they win', async () => {
@@ -62,4 +64,19 @@ test('a check compares bytes and status at one height', async () => {
     templates: ['/fixture/rest/{id=**}'],
   });
   expect(down).toEqual({ path: '/fixture/rest/palaver-check', own: 200, other: 'unreachable', verdict: 'unreachable' });
+});
+
+test.each([200, 301, 403, 404, 405])('a web server that answers %i is not a node', async (status) => {
+  await using server = await startScriptedNode((stream) => {
+    stream.respond({ ':status': status, 'content-type': 'text/html' }, { endStream: true });
+  });
+  expect(await checkNode(server.address)).toContain('the node answered with');
+});
+
+test('a node without reflection is usable with descriptors only', async () => {
+  await using none = await startFixtureNode({ reflection: 'none' });
+  expect(await checkNode(none.address)).toContain('GATEWAY_DESCRIPTORS is needed');
+  expect(await checkNode(none.address, { hasDescriptors: true })).toBeUndefined();
+  await using old = await startFixtureNode({ reflection: 'v1alpha' });
+  expect(await checkNode(old.address)).toBeUndefined();
 });

@@ -113,7 +113,8 @@ async function checkModel({ LLM_PROVIDER, LLM_BASE_URL, LLM_API_KEY, LLM_MODEL }
   return { what, state: 'ok', found: `${LLM_PROVIDER}, ${LLM_MODEL ?? 'its default model'} (its key was not tried)` };
 }
 
-async function checkNodes({ GATEWAY_UPSTREAMS: list, GATEWAY_TLS_CA_FILE: caFile }: Env): Promise<Finding[]> {
+async function checkNodes(env: Env): Promise<Finding[]> {
+  const { GATEWAY_UPSTREAMS: list, GATEWAY_TLS_CA_FILE: caFile, GATEWAY_DESCRIPTORS: descriptors } = env;
   const what = 'protocol node';
   if (!list)
     return [
@@ -130,7 +131,7 @@ async function checkNodes({ GATEWAY_UPSTREAMS: list, GATEWAY_TLS_CA_FILE: caFile
     .filter(Boolean);
   return Promise.all(
     addresses.map(async (address): Promise<Finding> => {
-      const fault = await reachNode(address, caFile);
+      const fault = await reachNode(address, { caFile, hasDescriptors: Boolean(descriptors) });
       return fault
         ? { what, state: 'fault', found: fault, remedy: 'check GATEWAY_UPSTREAMS and GATEWAY_TLS_CA_FILE' }
         : { what, state: 'ok', found: `${address} answers gRPC calls` };

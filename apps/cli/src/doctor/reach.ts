@@ -1,5 +1,5 @@
 // Each gives undefined if the other side answers, otherwise what was found in a sentence. No secret is in it.
-import { checkNode } from '@palaver/gateway/check-node';
+import { type CheckNodeOptions, checkNode } from '@palaver/gateway/check-node';
 import { createLogger } from '@palaver/service-kit';
 import { fetchBounded, limitResponses, maskText, openRedis } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
@@ -30,9 +30,9 @@ export async function reachHttp(url: string): Promise<string | undefined> {
 }
 
 /** Makes a call, as the gateway does: a port that takes connections may belong to something else. */
-export async function reachNode(address: string, caFile: string | undefined): Promise<string | undefined> {
+export async function reachNode(address: string, options: CheckNodeOptions): Promise<string | undefined> {
   return failureOf(async () => {
-    const fault = await checkNode(address, caFile);
+    const fault = await checkNode(address, options);
     if (fault !== undefined) throw new Error(fault);
   });
 }

@@ -1,14 +1,23 @@
 import { toGrpcCode } from '@palaver/contract/internal';
+import { reflectionVersions, toReflectionPath } from '../descriptors/load-reflection.ts';
 import { loadCertificates } from '../load-certificates.ts';
 import { createUpstream } from '../upstream/upstream.ts';
 
-const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 /** `list_services` of a reflection request. */
 const listServices = Uint8Array.from([0x3a, 0]);
 const timeoutMs = 5_000;
 
+export interface CheckNodeOptions {
+  caFile?: string | undefined;
+  /** Whether the gateway has descriptors and so needs no reflection. */
+  hasDescriptors?: boolean;
+}
+
 /** Calls a node as the gateway would. Returns undefined if it answers, otherwise the cause in a sentence. */
-export async function checkNode(address: string, caFile?: string): Promise<string | undefined> {
+export async function checkNode(
+  address: string,
+  { caFile, hasDescriptors = false }: CheckNodeOptions = {},
+): Promise<string | undefined> {
   let cause: string | undefined;
   const upstream = createUpstream({
     addresses: [address],
@@ -16,10 +25,14 @@ export async function checkNode(address: string, caFile?: string): Promise<strin
     onDown: (_address, error) => (cause = error.message),
   });
   try {
-    const answer = await upstream.call({ path, body: listServices, metadata: {}, timeoutMs });
-    // A node without reflection answers too.
-    if (answer.ok || answer.code === toGrpcCode('UNIMPLEMENTED')) return undefined;
-    return `${address}: ${cause ?? answer.message}`;
+    for (const version of reflectionVersions) {
+      const path = toReflectionPath(version);
+      const answer = await upstream.call({ path, body: listServices, metadata: {}, timeoutMs });
+      if (answer.ok) return undefined;
+      const lacksReflection = answer.fault === undefined && answer.code === toGrpcCode('UNIMPLEMENTED');
+      if (!lacksReflection) return `${address}: ${cause ?? answer.message}`;
+    }
+    return hasDescriptors ? undefined : `${address}: it has no gRPC reflection, so GATEWAY_DESCRIPTORS is needed`;
   } finally {
     upstream.close();
   }

@@ -7,7 +7,8 @@ import type { Caller } from '../upstream/connection.ts';
 import { readFields, type WireField } from './read-fields.ts';
 import { type DescriptorSource, parseFile } from './schema.ts';
 
-const versions = ['grpc.reflection.v1', 'grpc.reflection.v1alpha'];
+export const reflectionVersions = ['grpc.reflection.v1', 'grpc.reflection.v1alpha'];
+export const toReflectionPath = (version: string) => `/${version}.ServerReflection/ServerReflectionInfo`;
 const question = { fileByName: 3, fileOfSymbol: 4, listServices: 7 };
 const answer = { files: 4, services: 6, error: 7 };
 const timeoutMs = 10_000;
@@ -53,7 +54,7 @@ export async function loadSymbol(
   typeName: string,
   isKnown: (fileName: string) => boolean,
 ): Promise<FileDescriptorProto[]> {
-  for (const version of versions) {
+  for (const version of reflectionVersions) {
     const ask = createAsk(node, version);
     const reply = await ask(question.fileOfSymbol, typeName).catch(emptyIfUnknown);
     if (reply.files.length === 0) continue;
@@ -90,7 +91,7 @@ function parseFiles(files: RawFiles): FileDescriptorProto[] {
 
 async function listServices(node: Caller): Promise<{ ask: Ask; services: string[] }> {
   let last: unknown;
-  for (const version of versions) {
+  for (const version of reflectionVersions) {
     const ask = createAsk(node, version);
     try {
       const { services } = await ask(question.listServices, '');
@@ -122,7 +123,7 @@ function emptyIfUnknown(error: unknown): Reply {
 function createAsk(node: Caller, version: string): Ask {
   return async (field, text) => {
     const body = new BinaryWriter().tag(field, WireType.LengthDelimited).string(text).finish();
-    const path = `/${version}.ServerReflection/ServerReflectionInfo`;
+    const path = toReflectionPath(version);
     const reply = await node.call({ path, body, metadata: {}, timeoutMs });
     if (!reply.ok) throw new ReflectionError(reply.code, reply.message);
     return parseReply(reply.message);
