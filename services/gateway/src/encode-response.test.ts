@@ -173,6 +173,40 @@ test('a large message is printed in as many turns of the event loop as it has pi
   expect(turns).toBeGreaterThanOrEqual((2 * bytes.length) / pieceBytes);
 });
 
+test('a large map is sorted and printed in as many turns, with the same JSON; so are the fields of a Struct', async () => {
+  const proto = `syntax = "proto3"; package large; import "google/protobuf/struct.proto";
+    message Maps { map<string, string> texts = 1; map<uint64, string> numbers = 2; google.protobuf.Struct struct = 3; }`;
+  const large = createSchema({ files: parseProtoFiles([{ name: 'large.proto', text: proto }]), services: [] });
+  const type = large.registry.getMessage('large.Maps');
+  if (!type) throw new Error('no large.Maps');
+  const { encode, encodeInPieces } = createEncoder(large.registry);
+  const field = (no: number, value: Uint8Array | string) =>
+    new BinaryWriter().tag(no, WireType.LengthDelimited).bytes(Buffer.from(value)).finish();
+  const count = 40_000;
+  const orders = Array.from({ length: count }, (_, index) => (index * 7_919) % count);
+  const maps = Buffer.concat([
+    ...orders.map((order) => field(1, Buffer.concat([field(1, `k${order}`), field(2, `v${order}`)]))),
+    ...orders.map((order) =>
+      field(2, Buffer.concat([new BinaryWriter().tag(1, WireType.Varint).uint64(order).finish(), field(2, 'n')])),
+    ),
+    field(
+      3,
+      Buffer.concat(orders.map((order) => field(1, Buffer.concat([field(1, `s${order}`), field(2, field(3, 'x'))])))),
+    ),
+  ]);
+  const [printed, turns] = await countTurns(() => encodeInPieces(type, maps));
+  const byBytes = (prefix: string, value: (order: number) => string) =>
+    orders.map((order) => [`${prefix}${order}`, value(order)] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+  const object = (entries: (readonly [string, string])[]) =>
+    `{${entries.map(([key, value]) => `"${key}":"${value}"`)}}`;
+  const numbers = [...orders].sort((a, b) => a - b).map((order) => [String(order), 'n'] as const);
+  const json = `{"texts":${object(byBytes('k', (order) => `v${order}`))},"numbers":${object(numbers)},"struct":${object(byBytes('s', () => 'x'))}}`;
+  expect(printed.ok && printed.json.toString() === json).toBe(true);
+  expect(encode(type, field(1, Buffer.concat([field(1, 'k'), field(2, 'v')])))).toMatchObject({ ok: true });
+  // Of each map, ten runs are sorted, merged four times, and printed.
+  expect(turns).toBeGreaterThan(maps.length / pieceBytes + 3 * (10 + 3 * 10 + 10));
+});
+
 test('a message of a few pieces does not wait for long ones that came before it', async () => {
   const leaf = Buffer.from([0x42, 0x06, 0x0a, 0x02, 0x3c, 0x61, 0x10, 0x05]);
   const message = (count: number) => Buffer.concat(Array.from({ length: count }, () => leaf));

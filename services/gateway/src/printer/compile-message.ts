@@ -7,7 +7,7 @@ import { compileListField, compileMergedField, compileSingleField } from './fiel
 import { compileMapField } from './map-field.ts';
 import type { CompiledField, MessagePrinter, Printing, ReadField, Slots } from './message-printer.ts';
 import { pieceBytes } from './pieces.ts';
-import { type Step, WireError, type WireReader } from './wire-reader.ts';
+import { type Step, untilEnd, WireError, WireReader } from './wire-reader.ts';
 
 interface Layout {
   names: string[];
@@ -28,13 +28,13 @@ export function compileMessage(type: DescMessage, printing: Printing): MessagePr
   });
   const { names, finish, initial } = layout;
   const later = names.map((name) => `,${name}`);
-  const print = printLayout(layout, (slots, head) => {
+  const print = printLayout(layout, (slots, head, reader) => {
     let json = head;
     for (let at = 0; at < names.length; at += 1) {
       const finishSlot = finish[at];
       // The initial slot is requested again if there was none: it throws with the reason.
       const slot = slots[at];
-      const text = finishSlot ? finishSlot(slot) : typeof slot === 'string' ? slot : initial[at]?.();
+      const text = finishSlot ? finishSlot(slot, reader) : typeof slot === 'string' ? slot : initial[at]?.();
       // What is left out is empty text.
       if (text) json += (json.length === 1 ? names[at] : later[at]) + text;
     }
@@ -49,9 +49,9 @@ export function compileBare(type: DescMessage, printing: Printing, name?: string
   const { indexes, finish } = layout;
   const only = name === undefined ? 0 : (indexes.get(name) ?? -1);
   const finishSlot = finish[only];
-  const print = printLayout(layout, (slots) => {
+  const print = printLayout(layout, (slots, _head, reader) => {
     const slot = slots[only];
-    const text = finishSlot ? finishSlot(slot) : slot;
+    const text = finishSlot ? finishSlot(slot, reader) : slot;
     if (typeof text === 'string' && text !== '') return text;
     if (name === undefined) throw new WireError(`${type.typeName} without a value`);
     return 'null';
@@ -60,12 +60,15 @@ export function compileBare(type: DescMessage, printing: Printing, name?: string
 }
 
 /** Reads a message and prints its slots, in pieces where it is long. */
-function printLayout(layout: Layout, printSlots: (slots: Slots, head: string) => string): MessagePrinter['print'] {
+function printLayout(
+  layout: Layout,
+  printSlots: (slots: Slots, head: string, reader: WireReader) => string,
+): MessagePrinter['print'] {
   const proceed =
     (slots: Slots, head: string, start: number): Step =>
     (reader) => {
       layout.read(reader, slots, start, Math.min(reader.end, reader.pos + pieceBytes));
-      if (reader.pos >= reader.end) return printSlots(slots, head);
+      if (reader.pos >= reader.end) return printSlots(slots, head, reader);
       for (const [at, slot] of slots.entries())
         if (typeof slot === 'string' && slot.length > pieceBytes) slots[at] = reader.pieces?.keep(slot);
       return '';
@@ -76,9 +79,9 @@ function printLayout(layout: Layout, printSlots: (slots: Slots, head: string) =>
     if (!pieces || end - pos <= pieceBytes) layout.read(reader, slots, pos, end);
     if (reader.pos < end) {
       if (!pieces) throw new WireError('too much to print at once');
-      return pieces.defer(reader, proceed(slots, head, pos));
+      return pieces.defer(reader, untilEnd(proceed(slots, head, pos)));
     }
-    const json = printSlots(slots, head);
+    const json = printSlots(slots, head, reader);
     reader.room -= json.length;
     return json;
   };
@@ -177,9 +180,9 @@ function compileField(
 }
 
 function omitEmpty({ finish, ...field }: CompiledField, omits: boolean): CompiledField {
-  const empty = finish?.(field.initial());
+  const empty = finish?.(field.initial(), new WireReader(new Uint8Array()));
   return finish && empty && omits
-    ? { ...field, finish: (slot) => omitText(finish(slot), empty) }
+    ? { ...field, finish: (slot, reader) => omitText(finish(slot, reader), empty) }
     : { ...field, finish };
 }
 

@@ -1,7 +1,7 @@
 import type { FieldValue } from './compile-value.ts';
 import type { CompiledField, Slots } from './message-printer.ts';
 import { pieceBytes } from './pieces.ts';
-import { type Step, WireError, type WireReader, wire } from './wire-reader.ts';
+import { type Step, untilEnd, WireError, type WireReader, wire } from './wire-reader.ts';
 
 /** A field of which the last occurrence counts. */
 export function compileSingleField({ print, wireType, initial }: FieldValue, at: number): CompiledField {
@@ -42,7 +42,7 @@ export function compileListField({ print, wireType }: FieldValue, at: number): C
   };
   const printPacked = (reader: WireReader) => {
     const { pieces, pos, end } = reader;
-    return pieces && end - pos > pieceBytes ? pieces.defer(reader, begin()) : begin()(reader);
+    return pieces && end - pos > pieceBytes ? pieces.defer(reader, untilEnd(begin())) : begin()(reader);
   };
   return {
     initial: () => '',

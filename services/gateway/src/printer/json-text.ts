@@ -1,7 +1,7 @@
 // Values as JSON text, letter by letter as Go's encoding/json and gogoproto's jsonpb write them.
 import { isUtf8 } from 'node:buffer';
 import { pieceBytes } from './pieces.ts';
-import { WireError, type WireReader } from './wire-reader.ts';
+import { untilEnd, WireError, type WireReader } from './wire-reader.ts';
 
 // 1 where a byte needs more than copying: controls, quotes, what Go escapes for HTML, everything outside ASCII.
 const special = new Uint8Array(256).fill(1, 0, 0x20).fill(1, 0x80);
@@ -19,7 +19,7 @@ const escapes: Record<string, string> = {
 export function quoteSpan(reader: WireReader, start: number, end: number): string {
   const { bytes, pieces } = reader;
   if (pieces && end - start > pieceBytes)
-    return `"${reader.between(start, end, () => pieces.defer(reader, quotePiece))}"`;
+    return `"${reader.between(start, end, () => pieces.defer(reader, untilEnd(quotePiece)))}"`;
   for (let at = start; at < end; at += 1) {
     if (special[bytes[at] as number] === 1) return `"${escapeBytes(bytes.subarray(start, end))}"`;
   }

@@ -23,7 +23,7 @@ export function compileMapField(field: MapField, at: number, printing: Printing)
   return {
     // Made when first needed: most maps are empty.
     initial: () => undefined,
-    finish: printEntries,
+    finish: printMap,
     read(reader, slots, given) {
       if (given !== wire.bytes) refuseWireType(given, wire.bytes);
       const held = slots[at];
@@ -47,10 +47,62 @@ export function compileMapField(field: MapField, at: number, printing: Printing)
   };
 }
 
-function printEntries(entries: Slots[number]): string {
+type Entry = MapEntries extends Map<infer Order, infer Value> ? [Order, Value] : never;
+
+/** How many entries are sorted, and printed, at a time. */
+const atOnce = 4_096;
+
+function printMap(entries: Slots[number], reader: WireReader): string {
   if (!(entries instanceof Map)) return '{}';
-  const sorted = [...entries].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-  return `{${sorted.map(([, { json, value }]) => `${json}:${value}`).join(',')}}`;
+  if (reader.pieces && entries.size > atOnce) return reader.pieces.defer(reader, () => printInParts(entries));
+  return `{${printEntries([...entries].sort(compareKeys))}}`;
+}
+
+function printEntries(entries: Entry[]): string {
+  return entries.map(([, { json, value }]) => `${json}:${value}`).join(',');
+}
+
+function compareKeys([a]: Entry, [b]: Entry): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function* printInParts(entries: MapEntries): Generator<string, string> {
+  const sorted = yield* sortInParts(entries);
+  for (let at = 0; at < sorted.length; at += atOnce)
+    yield (at === 0 ? '{' : ',') + printEntries(sorted.slice(at, at + atOnce));
+  return '}';
+}
+
+/** A merge sort that gives up its turn again and again. */
+function* sortInParts(entries: MapEntries): Generator<string, Entry[]> {
+  let runs: Entry[][] = [];
+  let run: Entry[] = [];
+  for (const entry of entries) {
+    if (run.push(entry) < atOnce) continue;
+    runs.push(run.sort(compareKeys));
+    run = [];
+    yield '';
+  }
+  runs.push(run.sort(compareKeys));
+  while (runs.length > 1) {
+    const longer: Entry[][] = [];
+    for (let at = 0; at < runs.length; at += 2) longer.push(yield* merge(runs[at] ?? [], runs[at + 1] ?? []));
+    runs = longer;
+  }
+  return runs[0] ?? [];
+}
+
+function* merge(left: Entry[], right: Entry[]): Generator<string, Entry[]> {
+  const merged: Entry[] = [];
+  for (let [a, b] = [0, 0]; a + b < left.length + right.length; ) {
+    const [ofLeft, ofRight] = [left[a], right[b]];
+    const isLeft = ofLeft && (!ofRight || compareKeys(ofLeft, ofRight) < 0);
+    if (isLeft) a += 1;
+    else b += 1;
+    merged.push((isLeft ? ofLeft : ofRight) as Entry);
+    if (merged.length % atOnce === 0) yield '';
+  }
+  return merged;
 }
 
 function compileKey(type: ScalarType): { wireType: number; zero: Key; read(reader: WireReader): Key } {

@@ -37,5 +37,5 @@ export interface CompiledField {
   initial(): string | undefined;
   read: ReadField;
   /** The slot as JSON text, where it is something else while reading. */
-  finish?: (slot: Slots[number]) => string;
+  finish?: (slot: Slots[number], reader: WireReader) => string;
 }

@@ -1,7 +1,7 @@
 // Large messages are printed in pieces, so that other requests are answered in between. Whatever is long waits in a queue, and
 // a mark stands for its text: NUL, its number, NUL. JSON text has no NUL of its own.
 import { createHash, hash } from 'node:crypto';
-import { type Pieces, type Step, WireError, type WireReader } from './wire-reader.ts';
+import { type Pieces, WireError, type WireReader } from './wire-reader.ts';
 
 /** What is printed at a time, in bytes on the wire: a few milliseconds. */
 export const pieceBytes = 64 * 1024;
@@ -56,11 +56,12 @@ export async function printInPieces({ size, print, around }: PiecesOptions): Pro
     throw new JsonTooLargeError(`the answer of the node is larger than ${maxJsonMb} MiB as JSON`);
   };
   const done: Piece[] = [];
-  const waiting: { no: number; reader: WireReader; step: Step }[] = [];
+  const waiting: { no: number; reader: WireReader; steps: Iterator<string, string> }[] = [];
   const pieces: Pieces = {
-    defer(reader, step) {
+    defer(reader, begin) {
       const no = done.push([]) - 1;
-      waiting.push({ no, reader: reader.fork(), step });
+      const own = reader.fork();
+      waiting.push({ no, reader: own, steps: begin(own) });
       return toMark(no);
     },
     keep: (text) => toMark(done.push(toPiece(text)) - 1),
@@ -69,12 +70,16 @@ export async function printInPieces({ size, print, around }: PiecesOptions): Pro
   await waitTurn(left);
   around(() => (whole = toPiece(print(pieces))));
   for (let job = waiting.pop(); job; job = waiting.pop()) {
-    const { no, reader, step } = job;
-    while (reader.pos < reader.end) {
+    const { no, reader, steps } = job;
+    for (let isDone = false; !isDone; ) {
       await waitTurn(left);
       left -= pieceBytes;
       reader.room = pieceRoom;
-      around(() => done[no]?.push(...toPiece(step(reader))));
+      around(() => {
+        const step = steps.next();
+        isDone = step.done === true;
+        done[no]?.push(...toPiece(step.value));
+      });
     }
   }
   return join([...expand(whole, done)]);

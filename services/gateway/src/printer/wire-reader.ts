@@ -7,12 +7,26 @@ export const wire = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 
 
 const maxDepth = 100;
 
-/** Prints the next part of what is in `pos..end`, and moves on; all is printed when the reader is at its end. */
+/** Prints something large in parts, one at each step. */
+export type Steps = (reader: WireReader) => Iterator<string, string>;
+
+/** Prints the next part of what is in `pos..end`, and moves on. */
 export type Step = (reader: WireReader) => string;
 
+/** Repeats a step until the reader is at its end. */
+export function untilEnd(step: Step): Steps {
+  return function* (reader) {
+    for (;;) {
+      const text = step(reader);
+      if (reader.pos >= reader.end) return text;
+      yield text;
+    }
+  };
+}
+
 export interface Pieces {
-  /** Prints what is in `pos..end` of the reader later, and gives the mark for it. */
-  defer(reader: WireReader, step: Step): string;
+  /** Runs the steps later, with a reader of their own, and gives the mark for what they print. */
+  defer(reader: WireReader, steps: Steps): string;
   /** Puts long text away and gives the mark for it. */
   keep(text: string): string;
 }
