@@ -56,6 +56,24 @@ afterEach(() => closeServer(server));
 const post = (path: string, body: string, type = 'application/json') =>
   fetch(url + path, { method: 'POST', body, headers: { 'content-type': type } });
 
+/** The reply to text that no client library sends. */
+async function sendRaw(text: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.write(text);
+  const [reply] = await once(socket, 'data');
+  socket.destroy();
+  return String(reply);
+}
+
+test.each([
+  ['two Host headers', 'GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n', 400],
+  ['CONNECT', 'CONNECT a:443 HTTP/1.1\r\nHost: localhost\r\n\r\n', 405],
+])('%s gets a reply', async (_name, text, status) => {
+  await start();
+  expect(await sendRaw(text)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+});
+
 describe('request ids', () => {
   test('the client’s is echoed and logged, on errors and unknown routes too', async () => {
     await start();

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { AppError } from '@palaver/contract';
 import { toErrorBody } from '@palaver/contract/internal';
 import Fastify, {
@@ -20,7 +21,7 @@ import { measureJson } from './json-depth.ts';
 import { keepTickShape } from './keep-tick-shape.ts';
 import { addLifecycle, type HealthSources } from './lifecycle.ts';
 import { limitRequestTime, longestUploadMs } from './limit-request-time.ts';
-import { checkHosts, refuseForeignPages } from './local-trust.ts';
+import { checkHosts, countHosts, refuseForeignPages } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { addMetrics } from './metrics.ts';
 import { createOperatorGuards, type OperatorGuard } from './operator-guard.ts';
@@ -120,6 +121,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     clientErrorHandler: (error, socket) => refuseMalformed(error, socket, toBody),
   }).withTypeProvider<ZodTypeProvider>();
 
+  // Without a listener Node ends the connection without a word.
+  server.server.on('connect', (_request, socket) =>
+    endWith(new AppError('METHOD_NOT_ALLOWED', 'This server is no proxy.'), socket, toBody),
+  );
   const pages = new Set<string>();
   server.decorate('pages', pages);
   server.addHook('onRoute', ({ url, method }) => {
@@ -141,6 +146,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     reply.headers(browserHeaders).header('x-request-id', request.id);
     if (request.url.length > maxUrlLength)
       done(new AppError('URI_TOO_LONG', `The URL is longer than ${maxUrlLength} bytes.`));
+    else if (countHosts(request.raw.rawHeaders) > 1)
+      done(new AppError('BAD_REQUEST', 'The request has more than one Host header.'));
     else done();
   });
   const logRequest = createRequestLog(options.logger);
@@ -265,10 +272,15 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, toBody: (
     return;
   }
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
-  const shown = toAppError(Object.assign(new Error('The request is not valid HTTP.'), { statusCode: status }));
+  const malformed = Object.assign(new Error('The request is not valid HTTP.'), { statusCode: status });
+  endWith(toAppError(malformed), socket, toBody);
+}
+
+/** Replies where there is no request that the framework could answer. */
+function endWith(shown: AppError, socket: Duplex, toBody: (error: AppError) => object): void {
   const body = JSON.stringify(toBody(shown));
   const head = [
-    `HTTP/1.1 ${status} ${toErrorBody(shown).error}`,
+    `HTTP/1.1 ${shown.statusCode} ${toErrorBody(shown).error}`,
     `X-Request-Id: ${toRequestId({ headers: {} })}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,

@@ -36,8 +36,17 @@ export function isForwarded(headers: IncomingHttpHeaders): boolean {
 
 /** No browser names two hosts, or one in the request line; what does is made for a proxy that reads the other one. */
 function hasOneHost({ rawHeaders, url, originalUrl = url }: LocalRequest): boolean {
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
-  return hosts.length === 1 && originalUrl?.startsWith('/') === true;
+  return countHosts(rawHeaders) === 1 && originalUrl?.startsWith('/') === true;
+}
+
+/** How many `Host` headers came. Node keeps the first; with several, a proxy may have read another one (RFC 9112, 3.2). */
+export function countHosts(rawHeaders: string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
 }
 
 /** Whether a page of another origin sent the request. The browser itself says so; programs say nothing. */

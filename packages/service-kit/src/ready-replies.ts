@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { browserHeaders } from './browser-headers.ts';
 import { type CorsOptions, createCorsHeaders } from './cors.ts';
 import { cutOffUnread, maxUrlLength } from './create-server.ts';
-import { createHostCheck } from './local-trust.ts';
+import { countHosts, createHostCheck } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { requestDurations } from './metrics.ts';
 import { callerOf, createRequestLog, toRequestId } from './request-log.ts';
@@ -25,6 +25,8 @@ export type FindReply = (
 
 export interface ReadyRepliesOptions {
   find: FindReply;
+  /** Called for each request that is left to the routes, before they get it. */
+  onLeft?: (response: ServerResponse) => void;
   /** The route that would have answered. */
   route: string;
   logger: Logger;
@@ -38,7 +40,7 @@ export interface ReadyRepliesOptions {
  * There are no spans.
  */
 export function addReadyReplies(server: Server, options: ReadyRepliesOptions): void {
-  const { find, route, logger, allowedHosts, cors } = options;
+  const { find, onLeft, route, logger, allowedHosts, cors } = options;
   const { 'cache-control': _cacheControl, ...fixed } = browserHeaders;
   const fixedHeaders = Object.entries(fixed).flat();
   const corsHeaders = cors ? createCorsHeaders(cors) : () => [];
@@ -72,8 +74,9 @@ export function addReadyReplies(server: Server, options: ReadyRepliesOptions): v
   };
   const tryFind = (request: IncomingMessage, response: ServerResponse) => {
     try {
-      const { url = '', headers } = request;
-      const isPlain = headers.upgrade === undefined && isServed(headers.host) && url.length <= maxUrlLength;
+      const { url = '', headers, rawHeaders } = request;
+      const hasHost = countHosts(rawHeaders) <= 1 && isServed(headers.host);
+      const isPlain = headers.upgrade === undefined && hasHost && url.length <= maxUrlLength;
       return isPlain ? find(request, response) : undefined;
     } catch {
       return undefined;
@@ -83,8 +86,10 @@ export function addReadyReplies(server: Server, options: ReadyRepliesOptions): v
   server.server.on('request', (request, response) => {
     const started = performance.now();
     const found = tryFind(request, response);
-    if (!found) handle(request, response);
-    else if ('then' in found) {
+    if (!found) {
+      onLeft?.(response);
+      handle(request, response);
+    } else if ('then' in found) {
       response.on('timeout', cutOffUnread);
       found.then(
         (reply) => sendOrLeave(request, response, started, reply),

@@ -25,7 +25,7 @@ import { chain, type Extensions } from './extensions.ts';
 import { toRefusalBody } from './gateway-error.ts';
 import { createHeightFloors } from './height-floors.ts';
 import type { LiveTable } from './live-table.ts';
-import { heightHeaders, shownHeightHeader, shownPrefix } from './metadata.ts';
+import { shownHeightHeader, shownPrefix, toVary } from './metadata.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './metrics.ts';
 import { type Nodes, openNodes } from './open-nodes.ts';
 import { createAdmit } from './routes/admit.ts';
@@ -89,12 +89,13 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
     const admit = createAdmit({ limit, trustProxy, authorize });
     addReadyReplies(server, {
       find: createFindReply({ ...queries, admit, isPage: (path) => server.pages.has(toFirstSegment(path)) }),
+      onLeft: queries.floors.expect,
       route: queryRoute,
       logger,
       allowedHosts,
       cors: toCors(config),
     });
-  }
+  } else server.server.prependListener('request', (_request, response) => queries.floors.expect(response));
   await server.register(async (limited) => {
     if (limit) addRateLimit(limited, { ...limits, limit });
     if (config.GATEWAY_TX) await limited.register(async (scope) => addTx(scope, shared, handleQuery));
@@ -181,10 +182,9 @@ interface Shared {
 function createQueryParts({ config, matchHeader, ...shared }: Shared, { cache, upstream }: Nodes): QueryParts {
   // Which headers an extension sends up is not known before they come.
   const isPublic = config.GATEWAY_AUTH === 'none' && !matchHeader;
+  const forwardAuth = config.GATEWAY_FORWARD_AUTH;
   const varyOn = [
-    'Accept-Encoding',
-    ...heightHeaders,
-    ...(config.GATEWAY_AUTH === 'none' ? [] : ['Authorization', 'X-Api-Key']),
+    ...toVary(config.GATEWAY_AUTH !== 'none', { forwardAuth }),
     ...(config.CORS_ORIGIN ? ['Origin'] : []),
   ];
   return {
@@ -193,7 +193,7 @@ function createQueryParts({ config, matchHeader, ...shared }: Shared, { cache, u
     floors: createHeightFloors(() => upstream.chain().height),
     options: {
       timeoutMs: config.GATEWAY_TIMEOUT_MS,
-      forwardAuth: config.GATEWAY_FORWARD_AUTH,
+      forwardAuth,
       matchHeader,
       ttlMs: config.GATEWAY_CACHE_TTL_MS,
       pinnedTtlMs: config.GATEWAY_PINNED_TTL_MS,
@@ -209,9 +209,10 @@ function mayAnswerEarly({ config, redis }: GatewayParts): boolean {
 }
 
 function addQueries(scope: FastifyInstance, { CORS_ORIGIN }: GatewayConfig, handler: QueryHandler): void {
-  // Whatever comes with another method is refused for the method: its body is not looked at.
-  scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  // Whatever comes with another method is refused for the method: its body and its type are not looked at.
+  scope.addHook('onRequest', async (request, reply) =>
+    ['GET', 'HEAD', 'OPTIONS'].includes(request.method) ? undefined : handler(request, reply),
+  );
   for (const name of METHODS) if (!scope.supportedMethods.includes(name)) scope.addHttpMethod(name);
   // With CORS on, its plugin has the OPTIONS of every path.
   const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !CORS_ORIGIN);

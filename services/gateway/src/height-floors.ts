@@ -6,11 +6,13 @@ export interface HeightFloors {
   of(socket: Socket): number;
   /** Whether the reply to an earlier request of the connection is not sent yet: its height is the next floor. */
   isPending(socket: Socket): boolean;
+  /** Notes, as requests arrive, that a reply will be sent. */
+  expect(response: ServerResponse): void;
   /**
    * Runs the answer to a request after the replies to earlier ones of the connection, which may come before they are sent
    * (pipelining). Whoever does not read is not answered further.
    */
-  inOrder<T extends object>(response: ServerResponse, answer: () => T | Promise<T>): T | Promise<T>;
+  inOrder<T>(response: ServerResponse, answer: () => T | Promise<T>): T | Promise<T>;
   /** `isLatest` is false for an answer about a height that the client chose, which may be an old one. */
   raise(socket: Socket, height: number | undefined, isLatest: boolean): void;
 }
@@ -18,16 +20,18 @@ export interface HeightFloors {
 /** `highest` is the highest height of the last seconds; above it no floor holds, for the chain may have begun again. */
 export function createHeightFloors(highest: () => number | null): HeightFloors {
   const floors = new WeakMap<Socket, number>();
+  /** When the last reply that is expected on a connection is sent. */
   const pending = new WeakMap<Socket, Promise<void>>();
+  /** When the reply before one is sent. */
+  const earlier = new WeakMap<ServerResponse, Promise<void>>();
   const floorOf = (socket: Socket) => Math.min(floors.get(socket) ?? 0, highest() ?? 0);
   return {
     of: floorOf,
     isPending: (socket) => pending.has(socket),
-    inOrder(response, answer) {
+    expect(response) {
       const { socket } = response.req;
-      const earlier = pending.get(socket);
-      const own = earlier ? earlier.then(answer) : answer();
-      if (!('then' in own)) return own;
+      const before = pending.get(socket);
+      if (before) earlier.set(response, before);
       const sent = new Promise<void>((resolve) => {
         response.once('close', () => {
           if (pending.get(socket) === sent) pending.delete(socket);
@@ -35,8 +39,8 @@ export function createHeightFloors(highest: () => number | null): HeightFloors {
         });
       });
       pending.set(socket, sent);
-      return own;
     },
+    inOrder: (response, answer) => earlier.get(response)?.then(answer) ?? answer(),
     raise(socket, height, isLatest) {
       if (height === undefined) return;
       floors.set(socket, Math.max(height, isLatest ? floorOf(socket) : (floors.get(socket) ?? 0)));

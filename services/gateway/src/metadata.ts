@@ -10,7 +10,18 @@ const prefix = 'grpc-metadata-';
 export const shownPrefix = toTitleCase(prefix);
 export const shownHeightHeader = toTitleCase(heightHeader);
 /** The headers that choose a height: any answer depends on them. */
-export const heightHeaders = [shownHeightHeader, shownPrefix + shownHeightHeader, toTitleCase(minHeightHeader)];
+const heightHeaders = [heightHeader, prefix + heightHeader, minHeightHeader];
+/** The headers of credentials that become metadata whatever the settings are. */
+const credentialHeaders = [`${prefix}authorization`, `${prefix}cookie`];
+/** Headers that become metadata and that every `Vary` names. */
+const varied = new Set([...heightHeaders, ...credentialHeaders, 'authorization']);
+
+/** What every `Vary` names; `authorization` where it is read or sent on. */
+export function toVary(hasKeys: boolean, { forwardAuth }: { forwardAuth: boolean }): string[] {
+  const own = hasKeys ? ['authorization', 'x-api-key'] : forwardAuth ? ['authorization'] : [];
+  return ['accept-encoding', ...heightHeaders, ...credentialHeaders, ...own].map(toTitleCase);
+}
+
 const metadataName = /^[0-9a-z_.-]+$/;
 const printable = /^[\x20-\x7e]*$/;
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
@@ -66,7 +77,7 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
       return { ok: false, message: `the header ${name} cannot be sent on as metadata` };
     if (target.endsWith('-bin') && !base64.test(text)) return { ok: false, message: `invalid binary header ${name}` };
     metadata[target] = text;
-    if (target !== heightHeader) otherHeaders.push(toTitleCase(name));
+    if (!varied.has(name)) otherHeaders.push(toTitleCase(name));
     key += `${target}\n${text}\n`;
     size += target.length + text.length;
   }

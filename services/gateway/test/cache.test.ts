@@ -222,6 +222,43 @@ test.each([
     expect(plain.headers.get('vary')?.split(', ')).toContain(shown);
 });
 
+test.each([
+  ['GATEWAY_FORWARD_AUTH', { GATEWAY_FORWARD_AUTH: 'true' }, 'Authorization'],
+  ['no setting', {}, 'Grpc-Metadata-Authorization'],
+  ['no setting', {}, 'Grpc-Metadata-Cookie'],
+])('with %s, replies to anybody name the credentials that change them in Vary', async (_name, env, header) => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, ...env });
+  const response = await gateway.get('/fixture/item/1');
+  expect(response.headers.get('vary')?.split(', ')).toContain(header);
+});
+
+test('a header that an extension reads as the height is in Vary', async () => {
+  await using node = await startFixtureNode();
+  const extensions = { matchHeader: (name: string) => (name === 'x-at' ? 'x-cosmos-block-height' : undefined) };
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address }, { extensions });
+  const response = await gateway.get('/fixture/item/1', { 'x-at': '5' });
+  expect(response.headers.get('x-cosmos-block-height')).toBe('5');
+  expect(response.headers.get('vary')?.split(', ')).toContain('X-At');
+});
+
+test('an answer from another height than was asked for is not kept', async () => {
+  let tip = '100';
+  const metadata = () => ({ 'x-cosmos-block-height': tip });
+  await using node = await startFixtureNode({ reply: ({ request }) => ({ message: request, metadata: metadata() }) });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  const get = () => gateway.get('/fixture/item/1', { 'x-cosmos-block-height': '105' });
+  for (const control of ['no-cache', 'no-cache']) {
+    const early = await get();
+    expect([cacheOf(early), early.headers.get('cache-control')]).toEqual(['miss', control]);
+  }
+  tip = '105';
+  for (const state of ['miss', 'hit']) {
+    const response = await get();
+    expect([cacheOf(response), response.headers.get('cache-control')]).toEqual([state, 'public, max-age=3600']);
+  }
+});
+
 test('replies to credentials are not kept by anybody', async () => {
   await using node = await startFixtureNode();
   const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000', GATEWAY_FORWARD_AUTH: 'true' };

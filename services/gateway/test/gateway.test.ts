@@ -187,7 +187,7 @@ describe('errors', () => {
     });
   });
 
-  test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'PROPFIND', 'LOCK'])('%s is 405 with Allow', async (method) => {
+  test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'PROPFIND', 'LOCK', 'QUERY'])('%s is 405 with Allow', async (method) => {
     const response = await gateway.get('/things/item/1', {}, method);
     expect(response.status).toBe(405);
     expect(response.headers.get('allow')).toBe('GET, HEAD, OPTIONS');

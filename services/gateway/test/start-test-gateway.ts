@@ -3,6 +3,7 @@ import { waitFor } from '@palaver/test-kit';
 import { createGatewayApp } from '../src/app.ts';
 import { type Authorize, authorizeAnyone } from '../src/auth/authorize.ts';
 import { gatewayConfigSchema } from '../src/config.ts';
+import type { Extensions } from '../src/extensions.ts';
 
 export interface TestGateway {
   server: Server;
@@ -15,6 +16,7 @@ interface TestGatewayOptions {
   authorize?: Authorize;
   ca?: string;
   ready?: boolean;
+  extensions?: Extensions;
   /** Where log lines go. */
   destination?: { write(line: string): void };
 }
@@ -22,11 +24,11 @@ interface TestGatewayOptions {
 /** A gateway that listens on a free port, with its routes loaded. */
 export async function startTestGateway(
   env: Record<string, string>,
-  { authorize = authorizeAnyone, ca, ready = true, destination }: TestGatewayOptions = {},
+  { authorize = authorizeAnyone, ca, ready = true, destination, extensions }: TestGatewayOptions = {},
 ): Promise<TestGateway> {
   const config = loadConfig(gatewayConfigSchema, { LOG_LEVEL: 'silent', ...env });
   const logger = createLogger({ name: 'gateway', level: config.LOG_LEVEL, ...(destination && { destination }) });
-  const server = await createGatewayApp({ config, logger, authorize, ca });
+  const server = await createGatewayApp({ config, logger, authorize, ca, ...(extensions && { extensions }) });
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(url + path, { headers, method, redirect: 'manual' });

@@ -111,7 +111,8 @@ export class QueryCall {
       const { value, cancel } = this.parts.ask(query);
       if (!this.isKept) return { value, cancel };
       const kept = value.then((answer) => {
-        if (answer.keeps) this.parts.cache.keep(this.key, answer, this.lifeOf(answer));
+        const lifeMs = this.lifeOf(answer);
+        if (lifeMs > 0) this.parts.cache.keep(this.key, answer, lifeMs);
         return answer;
       });
       return { value: kept, cancel };
@@ -121,7 +122,7 @@ export class QueryCall {
   private finish(answer: Answer, isShared: boolean): ReadyReply | Promise<ReadyReply> {
     const stale = answer.isOutage ? this.parts.cache.findStale(this.key) : undefined;
     if (stale && !this.isBehind(stale)) return this.toReply(stale, 'stale', 0);
-    return this.toReply(answer, isShared ? 'shared' : 'miss', this.isKept ? this.lifeOf(answer) : 0);
+    return this.toReply(answer, isShared ? 'shared' : 'miss', this.lifeOf(answer));
   }
 
   private toReply(answer: Answer, state: CacheState, keptMs: number): ReadyReply | Promise<ReadyReply> {
@@ -148,10 +149,14 @@ export class QueryCall {
     return compress(body, encoding).then((compressed) => ({ status, headers, body: compressed }));
   }
 
-  /** What is not there may still come: a node that was asked for a height may not have had it. */
-  private lifeOf({ grpcCode }: Answer): number {
+  /** How long the answer is kept. One from another height than was asked for is not; one that does not say is as the latest. */
+  private lifeOf({ grpcCode, height, keeps }: Answer): number {
     const { ttlMs, pinnedTtlMs } = this.parts.options;
-    return this.isLatest || grpcCode !== 0 || isAlwaysLive(this.asked.match.route) ? ttlMs : pinnedTtlMs;
+    const isAnswer = grpcCode === 0 && !isAlwaysLive(this.asked.match.route);
+    if (!this.isKept || !keeps) return 0;
+    // What is not there may still come: a node that was asked for a height may not have had it.
+    if (this.isLatest || !isAnswer || height === undefined) return ttlMs;
+    return height === Number(this.metadata.height) ? pinnedTtlMs : 0;
   }
 
   /** Caches on the way know the headers of `Vary` from earlier replies only, so answers to others are for this client alone. */

@@ -1,5 +1,6 @@
 // Every query of the protocol; plain ones without the framework. The path of a request: here → route-table.ts → query-call.ts → cache.ts →
 // decode-request.ts → upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError } from '@palaver/contract';
 import { type FindReply, type ReadyReply, setSpanRoute } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -32,21 +33,29 @@ export interface FindReplyParts extends QueryParts {
 
 /** Answers plain queries. What is refused, and what needs the framework for more, is left to the handler. */
 export function createFindReply(parts: FindReplyParts): FindReply {
-  const { live, floors, options, admit, isPage } = parts;
+  const { floors } = parts;
   return (request, response) => {
-    const { method, url = '', headers, socket } = request;
-    const snapshot = live.current();
-    if (!snapshot || method !== 'GET' || floors.isPending(socket)) return undefined;
-    const { path, query } = splitUrl(url);
-    if (path === undefined || cleanPath(path) !== path || isPage(path)) return undefined;
-    const match = snapshot.table.match(path);
-    const metadata = readMetadata(headers, options);
-    if (!match || match.route.legacy || !metadata.ok) return undefined;
-    const call = new QueryCall(parts, { request, response, url, query, match, snapshot }, metadata);
-    // A request is counted only when it is certain that it is answered here.
-    const added = call.findFault() === undefined ? admit(request, path) : undefined;
-    return added && floors.inOrder(response, () => call.answer(added));
+    const found = floors.isPending(request.socket) ? undefined : findReply(request, response, parts);
+    // A reply that is at hand is sent before the next request is read; requests that are left are noted there.
+    if (found && 'then' in found) floors.expect(response);
+    return found;
   };
+}
+
+function findReply(request: IncomingMessage, response: ServerResponse, parts: FindReplyParts): ReturnType<FindReply> {
+  const { live, options, admit, isPage } = parts;
+  const { method, url = '', headers } = request;
+  const snapshot = live.current();
+  if (!snapshot || method !== 'GET') return undefined;
+  const { path, query } = splitUrl(url);
+  if (path === undefined || cleanPath(path) !== path || isPage(path)) return undefined;
+  const match = snapshot.table.match(path);
+  const metadata = readMetadata(headers, options);
+  if (!match || match.route.legacy || !metadata.ok) return undefined;
+  const call = new QueryCall(parts, { request, response, url, query, match, snapshot }, metadata);
+  // A request is counted only when it is certain that it is answered here.
+  const added = call.findFault() === undefined ? admit(request, path) : undefined;
+  return added && call.answer(added);
 }
 
 export type QueryHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
