@@ -2,14 +2,8 @@
 import type { Logger } from '@palaver/service-kit';
 import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal';
 import type { Cache } from '../cache.ts';
-import { parseNodeReply } from './answer-rpc.ts';
+import { parseNodeReply, type RpcError } from './node-reply.ts';
 import { isFinal, isWrite } from './rpc-methods.ts';
-
-export interface RpcError {
-  code: number;
-  message: string;
-  data?: unknown;
-}
 
 /** `result` is JSON text; `isFinal` if it will never be another. */
 export type RpcReply =
