@@ -352,11 +352,10 @@ test('a height far above the chain is refused at once, one that is near is waite
 });
 
 test.each([
-  ['HEAD', 'HEAD /fixture/item/2', {}],
-  ['a path of before', 'GET /old/item/3', {}],
-  ['another query', 'GET /fixture/item/4', {}],
-  ['a request that offers another protocol', 'GET /fixture/item/4', { Connection: 'upgrade', Upgrade: 'h2c' }],
-])('an answer does not go back behind %s before it on its connection', async (_name, first, headers) => {
+  ['HEAD', 'HEAD /fixture/item/2'],
+  ['a path of before', 'GET /old/item/3'],
+  ['another query', 'GET /fixture/item/4'],
+])('an answer does not go back behind %s before it on its connection', async (_name, first) => {
   let height = 100;
   const metadata = () => ({ 'x-cosmos-block-height': String(height) });
   await using node = await startFixtureNode({ reply: ({ request }) => ({ message: request, metadata: metadata() }) });
@@ -369,12 +368,11 @@ test.each([
   });
   await (await gateway.get('/fixture/item/kept')).text();
   height = 101;
-  const extra = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const { hostname, port } = new URL(gateway.url);
   const socket = connect(Number(port), hostname);
   let text = '';
   socket.on('data', (chunk) => (text += chunk));
-  socket.write(`${first} HTTP/1.1\r\nHost: localhost\r\n${extra.join('')}\r\n`);
+  socket.write(`${first} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   socket.write('GET /fixture/item/kept HTTP/1.1\r\nHost: localhost\r\n\r\n');
   const seen = () => [...text.matchAll(/\r\nx-cosmos-block-height: (\d+)/gi)].map(([, digits]) => digits);
   await waitFor('both answers', () => seen().length === 2);
