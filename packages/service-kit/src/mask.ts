@@ -17,7 +17,8 @@ const ucanStart = 'OqJlcm9vdHOB';
 const maxDepth = 6;
 
 const spacedPhone = /(?<![\w.])\+[1-9](?:[ ().-]{0,2}\d){6,17}/g;
-const between = '[^\\p{L}\\p{N}]{0,4}';
+/** A line break is not followed by the key of a menu's line: `0. Back`. */
+const between = '(?:[^\\p{L}\\p{N}\\n]{0,4}|\\n(?!\\d{1,2}\\. ))';
 const date = '(?:19|20)\\d\\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])';
 /** What stays although it has as many digits: ids and hashes, times, fractions, amounts, and what the mask has made. */
 const readable = [

@@ -210,6 +210,7 @@ async function readTraces(gateway: TestGateway, lines: string[]) {
       message: message?.replace(/in \d+ s/, 'in … s'),
       time: '',
       requestId: '',
+      ms: typeof error.ms,
     })),
   };
 }

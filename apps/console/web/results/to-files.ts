@@ -63,7 +63,7 @@ export function toRows(results: readonly ExportedResult[], labels: Labels): stri
   ];
 }
 
-/** A spreadsheet computes a cell that begins like a formula; an apostrophe keeps it a text. Numbers and phone numbers stay as they are. */
+/** A spreadsheet computes a cell that begins like a formula; an apostrophe keeps it a text. Numbers and phone numbers need none. */
 export function toCsv(rows: readonly (readonly string[])[]): string {
   const toText = (cell: string) => (/^[=@\t\r]|^[+-](?![\d.]+$)/.test(cell) ? `'${cell}` : cell);
   const quote = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);

@@ -92,7 +92,7 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
   }
 }
 
-/** The failure that headers alone show: something answers that is not a gRPC server, such as a proxy whose node is away. */
+/** The failure that headers alone show: something answers that is not a gRPC server, such as a proxy that cannot reach its node. */
 function findOtherType(headers: Fields): GrpcFailure | undefined {
   const type = findField(headers, 'content-type');
   if (type !== undefined) return type.startsWith('application/grpc') ? undefined : notGrpc(headers);

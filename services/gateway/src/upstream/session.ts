@@ -100,7 +100,7 @@ export class Session {
     this.session.on('close', () => this.end());
     // After an alert that follows the handshake, `node:http2` emits neither, and leaves the socket open.
     this.socket.on('error', (error) => this.end(error));
-    // The session hears of it too, and ends the calls whose answers are complete.
+    // The session is notified too, and ends the calls whose answers are complete.
     this.socket.on('close', () => setImmediate(() => this.end()));
     this.session.unref();
   }
