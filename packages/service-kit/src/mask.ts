@@ -46,8 +46,9 @@ const mostShown = 8;
 
 /** An E.164 number without its last four digits, or more of a long one: `+25471234****`. */
 export function maskPhone(number: string): string {
-  let shown = Math.min(mostShown, (number.match(/\p{Nd}/gu)?.length ?? 0) - 4);
-  return number.replace(/\p{Nd}/gu, (digit) => (shown-- > 0 ? digit : '*'));
+  const [, plus = '', digits = ''] = /^(%2B)?(.*)$/is.exec(number) ?? [];
+  let shown = Math.min(mostShown, (digits.match(/\p{Nd}/gu)?.length ?? 0) - 4);
+  return plus + digits.replace(/\p{Nd}/gu, (digit) => (shown-- > 0 ? digit : '*'));
 }
 
 /** The same for numbers with blanks or dashes. Digits that follow may belong to it, so all after the fifth are masked. */

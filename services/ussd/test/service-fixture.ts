@@ -98,7 +98,11 @@ export function register(
 let pressingCalls = 0;
 
 /** Dials and presses a key until a promise is settled, each time in a new session; gives how many were answered before. */
-export async function pressUntil(service: TestService, end: Promise<unknown>): Promise<number> {
+export async function pressUntil(
+  service: TestService,
+  end: Promise<unknown>,
+  { text = '1', ...fields }: Record<string, string> = {},
+): Promise<number> {
   let isSettled = false;
   const settle = () => {
     isSettled = true;
@@ -106,7 +110,7 @@ export async function pressUntil(service: TestService, end: Promise<unknown>): P
   end.then(settle, settle);
   let answered = 0;
   for (; !isSettled; answered++) {
-    const reply = await service.say(`pressing-${++pressingCalls}`, '1');
+    const reply = await service.say(`pressing-${++pressingCalls}`, text, fields);
     if (!reply.startsWith('CON ')) throw new Error(`a caller was refused: ${reply}`);
   }
   return answered;
