@@ -1,4 +1,5 @@
 // Every list of the API document, read by a viewer, over a database with phone numbers in everything that people wrote.
+import { join } from 'node:path';
 import { addOperator } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createTempDir } from '@palaver/test-kit';
@@ -21,7 +22,7 @@ const answers = JSON.stringify(
   Object.fromEntries(
     words.flatMap((word, i) => [
       [`q${i}`, word],
-      [word, i],
+      [word, String(i)],
     ]),
   ),
 );
@@ -58,7 +59,7 @@ async function fill(databaseUrl: string): Promise<void> {
     .insertInto('ussd_record')
     .values({ ...common, id: 'r1', kind: 'order', fields: answers })
     .execute();
-  const form = { form_id: 'visit', form_version: '1', answers, xml: `<data>${words.join('</a><a>')}</data>` };
+  const form = { form_id: 'visit', form_version: '1', answers, xml: `<data><a>${words.join('</a><a>')}</a></data>` };
   await store.db
     .insertInto('ussd_submission')
     .values({ ...sending, ...form, id: 'uuid:1' })
@@ -83,7 +84,7 @@ test('no reply to a viewer has a phone number in any spelling', async () => {
   const viewer = { authorization: `Bearer ${addOperator(file, { name: 'vera', role: 'viewer' })}` };
   const claiming = { GATEWAY_URL: 'http://127.0.0.1:1', CLAIMS_COLLECTION: '1', CLAIMS_INTERVAL_SECONDS: '0' };
   await using service = await startService('sqlite', {
-    ...{ OPERATORS_FILE: file, USSD_PROGRAMS: folder.path, SERVICE_CODES: '*1234#,*384*9#' },
+    ...{ OPERATORS_FILE: file, USSD_PROGRAMS: folder.path, USSD_MENUS: join(import.meta.dirname, '../menus') },
     ...claiming,
   });
   await register(service, 'r');
@@ -134,7 +135,6 @@ test('no reply to a viewer has a phone number in any spelling', async () => {
   expect([...shown].toSorted()).toEqual([
     '/api/ussd/claims',
     '/api/ussd/programs/{program}/results/{source}/{name}',
-    '/api/ussd/programs/{program}/results/{source}/{name}/export',
     '/api/ussd/programs/{program}/results/{source}/{name}/summary',
     '/api/ussd/records/{program}/{kind}',
     '/api/ussd/reports',
