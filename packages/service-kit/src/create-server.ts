@@ -36,6 +36,14 @@ import { addTracing } from './tracing.ts';
 /** In bytes, headers aside. */
 export const maxUrlLength = 8192;
 
+/** Requests have one line each, which is not the framework's. */
+class OwnLogController extends LogController {
+  /** A reply that cannot be written to its end is cut off, so only the log can say why. */
+  override streamError(error: NodeJS.ErrnoException, request: FastifyRequest): void {
+    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') request.log.error({ err: error }, 'a reply was cut off');
+  }
+}
+
 /**
  * What a server needs.
  *
@@ -93,7 +101,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     sendError(toKnown(error), request, reply, toBody);
   const server: Server = Fastify({
     loggerInstance: options.logger as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    logController: new OwnLogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: toRequestId,
     // Proxies may send the whole URL; servers have to take it (RFC 9112, 3.2.2).
     rewriteUrl: ({ url = '/' }) => url.replace(/^https?:\/\/[^/?]*\/?/i, '/'),

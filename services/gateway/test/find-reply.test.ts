@@ -198,7 +198,9 @@ const counters = /^(?:gateway_requests_total|gateway_key_requests_total|http_req
 /** What a gateway has counted, logged and listed as errors. */
 async function readTraces(gateway: TestGateway, lines: string[]) {
   const counted = [...(await (await gateway.get('/metrics')).text()).matchAll(counters)].map(([line]) => line);
-  const { errors } = (await (await gateway.get('/metrics/errors')).json()) as { errors: { message?: string }[] };
+  const { errors } = (await (await gateway.get('/metrics/errors')).json()) as {
+    errors: { message?: string; ms: number }[];
+  };
   return {
     counted: counted.filter((line) => !/route="\/(?:health|metrics)/.test(line)).sort(),
     logged: lines
