@@ -109,7 +109,7 @@ test('operators’ routes answer programs of this machine, and no page that is n
 test('a request that names two hosts, or one in its request line, is no operator’s', async () => {
   const host = `127.0.0.1:${ports.ussd}`;
   const two = { host: `${host}\r\nhost: evil.example` };
-  expect(await statusOf({ service: 'ussd', path: '/metrics', headers: two })).toBe(401);
+  expect(await statusOf({ service: 'ussd', path: '/metrics', headers: two })).toBe(400);
   expect(await statusOf({ service: 'ussd', path: 'http://evil.example/metrics' })).toBe(401);
   expect(await statusOf({ service: 'ussd', path: '/metrics' })).toBe(200);
 });

@@ -144,7 +144,7 @@ test('results are filtered, drawn, exported in three formats and sent again', as
   await page.getByRole('figure', { name: 'bags' }).getByText('median 17, mean 20.5').waitFor();
   await page
     .getByRole('figure', { name: 'bags' })
-    .getByRole('img', { name: /^0–5: 1, 10–15: 1/ })
+    .getByRole('img', { name: /^0–4: 1, 10–14: 1/ })
     .waitFor();
   await page.getByRole('figure', { name: 'Results by day' }).waitFor();
   await keepPicture(page, 'results-charts');
@@ -153,7 +153,7 @@ test('results are filtered, drawn, exported in three formats and sent again', as
   await expect.poll(() => rows.count()).toBe(3);
 
   const csv = (await download(page, 'CSV')).toString();
-  expect(csv.split('\r\n')[0]).toBe('id,phoneNumber,createdAt,crop,bags,note');
+  expect(csv.split('\r\n')[0]).toBe('id,phoneNumber,createdAt,Crop?,Bags?,Note?');
   expect(csv).toContain('+254711000004,');
   expect(csv).toContain("'=cmd 4");
   expect(csv).not.toContain('beans');

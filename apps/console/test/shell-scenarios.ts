@@ -18,7 +18,7 @@ const pages = [
   ['/explorer?page=claims', '18 of 1,000 claims'],
   ['/explorer?page=tokens', 'Contract'],
   ['/explorer?page=routes', 'Send the request'],
-  ['/explorer?page=transactions', 'Maize, two bags'],
+  ['/explorer?page=transactions', 'included'],
   ['/explorer?page=blocks', 'Next'],
   ['/operations', 'Slowest routes'],
   ['/operations?page=cases', 'Nothing waits here.'],

@@ -16,6 +16,8 @@ import { z } from 'zod';
 import { parseKey } from './parse-key.ts';
 import { parseSmppLink } from './smpp-options.ts';
 
+export type { SmppOptions } from './smpp-options.ts';
+
 const keyExpected = 'expected 32 bytes as 64 hex digits or base64, or a text of 32 characters';
 const keyExample = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
 const minute = 60;

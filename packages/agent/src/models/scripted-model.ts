@@ -78,7 +78,15 @@ export function createScriptedModel(steps: ScriptedStep[], modelId = 'scripted')
         prompt.flatMap((message) => (message.role === 'system' ? [message.content] : [])).join('\n'),
       ),
     async doStream(call) {
-      return { stream: ReadableStream.from(await next(call)) };
+      const parts = await next(call);
+      return {
+        stream: new ReadableStream<LanguageModelV4StreamPart>({
+          start(controller) {
+            for (const part of parts) controller.enqueue(part);
+            controller.close();
+          },
+        }),
+      };
     },
     async doGenerate(call) {
       const parts = await next(call);
