@@ -279,7 +279,7 @@ test('a run whose claim is answered after the instance has closed is not carried
     messageId: 'm',
   };
   const taken = hub.takeOver(ids, turn, () => claim.promise);
-  await hub.close(0);
+  await hub.close(60_000);
   claim.resolve({ epoch: 1, status: 'running', frames: '', steps: [] });
   await taken;
   await expect.poll(() => hub.size()).toBe(0);

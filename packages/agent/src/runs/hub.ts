@@ -201,17 +201,15 @@ export function createTurnHub(parts: TurnHubParts) {
      */
     async close(graceMs: number, canMove = false): Promise<void> {
       closeBy = Date.now() + graceMs + closingStoreMs;
-      closing = { canMove, isOver: false };
-      const leave = () => {
+      const leave = (isOver: boolean) => {
+        closing = { canMove, isOver };
         for (const entry of live.all()) leaveIfClosing(entry);
       };
-      leave();
-      const late = setTimeout(() => {
-        closing = { canMove, isOver: true };
-        leave();
-      }, graceMs);
+      leave(false);
+      const late = setTimeout(leave, graceMs, true);
       await idle();
       clearTimeout(late);
+      leave(true);
     },
   };
 }
