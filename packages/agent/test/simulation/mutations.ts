@@ -82,8 +82,8 @@ export const mutations: Mutation[] = [
   ]),
   writes(
     'a begin whose reply was lost begins again',
-    ['run.isRepeated ? (await statements.findRun({ runId }, trx)).rows', 'run.isRepeated ? []'],
-    ["if ((await statements.findMessage({ id: run.question.id }, trx)).rows.length > 0) return { kind: 'taken' };", ''],
+    ['run.isRepeated ? await statements.findRun({ runId }, trx)', 'run.isRepeated ? []'],
+    ["if ((await statements.findMessage({ id: run.question.id }, trx)).length > 0) return { kind: 'taken' };", ''],
   ),
   approvals('an approval that is answered twice', [
     ".where('status', '=', 'pending')\n          .where('expires_at', '>', now)\n          .where(ofLiveRuns)\n          .$if(approved, (query)",
@@ -122,7 +122,7 @@ export const mutations: Mutation[] = [
   ]),
   inFile('turn/tool-call.ts')(
     'a tool begins after an abort',
-    ['    abortSignal.throwIfAborted();\n    return tool.execute', '    return tool.execute'],
+    ['    abortSignal.throwIfAborted();\n    // Immediately', '    // Immediately'],
     ['    abortSignal.throwIfAborted();\n    const work', '    const work'],
   ),
   queue('a queued run depends on broadcasts alone', [
@@ -171,7 +171,7 @@ export const mutations: Mutation[] = [
       'const found = await runs.listInterrupted({ instance',
       'const found = isBroken ? [] : await runs.listInterrupted({ instance',
     ],
-    ['const maxBites = 10;', 'const maxBites = 10;\nlet isBroken = false;'],
+    ['const maxBatches = 10;', 'const maxBatches = 10;\nlet isBroken = false;'],
   ),
   inFile('store/runs.ts')('a sweep that forgets runs whose approvals are answered', [
     'or not exists (${pending}) or',
