@@ -4,10 +4,11 @@ import type { RunStatus } from '@palaver/contract';
 import { openStore } from '@palaver/store';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { describe, expect, it } from 'vitest';
-import { agentMigrations } from '../store/migrations.ts';
+import { applyTransition, type RunRow } from '../../test/model/apply-transition.ts';
+import { agentMigrations } from '../store/migrate.ts';
 import { createRunTransitions, type Params } from '../store/run-transitions.ts';
 import type { AgentDatabase } from '../store/schema.ts';
-import { applyTransition, type Condition, type RunRow, type TransitionName, transitions } from './transitions.ts';
+import { type Condition, type TransitionName, transitions } from './transitions.ts';
 
 const statuses: RunStatus[] = ['queued', 'running', 'waiting', 'complete', 'aborted', 'failed'];
 const both = [false, true];

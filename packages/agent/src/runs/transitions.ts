@@ -58,37 +58,6 @@ export type Condition =
 /** `take`: a new owner with the next epoch. `death`: the owner before it died while the run ran. */
 export type Change = 'aborting' | 'take' | 'death' | 'give-up';
 
-/** What transitions read and change of a row. */
-export interface RunRow {
-  status: RunStatus;
-  instance: string;
-  epoch: number;
-  deaths: number;
-  isAborting: boolean;
-}
-
-/** The transition as a function of the row, for tests and models: undefined if the row is not as it asks. */
-export function applyTransition(
-  name: Exclude<TransitionName, 'begin'>,
-  row: RunRow,
-  { epoch, instance, holds }: { epoch: number; instance: string; holds(condition: Condition): boolean },
-): RunRow | undefined {
-  const { from, to, by, if: conditions = [], set = [] }: Transition = transitions[name];
-  const isMet = (condition: Condition) => (condition === 'not-aborting' ? !row.isAborting : holds(condition));
-  if (!(from as readonly RunStatus[]).includes(row.status) || (by !== 'user' && epoch !== row.epoch)) return undefined;
-  if (!conditions.every(isMet)) return undefined;
-  const isTaken = set.includes('take');
-  const hasDied = set.includes('death') && row.status === 'running' && row.instance !== '';
-  const given = set.includes('give-up') ? '' : row.instance;
-  return {
-    status: toStatus(row, to),
-    instance: isTaken ? instance : given,
-    epoch: row.epoch + (isTaken ? 1 : 0),
-    deaths: row.deaths + (hasDied ? 1 : 0),
-    isAborting: row.isAborting || set.includes('aborting'),
-  };
-}
-
 export const endings = ['complete', 'failed', 'aborted'] as const;
 
 export const hasEnded = (status: RunStatus): status is EndedRunStatus =>
@@ -104,7 +73,10 @@ export function nextStatus(name: TransitionName, status: RunStatus): RunStatus |
   return (from as readonly RunStatus[]).includes(status) ? toStatus({ status, isAborting: false }, to) : undefined;
 }
 
-function toStatus({ status, isAborting }: Pick<RunRow, 'status' | 'isAborting'>, to: Transition['to']): RunStatus {
+export function toStatus(
+  { status, isAborting }: { status: RunStatus; isAborting: boolean },
+  to: Transition['to'],
+): RunStatus {
   if (to === 'same' || to === 'first') return status;
   return isAborting && hasEnded(to) ? 'aborted' : to;
 }

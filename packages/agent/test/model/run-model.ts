@@ -1,10 +1,5 @@
-import {
-  applyTransition,
-  type Condition,
-  endings,
-  type RunRow,
-  type TransitionName,
-} from '../../src/runs/transitions.ts';
+import { type Condition, endings, type TransitionName } from '../../src/runs/transitions.ts';
+import { applyTransition, type RunRow } from './apply-transition.ts';
 import type { Model, Step } from './explore.ts';
 
 /** What the model of a run does after its message: it calls a tool and answers, or it answers at once. */

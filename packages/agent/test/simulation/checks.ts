@@ -4,9 +4,10 @@ import { Violation } from '../../../store/test/simulation/outcome.ts';
 import type { World } from '../../../store/test/simulation/world.ts';
 import type { RunEvent } from '../../src/define/agent-run.ts';
 import { parseFrame, splitFrames } from '../../src/runs/frames.ts';
-import { applyTransition, endings, type RunRow, type TransitionName, transitions } from '../../src/runs/transitions.ts';
+import { endings, type TransitionName, transitions } from '../../src/runs/transitions.ts';
 import { deadAfterMs } from '../../src/store/instances.ts';
 import type { AgentDatabase } from '../../src/store/schema.ts';
+import { applyTransition, type RunRow } from '../model/apply-transition.ts';
 import { type ToolStart, tagOf, tokensPerCall, type Witness } from './instance.ts';
 
 interface Row extends RunRow {
