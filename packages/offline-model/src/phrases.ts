@@ -6,7 +6,6 @@ type Language = 'en' | 'fr' | 'sw';
 interface Phrases {
   noModel: string;
   noModelBrief: string;
-  /** To someone who reads on a phone. */
   phone: string;
   phoneDone: string;
   phoneFailed: string;

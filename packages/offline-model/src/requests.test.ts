@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readAnswerStyle, readRequest } from './requests.ts';
+import { readAnswerStyle, readPageRequest, readRequest } from './requests.ts';
 
 const preferences: [string, Record<string, unknown>][] = [
   ['call me Ana', { userName: 'Ana' }],
@@ -87,4 +87,70 @@ test.each([
   ['do not answer in French', {}],
 ])('"%s" asks of this answer %j', (text, style) => {
   expect(readAnswerStyle(text)).toEqual(style);
+});
+
+test.each([
+  ['Draw a chart of the trees planted: June 120, July 310.5', 'June', 'July'],
+  ['Dessine un graphique des arbres plantés : juin 120, juillet 310.5', 'juin', 'juillet'],
+  ['Chora chati ya miti iliyopandwa: Juni 120, Julai 310.5', 'Juni', 'Julai'],
+  ['ارسم مخططًا للأشجار المزروعة: يونيو 120، يوليو 310.5', 'يونيو', 'يوليو'],
+])('%s', (text, first, second) => {
+  expect(readRequest(text)).toMatchObject({
+    tool: 'show_bars',
+    args: {
+      bars: [
+        { label: first, value: 120 },
+        { label: second, value: 310.5 },
+      ],
+    },
+  });
+});
+
+test.each([
+  ['Switch this page to the dark theme', 'dark'],
+  ['Passe cette page au thème clair', 'light'],
+  ['Badilisha ukurasa huu uwe na mandhari ya giza', 'dark'],
+  ['حوّل هذه الصفحة إلى المظهر الداكن', 'dark'],
+])('%s', (text, theme) => {
+  expect(readRequest(text)).toMatchObject({ tool: 'set_page_theme', args: { theme } });
+});
+
+test.each(['What is a chart?', 'Draw a chart', 'Which theme is dark?', 'It is dark'])(
+  '%s asks for no tool of the page',
+  (text) => {
+    expect(readPageRequest(text)).toBeUndefined();
+  },
+);
+
+test.each([
+  ['Retiens que je cultive du thé', 'je cultive du thé'],
+  ['Kumbuka kwamba ninalima chai', 'ninalima chai'],
+  ['تذكر أنني أزرع الشاي', 'أزرع الشاي'],
+])('%s is remembered', (text, fact) => {
+  expect(readRequest(text)).toMatchObject({ tool: 'remember', args: { text: fact } });
+});
+
+const requests: [string, Record<string, unknown>][] = [
+  ['remind me to feed the goats in 10 minutes', { prompt: 'feed the goats', in: '10 minutes' }],
+  ['Please remind me to be brief in an hour.', { prompt: 'be brief', in: '1 hour' }],
+  ['In 2 days remind me about the rent', { prompt: 'the rent', in: '2 days' }],
+  ['every Monday at 9 ask me how the goats are', { prompt: 'ask me how the goats are', cron: '0 9 * * 1' }],
+  ['every day at 6:30 pm: remind me to close the gate', { prompt: 'close the gate', cron: '30 18 * * *' }],
+  ['remind me to rest every weekday at 12 am', { prompt: 'rest', cron: '0 0 * * 1-5' }],
+];
+
+test.each(requests)('"%s" is scheduled', (text, args) => {
+  expect(readRequest(text)).toMatchObject({ tool: 'schedule_task', args });
+});
+
+test.each([
+  ['what are my tasks?', 'list_tasks'],
+  ['list my reminders', 'list_tasks'],
+  ['cancel task 01890a5d-ac96-774b-bcce-b302099a8057', 'cancel_task'],
+])('"%s" calls %s', (text, tool) => {
+  expect(readRequest(text)?.tool).toBe(tool);
+});
+
+test.each(['remind me', 'every Monday is hard', 'remind me to sleep'])('"%s" schedules nothing', (text) => {
+  expect(readRequest(text)).toBeUndefined();
 });

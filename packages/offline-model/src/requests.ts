@@ -1,9 +1,5 @@
 import { findLanguageTag } from '@palaver/contract/internal';
-import { readPageRequest } from './page-requests.ts';
-import type { OfflineRequest } from './request.ts';
-import { readTaskRequest } from './task-requests.ts';
 
-/** How this one answer should be; not saved. */
 export interface AnswerStyle {
   language?: string;
   length?: string;
@@ -64,7 +60,6 @@ export function readRequest(text: string): OfflineRequest | undefined {
   return readTaskRequest(text) ?? readMemoryRequest(text) ?? readPageRequest(text) ?? readPreference(text);
 }
 
-/** What a message asks of this answer alone. */
 export function readAnswerStyle(text: string): AnswerStyle {
   const style: AnswerStyle = {};
   for (const { text: sentence } of toSentences(text)) {
@@ -85,7 +80,6 @@ function toSentences(text: string): Sentence[] {
   }));
 }
 
-/** A question without its mark. */
 function isAsked(sentence: string): boolean {
   return /^\s*(?:what|who|whom|whose|why|how|when|where|which|can|could|would|will|do|does|did|is|are|should|may|may i|pourquoi|comment|qui|quand|où|est-ce|je|nani|kwa nini|vipi|lini|wapi)\b/i.test(
     sentence,
@@ -171,4 +165,86 @@ function readLanguage(sentence: string): string | undefined {
 
 function nameOfTag(tag: string): string {
   return new Intl.DisplayNames(['en'], { type: 'language' }).of(tag.slice(0, 2)) ?? '';
+}
+
+interface OfflineRequest {
+  tool: string;
+  args: Record<string, unknown>;
+  reasoning: string;
+}
+
+// Tools that a page may offer: a chart drawn in the conversation, and the page's colours.
+const chart = /\b(?:chart|graphique|chati)\b|مخطط/i;
+const theme = /\b(?:theme|thème|mandhari)(?![\p{L}])|المظهر/iu;
+const themes = [
+  { name: 'dark', pattern: /\b(?:dark|sombre|giza)\b|الداكن/i },
+  { name: 'light', pattern: /\b(?:light|clair|angavu)\b|الفاتح/i },
+  { name: 'system', pattern: /\b(?:system|système|mfumo)(?![\p{L}])|النظام/iu },
+];
+const maxBars = 12;
+
+/** "Draw a chart of the trees planted: June 120, July 310" and "switch this page to the dark theme". */
+export function readPageRequest(text: string): OfflineRequest | undefined {
+  return readChart(text.slice(0, 2_000)) ?? readTheme(text.slice(0, 200));
+}
+
+function readChart(text: string): OfflineRequest | undefined {
+  const [intro = '', list = ''] = text.split(/\s*:\s*/, 2);
+  if (!chart.test(intro)) return undefined;
+  const bars = list.split(/[,،;\n]/).flatMap((entry) => {
+    const [, label, value] = /^\s*(.{1,60}?)\s+(\d{1,12}(?:\.\d{1,6})?)\s*\.?$/u.exec(entry) ?? [];
+    return label && value ? [{ label, value: Number(value) }] : [];
+  });
+  if (bars.length === 0) return undefined;
+  const title = intro.trim();
+  return { tool: 'show_bars', args: { title, bars: bars.slice(0, maxBars) }, reasoning: 'The user asks for a chart.' };
+}
+
+function readTheme(text: string): OfflineRequest | undefined {
+  const wanted = theme.test(text) ? themes.find(({ pattern }) => pattern.test(text)) : undefined;
+  if (!wanted || text.trimEnd().endsWith('?')) return undefined;
+  return { tool: 'set_page_theme', args: { theme: wanted.name }, reasoning: 'The user asks for another theme.' };
+}
+
+const days = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
+const span = '(?:in )(\\d{1,6}|an?|one) (minute|hour|day|week)s?';
+const clock =
+  'every (day|weekday|sunday|monday|tuesday|wednesday|thursday|friday|saturday) at (\\d{1,2})(?::(\\d{2}))?\\s*(am|pm)?';
+const what = '(.{1,500}?)';
+const remind = '(?:please )?remind me(?: to| about| that| of)? ';
+
+/** Requests for later: "remind me to X in 10 minutes", "every Monday at 9 X". */
+function readTaskRequest(text: string): OfflineRequest | undefined {
+  const words = text.trim().replace(/[.!]$/, '');
+  return readReminder(words) ?? readRegular(words) ?? readTaskQuestion(words);
+}
+
+function readReminder(text: string): OfflineRequest | undefined {
+  const after = new RegExp(`^${remind}${what} ${span}$`, 'is').exec(text);
+  const before = new RegExp(`^${span},? ${remind}${what}$`, 'is').exec(text);
+  const [prompt, count, unit] = after ? after.slice(1) : before ? [before[3], before[1], before[2]] : [];
+  if (!prompt || !count || !unit) return undefined;
+  const number = /^\d+$/.test(count) ? Number(count) : 1;
+  return schedule({ prompt, in: `${number} ${unit.toLowerCase()}${number === 1 ? '' : 's'}` });
+}
+
+function readRegular(text: string): OfflineRequest | undefined {
+  const before = new RegExp(`^${clock}:?,? (?:${remind})?${what}$`, 'is').exec(text);
+  const after = new RegExp(`^${remind}${what} ${clock}$`, 'is').exec(text);
+  const [prompt, day, hour, minute, half] = after ? after.slice(1) : before ? [before[5], ...before.slice(1, 5)] : [];
+  if (!prompt || !day || !hour) return undefined;
+  const hours = (Number(hour) % (half ? 12 : 24)) + (half?.toLowerCase() === 'pm' ? 12 : 0);
+  const weekday = { day: '*', weekday: '1-5' }[day.toLowerCase()] ?? String(days.indexOf(day.toLowerCase()));
+  return schedule({ prompt, cron: `${Number(minute ?? 0)} ${hours} * * ${weekday}` });
+}
+
+function readTaskQuestion(text: string): OfflineRequest | undefined {
+  if (/^(?:what are|list|show)(?: me)? my (?:tasks|reminders)\??$|^what is scheduled\??$/i.test(text))
+    return { tool: 'list_tasks', args: {}, reasoning: 'The user asks what is scheduled.' };
+  const id = /^cancel (?:the )?(?:task|reminder) ([0-9a-f-]{36})$/i.exec(text)?.[1];
+  return id ? { tool: 'cancel_task', args: { id }, reasoning: 'The user wants a task cancelled.' } : undefined;
+}
+
+function schedule(args: Record<string, string>): OfflineRequest {
+  return { tool: 'schedule_task', args, reasoning: 'The user wants something done later; I schedule it.' };
 }

@@ -1,9 +1,9 @@
-// What the offline model says: plain rules from what it is given to what it answers. No network, no chance, no clock.
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { phoneNote, scheduledMessagePrefix } from '@palaver/contract/internal';
 import { phrases, toLanguage } from './phrases.ts';
 import { type AnswerStyle, readAnswerStyle, readRequest } from './requests.ts';
-import { planSummary } from './summary.ts';
+
+// What the offline model says: plain rules from what it is given to what it answers. No network, no chance, no clock.
 
 export interface OfflineReply {
   reasoning?: string;
@@ -13,11 +13,10 @@ export interface OfflineReply {
   paced?: boolean;
 }
 
-export interface OfflineQuestion {
+interface OfflineQuestion {
   system: string;
   user: string;
   tools: { name: string; description: string }[];
-  /** Results of the tools called since the user's message. */
   results: { name: string; output: unknown; failed: boolean }[];
 }
 
@@ -152,4 +151,25 @@ function reportResults({ results, system }: OfflineQuestion): OfflineReply {
     return done?.(output) ?? (isOnPhone(system) ? say.phoneDone : `${name}: ${text}`);
   });
   return { text: lines.join('\n'), toolCalls: [] };
+}
+
+const maxCharacters = 1_500;
+const lineCharacters = 120;
+
+/** The offline model's summary: the user's own sentences, each shortened, the newest kept. */
+function planSummary(text: string, { system }: { system: string }): { text: string; toolCalls: [] } | undefined {
+  if (!system.startsWith('Summarise this conversation ')) return undefined;
+  const [, earlier = '', transcript = ''] =
+    /^(?:Summary so far:\n([\s\S]*?)\n\n)?Conversation:\n([\s\S]*)$/.exec(text) ?? [];
+  const said = transcript
+    .split('\n')
+    .flatMap((line) => (line.startsWith('User: ') ? [line.slice('User: '.length, lineCharacters).trim()] : []));
+  const known = earlier.replace(/^The user said: /, '').split(' | ');
+  const all = [...known, ...said].filter((line) => line !== '');
+  let summary = all.join(' | ');
+  while (summary.length > maxCharacters && all.length > 1) {
+    all.shift();
+    summary = all.join(' | ');
+  }
+  return { text: `The user said: ${summary.slice(0, maxCharacters)}`, toolCalls: [] };
 }
