@@ -1,2 +1,1 @@
-export { createBundledPlugins } from './create-bundled-plugins.ts';
-export { createOracleApp } from './create-oracle-app.ts';
+export { createBundledPlugins, createOracleApp } from './create-oracle-app.ts';

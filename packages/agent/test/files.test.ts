@@ -9,10 +9,13 @@ import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
 import { createTempDir, createTestDatabase, searchDatabase, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createFolderStorage, createStaging } from '../../agent-plugins/src/attachments/file-storage.ts';
+import {
+  createFolderStorage,
+  createS3Storage,
+  createStaging,
+} from '../../agent-plugins/src/attachments/file-storage.ts';
 import { createFileStore, type FileDatabase } from '../../agent-plugins/src/attachments/file-store.ts';
 import { createFileVault } from '../../agent-plugins/src/attachments/file-vault.ts';
-import { createS3Storage } from '../../agent-plugins/src/attachments/s3-storage.ts';
 import { createPdf } from './homeserver.ts';
 import { type OpenAiServer, say, startOpenAiServer } from './openai-server.ts';
 import { type S3Server, startS3Server } from './s3-server.ts';

@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   agentVariables,
   defineOraclePlugin,
@@ -10,19 +10,16 @@ import {
   tablesOf,
 } from '@palaver/agent';
 import { AppError, type Attachment, agentLimits } from '@palaver/contract';
-import { envInteger, envList, type Logger } from '@palaver/service-kit';
-import { type ByteShare, createFairQueue } from '@palaver/service-kit/internal';
-import type { Store } from '@palaver/store';
+import { envInteger, envList } from '@palaver/service-kit';
+import { type ByteShare, createByteCounter, createFairQueue } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { fileBytes, whenFree } from './byte-budget.ts';
+import { createClientHash, toSilentManifest } from '../plugin-parts.ts';
 import { addFileRoutes, type FileRoutes } from './file-routes.ts';
-import { createFolderStorage, createStaging } from './file-storage.ts';
+import { createFolderStorage, createS3Storage, createStaging, envBucket } from './file-storage.ts';
 import { createFileStore, type FileDatabase, fileMigrations, filesPersonalData } from './file-store.ts';
 import { createFileVault, type FileVault } from './file-vault.ts';
-import { UnreachableError } from './guarded-get.ts';
-import { fetchAttachment, type MatrixMediaOptions, type MatrixRooms } from './matrix-media.ts';
+import { fetchAttachment, type MatrixMediaOptions, UnreachableError } from './matrix-media.ts';
 import { cut, failed, readContent } from './read-content.ts';
-import { createS3Storage, envBucket } from './s3-storage.ts';
 
 const configSchema = z.object({
   MATRIX_ALLOWED_HOSTS: envList().prefault('').meta({
@@ -81,27 +78,20 @@ export function createAttachmentsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'attachments',
     version: '1.1.0',
-    manifest: {
-      title: 'Attachments',
-      summary: 'Reads the files that come with a message: text, PDF and images.',
-      whenToUse: [],
-      category: 'core',
-      visibility: 'silent',
-      stability: 'stable',
-    },
+    manifest: toSilentManifest('Attachments', 'Reads the files that come with a message: text, PDF and images.'),
     // Who may not send is refused before anything is fetched for them.
     softDependsOn: ['credits'],
     configSchema,
     tables: tablesOf<FileDatabase>(),
     migrations: fileMigrations,
     personalData: filesPersonalData,
-    setup({ store, config, logger, audit, deriveKey, clientKey }) {
-      const key = deriveKey('client addresses');
+    setup(ctx) {
+      const hashClient = createClientHash(ctx.deriveKey);
       clientOf = (request) => {
-        const client = clientKey(request);
-        return client && createHmac('sha256', key).update(client).digest('base64url');
+        const client = ctx.clientKey(request);
+        return client && hashClient(client);
       };
-      vault = openVault({ store, config, logger, referenceOf: audit.person });
+      vault = openVault(ctx);
       vault.start();
     },
     teardown: () => vault?.stop(),
@@ -126,14 +116,7 @@ export function createAttachmentsPlugin(): OraclePlugin {
   });
 }
 
-interface OpenVaultParts {
-  store: Store<FileDatabase>;
-  config: AttachmentsConfig;
-  logger: Logger;
-  referenceOf(userDid: string): string;
-}
-
-function openVault({ store, config, logger, referenceOf }: OpenVaultParts): FileVault {
+function openVault({ store, config, logger, audit }: PluginContext<AttachmentsConfig, FileDatabase>): FileVault {
   const { FILES_S3_URL: bucket } = config;
   const folder = bucket ? join(tmpdir(), 'palaver-files') : join(resolve(config.DATA_DIR), 'files');
   const limits = {
@@ -142,7 +125,7 @@ function openVault({ store, config, logger, referenceOf }: OpenVaultParts): File
     bytesPerClientPerDay: config.FILES_BYTES_PER_ADDRESS_PER_DAY,
   };
   return createFileVault({
-    files: createFileStore(store, { limits, referenceOf }),
+    files: createFileStore(store, { limits, referenceOf: audit.person }),
     storage: bucket ? createS3Storage(bucket) : createFolderStorage(folder),
     staging: createStaging(folder),
     rules: { retentionDays: config.RETENTION_FILES_DAYS },
@@ -203,7 +186,14 @@ async function fetchFiles(send: Sent, { attachments, config, vault, sessions, sh
   const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(timeoutMs)]);
   const fromMatrix = attachments.every(isUploaded)
     ? undefined
-    : { ...toMatrixOptions(send, config, signal), ...(await findRooms(send, sessions)) };
+    : {
+        homeserver: toHomeserver(send.secrets.matrixHomeserver),
+        token: send.secrets.matrixAccessToken,
+        allowedHosts: config.MATRIX_ALLOWED_HOSTS,
+        dnsServers: config.DNS_SERVERS,
+        signal,
+        ...(await findRooms(send, sessions)),
+      };
   const allowance = createAllowance(share);
   try {
     return await Promise.all(
@@ -219,20 +209,6 @@ async function fetchFiles(send: Sent, { attachments, config, vault, sessions, sh
   } finally {
     stop.abort();
   }
-}
-
-function toMatrixOptions(
-  { secrets }: Sent,
-  { MATRIX_ALLOWED_HOSTS: allowedHosts, DNS_SERVERS: dnsServers }: AttachmentsConfig,
-  signal: AbortSignal,
-): Omit<MatrixMediaOptions, 'onBytes' | keyof MatrixRooms> {
-  return {
-    homeserver: toHomeserver(secrets.matrixHomeserver),
-    token: secrets.matrixAccessToken,
-    allowedHosts,
-    dnsServers,
-    signal,
-  };
 }
 
 /** The message names the room of its events, or the session did when it was created. */
@@ -277,7 +253,6 @@ function toHomeserver(homeserver: string | undefined): URL {
   return new URL(text);
 }
 
-/** Counts what arrives: each file alone and all together. */
 function createAllowance(share: ByteShare): (attachment: Attachment) => (count: number) => void {
   let total = 0;
   return ({ filename }) => {
@@ -308,4 +283,29 @@ function toUniqueName(filename: string, taken: ReadonlySet<string>): string {
   let name = filename;
   for (let number = 2; taken.has(name); number += 1) name = `${filename} (${number})`;
   return name;
+}
+
+class NoRoom extends AppError {}
+
+const maxBytes = 128_000_000;
+const maxBytesPerUser = 64_000_000;
+const retryMs = 500;
+
+/** Bytes of files in memory, from when they arrive until their run waits or ends. */
+const fileBytes = createByteCounter(
+  ({ own, others }) => own <= maxBytesPerUser && own + others <= maxBytes,
+  () => new NoRoom('UNAVAILABLE', 'Too many files are being read. Send the message again in a moment.'),
+);
+
+async function whenFree(share: ByteShare, work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      share.free();
+      if (!(error instanceof NoRoom)) throw error;
+    }
+    await sleep(retryMs, undefined, { signal });
+  }
 }

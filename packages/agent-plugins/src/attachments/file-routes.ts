@@ -92,7 +92,6 @@ function addUpload(server: Server, { vault, clientOf }: FileRoutes): void {
       };
       return reply.code(201).send(await vault.upload(upload));
     } catch (error) {
-      // What is left of the body is not read.
       reply.header('connection', 'close');
       const code = error instanceof AppError ? error.code : undefined;
       if (code === 'UNAVAILABLE') reply.header('retry-after', '60');

@@ -1,9 +1,10 @@
 import type { AgentPerson } from '@palaver/agent';
 import { AppError } from '@palaver/contract';
 import type { UploadedFile } from '@palaver/contract/internal';
-import { type Migration, type PersonalData, personalTables, type SealedTable, type Store } from '@palaver/store';
+import { type PersonalData, personalTables, type SealedTable, type Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
+import { toFirstSchema } from '../plugin-parts.ts';
 
 interface FileTable {
   id: string;
@@ -22,39 +23,28 @@ export interface FileDatabase {
   agent_file: FileTable;
   /** Every file whose bytes may be stored. Where `file_id` is null its row in `agent_file` is gone, and the sweep removes it. */
   agent_file_object: { id: string; file_id: string | null };
-  /**
-   * What was uploaded in the last 24 hours, deleted files too: a row for the user, by a keyed hash once they were erased, and
-   * one for the hash of the client address.
-   */
+  /** Uploads of the last 24 hours, deleted files too: one row for the user (hashed once erased), one for the address's hash. */
   agent_file_upload: { file_id: string; owner: string; size: number; created_at: number };
 }
 
-export const fileMigrations: Migration[] = [
-  {
-    name: '0001',
-    async up(db) {
-      const statements = [
-        sql`create table agent_file (
-          id text primary key, user_did text not null, session_id text references agent_session (id) on delete cascade,
-          filename text not null, mimetype text not null, size bigint not null, secret text not null,
-          created_at bigint not null)`,
-        sql`create index agent_file_by_user on agent_file (user_did, created_at)`,
-        sql`create index agent_file_by_session on agent_file (session_id)`,
-        sql`create index agent_file_by_time on agent_file (created_at)`,
-        sql`create table agent_file_object (
-          id text primary key, file_id text references agent_file (id) on delete set null)`,
-        sql`create index agent_file_object_by_file on agent_file_object (file_id)`,
-        sql`create index agent_file_object_orphaned on agent_file_object (id) where file_id is null`,
-        sql`create table agent_file_upload (
-          file_id text not null, owner text not null, size bigint not null, created_at bigint not null,
-          primary key (file_id, owner))`,
-        sql`create index agent_file_upload_by_owner on agent_file_upload (owner, created_at)`,
-        sql`create index agent_file_upload_by_time on agent_file_upload (created_at)`,
-      ];
-      for (const statement of statements) await statement.execute(db);
-    },
-  },
-];
+export const fileMigrations = toFirstSchema([
+  sql`create table agent_file (
+    id text primary key, user_did text not null, session_id text references agent_session (id) on delete cascade,
+    filename text not null, mimetype text not null, size bigint not null, secret text not null,
+    created_at bigint not null)`,
+  sql`create index agent_file_by_user on agent_file (user_did, created_at)`,
+  sql`create index agent_file_by_session on agent_file (session_id)`,
+  sql`create index agent_file_by_time on agent_file (created_at)`,
+  sql`create table agent_file_object (
+    id text primary key, file_id text references agent_file (id) on delete set null)`,
+  sql`create index agent_file_object_by_file on agent_file_object (file_id)`,
+  sql`create index agent_file_object_orphaned on agent_file_object (id) where file_id is null`,
+  sql`create table agent_file_upload (
+    file_id text not null, owner text not null, size bigint not null, created_at bigint not null,
+    primary key (file_id, owner))`,
+  sql`create index agent_file_upload_by_owner on agent_file_upload (owner, created_at)`,
+  sql`create index agent_file_upload_by_time on agent_file_upload (created_at)`,
+]);
 
 const sealedFiles: SealedTable = { table: 'agent_file', key: ['id'], sealed: ['filename', 'secret'] };
 
@@ -73,7 +63,7 @@ export const filesPersonalData: PersonalData<AgentPerson> = {
   },
 };
 
-export interface FileLimits {
+interface FileLimits {
   filesPerDay: number;
   bytesPerDay: number;
   /** Anyone can make keys, so the client address counts as well as the user. */
@@ -86,27 +76,15 @@ export interface Uploader {
   client?: string | undefined;
 }
 
-export interface FileRules {
-  /** Days that files are kept; 0 keeps them as long as their session. */
-  retentionDays: number;
-}
-
-export interface FileStoreOptions {
-  limits: FileLimits;
-  /** What the uploads of an erased user are known by. */
-  referenceOf(userDid: string): string;
-}
-
 export type StoredFile = UploadedFile & { secret: string };
 
 const dayMs = 24 * 3_600_000;
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
-/** What is known of uploaded files; their bytes are elsewhere. */
 export function createFileStore(
   { db, cipher, transaction }: Store<FileDatabase>,
-  { limits, referenceOf }: FileStoreOptions,
+  { limits, referenceOf }: { limits: FileLimits; referenceOf(userDid: string): string },
 ) {
   type Query = Pick<typeof db, 'selectFrom'>;
 
@@ -132,7 +110,6 @@ export function createFileStore(
   }
 
   return {
-    /** Throws where a file of this size would be too much for its user. */
     checkLimits: (uploader: Uploader, size: number) => checkLimits(uploader, size),
 
     add: (uploader: Uploader, { fileId: id, createdAt, ...file }: StoredFile) =>
@@ -190,7 +167,7 @@ export function createFileStore(
     },
 
     /** Removes what was uploaded and not sent within a day, and what is past its time. */
-    async removeExpired({ retentionDays }: FileRules, now = Date.now()): Promise<void> {
+    async removeExpired({ retentionDays }: { retentionDays: number }, now = Date.now()): Promise<void> {
       await db
         .deleteFrom('agent_file_upload')
         .where('created_at', '<', now - dayMs)
@@ -207,7 +184,6 @@ export function createFileStore(
           .execute();
     },
 
-    /** Files whose bytes nobody can read any more. */
     async orphans(limit: number): Promise<string[]> {
       const rows = await db
         .selectFrom('agent_file_object as object')

@@ -1,31 +1,31 @@
-import { rm } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { open, rm } from 'node:fs/promises';
+import { pipeline, type Readable, type Transform } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { AppError } from '@palaver/contract';
+import { AppError, agentLimits } from '@palaver/contract';
 import type { UploadedFile } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import { changePieces } from '@palaver/store/internal';
 import { v7 as uuidv7 } from 'uuid';
-import type { FileStorage, Staging } from './file-storage.ts';
-import type { FileRules, FileStore, StoredFile, Uploader } from './file-store.ts';
-import { decryptFile, receiveFile } from './receive-file.ts';
+import type { FileStorage, StagedFile, Staging } from './file-storage.ts';
+import type { FileStore, StoredFile, Uploader } from './file-store.ts';
+import { createKindProbe, fitsDeclared } from './read-content.ts';
 
-export interface VaultParts {
+interface VaultParts {
   files: FileStore;
   storage: FileStorage;
   staging: Staging;
-  rules: FileRules;
-  /** Bytes of the disk that uploads leave free. */
+  /** 0 keeps files as long as their session. */
+  rules: { retentionDays: number };
   minFreeBytes: number;
   logger: Logger;
 }
 
-export interface Upload extends Uploader {
+interface Upload extends Uploader {
   filename: string;
-  /** The type that the client says it has. */
   declared: string;
   body: Readable;
-  /** Its size as the client says it. */
   length: number;
 }
 
@@ -42,18 +42,14 @@ const sweepMs = 60_000;
 const uploadsAtOncePerUser = 3;
 /** Anyone can make keys. */
 const uploadsAtOncePerClient = 12;
-/** How often the free space is looked at while a file arrives. */
 const checkEveryBytes = 1024 * 1024;
 
 export type FileVault = ReturnType<typeof createFileVault>;
 
-/** The files that users upload: only their owner reads them. */
 export function createFileVault({ files, storage, staging, rules, minFreeBytes, logger }: VaultParts) {
-  let timer: NodeJS.Timeout | undefined;
   let stopped = false;
-  let sweeping = Promise.resolve();
+  let sweeping: ReturnType<typeof runEvery> | undefined;
 
-  /** The uploads under way. */
   const uploading = new Set<Upload>();
 
   /** Nothing of an upload is written before this. */
@@ -145,11 +141,6 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
     await changePieces(removeSome);
   }
 
-  function sweepRegularly(): void {
-    sweeping = sweep().catch((error) => logger.warn({ err: error }, 'uploaded files could not be swept'));
-    timer = setTimeout(sweepRegularly, sweepMs);
-  }
-
   return {
     open,
     remove: files.remove,
@@ -182,12 +173,64 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
     },
 
     /** Looks for files to remove, now and every minute. */
-    start: sweepRegularly,
+    start(): void {
+      const onFault = (error: unknown) => logger.warn({ err: error }, 'uploaded files could not be swept');
+      sweeping = runEvery({ everyMs: sweepMs, firstMs: 0, work: sweep, onFault });
+    },
     async stop(): Promise<void> {
       stopped = true;
-      clearTimeout(timer);
-      await sweeping;
-      clearTimeout(timer);
+      await sweeping?.stop();
     },
   };
+}
+
+interface ReceivedFile extends StagedFile {
+  size: number;
+  mediaType: string;
+  secret: string;
+}
+
+const algorithm = 'aes-256-gcm';
+const [keyBytes, nonceBytes] = [32, 12];
+
+/** Writes an upload to `path` encrypted, piece by piece, while it is checked. Throws where its size or kind is refused. */
+async function receiveFile(body: AsyncIterable<Buffer>, path: string, declared: string): Promise<ReceivedFile> {
+  const [key, nonce] = [randomBytes(keyBytes), randomBytes(nonceBytes)];
+  const cipher = createCipheriv(algorithm, key, nonce);
+  const hash = createHash('sha256');
+  const probe = createKindProbe();
+  let size = 0;
+  await using file = await open(path, 'wx', 0o600);
+  const write = async (bytes: Buffer) => {
+    hash.update(bytes);
+    await file.appendFile(bytes);
+  };
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > agentLimits.attachmentBytes)
+      throw new AppError('PAYLOAD_TOO_LARGE', `A file may have at most ${agentLimits.attachmentBytes} bytes.`);
+    probe.add(chunk);
+    await write(cipher.update(chunk));
+  }
+  await write(cipher.final());
+  if (size === 0) throw new AppError('BAD_REQUEST', 'The file is empty.');
+  const kind = probe.end();
+  if (!kind)
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'The file is not a text, a PDF or an image (PNG, JPEG, GIF, WebP).');
+  if (!fitsDeclared(declared, kind.kind))
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', `The content of the file does not match its type ${declared}.`);
+  const secret = Buffer.concat([key, nonce, cipher.getAuthTag()]).toString('base64url');
+  return { path, sha256: hash.digest('hex'), size, mediaType: kind.mediaType, secret };
+}
+
+/** The file as it was uploaded; the stream fails where its bytes have changed since. */
+function decryptFile(encrypted: Readable, secret: string): Readable {
+  const bytes = Buffer.from(secret, 'base64url');
+  const tagAt = keyBytes + nonceBytes;
+  const decipher: Transform = createDecipheriv(
+    algorithm,
+    bytes.subarray(0, keyBytes),
+    bytes.subarray(keyBytes, tagAt),
+  ).setAuthTag(bytes.subarray(tagAt));
+  return pipeline(encrypted, decipher, () => {});
 }

@@ -1,4 +1,4 @@
-// The process of `read-pdf.ts`: reads a PDF from standard input, writes its text to standard output.
+// The process of `read-content.ts`: reads a PDF from standard input, writes its text to standard output.
 import { buffer } from 'node:stream/consumers';
 import { extractText, getDocumentProxy } from 'unpdf';
 

@@ -1,12 +1,13 @@
+import { createHmac } from 'node:crypto';
 import { defineOraclePlugin, identityOf, type OraclePlugin, type PluginContext, tablesOf } from '@palaver/agent';
 import { AppError, errorBodySchema } from '@palaver/contract';
 import { envUrl, type Server } from '@palaver/service-kit';
 import { fetchBounded } from '@palaver/service-kit/internal';
-import { type Migration, personalTables } from '@palaver/store';
+import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
-import { createLiveKitToken } from './livekit-token.ts';
+import { toFirstSchema, toSilentManifest } from '../plugin-parts.ts';
 
 const configSchema = z.object({
   LIVEKIT_URL: envUrl('ws:', 'wss:', 'http:', 'https:').meta({
@@ -27,17 +28,12 @@ interface CallDatabase {
   agent_call: { id: string; user_did: string; session_id: string; room_name: string; created_at: number };
 }
 
-const migrations: Migration[] = [
-  {
-    name: '0001',
-    async up(db) {
-      await sql`create table agent_call (
-        id text primary key, user_did text not null,
-        session_id text not null references agent_session (id) on delete cascade, room_name text not null,
-        created_at bigint not null)`.execute(db);
-    },
-  },
-];
+const migrations = toFirstSchema([
+  sql`create table agent_call (
+    id text primary key, user_did text not null,
+    session_id text not null references agent_session (id) on delete cascade, room_name text not null,
+    created_at bigint not null)`,
+]);
 
 const callSchema = z
   .object({
@@ -55,12 +51,6 @@ const voiceTicketSchema = callSchema.extend({ userDid: z.string(), sessionId: z.
 
 const callParams = z.object({ callId: z.string() });
 
-interface Call {
-  callId: string;
-  sessionId: string;
-  roomName: string;
-}
-
 const joinSeconds = 3_600;
 const adminSeconds = 60;
 const timeoutMs = 5_000;
@@ -70,14 +60,7 @@ export function createCallsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'calls',
     version: '1.0.0',
-    manifest: {
-      title: 'Calls',
-      summary: 'Opens encrypted voice calls.',
-      whenToUse: [],
-      category: 'integration',
-      visibility: 'silent',
-      stability: 'beta',
-    },
+    manifest: toSilentManifest('Calls', 'Opens encrypted voice calls.', { category: 'integration', stability: 'beta' }),
     configSchema,
     autoDetect: (env) => Boolean(env.LIVEKIT_URL && env.LIVEKIT_API_KEY && env.LIVEKIT_API_SECRET),
     autoDetectHint: 'set LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET',
@@ -93,12 +76,16 @@ function addCallRoutes(
   { config, store: { db }, sessions, oracle, deriveKey, logger }: PluginContext<CallsConfig, CallDatabase>,
 ): void {
   const { LIVEKIT_URL: url, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret } = config;
+  const key = { apiKey, apiSecret };
   const tags = ['Calls'];
 
-  function createTicket({ callId, sessionId, roomName }: Call, who: { identity: string; name?: string }) {
+  function createTicket(
+    { callId, sessionId, roomName }: Record<'callId' | 'sessionId' | 'roomName', string>,
+    who: Pick<LiveKitClaims, 'identity' | 'name'>,
+  ) {
     const metadata = JSON.stringify({ sessionId, callId });
     const video = { room: roomName, roomJoin: true };
-    const token = createLiveKitToken({ apiKey, apiSecret }, { ...who, metadata, video }, joinSeconds);
+    const token = createLiveKitToken(key, { ...who, metadata, video }, joinSeconds);
     // Never stored, and not known to LiveKit: it is derived each time from the agent's own secret.
     const encryptionKey = deriveKey(callId).toString('base64');
     return { callId, url, token, encryptionKey, roomName };
@@ -120,12 +107,11 @@ function addCallRoutes(
       if (!(await sessions.find(did, sessionId))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
       const callId = uuidv7();
       const roomName = `call-${callId}`;
-      const call = { callId, sessionId, roomName };
       await db
         .insertInto('agent_call')
         .values({ id: callId, user_did: did, session_id: sessionId, room_name: roomName, created_at: Date.now() })
         .execute();
-      return reply.status(201).send(createTicket(call, { identity: did }));
+      return reply.status(201).send(createTicket({ callId, sessionId, roomName }, { identity: did }));
     },
   );
 
@@ -172,7 +158,7 @@ function addCallRoutes(
         .returning('room_name')
         .executeTakeFirst();
       if (!call) throw new AppError('NOT_FOUND', 'There is no such call.');
-      await closeRoom({ url, apiKey, apiSecret }, call.room_name).catch((error) =>
+      await closeRoom(url, key, call.room_name).catch((error) =>
         // An empty room is closed by LiveKit itself; the caller has hung up either way.
         logger.warn({ err: error }, 'a room could not be closed'),
       );
@@ -182,11 +168,8 @@ function addCallRoutes(
 }
 
 /** Removes all participants. A room that nobody has entered does not exist, so an error is ignored. */
-async function closeRoom(
-  { url, apiKey, apiSecret }: { url: string; apiKey: string; apiSecret: string },
-  room: string,
-): Promise<void> {
-  const token = createLiveKitToken({ apiKey, apiSecret }, { video: { roomCreate: true } }, adminSeconds);
+async function closeRoom(url: string, key: LiveKitKey, room: string): Promise<void> {
+  const token = createLiveKitToken(key, { video: { roomCreate: true } }, adminSeconds);
   const response = await fetchBounded(`${url.replace(/^ws/, 'http')}/twirp/livekit.RoomService/DeleteRoom`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -194,4 +177,32 @@ async function closeRoom(
     timeoutMs,
   });
   if (!response.ok && response.status !== 404) throw new Error(`LiveKit answered ${response.status}`);
+}
+
+interface LiveKitKey {
+  apiKey: string;
+  apiSecret: string;
+}
+
+interface LiveKitClaims {
+  identity?: string;
+  name?: string;
+  metadata?: string;
+  video: { room?: string; roomJoin?: boolean; roomCreate?: boolean };
+}
+
+/** An access token as LiveKit reads it: a JWT signed by HMAC-SHA256. */
+function createLiveKitToken(
+  { apiKey, apiSecret }: LiveKitKey,
+  { identity, name, metadata, video }: LiveKitClaims,
+  lifetimeSeconds: number,
+): string {
+  const now = Math.floor(Date.now() / 1000);
+  const payload = { iss: apiKey, sub: identity, name, nbf: now - 30, exp: now + lifetimeSeconds, metadata, video };
+  const unsigned = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(payload)}`;
+  return `${unsigned}.${createHmac('sha256', apiSecret).update(unsigned).digest('base64url')}`;
+}
+
+function encode(part: object): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url');
 }

@@ -1,13 +1,14 @@
 import { defineOraclePlugin, type OraclePlugin, type RuntimeContext, type Tool, type Tools } from '@palaver/agent';
 import type { BrowserTool } from '@palaver/contract';
 import type { AgAction } from '@palaver/contract/internal';
+import { toSilentManifest } from '../plugin-parts.ts';
 
 /** Tools of the user's page: what a message declares becomes a tool of that turn, run on the page. */
 export function createBrowserToolsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'browser-tools',
     version: '1.0.0',
-    manifest: toManifest('Browser tools', "Runs tools on the user's page."),
+    manifest: toSilentManifest('Browser tools', "Runs tools on the user's page."),
     getRequestTools: (rt) => toTools(rt.message.tools ?? [], (tool) => createClientTool(tool, 'browser_tool_call')),
   });
 }
@@ -17,13 +18,9 @@ export function createAgUiPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'ag-ui',
     version: '1.0.0',
-    manifest: toManifest('AG-UI actions', "Runs actions on the user's page."),
+    manifest: toSilentManifest('AG-UI actions', "Runs actions on the user's page."),
     getRequestTools: (rt) => toTools(rt.message.agActions ?? [], (action) => createClientTool(action, 'action_call')),
   });
-}
-
-function toManifest(title: string, summary: string): OraclePlugin['manifest'] {
-  return { title, summary, whenToUse: [], category: 'core', visibility: 'silent', stability: 'stable' };
 }
 
 function toTools<D extends { name: string }>(declared: D[], create: (declaration: D) => Tool): Tools {

@@ -2,9 +2,8 @@ import { AppError } from '@palaver/contract';
 import type { CreditAccount, CreditClaim } from '@palaver/contract/internal';
 import type { Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import type { CreditsDatabase, TransactionKind } from './credits-schema.ts';
+import { type CreditsDatabase, systemAccounts, type TransactionKind } from './credits-schema.ts';
 
-// The statements that the ledger is made of. Each belongs to a transaction that has locked the user's account.
 export type Trx = Transaction<CreditsDatabase>;
 export type Funds = { did: string; balance: number; held: number };
 
@@ -103,4 +102,101 @@ export async function toAccount(trx: Trx, funds: Funds): Promise<CreditAccount> 
 
 function toClaim({ id, amount, debt, status, created_at }: CreditsDatabase['agent_credit_claim']): CreditClaim {
   return { claimId: id, amount, debt, status, createdAt: new Date(created_at).toISOString() };
+}
+
+/** A user who may get the free credit. `client` is undefined for an address that many users share. */
+export interface Visit {
+  client: string | undefined;
+}
+
+export interface GrantOptions {
+  free: number;
+  freePerClient?: number | undefined;
+  /** Sets the counters of client addresses apart from the addresses themselves. */
+  hashClient?: ((client: string) => string) | undefined;
+  /** What the grant of a user is known by after they were erased. */
+  referenceOf?: ((did: string) => string) | undefined;
+}
+
+/** Locks an account until the commit and settles what is due. Only visits get the free credit: anybody can pay for any DID. */
+export function createAccountLock(options: GrantOptions) {
+  async function lock(trx: Trx, did: string, visit: Visit | undefined): Promise<Funds> {
+    const accounts = [userAccount(did), heldAccount(did)].map((id) => ({ id, balance: 0 }));
+    const made = await trx
+      .insertInto('agent_credit_account')
+      .values(accounts)
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirst();
+    // An update that changes nothing takes the row's lock on PostgreSQL; SQLite has the whole file.
+    await trx
+      .updateTable('agent_credit_account')
+      .set((eb) => ({ balance: eb.ref('balance') }))
+      .where('id', '=', userAccount(did))
+      .execute();
+    await releaseExpired(trx, did);
+    await endSubscription(trx, did);
+    const funds = await readFunds(trx, did);
+    // Who came when their address had used up its day may get it on another.
+    const mayLack = made.numInsertedOrUpdatedRows || (funds.balance === 0 && funds.held === 0);
+    return visit && mayLack && (await grant(trx, did, visit)) ? readFunds(trx, did) : funds;
+  }
+
+  async function grant(trx: Trx, did: string, { client }: Visit): Promise<boolean> {
+    const { free } = options;
+    const id = `grant:${did}`;
+    if (free === 0) return false;
+    const known = options.referenceOf ? [id, `grant:${options.referenceOf(did)}`] : [id];
+    const given = await trx
+      .selectFrom('agent_credit_transaction')
+      .select('id')
+      .where('id', 'in', known)
+      .executeTakeFirst();
+    if (given || (client !== undefined && !(await countNewUser(trx, client)))) return false;
+    return post(trx, { id, kind: 'grant', did, entries: { [systemAccounts.grants]: -free, [userAccount(did)]: free } });
+  }
+
+  async function countNewUser(trx: Trx, client: string): Promise<boolean> {
+    const { freePerClient = Number.POSITIVE_INFINITY, hashClient = (text) => text } = options;
+    const day = Math.floor(Date.now() / 86_400_000);
+    await trx.deleteFrom('agent_credit_newcomer').where('day', '<', day).execute();
+    const { users } = await trx
+      .insertInto('agent_credit_newcomer')
+      .values({ client: hashClient(client), day, users: 1 })
+      .onConflict((conflict) =>
+        conflict.columns(['client', 'day']).doUpdateSet((eb) => ({ users: eb('agent_credit_newcomer.users', '+', 1) })),
+      )
+      .returning('users')
+      .executeTakeFirstOrThrow();
+    return users <= freePerClient;
+  }
+
+  return lock;
+}
+
+async function releaseExpired(trx: Trx, did: string): Promise<void> {
+  const expired = await trx
+    .deleteFrom('agent_credit_hold')
+    .where('user_did', '=', did)
+    .where('expires_at', '<', Date.now())
+    .returning(['send_id', 'amount'])
+    .execute();
+  for (const { send_id, amount } of expired) {
+    const entries = { [heldAccount(did)]: -amount, [userAccount(did)]: amount };
+    await post(trx, { id: `expire:${send_id}`, kind: 'release', did, entries });
+  }
+}
+
+/** Takes back what is left of an allowance whose period is over. Messages use up the allowance first. */
+async function endSubscription(trx: Trx, did: string): Promise<void> {
+  const ended = await trx
+    .deleteFrom('agent_credit_subscription')
+    .where('user_did', '=', did)
+    .where('ends_at', '<', Date.now())
+    .returning(['allowance', 'spent'])
+    .executeTakeFirst();
+  if (!ended) return;
+  const { balance } = await readFunds(trx, did);
+  const unused = Math.min(balance, Math.max(0, ended.allowance - ended.spent));
+  const entries = { [userAccount(did)]: -unused, [systemAccounts.expired]: unused };
+  await post(trx, { id: `expiry:${uuidv7()}`, kind: 'expiry', did, entries });
 }

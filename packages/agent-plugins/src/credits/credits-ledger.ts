@@ -3,7 +3,9 @@ import type { Store } from '@palaver/store';
 import { v7 as uuidv7 } from 'uuid';
 import {
   closeClaim,
+  createAccountLock,
   type Funds,
+  type GrantOptions,
   heldAccount,
   openClaim,
   openClaims,
@@ -13,24 +15,21 @@ import {
   type Trx,
   toAccount,
   userAccount,
+  type Visit,
 } from './credits-books.ts';
-import { createAccountLock, type GrantOptions, type Visit } from './credits-lock.ts';
 import { type CreditsDatabase, systemAccounts } from './credits-schema.ts';
 
 export interface LedgerOptions extends GrantOptions {
   /** What is set aside for a message before it is answered, or as much as there is. */
   reservation: number;
-  /** What a claim asks for beside the debt. */
   claim: number;
 }
 
-/** Runs inside the transaction that books a payment. */
 export type OnBooked = (trx: Trx, payment: { did: string; amount: number }) => Promise<void>;
 
 // Longer than any turn in practice; what is left behind by a process that died is given back after it.
 const holdMs = 3_600_000;
 
-/** What a subscription gives for its price in credits. */
 export interface SubscriptionTerms {
   days: number;
   allowance: number;
@@ -39,7 +38,6 @@ export interface SubscriptionTerms {
 
 export interface ChainPayment {
   did: string;
-  /** Transaction and message. */
   id: string;
   credits: number;
   claimIds: string[];
@@ -48,10 +46,7 @@ export interface ChainPayment {
 
 export type Ledger = ReturnType<typeof createLedger>;
 
-/**
- * Credit in double entry. Everything that touches a user begins by locking their account, so what is read after it stays
- * true until the commit; each transaction has an id of its own, so that nothing is booked twice.
- */
+/** Credit in double entry: the user's account is locked first, and each transaction's id is unique, so nothing is booked twice. */
 export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptions) {
   const lock = createAccountLock(options);
   const run = <T>(did: string, fn: (trx: Trx, funds: Funds) => Promise<T>, visit?: Visit): Promise<T> =>
@@ -88,7 +83,6 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
   return {
     account: (did: string): Promise<CreditAccount> => run(did, (trx, funds) => toAccount(trx, funds)),
 
-    /** The account of a user who asks for it. */
     visit: (did: string, client?: string): Promise<CreditAccount> =>
       run(did, (trx, funds) => toAccount(trx, funds), { client }),
 
@@ -109,10 +103,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
       return run(did, setAside, { client });
     },
 
-    /**
-     * Sets more aside for a message before a call of the model, so that messages at once do not each count on the same credit.
-     * Alone, a message may cost more than there is: that is a debt, which bars the next. Where it is refused, the claims to settle.
-     */
+    /** Sets more aside before a call of the model. Alone, a message may end in debt, which bars the next; refused, the claims to settle. */
     raise: (
       did: string,
       { sendId, need, spent }: { sendId: string; need: number; spent: number },
@@ -225,11 +216,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
     },
   };
 
-  /**
-   * Books a payment of a user that reached the chain. It settles the claims it names, in their order, as far as it covers
-   * them whole, and opens a subscription where it names that and covers its price; the rest is credit of the user.
-   * `keep` writes the payment down in the same transaction; false if it was written down before.
-   */
+  /** Books a payment on the chain: its claims in order, its subscription, the rest as credit. False if `keep` has noted it before. */
   function bookPayment(payment: ChainPayment, keep: (trx: Trx) => Promise<boolean>): Promise<boolean> {
     const { did, id, credits, claimIds, subscription } = payment;
     return run(did, async (trx) => {

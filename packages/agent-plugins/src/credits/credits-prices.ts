@@ -1,15 +1,17 @@
-import type { TurnEnd } from '@palaver/agent';
+import { estimateTokens, type Middleware, type TurnEnd } from '@palaver/agent';
+import { AppError } from '@palaver/contract';
+import { toPaymentDetails } from '@palaver/contract/internal';
 import { z } from 'zod';
+import type { Ledger } from './credits-ledger.ts';
 
 const priceSchema = z.object({ input: z.number().min(0).max(1e9), output: z.number().min(0).max(1e9) });
 const pricesSchema = z.record(z.string(), priceSchema);
 
 /** Credits per 1,000 tokens by model; `*` is every other model. */
-export type Prices = z.infer<typeof pricesSchema>;
+type Prices = z.infer<typeof pricesSchema>;
 
 const expected = 'expected JSON of credits per 1,000 tokens by model';
 
-/** The environment variable that says what answers cost. */
 export const envPrices = () =>
   z.string().transform((text, context): Prices => {
     try {
@@ -31,4 +33,28 @@ export function toCost(prices: Prices, usage: TurnEnd['usageByModel']): number {
     return inputTokens * input + outputTokens * output;
   });
   return Math.max(1, Math.ceil(costs.reduce((sum, cost) => sum + cost, 0) / 1000));
+}
+
+/** Sets the price of a prompt aside before each call, so that many turns at once do not leave a debt that nobody pays. */
+export function createSpendingLimit(
+  { CREDITS_PRICES: prices }: { CREDITS_PRICES: Prices },
+  raise: Ledger['raise'],
+): Middleware {
+  return {
+    async wrapModelCall(call, next, rt) {
+      const used = rt.usage();
+      const { inputTokens = 0, outputTokens = 0 } = used[call.modelId] ?? {};
+      const prompt = estimateTokens(call.prompt) + estimateTokens(JSON.stringify(call.tools ?? []));
+      const asked = { ...used, [call.modelId]: { inputTokens: inputTokens + prompt, outputTokens } };
+      const [spent, need] = [toCost(prices, used), toCost(prices, asked)];
+      const refused = await raise(rt.user.did, { sendId: rt.session.sendId, need, spent });
+      if (refused) throw paymentRequired(refused.claimIds);
+      return next(call);
+    },
+  };
+}
+
+export function paymentRequired(claimIds: string[]): AppError {
+  const message = 'Your credit is used up. Settle the claims, then send the message again.';
+  return new AppError('PAYMENT_REQUIRED', message, { details: toPaymentDetails(claimIds) });
 }

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
+import type { AgentPerson } from '@palaver/agent';
 import type { CreditClaim } from '@palaver/contract/internal';
-import { createOutboxTables } from '@palaver/protocol';
-import type { Migration } from '@palaver/store';
+import type { PersonalData } from '@palaver/store';
 import { type Generated, sql } from 'kysely';
+import { toFirstSchema } from '../plugin-parts.ts';
 
 // Double entry: every transaction's entries sum to zero, and an account's balance is the sum of its entries.
 
@@ -12,7 +14,6 @@ export interface CreditsDatabase {
     kind: TransactionKind;
     user_did: string;
     created_at: number;
-    /** The usage claim that it is part of. */
     usage_claim: Generated<string | null>;
   };
   agent_credit_entry: { transaction_id: string; account_id: string; amount: number };
@@ -27,7 +28,6 @@ export interface CreditsDatabase {
     height: number;
     sender: string;
     memo: string;
-    /** As the chain writes it. */
     amount: string;
     credits: number;
     rest: string;
@@ -59,13 +59,11 @@ export interface CreditsDatabase {
 
 export const usageStatuses = ['sending', 'submitted', 'approved', 'rejected', 'paid', 'failed'] as const;
 
-/** What a user used up in a period, as a claim on the protocol. */
 export interface UsageClaimTable {
   id: string;
   /** Its name on the protocol: the content id of `content`. */
   claim_id: string;
   user_did: string;
-  /** JSON of what the evaluator reads. */
   content: string;
   credits: number;
   /** `rejected`: the credits were given back. */
@@ -99,7 +97,7 @@ export const systemAccounts = {
   expired: 'system:expired',
 } as const;
 
-const firstSchema = [
+const statements = [
   sql`create table agent_credit_account (
     id text primary key, balance bigint not null check (balance >= 0 or id like 'system:%'))`,
   ...Object.values(systemAccounts).map((id) => sql`insert into agent_credit_account (id, balance) values (${id}, 0)`),
@@ -137,12 +135,51 @@ const firstSchema = [
   sql`create index agent_usage_claim_user on agent_usage_claim (user_did)`,
 ];
 
-export const creditsMigrations: Migration[] = [
-  {
-    name: '0001',
-    async up(db) {
-      for (const statement of firstSchema) await statement.execute(db);
-      await createOutboxTables(db, 'agent_usage');
-    },
+export const creditsMigrations = toFirstSchema(statements, 'agent_usage');
+
+/** The column that names the user or an account of theirs. */
+const ownerColumns = {
+  agent_credit_account: 'id',
+  agent_credit_transaction: 'user_did',
+  agent_credit_entry: 'account_id',
+  agent_credit_hold: 'user_did',
+  agent_credit_claim: 'user_did',
+  agent_credit_payment: 'user_did',
+  agent_credit_subscription: 'user_did',
+  agent_usage_claim: 'user_did',
+};
+const accountsOf = (name: string) => [`user:${name}`, `held:${name}`];
+
+/** The books must still balance, so an erased user's entries stay under a random name. */
+export const creditsPersonalData: PersonalData<AgentPerson> = {
+  tables: Object.keys(ownerColumns),
+  async collect(db, { did }) {
+    const found: Awaited<ReturnType<PersonalData<AgentPerson>['collect']>> = {};
+    for (const [table, column] of Object.entries(ownerColumns)) {
+      const owners = column === 'user_did' ? [did] : accountsOf(did);
+      found[table] = await db.selectFrom(table).selectAll().where(column, 'in', owners).execute();
+    }
+    return found;
   },
-];
+  async erase(trx, { did, reference }) {
+    const name = `erased:${randomUUID()}`;
+    for (const [index, account] of accountsOf(did).entries()) {
+      const to = accountsOf(name)[index];
+      await sql`insert into agent_credit_account (id, balance)
+        select ${to}, balance from agent_credit_account where id = ${account}`.execute(trx);
+      await sql`update agent_credit_entry set account_id = ${to} where account_id = ${account}`.execute(trx);
+      await sql`delete from agent_credit_account where id = ${account}`.execute(trx);
+    }
+    // The id of the first grant names the user. A keyed hash stays, so that the free credit is given once.
+    const [grant, renamed] = [`grant:${did}`, `grant:${reference}`];
+    await sql`insert into agent_credit_transaction (id, kind, user_did, created_at)
+      select ${renamed}, kind, ${name}, created_at from agent_credit_transaction where id = ${grant}`.execute(trx);
+    await sql`update agent_credit_entry set transaction_id = ${renamed} where transaction_id = ${grant}`.execute(trx);
+    await sql`delete from agent_credit_transaction where id = ${grant}`.execute(trx);
+    // What the chain has of a payment is public; the memo may name the user.
+    await sql`update agent_credit_payment set memo = '' where user_did = ${did}`.execute(trx);
+    for (const [table, column] of Object.entries(ownerColumns))
+      if (column === 'user_did')
+        await sql`update ${sql.table(table)} set user_did = ${name} where user_did = ${did}`.execute(trx);
+  },
+};

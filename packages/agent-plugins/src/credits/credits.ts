@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { defineOraclePlugin, identityOf, type OraclePlugin, type PluginContext, tablesOf } from '@palaver/agent';
 import { AppError, errorBodySchema } from '@palaver/contract';
 import {
@@ -11,15 +10,12 @@ import { envBoolean, envInteger, type Server } from '@palaver/service-kit';
 import { toAuditBy } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { createClientHash, toSilentManifest } from '../plugin-parts.ts';
 import { createLedger, type Ledger, type OnBooked } from './credits-ledger.ts';
-import { creditsPersonalData } from './credits-personal-data.ts';
-import { envPrices, toCost } from './credits-prices.ts';
-import { type CreditsDatabase, creditsMigrations } from './credits-schema.ts';
-import { createSpendingLimit, paymentRequired } from './credits-spending.ts';
-import { addPaymentRoutes } from './payment-routes.ts';
-import { paymentVariables, type RunningWatch, startPaymentWatch, toPaymentTerms } from './start-payment-watch.ts';
-import { type RunningUsageClaims, startUsageClaims, usageVariables } from './start-usage-claims.ts';
-import { addUsageRoutes } from './usage-routes.ts';
+import { createSpendingLimit, envPrices, paymentRequired, toCost } from './credits-prices.ts';
+import { type CreditsDatabase, creditsMigrations, creditsPersonalData } from './credits-schema.ts';
+import { addPaymentRoutes, paymentVariables, startPaymentWatch, toPaymentTerms } from './payments.ts';
+import { addUsageRoutes, startUsageClaims, usageVariables } from './usage.ts';
 
 const credits = (fallback: string) => envInteger({ min: 0, max: 1_000_000_000 }).prefault(fallback);
 
@@ -55,38 +51,31 @@ const configSchema = z.object({
 /** Answers cost credit: set aside before a turn, booked after it, and asked for by claims once it is used up. */
 export function createCreditsPlugin(): OraclePlugin {
   let ledger: Ledger;
-  let watch: RunningWatch | undefined;
-  let usage: RunningUsageClaims | undefined;
+  let watch: ReturnType<typeof startPaymentWatch>;
+  let usage: Awaited<ReturnType<typeof startUsageClaims>>;
 
   return defineOraclePlugin({
     name: 'credits',
     version: '1.0.0',
-    manifest: {
-      title: 'Credits',
-      summary: 'Answers cost credit.',
-      whenToUse: [],
-      category: 'billing',
-      visibility: 'silent',
-      stability: 'stable',
-    },
+    manifest: toSilentManifest('Credits', 'Answers cost credit.', { category: 'billing' }),
     configSchema,
     autoDetect: (env) => envBoolean().safeParse(env.CREDITS_ENABLED).data === true,
     autoDetectHint: 'set CREDITS_ENABLED=true',
     tables: tablesOf<CreditsDatabase>(),
     migrations: creditsMigrations,
     personalData: creditsPersonalData,
-    async setup({ store, config, deriveKey, audit, logger, oracle }) {
-      const key = deriveKey('client addresses');
-      ledger = createLedger(store, {
+    async setup(ctx) {
+      const { config, deriveKey, audit } = ctx;
+      ledger = createLedger(ctx.store, {
         free: config.CREDITS_FREE,
         freePerClient: config.CREDITS_FREE_USERS_PER_ADDRESS,
-        hashClient: (client) => createHmac('sha256', key).update(client).digest('base64url'),
+        hashClient: createClientHash(deriveKey),
         referenceOf: audit.person,
         reservation: config.CREDITS_RESERVATION,
         claim: config.CREDITS_CLAIM,
       });
-      watch = startPaymentWatch({ config, store, ledger, logger, ownDids: [oracle.did, oracle.keyDid] });
-      usage = await startUsageClaims({ config, store, ledger, logger, agentDid: oracle.did });
+      watch = startPaymentWatch(ctx, ledger);
+      usage = await startUsageClaims(ctx, ledger);
     },
     async teardown() {
       await Promise.all([watch?.stop(), usage?.stop()]);
@@ -105,7 +94,7 @@ export function createCreditsPlugin(): OraclePlugin {
     getRoutes: (ctx) => (server) => {
       addCreditRoutes(server, ledger, ctx);
       addPaymentRoutes(server, { store: ctx.store, terms: toPaymentTerms(ctx.config) });
-      if (usage) addUsageRoutes(server, { ...usage, secret: ctx.config.CLAIMS_SCHEDULER_SECRET });
+      if (usage) addUsageRoutes(server, usage, ctx.config.CLAIMS_SCHEDULER_SECRET);
     },
     // It also takes the secret of a scheduler.
     getAuthExcludedRoutes: () => [{ path: '/claims/process', method: 'POST' }],

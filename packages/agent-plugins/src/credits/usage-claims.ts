@@ -21,16 +21,11 @@ export interface UsageClaimParts {
   logger: Logger;
 }
 
-export type UsageClaims = ReturnType<typeof createUsageClaims>;
-
 const entryPrefix = 'usage:';
 const usersAtOnce = 50;
 const readAtOnce = 20;
 
-/**
- * What users paid for, as claims on the protocol: one for each user and period. Together they are what the account of revenue
- * received, to the unit. What the evaluator rejects is given back.
- */
+/** What users paid for, as claims: one for each user and period, in sum the revenue. What the evaluator rejects is given back. */
 export function createUsageClaims(parts: UsageClaimParts) {
   const { store, ledger, outbox, gateway, logger } = parts;
   const { db } = store;
@@ -180,7 +175,6 @@ export async function onUsageSettled(trx: Trx, row: OutboxRow, outcome: 'include
 
 const isUnclaimed = (until: number) => sql<boolean>`${unclaimedUsage} and created_at < ${until}`;
 
-/** False if it has another status by now. */
 async function setStatus(
   trx: Pick<Trx, 'updateTable'>,
   id: string,

@@ -13,9 +13,7 @@ import type { Ledger, SubscriptionTerms } from './credits-ledger.ts';
 import type { CreditsDatabase } from './credits-schema.ts';
 
 export interface PaymentTerms {
-  /** Where payments go. */
   address: string;
-  /** Of one credit. */
   price: { denom: string; amount: bigint };
   subscription: SubscriptionTerms | undefined;
 }
@@ -30,25 +28,16 @@ export interface PaymentWatchParts {
   logger: Logger;
 }
 
-/** Blocks that are asked for at once. */
 const blocksAtOnce = 500;
 /** Nodes find a transaction a little later than they include it, so the last blocks are read again. */
 const overlap = 5;
-/**
- * Where the index of a node is far behind, as after its restart, that is not enough: every block is read again once it is so
- * many blocks old, at about five minutes, an hour and a day.
- */
+/** The index of a restarted node may be far behind: every block is read again after about five minutes, an hour and a day. */
 const laterLooks = [50, 600, 15_000];
-/** How often a payment is tried before it is left to operators. */
 const maxTries = 5;
 
-/**
- * Books what is paid to the agent's address, block by block, and looks at each block again later. A payment is written down with what it books, by transaction
- * and transfer, so that reading a block twice, on several instances or after a crash, books nothing twice.
- */
+/** Books what is paid to the agent's address, block by block. Transaction and transfer name a payment: it is booked once. */
 export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, logger }: PaymentWatchParts) {
   const { address } = terms;
-  /** Tries of payments that could not be booked, by transaction and transfer. */
   const tries = new Map<string, number>();
 
   async function readCursor(name: string, first: number): Promise<number> {
@@ -174,7 +163,6 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
 
 const toId = ({ hash, index }: Transfer) => `${hash}:${index}`;
 
-/** False if it was written down before. */
 async function keepRow(
   db: Pick<Store<CreditsDatabase>['db'], 'insertInto'>,
   row: CreditsDatabase['agent_credit_payment'],
@@ -211,7 +199,6 @@ function isUserDid(did: string): boolean {
   return !did.startsWith('did:key:') || fromDidKey(did) !== null;
 }
 
-/** Whether it is less than one credit costs, in the price's coin alone. */
 function isBelow(amount: string, { denom, amount: price }: PaymentTerms['price']): boolean {
   const [, digits = '', coin] = /^(\d+)(.+)$/.exec(amount) ?? [];
   return coin === denom && BigInt(digits) < price;

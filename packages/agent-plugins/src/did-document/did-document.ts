@@ -1,6 +1,7 @@
 import { defineOraclePlugin, type OraclePlugin } from '@palaver/agent';
 import { type DidDocument, didDocumentSchema } from '@palaver/contract/internal';
 import type { FastifyRequest } from 'fastify';
+import { toSilentManifest } from '../plugin-parts.ts';
 
 const keyPrefix = 'did:key:';
 
@@ -9,14 +10,7 @@ export function createDidDocumentPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'did-document',
     version: '1.0.0',
-    manifest: {
-      title: 'DID document',
-      summary: "Shows the agent's public key.",
-      whenToUse: [],
-      category: 'core',
-      visibility: 'silent',
-      stability: 'stable',
-    },
+    manifest: toSilentManifest('DID document', "Shows the agent's public key."),
     getRoutes:
       ({ oracle, urlOf }) =>
       (server) => {

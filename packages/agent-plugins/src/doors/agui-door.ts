@@ -10,8 +10,18 @@ import type { Approval, SseEventData } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { signalOf, toEvent, toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { abortOnLeave, defineDoor, findLiveRun, invalid, openRun, sendRefusals, toBody } from './define-door.ts';
-import { answerApprovals, type DoorAnswer } from './door-approvals.ts';
+import {
+  abortOnLeave,
+  answerApprovals,
+  type DoorAnswer,
+  defineDoor,
+  findLiveRun,
+  invalid,
+  openRun,
+  sendRefusals,
+  toBody,
+  toCallerTool,
+} from './define-door.ts';
 import { sendEventStream, type TextPart, toResultText, translateRun } from './translate-run.ts';
 
 const contentSchema = z.union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))]);
@@ -76,11 +86,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       const known = new Set(answered.map(({ toolCallId }) => toolCallId));
       return sendEventStream(reply, toAguiEvents(run, { ...input, known }, signal));
     }
-    const callerTools = input.tools.map(({ name, description, parameters }) => ({
-      name,
-      description,
-      schema: parameters ?? { type: 'object', properties: {} },
-    }));
+    const callerTools = input.tools.map(toCallerTool);
     const named = { userDid: sender.userDid, name: input.threadId };
     const run = await openRun(ctx, named, async (sessionId) => ({
       ...sender,

@@ -1,18 +1,20 @@
-import {
-  type AgentRun,
-  type CallerResult,
-  type CallerTool,
-  type OraclePlugin,
-  openCallsOf,
-  type PluginContext,
-} from '@palaver/agent';
+import { type AgentRun, type CallerResult, type OraclePlugin, openCallsOf, type PluginContext } from '@palaver/agent';
 import type { Approval, SseEventData } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { toEvent, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { defineDoor, findLiveRun, invalid, openRun, sendRefusals, toBody } from './define-door.ts';
-import { answerApprovals, type DoorAnswer } from './door-approvals.ts';
+import {
+  answerApprovals,
+  type DoorAnswer,
+  defineDoor,
+  findLiveRun,
+  invalid,
+  openRun,
+  sendRefusals,
+  toBody,
+  toCallerTool,
+} from './define-door.ts';
 import { sendEventStream, translateRun } from './translate-run.ts';
 
 const partSchema = z.looseObject({
@@ -71,7 +73,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       if (!last) throw invalid('messages', 'must not be empty');
       const sender = ctx.senderOf(request, reply);
       const { userDid } = sender;
-      if (isAnsweringApprovals(last)) {
+      if (last.role === 'assistant' && last.parts.some(({ state }) => state === 'approval-responded')) {
         const run = await findLiveRun(ctx, userDid, id);
         const resumed = await answerApprovals(ctx, { userDid, run }, findAnswerIn(last));
         return sendChunks(reply, resumed.run, { messageId: last.id, answered: resumed.answered });
@@ -80,7 +82,9 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       const run = await openRun(ctx, { userDid, name: id }, async (sessionId) => ({
         ...sender,
         body: toBody(isResult ? '' : toText(last), model),
-        callerTools: Object.entries(tools).map(toCallerTool),
+        callerTools: Object.entries(tools).map(([name, { description, parameters, inputSchema }]) =>
+          toCallerTool({ name, description, parameters: inputSchema ?? parameters }),
+        ),
         context: system ? [system] : [],
         ...(isResult && { results: await findResults(ctx, sessionId, last) }),
       }));
@@ -110,10 +114,6 @@ function addRoutes(server: Server, ctx: PluginContext): void {
   );
 }
 
-function isAnsweringApprovals({ role, parts }: UiMessage): boolean {
-  return role === 'assistant' && parts.some(({ state }) => state === 'approval-responded');
-}
-
 function findAnswerIn({ parts }: UiMessage) {
   return ({ approvalId }: Approval): DoorAnswer | undefined => {
     const { approved, reason } = parts.find(({ approval }) => approval?.id === approvalId)?.approval ?? {};
@@ -129,7 +129,6 @@ function toText({ parts }: UiMessage): string {
   return text;
 }
 
-/** Those of the tool parts that the last answer waits for. */
 async function findResults(ctx: PluginContext, sessionId: string, { parts }: UiMessage): Promise<CallerResult[]> {
   const open = new Set(openCallsOf(await ctx.messages.last(sessionId)).map(({ id }) => id));
   const results = parts.flatMap(({ toolCallId = '', state, output, errorText }): CallerResult[] => {
@@ -142,13 +141,6 @@ async function findResults(ctx: PluginContext, sessionId: string, { parts }: UiM
   return results;
 }
 
-function toCallerTool([name, { description = '', parameters, inputSchema }]: [
-  string,
-  z.infer<typeof toolSchema>,
-]): CallerTool {
-  return { name, description, schema: inputSchema ?? parameters ?? { type: 'object', properties: {} } };
-}
-
 const finishReasons: Record<string, string> = {
   length: 'length',
   content_filter: 'content-filter',
@@ -157,7 +149,6 @@ const finishReasons: Record<string, string> = {
 
 interface UiStreamOptions {
   messageId: string;
-  /** Names of the tools that the client has declared. */
   callers?: Set<string>;
   /** Approvals that the client has just answered: it knows their calls. */
   answered?: Approval[];
@@ -167,7 +158,6 @@ function sendChunks(reply: FastifyReply, run: AgentRun, options: UiStreamOptions
   return sendEventStream(reply, toUiChunks(run, options), { 'x-vercel-ai-ui-message-stream': 'v1' });
 }
 
-/** A run as the chunks of a UI message stream. */
 async function* toUiChunks(
   run: AgentRun,
   { messageId, callers = new Set(), answered = [] }: UiStreamOptions,

@@ -17,8 +17,7 @@ import type { Server as HttpServer } from '@palaver/service-kit';
 import { countAsStream, toReply } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { defineDoor, openRun, toBody } from './define-door.ts';
-import { refuseApprovals } from './door-approvals.ts';
+import { defineDoor, openRun, refuseApprovals, toBody } from './define-door.ts';
 import { toResultText } from './translate-run.ts';
 
 const metadataPath = '/.well-known/oauth-protected-resource';
@@ -117,7 +116,6 @@ interface Caller {
   sender: Sender;
   /** As the client received it. Requests need no session, so it only distinguishes clients of one user. */
   session: string | undefined;
-  /** The calls under way in this process. */
   running: Map<string, AgentRun>;
   reply: ServerResponse;
 }

@@ -12,11 +12,10 @@ import {
 } from '@palaver/contract';
 import { openEventStream } from '@palaver/service-kit/internal';
 import type { FastifyReply } from 'fastify';
-import { findPause } from './door-approvals.ts';
+import { findPause } from './define-door.ts';
 
 export interface TextPart {
   kind: 'text' | 'reasoning';
-  /** The number of the part in the message. */
   part: number;
 }
 
@@ -28,19 +27,16 @@ export interface Translation {
   start?(part: TextPart): string[];
   delta(part: TextPart, text: string): string[];
   end?(part: TextPart): string[];
-  /** A tool of the main agent begins or ends. */
   call?(call: CallEvent): string[];
   component?(component: SseEventData['render_component']): string[];
   /** The run waits for its user: the stream ends here. Without it, waits are not looked at. */
   pause?(pending: Approval[]): string[];
   error(error: SseEventData['error']): string[];
-  /** Whether the stream has an end after an error. */
   endsAfterError?: boolean;
   /** `left`: the calls that the caller is to run. */
   done(end: SseEventData['done'], left: CallEvent[]): string[];
 }
 
-/** A run as the stream of a protocol. */
 export async function* translateRun(run: AgentRun, to: Translation, signal?: AbortSignal): AsyncGenerator<string> {
   const running = new Map<string, CallEvent>();
   let open: TextPart | undefined;
@@ -95,7 +91,6 @@ export async function* translateRun(run: AgentRun, to: Translation, signal?: Abo
   }
 }
 
-/** A text unchanged; anything else as JSON. */
 export function toResultText(output: unknown): string {
   return typeof output === 'string' ? output : JSON.stringify(output ?? null);
 }
@@ -129,14 +124,12 @@ export type RunUsage = NonNullable<SseEventData['done']['usage']>;
 
 export interface Answer {
   message: Message;
-  /** The calls that are left to the caller. */
   calls: ToolCall[];
   usage: RunUsage;
 }
 
 export const noUsage: RunUsage = { inputTokens: 0, outputTokens: 0 };
 
-/** The answer of a run once it has ended; throws why it failed. */
 export async function collectAnswer(run: AgentRun, signal: AbortSignal): Promise<Answer> {
   let usage = noUsage;
   for await (const event of run.events({ signal })) if (event.name === 'done') usage = event.data.usage ?? noUsage;
@@ -146,7 +139,6 @@ export async function collectAnswer(run: AgentRun, signal: AbortSignal): Promise
   return { message, calls: openCallsOf(message), usage };
 }
 
-/** Why a run failed, as the error of a reply. */
 export function toFailure({ message, code }: { message: string; code: string } = failed): AppError {
   return new AppError(isErrorCode(code) ? code : 'INTERNAL_ERROR', message);
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { startSessionMcpServer } from '../../../agent/test/mcp-server.ts';
 import { streamTurn } from '../../../agent/test/read-frames.ts';
 import { startTestAgent, type TestAgent } from '../../../agent/test/test-agent.ts';
-import { countReadBytes } from './create-transport.ts';
+import { countReadBytes } from './mcp-config.ts';
 
 async function startAgent(servers: object[]): Promise<TestAgent> {
   const config = servers.map((server) => ({ approval: 'never', ...server }));

@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
+  type CallToolResult,
   CallToolResultSchema,
   ErrorCode,
   ListToolsResultSchema,
@@ -10,9 +11,7 @@ import {
 import { type JsonSchema, ToolError, type ToolProgress } from '@palaver/agent';
 import type { Logger } from '@palaver/service-kit';
 import { AnswerTooLargeError } from '@palaver/service-kit/internal';
-import { countReadBytes, createTransport, readingCall } from './create-transport.ts';
-import type { McpServerConfig } from './mcp-config.ts';
-import { toToolOutput } from './tool-output.ts';
+import { countReadBytes, createTransport, type McpServerConfig, readingCall } from './mcp-config.ts';
 
 export interface McpTool {
   name: string;
@@ -22,24 +21,15 @@ export interface McpTool {
   isReadOnly: boolean;
 }
 
-export interface McpCall {
+interface McpCall {
   tool: string;
   args: Record<string, unknown>;
   signal: AbortSignal;
-  /** The user's own, for a protected tool. */
   invocation: string | undefined;
   onProgress(progress: ToolProgress): void;
 }
 
-export interface McpServer {
-  readonly config: McpServerConfig;
-  /** Resolves after the first attempt to connect, however it went. */
-  readonly tried: Promise<void>;
-  /** As last received; while the server is unreachable they stay, and fail with that reason when they are called. */
-  tools(): McpTool[];
-  call(call: McpCall): Promise<unknown>;
-  close(): Promise<void>;
-}
+export type McpServer = ReturnType<typeof connectMcpServer>;
 
 const connectTimeoutMs = 10_000;
 const pingEveryMs = 30_000;
@@ -61,7 +51,7 @@ type State =
   | { is: 'closed' };
 
 /** Keeps a connection to a server for as long as the agent runs, and reconnects with growing delays. */
-export function connectMcpServer(config: McpServerConfig, logger: Logger): McpServer {
+export function connectMcpServer(config: McpServerConfig, logger: Logger) {
   let state: State = { is: 'waiting', retry: undefined };
   let tools: McpTool[] = [];
   let failures = 0;
@@ -202,10 +192,12 @@ export function connectMcpServer(config: McpServerConfig, logger: Logger): McpSe
 
   return {
     config,
-    tried: connect().then(() => {}),
+    /** Resolves after the first attempt to connect, however it went. */
+    tried: connect(),
+    /** As last received; while the server is unreachable they stay, and fail with that reason when they are called. */
     tools: () => tools,
-    call: (call) => (call.invocation === undefined ? callShared(call) : callAsUser(call)),
-    async close() {
+    call: (call: McpCall) => (call.invocation === undefined ? callShared(call) : callAsUser(call)),
+    async close(): Promise<void> {
       clearInterval(ping);
       await enter({ is: 'closed' });
     },
@@ -258,4 +250,24 @@ async function listTools(client: Client, { name: server }: McpServerConfig, logg
     cursor = page.nextCursor;
   } while (cursor !== undefined && found.length < maxTools);
   return found.slice(0, maxTools);
+}
+
+/** What the model reads of a result: data where there is some, otherwise the texts; the rest by name. */
+function toToolOutput({ content, structuredContent, isError }: CallToolResult): unknown {
+  const texts = content.map(describe);
+  if (isError) throw new ToolError('TOOL_FAILED', texts.join('\n').slice(0, 4_000) || 'the tool gave no reason');
+  return structuredContent ?? texts.join('\n');
+}
+
+function describe(part: CallToolResult['content'][number]): string {
+  switch (part.type) {
+    case 'text':
+      return part.text;
+    case 'resource':
+      return 'text' in part.resource ? part.resource.text : `[file ${part.resource.uri}]`;
+    case 'resource_link':
+      return `[link ${part.name}: ${part.uri}]`;
+    default:
+      return `[${part.type} ${part.mimeType}]`;
+  }
 }

@@ -9,6 +9,7 @@ import {
   type Tools,
 } from '@palaver/agent';
 import { toolNamePattern } from '@palaver/contract/internal';
+import { toSilentManifest } from '../plugin-parts.ts';
 import { mcpConfigSchema } from './mcp-config.ts';
 import { connectMcpServer, type McpServer, type McpTool } from './mcp-server.ts';
 
@@ -22,14 +23,9 @@ export function createMcpPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'mcp',
     version: '1.0.0',
-    manifest: {
-      title: 'MCP servers',
-      summary: 'Uses the tools of the MCP servers the operator has connected.',
-      whenToUse: [],
+    manifest: toSilentManifest('MCP servers', 'Uses the tools of the MCP servers the operator has connected.', {
       category: 'integration',
-      visibility: 'silent',
-      stability: 'stable',
-    },
+    }),
     configSchema: mcpConfigSchema,
     autoDetect: (env) => Boolean(env.MCP_SERVERS),
     autoDetectHint: 'set MCP_SERVERS',
@@ -54,10 +50,7 @@ function toTools(server: McpServer): Tools {
   return Object.fromEntries([...named].map(([name, tool]) => [name, toTool(server, name, tool)]));
 }
 
-/**
- * MCP allows dots, slashes and long names, model providers do not. A name that has to be changed and would then be too long
- * or another tool's gets a hash of the original, which is the same whatever else the server lists.
- */
+/** Providers take fewer characters than MCP: a name that is changed and too long, or another tool's, gets a hash of the original. */
 function toToolNames(server: string, tools: McpTool[]): Map<string, McpTool> {
   const cleaned = tools.map((tool) => ({ tool, name: `${server}__${tool.name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}` }));
   const named = new Map<string, McpTool>();
@@ -65,13 +58,10 @@ function toToolNames(server: string, tools: McpTool[]): Map<string, McpTool> {
     const isShared = cleaned.some((other) => other.name === name && other.tool !== tool);
     const isOwn = name === `${server}__${tool.name}`;
     const fits = toolNamePattern.test(name) && (isOwn || !isShared);
-    named.set(fits ? name : `${name.slice(0, 55)}_${hashName(tool.name)}`, tool);
+    const hash = createHash('sha256').update(tool.name).digest('hex').slice(0, 8);
+    named.set(fits ? name : `${name.slice(0, 55)}_${hash}`, tool);
   }
   return named;
-}
-
-function hashName(name: string): string {
-  return createHash('sha256').update(name).digest('hex').slice(0, 8);
 }
 
 function asks({ approval }: McpServer['config'], { name, isReadOnly }: McpTool): boolean {

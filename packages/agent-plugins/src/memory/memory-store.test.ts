@@ -3,8 +3,14 @@ import { openStore, type Store } from '@palaver/store';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createMemoryStore, type MemoryStore, memoryMigrations } from './memory-store.ts';
-import { countMatches, toSearchTerms, toWords } from './memory-words.ts';
+import {
+  countMatches,
+  createMemoryStore,
+  type MemoryStore,
+  memoryMigrations,
+  toSearchTerms,
+  toWords,
+} from './memory-store.ts';
 
 const fact = (text: string) => ({ text, kind: 'fact' as const });
 const texts = (memories: { text: string }[]) => memories.map(({ text }) => text);
@@ -156,4 +162,29 @@ describe.each(engines)('the store on %s', (engine) => {
       expect(texts(await memories.findAll(room, 'mais'))).toEqual([text]);
     }
   });
+});
+
+test.each([
+  ["Ana's three GOATS, in Nyeri!", ['ana', 's', 'three', 'goats', 'in', 'nyeri']],
+  ['Les chèvres — été 2025', ['les', 'chevres', 'ete', '2025']],
+  ['हिन्दी भाषा', ['हिन्दी', 'भाषा']],
+  ['山羊 goat', ['山羊', 'goat']],
+  ['the the THE', ['the']],
+  ['—!?', []],
+])('the words of %j', (text, words) => {
+  expect(toWords(text)).toEqual(words);
+});
+
+test.each([
+  ['my goats', ['goat']],
+  ['goat', ['goat']],
+  ['I am', ['i', 'am']],
+  ['chèvres', ['chevre']],
+  ['  ', []],
+])('%j is looked up by %j', (query, terms) => {
+  expect(toSearchTerms(query)).toEqual(terms);
+});
+
+test('a term meets the beginning of a word', () => {
+  expect(countMatches('three goats', ['goat', 'thre', 'oats'])).toBe(2);
 });

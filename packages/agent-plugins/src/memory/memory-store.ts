@@ -10,14 +10,12 @@ import type { DataCipher, Migration, SealedTable, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { countMatches, toBeginning, toBeginnings, toSearchTerms, toWords } from './memory-words.ts';
 
 interface MemoryTable {
   id: string;
   room_id: string;
   kind: Memory['kind'];
   text: string;
-  /** Of the text: the same thing is remembered once. */
   digest: string;
   /** The words to search by, separated by blanks; where memories are encrypted, keyed hashes of their beginnings. */
   words: string;
@@ -187,7 +185,6 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
       return read((await search(roomId, query)).slice(0, limit));
     },
 
-    /** Memories that match every word of the query. */
     async findAll(roomId: string, query: string): Promise<Memory[]> {
       return read(await search(roomId, query, true));
     },
@@ -213,4 +210,51 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
 
 function toMemory({ id, text, kind, created_at }: Omit<MemoryTable, 'digest' | 'words'>): Memory {
   return { id, text, kind, createdAt: new Date(created_at).toISOString() };
+}
+
+// How a text becomes words to search by. Done here and not by the databases, so that both find the same.
+
+const maxWords = 500;
+const maxQueryWords = 12;
+const shortest = 3;
+// PostgreSQL takes lexemes of at most 2,046 bytes.
+const wordCharacters = 100;
+const beginningCharacters = 16;
+
+/** The words of a text: lowercase, without accents. */
+export function toWords(text: string): string[] {
+  const plain = text
+    .normalize('NFKD')
+    // Accents of Latin, Greek and Cyrillic; in other scripts marks are letters.
+    .replaceAll(/[\u0300-\u036f]/g, '')
+    .normalize('NFC')
+    .toLowerCase();
+  const words = (plain.match(/[\p{L}\p{N}\p{M}]+/gu) ?? []).map((word) => word.slice(0, wordCharacters).toWellFormed());
+  return [...new Set(words)].slice(0, maxWords);
+}
+
+/** Beginnings of words to look for. Very short words are left out beside longer ones; an open last letter finds most plurals. */
+export function toSearchTerms(query: string): string[] {
+  const words = toWords(query);
+  const telling = words.filter((word) => [...word].length >= shortest);
+  const chosen = (telling.length > 0 ? telling : words).slice(0, maxQueryWords);
+  return [...new Set(chosen.map((word) => ([...word].length > 4 ? [...word].slice(0, -1).join('') : word)))];
+}
+
+/** Every beginning of the words, for an index that can only be asked for equal entries. */
+function toBeginnings(words: string[]): string[] {
+  const beginnings = words.flatMap((word) => {
+    const letters = [...word].slice(0, beginningCharacters);
+    return letters.map((_, index) => letters.slice(0, index + 1).join(''));
+  });
+  return [...new Set(beginnings)];
+}
+
+function toBeginning(term: string): string {
+  return [...term].slice(0, beginningCharacters).join('');
+}
+
+export function countMatches(words: string, terms: string[]): number {
+  const padded = ` ${words}`;
+  return terms.filter((term) => padded.includes(` ${term}`)).length;
 }

@@ -1,19 +1,13 @@
 import { defineOraclePlugin, type OraclePlugin } from '@palaver/agent';
 import { modelListSchema } from '@palaver/contract/internal';
+import { toSilentManifest } from '../plugin-parts.ts';
 
 /** `GET /models`: what a message may choose from. */
 export function createModelsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'models',
     version: '1.0.0',
-    manifest: {
-      title: 'Models',
-      summary: 'Lists the language models.',
-      whenToUse: [],
-      category: 'core',
-      visibility: 'silent',
-      stability: 'stable',
-    },
+    manifest: toSilentManifest('Models', 'Lists the language models.'),
     getRoutes:
       ({ models }) =>
       (server) => {

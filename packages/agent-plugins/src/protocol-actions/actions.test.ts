@@ -4,8 +4,15 @@ import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
 import { createTestDatabase, type Engine, engines, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { createActions, type OrderLimits, onActionSettled } from './actions.ts';
-import { type ActionsDatabase, actionsMigrations, actionsPersonalData, actionsRetention } from './actions-schema.ts';
+import {
+  type ActionsDatabase,
+  actionsMigrations,
+  actionsPersonalData,
+  actionsRetention,
+  createActions,
+  type OrderLimits,
+  onActionSettled,
+} from './actions.ts';
 
 const seal = createSeal(Buffer.alloc(32));
 const referenceOf = (did: string) => `person:${did.slice(-3)}`;

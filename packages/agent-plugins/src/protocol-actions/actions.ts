@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Seal } from '@palaver/agent';
+import type { AgentPerson, Seal } from '@palaver/agent';
 import type { GatewayClient, OutboxRow, SigningAccount, TxOutbox } from '@palaver/protocol';
-import type { Store } from '@palaver/store';
+import { type Coin, envCoin } from '@palaver/protocol/internal';
+import { StartError } from '@palaver/service-kit';
+import { type PersonalData, personalTables, type SealedTable, type Store } from '@palaver/store';
 import { sql, type Transaction } from 'kysely';
-import { type ActionsDatabase, type ActionTable, dayMs, sealedActions } from './actions-schema.ts';
-import type { SendLimits } from './send-limits.ts';
+import { toFirstSchema } from '../plugin-parts.ts';
 
 type Message = Parameters<SigningAccount['sign']>[0]['messages'][number];
 
-export interface NewAction {
+interface NewAction {
   id: string;
   userDid: string;
-  /** What limits per client address count it by; undefined if the message came from none. */
   client?: string | undefined;
   details: Record<string, string>;
   invocation: { serialized: string; cid: string };
@@ -30,13 +30,12 @@ export interface OrderLimits {
   agent: number;
 }
 
-export type Actions = ReturnType<typeof createActions>;
+type Actions = ReturnType<typeof createActions>;
 
 export interface ActionParts {
   actions: Actions;
   outbox: TxOutbox<ActionsDatabase>;
   gateway: GatewayClient;
-  /** The agent's own account, which signs. */
   address: string;
   limits: SendLimits | undefined;
 }
@@ -51,14 +50,11 @@ const lookMs = 250;
 interface CreateActionsParts {
   store: Store<ActionsDatabase>;
   outbox: TxOutbox<ActionsDatabase>;
-  /** What an erased user's orders are known by. */
   referenceOf(did: string): string;
   /** Invocations hold a delegation of the user, so they are always encrypted. */
   seal: Pick<Seal, 'seal'>;
-  /** What a client address is stored as. */
   hashClient(client: string): string;
   perDay: OrderLimits;
-  /** Does what the outbox can do now. */
   work(): Promise<void>;
 }
 
@@ -117,7 +113,6 @@ export function createActions({ store, outbox, referenceOf, seal, hashClient, pe
       return true;
     },
 
-    /** The newest first. */
     async list(userDid: string, limit: number): Promise<ActionTable[]> {
       const query = db.selectFrom('agent_action').selectAll().where('user_did', '=', userDid);
       const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).execute();
@@ -134,10 +129,7 @@ export function createActions({ store, outbox, referenceOf, seal, hashClient, pe
   }
 }
 
-/**
- * What was ordered since a time, and what a user, also one who was erased, has sent. One order is taken in at a time: the row
- * stays locked until the commit.
- */
+/** What was ordered since a time, and what a user, also one who was erased, has sent. The row stays locked until the commit. */
 async function readDay(
   trx: Transaction<ActionsDatabase>,
   { userDid, reference, client }: { userDid: string; reference: string; client: string | null },
@@ -170,4 +162,97 @@ export async function onActionSettled(
 ): Promise<void> {
   const change = outcome === 'included' ? { status: 'included' as const, hash } : { status: 'failed' as const, fault };
   await trx.updateTable('agent_action').set(change).where('id', '=', id.slice(entryPrefix.length)).execute();
+}
+
+const dayMs = 24 * 3_600_000;
+
+export interface ActionTable {
+  /** The run and its tool call: one row for each call. */
+  id: string;
+  /** A keyed hash of it once the user was erased. */
+  user_did: string;
+  kind: 'claim' | 'send';
+  details: string;
+  /** Of coins that are sent: in the smallest unit, as digits. */
+  amount: string | null;
+  /** The invocation with the user's delegation as its proof, sealed; its CID is the memo of the transaction. */
+  invocation: string;
+  status: 'sending' | 'included' | 'failed';
+  hash: string | null;
+  fault: string | null;
+  created_at: number;
+  client: string | null;
+}
+
+export interface ActionsDatabase {
+  agent_action: ActionTable;
+  /** Locked while the day is read. */
+  agent_action_sender: { user_did: string };
+}
+
+const sealedActions: SealedTable = { table: 'agent_action', key: ['id'], sealed: ['details'] };
+
+export const actionsMigrations = toFirstSchema(
+  [
+    sql`create table agent_action (
+    id text primary key, user_did text not null, kind text not null, details text not null, amount text,
+    invocation text not null, status text not null, hash text, fault text, created_at bigint not null, client text)`,
+    sql`create index agent_action_by_user on agent_action (user_did, created_at)`,
+    sql`create index agent_action_sending on agent_action (created_at) where status = 'sending'`,
+    sql`create index agent_action_by_status on agent_action (status, created_at)`,
+    sql`create index agent_action_by_time on agent_action (created_at, client)`,
+    sql`create table agent_action_sender (user_did text primary key)`,
+  ],
+  'agent',
+);
+
+/** Nothing uses an order again once it is settled: the run that it belongs to has ended. */
+export const actionsRetention = [
+  { table: 'agent_action', time: 'created_at', statuses: ['included', 'failed'] },
+  { table: 'agent_tx', time: 'created_at', statuses: ['included', 'dead'] },
+];
+
+const where = ({ did }: AgentPerson) => sql<boolean>`user_did = ${did}`;
+
+/** A transaction that is on its way stays: without it, its outcome could not be looked up. */
+const whereSettled = ({ did, reference }: AgentPerson) => sql<boolean>`status in ('included', 'dead')
+  and id in (select 'action:' || id from agent_action where user_did in (${did}, ${reference}))`;
+
+const tables = personalTables<AgentPerson>([
+  { table: 'agent_tx', where: whereSettled },
+  { table: 'agent_action', sealed: sealedActions, omit: ['invocation'], where },
+  { table: 'agent_action_sender', where },
+]);
+
+export const actionsPersonalData: PersonalData<AgentPerson> = {
+  ...tables,
+  async erase(trx, person) {
+    // The amounts of the last 24 hours stay under a keyed hash: erasing must not begin a new day of limits.
+    await sql`update agent_action set user_did = ${person.reference}, details = '{}', invocation = ''
+      where user_did = ${person.did} and created_at > ${Date.now() - dayMs}`.execute(trx);
+    await tables.erase(trx, person);
+  },
+};
+
+/** What users may have sent in their names, in the smallest unit. */
+export interface SendLimits {
+  denom: string;
+  perCall: bigint;
+  perDay: bigint;
+}
+
+export function envSendLimit(when: string) {
+  return envCoin('1000000uixo')
+    .optional()
+    .meta({
+      description: `The most that the agent sends for a user in ${when}. Without SEND_LIMIT_PER_CALL and SEND_LIMIT_PER_DAY it sends nothing.`,
+      example: '1000000uixo',
+    });
+}
+
+export function toSendLimits(perCall: Coin | undefined, perDay: Coin | undefined): SendLimits | undefined {
+  if (perCall === undefined && perDay === undefined) return undefined;
+  if (!perCall || !perDay || perCall.denom !== perDay.denom)
+    throw new StartError('SEND_LIMIT_PER_CALL and SEND_LIMIT_PER_DAY: set both, in the same coin');
+  return { denom: perCall.denom, perCall: perCall.amount, perDay: perDay.amount };
 }

@@ -1,8 +1,8 @@
-import { createHmac } from 'node:crypto';
 import {
   agentVariables,
   createSeal,
   defineOraclePlugin,
+  identityOf,
   type OraclePlugin,
   type RuntimeContext,
   removeSettled,
@@ -11,32 +11,36 @@ import {
   tablesOf,
   tool,
 } from '@palaver/agent';
-import { createGatewayClient, createTxOutbox, toSubmitClaim } from '@palaver/protocol';
+import { createTxOutbox, toSubmitClaim } from '@palaver/protocol';
 import {
+  addOutboxRoutes,
   envSigningKey,
   findGranter,
   gatewayVariables,
   loadSigningAccount,
   signingVariables,
   toClaimId,
-  toGatewayAccess,
   toSendFor,
 } from '@palaver/protocol/internal';
-import { envBoolean, envInteger, StartError } from '@palaver/service-kit';
+import { envBoolean, envInteger, type Server } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { askGateway } from '../protocol-query/ask-gateway.ts';
-import { settledVariables } from '../settled-variables.ts';
-import { addActionRoutes } from './action-routes.ts';
-import { type ActionParts, createActions, type OrderResult, onActionSettled } from './actions.ts';
+import { createClientHash, openGateway, settledVariables } from '../plugin-parts.ts';
+import { askGateway } from '../protocol-query/protocol-query.ts';
 import {
+  type ActionParts,
   type ActionsDatabase,
   type ActionTable,
   actionsMigrations,
   actionsPersonalData,
   actionsRetention,
-} from './actions-schema.ts';
-import { envSendLimit, type SendLimits, toSendLimits } from './send-limits.ts';
+  createActions,
+  envSendLimit,
+  type OrderResult,
+  onActionSettled,
+  type SendLimits,
+  toSendLimits,
+} from './actions.ts';
 
 const configSchema = z.object({
   ...gatewayVariables,
@@ -92,12 +96,9 @@ export function createProtocolActionsPlugin(): OraclePlugin {
     migrations: actionsMigrations,
     personalData: actionsPersonalData,
     async setup({ store, config, logger, audit, deriveKey }) {
-      const access = toGatewayAccess(config);
-      if (!access)
-        throw new StartError('ACTIONS_ENABLED needs GATEWAY_URL: the chain is read through the query gateway');
+      const gateway = openGateway(config, 'ACTIONS_ENABLED');
       const limits = toSendLimits(config.SEND_LIMIT_PER_CALL, config.SEND_LIMIT_PER_DAY);
       const account = await loadSigningAccount(config, { service: 'agent', key: config.AGENT_SIGNING_KEY, logger });
-      const gateway = createGatewayClient(access);
       const outbox = createTxOutbox<ActionsDatabase>({
         ...{ store, service: 'agent', gateway, account, logger },
         onSettled: onActionSettled,
@@ -112,10 +113,9 @@ export function createProtocolActionsPlugin(): OraclePlugin {
           });
         await running;
       };
-      const clientsKey = deriveKey('client addresses');
       const actions = createActions({
         ...{ store, outbox, work, referenceOf: audit.person, seal: createSeal(deriveKey('invocations')) },
-        hashClient: (client) => createHmac('sha256', clientsKey).update(client).digest('base64url'),
+        hashClient: createClientHash(deriveKey),
         perDay: {
           user: config.ACTIONS_PER_DAY,
           address: config.ACTIONS_PER_ADDRESS_PER_DAY,
@@ -254,4 +254,52 @@ function toOutcome({ status, hash, fault }: ActionTable, grantee?: string) {
   const why = needsGrant ? `the user has to grant ${grantee} the right to send on the chain (${fault})` : fault;
   if (status === 'failed') throw new ToolError('TOOL_FAILED', `the chain refused it, and nothing was done: ${why}`);
   return { status, ...(why ? { refusedSoFar: why } : { note: 'on its way; it will be in a block soon' }) };
+}
+
+const termsSchema = z.object({
+  address: z
+    .string()
+    .meta({ description: 'The account that signs. Grant it the right to send on the chain, with your DID as memo.' }),
+  send: z.object({ denom: z.string(), perCall: z.string(), perDay: z.string() }).optional(),
+});
+const detailsSchema = z.record(z.string(), z.string());
+const actionsSchema = z.object({
+  actions: z.array(
+    z.object({
+      id: z.string(),
+      kind: z.enum(['claim', 'send']),
+      status: z.enum(['sending', 'included', 'failed']),
+      amount: z.string().nullable(),
+      details: detailsSchema,
+      hash: z.string().nullable(),
+      fault: z.string().nullable(),
+      createdAt: z.string(),
+    }),
+  ),
+});
+const shown = 100;
+const transactionsPath = '/actions/transactions';
+
+function addActionRoutes(server: Server, { actions, outbox, address, limits }: ActionParts): void {
+  addOutboxRoutes(server, { path: transactionsPath, outbox });
+  const tags = ['Protocol actions'];
+  const terms = {
+    address,
+    ...(limits && {
+      send: { denom: limits.denom, perCall: String(limits.perCall), perDay: String(limits.perDay) },
+    }),
+  };
+  const termsRoute = { tags, summary: 'Who signs in your name, and its limits', response: { 200: termsSchema } };
+  server.get('/actions/terms', { schema: termsRoute }, async () => terms);
+  const summary = `What was done in your name on the chain, the newest ${shown}`;
+  server.get('/actions', { schema: { tags, summary, response: { 200: actionsSchema } } }, async (request) => {
+    const rows = await actions.list(identityOf(request).did, shown);
+    return {
+      actions: rows.map(({ id, kind, status, amount, details, hash, fault, created_at }) => ({
+        ...{ id, kind, status, amount, hash, fault },
+        details: detailsSchema.parse(JSON.parse(details)),
+        createdAt: new Date(created_at).toISOString(),
+      })),
+    };
+  });
 }

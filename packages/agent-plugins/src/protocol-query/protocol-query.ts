@@ -1,10 +1,9 @@
-import { defineOraclePlugin, type OraclePlugin, type Tool, tool } from '@palaver/agent';
+import { defineOraclePlugin, type OraclePlugin, type Tool, ToolError, tool } from '@palaver/agent';
 import { didPattern } from '@palaver/contract';
-import { createGatewayClient, type GatewayClient } from '@palaver/protocol';
+import { createGatewayClient, type GatewayClient, type GatewayFault } from '@palaver/protocol';
 import { gatewayVariables, toGatewayAccess } from '@palaver/protocol/internal';
 import { envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
-import { askGateway } from './ask-gateway.ts';
 
 const configSchema = z.object({
   ...gatewayVariables,
@@ -25,7 +24,6 @@ interface Question<Shape extends z.ZodRawShape> {
   description: string;
   input: Shape;
   path(args: z.infer<z.ZodObject<Shape>>): string[];
-  /** What is asked for, in words. */
   what(args: z.infer<z.ZodObject<Shape>>): string;
   query?(args: z.infer<z.ZodObject<Shape>>): Record<string, string | undefined>;
 }
@@ -129,4 +127,48 @@ function toTool<Shape extends z.ZodRawShape>(gateway: GatewayClient, question: Q
     execute: (args, { abortSignal: signal }) =>
       askGateway({ gateway, path: path(args), query: query?.(args) ?? {}, what: what(args), signal }),
   });
+}
+
+interface GatewayQuestion {
+  gateway: GatewayClient;
+  path: string[];
+  query?: Record<string, string | undefined>;
+  /** What is asked for, in words for the model. */
+  what: string;
+  signal: AbortSignal;
+}
+
+const timeoutMs = 3_000;
+
+/** Asks the query gateway; every refusal becomes a sentence the model can pass on. */
+export async function askGateway({ gateway, path, query = {}, what, signal }: GatewayQuestion): Promise<unknown> {
+  const result = await gateway.get(`/${path.map(toSegment).join('/')}`, { query, signal, timeoutMs });
+  if (result.ok) return result.value;
+  signal.throwIfAborted();
+  throw toToolError(result, what);
+}
+
+// Colons are data in the gateway's paths and more readable unencoded.
+function toSegment(text: string): string {
+  return encodeURIComponent(text).replaceAll('%3A', ':');
+}
+
+function toToolError({ kind, status, message }: GatewayFault, what: string): ToolError {
+  switch (kind) {
+    case 'missing':
+      return new ToolError('TOOL_FAILED', `the protocol has no ${what}`);
+    case 'invalid':
+      return new ToolError('TOOL_FAILED', `the protocol refused the request: ${message}`);
+    case 'access':
+      return new ToolError('TOOL_UNAVAILABLE', `a fault of this agent's configuration: ${message}`);
+    case 'unsupported':
+      return new ToolError('TOOL_UNAVAILABLE', 'this protocol node does not support the query');
+    case 'timeout':
+      return new ToolError('TOOL_TIMEOUT', `the protocol did not answer within ${timeoutMs / 1000} s`);
+    default:
+      return new ToolError(
+        'TOOL_UNAVAILABLE',
+        `the protocol cannot ${status === undefined ? 'be reached' : 'answer'} at the moment`,
+      );
+  }
 }

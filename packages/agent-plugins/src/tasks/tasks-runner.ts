@@ -93,7 +93,6 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
     else await tasks.postpone(task.id, instance, toLater(task.attempts + 1));
   }
 
-  /** Takes what is due and begins to run it. */
   async function tick(): Promise<void> {
     const limit = atOnce - running.size;
     if (limit <= 0 || stopping.signal.aborted) return;
@@ -118,7 +117,6 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
       });
     },
     tick,
-    /** Resolves once nothing runs any more. */
     async stop(): Promise<void> {
       // The run of a task may be another instance's: whoever takes the task next follows it.
       stopping.abort();

@@ -22,7 +22,6 @@ export interface Wanted {
 export interface Planned {
   schedule: Schedule;
   timezone: string;
-  /** Epoch milliseconds. */
   nextRunAt: number;
 }
 

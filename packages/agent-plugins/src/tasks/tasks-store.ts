@@ -1,15 +1,15 @@
 import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract/internal';
-import type { Migration, SealedTable, Store } from '@palaver/store';
+import type { SealedTable, Store } from '@palaver/store';
 import { createLeases, databaseTime, type LeaseColumns, unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
+import { toFirstSchema } from '../plugin-parts.ts';
 import { describeSchedule, type Planned, type Schedule, storedScheduleSchema } from './tasks-schedule.ts';
 
 interface TaskTable extends LeaseColumns {
   user_did: string;
   session_id: string;
   prompt: string;
-  /** JSON of a `Schedule`. */
   schedule: string;
   timezone: string;
   status: Task['status'];
@@ -22,7 +22,6 @@ interface TaskTable extends LeaseColumns {
   created_at: number;
   /** The client address of who scheduled it, which limits per address count its runs by; null for a shared one. */
   client: string | null;
-  /** A keyed hash of the address. */
   client_hash: string | null;
   ended_at: number | null;
 }
@@ -31,31 +30,22 @@ export interface TaskDatabase {
   agent_task: TaskTable;
 }
 
-export const taskMigrations: Migration[] = [
-  {
-    name: '0001',
-    async up(db) {
-      const statements = [
-        sql`create table agent_task (
-          id text primary key, user_did text not null,
-          session_id text not null references agent_session (id) on delete cascade, prompt text not null,
-          schedule text not null, timezone text not null, status text not null, next_run_at bigint, last_run_at bigint,
-          attempts integer not null, failures integer not null, claimed_by text, lease_until bigint not null,
-          created_at bigint not null, client text, client_hash text, ended_at bigint)`,
-        sql`create index agent_task_due on agent_task (status, next_run_at)`,
-        sql`create index agent_task_by_user on agent_task (user_did, status)`,
-        sql`create index agent_task_by_session on agent_task (session_id)`,
-        sql`create index agent_task_by_end on agent_task (ended_at)`,
-      ];
-      for (const statement of statements) await statement.execute(db);
-    },
-  },
-];
+export const taskMigrations = toFirstSchema([
+  sql`create table agent_task (
+    id text primary key, user_did text not null,
+    session_id text not null references agent_session (id) on delete cascade, prompt text not null,
+    schedule text not null, timezone text not null, status text not null, next_run_at bigint, last_run_at bigint,
+    attempts integer not null, failures integer not null, claimed_by text, lease_until bigint not null,
+    created_at bigint not null, client text, client_hash text, ended_at bigint)`,
+  sql`create index agent_task_due on agent_task (status, next_run_at)`,
+  sql`create index agent_task_by_user on agent_task (user_did, status)`,
+  sql`create index agent_task_by_session on agent_task (session_id)`,
+  sql`create index agent_task_by_end on agent_task (ended_at)`,
+]);
 
 /** Nothing uses a task again once it is over. */
 export const taskRetention = [{ table: 'agent_task', time: 'ended_at', statuses: ['done', 'failed', 'cancelled'] }];
 
-/** A task this process has taken to run. */
 export interface ClaimedTask {
   id: string;
   userDid: string;
@@ -72,7 +62,6 @@ export interface ClaimedTask {
 
 export const sealedTasks: SealedTable = { table: 'agent_task', key: ['id'], sealed: ['prompt', 'client'] };
 
-/** Who schedules a task, and where it runs. */
 export interface TaskOwner {
   userDid: string;
   sessionId: string;
@@ -83,9 +72,7 @@ interface ClaimOptions {
   instance: string;
   leaseMs: number;
   limit: number;
-  /** How many of one client address may run here at once. */
   perClient?: number;
-  /** The client addresses of what runs here, by hash. */
   running?: readonly (string | undefined)[];
 }
 
@@ -176,10 +163,7 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
       return result.numUpdatedRows > 0n;
     },
 
-    /**
-     * Takes tasks that are due, each for one process: the one whose update changes the row. One of a user at a time, and
-     * one of each client address before a second of any: anyone can make as many users as they like.
-     */
+    /** Takes due tasks: one of a user at a time, and one of each address before a second of any, as anyone can make users. */
     async claim({ instance, leaseMs, limit, perClient = limit, running = [] }: ClaimOptions) {
       const left = (client: string | null) => perClient - running.filter((hash) => hash === client).length;
       const full = [...new Set(running)].flatMap((hash) => (hash !== undefined && left(hash) <= 0 ? [hash] : []));
@@ -227,7 +211,6 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
     postpone: (id: string, instance: string, { waitMs, attempts }: { waitMs: number; attempts: number }) =>
       leases.end(id, instance, { set: { attempts }, afterMs: waitMs }),
 
-    /** Ends a run: the next one is set, or the task is over. */
     finish: (
       id: string,
       instance: string,

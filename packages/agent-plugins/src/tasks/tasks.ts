@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import {
   defineOraclePlugin,
   identityOf,
@@ -22,6 +22,7 @@ import { envInteger, type Server } from '@palaver/service-kit';
 import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { createClientHash } from '../plugin-parts.ts';
 import { createTaskRunner, type TaskRunner } from './tasks-runner.ts';
 import { describeSchedule, planSchedule } from './tasks-schedule.ts';
 import {
@@ -82,8 +83,7 @@ export function createTasksPlugin(): OraclePlugin {
     ]),
     async setup({ store, open, logger, config, deriveKey, audit: log }) {
       audit = log;
-      const key = deriveKey('client addresses');
-      tasks = createTaskStore(store, (client) => createHmac('sha256', key).update(client).digest('base64url'));
+      tasks = createTaskStore(store, createClientHash(deriveKey));
       runner = createTaskRunner({ tasks, open, instance: randomUUID(), pollMs: config.TASKS_POLL_MS, logger });
       runner.start();
       removing = removeSettled({ store, logger, days: 30, rules: taskRetention });

@@ -1,7 +1,9 @@
+import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { type Attributes, SpanKind } from '@opentelemetry/api';
 import {
   defineOraclePlugin,
   type Middleware,
+  type ModelCall,
   type ModelResult,
   type Models,
   type OraclePlugin,
@@ -10,7 +12,7 @@ import {
 import { envBoolean } from '@palaver/service-kit';
 import { inSpan } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { toContentOfCall, toContentOfResult } from './message-content.ts';
+import { toSilentManifest } from '../plugin-parts.ts';
 
 const configSchema = z.object({
   OTEL_CAPTURE_CONTENT: envBoolean().prefault('false').meta({
@@ -24,14 +26,7 @@ export function createTelemetryPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'telemetry',
     version: '1.0.0',
-    manifest: {
-      title: 'Telemetry',
-      summary: 'Records OpenTelemetry spans.',
-      whenToUse: [],
-      category: 'core',
-      visibility: 'silent',
-      stability: 'beta',
-    },
+    manifest: toSilentManifest('Telemetry', 'Records OpenTelemetry spans.', { stability: 'beta' }),
     configSchema,
     autoDetect: (env) => envBoolean().safeParse(env.OTEL_ENABLED).data === true,
     autoDetectHint: 'set OTEL_ENABLED=true',
@@ -125,5 +120,38 @@ function toProvider(models: Models, modelId: string): string {
     return models.resolve(modelId).provider.split('.')[0] ?? '_OTHER';
   } catch {
     return '_OTHER';
+  }
+}
+
+function toContentOfCall({ prompt }: ModelCall): Attributes {
+  return { 'gen_ai.input.messages': JSON.stringify(prompt.map(toMessage)) };
+}
+
+function toContentOfResult({ text, toolCalls }: ModelResult, finishReason: string): Attributes {
+  const parts = [
+    ...(text === '' ? [] : [{ type: 'text', content: text }]),
+    ...toolCalls.map(({ id, name, args }) => ({ type: 'tool_call', id, name, arguments: args })),
+  ];
+  return { 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts, finish_reason: finishReason }]) };
+}
+
+type PromptMessage = LanguageModelV4Prompt[number];
+
+function toMessage({ role, content }: PromptMessage) {
+  return { role, parts: typeof content === 'string' ? [{ type: 'text', content }] : content.map(toPart) };
+}
+
+function toPart(part: Exclude<PromptMessage['content'], string>[number]) {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return { type: part.type, content: part.text };
+    case 'tool-call':
+      return { type: 'tool_call', id: part.toolCallId, name: part.toolName, arguments: part.input };
+    case 'tool-result':
+      return { type: 'tool_call_response', id: part.toolCallId, response: part.output };
+    default:
+      // Files would make spans of megabytes.
+      return { type: part.type };
   }
 }

@@ -8,8 +8,9 @@ import {
   userPreferencesReplySchema,
   userPreferencesSchema,
 } from '@palaver/contract/internal';
-import { type Migration, personalTables, type SealedTable, type Store } from '@palaver/store';
+import { personalTables, type SealedTable, type Store } from '@palaver/store';
 import { sql } from 'kysely';
+import { toFirstSchema } from '../plugin-parts.ts';
 
 interface PreferencesDatabase {
   agent_preferences: { room_id: string; record: string; updated_at: number };
@@ -17,15 +18,10 @@ interface PreferencesDatabase {
 
 const sealedPreferences: SealedTable = { table: 'agent_preferences', key: ['room_id'], sealed: ['record'] };
 
-const migrations: Migration[] = [
-  {
-    name: '0001',
-    async up(db) {
-      await sql`create table agent_preferences (
-        room_id text primary key, record text not null, updated_at bigint not null)`.execute(db);
-    },
-  },
-];
+const migrations = toFirstSchema([
+  sql`create table agent_preferences (
+    room_id text primary key, record text not null, updated_at bigint not null)`,
+]);
 
 /** How a user wants to be answered, per room: in the prompt from the first turn on, changed by the agent when asked. */
 export function createUserPreferences(): OraclePlugin {

@@ -1,16 +1,10 @@
 import type { AgentRun, PluginContext } from '@palaver/agent';
 import { AppError, type Approval, agentLimits } from '@palaver/contract';
-import type { SlackClient } from './slack-client.ts';
-import type { SlackMessage } from './slack-event.ts';
-import type { SlackStore } from './slack-store.ts';
+import type { Store } from '@palaver/store';
+import { sql } from 'kysely';
+import { toFirstSchema } from '../plugin-parts.ts';
+import type { SlackClient, SlackMessage } from './slack-api.ts';
 
-export interface SlackConversationParts {
-  ctx: Pick<PluginContext, 'sessions' | 'deriveDid' | 'open' | 'liveRun' | 'answerApproval' | 'logger'>;
-  store: SlackStore;
-  client: SlackClient;
-}
-
-/** A message and whose it is. */
 interface Asked {
   message: SlackMessage;
   userDid: string;
@@ -20,8 +14,7 @@ const apology = 'Sorry, that did not work. Please try again in a moment.';
 const stopped = 'Sorry, the service stopped before the answer was complete. Please send the message again.';
 const cannotSign = 'It needs a signature of the user, which cannot be given in Slack.';
 
-/** Takes messages to their sessions, and answers and questions for approval back to their threads. */
-export function createSlackConversations({ ctx, store, client }: SlackConversationParts) {
+export function createSlackConversations(ctx: PluginContext, store: SlackStore, client: SlackClient) {
   const { sessions, logger } = ctx;
 
   const post = ({ channel, replyTo }: SlackMessage, text: string) => client.post({ channel, thread: replyTo, text });
@@ -53,7 +46,6 @@ export function createSlackConversations({ ctx, store, client }: SlackConversati
     await postOnce(`ask ${approvalId}`, message, () => toQuestion(approval, message));
   }
 
-  /** Posts what a run asks and what it answers. */
   async function follow(run: AgentRun, asked: Asked): Promise<void> {
     let isWaiting = false;
     try {
@@ -143,4 +135,60 @@ export function readAnswer(
   // PostgreSQL has no U+0000 in its texts.
   const said = reason?.replaceAll('\0', '').slice(0, agentLimits.approvalReasonCharacters);
   return { approved: false, code: code?.toLowerCase(), reason: said || undefined };
+}
+
+export interface SlackDatabase {
+  agent_slack_thread: { conversation: string; user_did: string; session_id: string; created_at: number };
+  agent_slack_event: { event_id: string; received_at: number };
+}
+
+export const slackMigrations = toFirstSchema([
+  sql`create table agent_slack_thread (
+    conversation text not null, user_did text not null, session_id text not null, created_at bigint not null,
+    primary key (conversation, user_did))`,
+  sql`create table agent_slack_event (event_id text primary key, received_at bigint not null)`,
+]);
+
+/** Slack repeats an event for about an hour. */
+const keepEventsMs = 24 * 3_600_000;
+
+type SlackStore = ReturnType<typeof createSlackStore>;
+
+export function createSlackStore({ db }: Store<SlackDatabase>) {
+  return {
+    /** Of Slack, or a post to it. False if it was taken before, here or on another instance. */
+    async takeEvent(eventId: string): Promise<boolean> {
+      const now = Date.now();
+      await db
+        .deleteFrom('agent_slack_event')
+        .where('received_at', '<', now - keepEventsMs)
+        .execute();
+      const result = await db
+        .insertInto('agent_slack_event')
+        .values({ event_id: eventId, received_at: now })
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirst();
+      return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
+    },
+
+    async findSession(conversation: string, userDid: string): Promise<string | undefined> {
+      const row = await db
+        .selectFrom('agent_slack_thread')
+        .select('session_id')
+        .where('conversation', '=', conversation)
+        .where('user_did', '=', userDid)
+        .executeTakeFirst();
+      return row?.session_id;
+    },
+
+    async keepSession(conversation: string, userDid: string, sessionId: string): Promise<void> {
+      await db
+        .insertInto('agent_slack_thread')
+        .values({ conversation, user_did: userDid, session_id: sessionId, created_at: Date.now() })
+        .onConflict((conflict) =>
+          conflict.columns(['conversation', 'user_did']).doUpdateSet({ session_id: sessionId, created_at: Date.now() }),
+        )
+        .execute();
+    },
+  };
 }

@@ -8,9 +8,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createBank, readPaid } from '../../../agent/test/bank-plugin.ts';
 import { type OpenAiServer, refuse, say, startOpenAiServer } from '../../../agent/test/openai-server.ts';
 import { startTestAgent, type TestAgent } from '../../../agent/test/test-agent.ts';
-import { splitText } from './slack-client.ts';
+import { readMessage, splitText } from './slack-api.ts';
 import { readAnswer } from './slack-conversations.ts';
-import { readMessage } from './slack-event.ts';
 
 const secret = 'a-signing-secret';
 

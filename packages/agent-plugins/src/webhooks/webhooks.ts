@@ -6,11 +6,14 @@ import { addTextParser } from '@palaver/service-kit/internal';
 import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { createSlackClient } from './slack-client.ts';
-import { createSlackConversations } from './slack-conversations.ts';
-import { readMessage, slackRequestSchema } from './slack-event.ts';
-import { isFromSlack } from './slack-signature.ts';
-import { createSlackStore, type SlackDatabase, slackMigrations } from './slack-store.ts';
+import { toSilentManifest } from '../plugin-parts.ts';
+import { createSlackClient, isFromSlack, readMessage, slackRequestSchema } from './slack-api.ts';
+import {
+  createSlackConversations,
+  createSlackStore,
+  type SlackDatabase,
+  slackMigrations,
+} from './slack-conversations.ts';
 
 const configSchema = z.object({
   SLACK_SIGNING_SECRET: z.string().min(8).meta({
@@ -37,14 +40,7 @@ export function createWebhooksPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'webhooks',
     version: '1.0.0',
-    manifest: {
-      title: 'Chat platforms',
-      summary: 'Answers people on Slack.',
-      whenToUse: [],
-      category: 'integration',
-      visibility: 'silent',
-      stability: 'stable',
-    },
+    manifest: toSilentManifest('Chat platforms', 'Answers people on Slack.', { category: 'integration' }),
     configSchema,
     autoDetect: (env) => Boolean(env.SLACK_SIGNING_SECRET && env.SLACK_BOT_TOKEN),
     autoDetectHint: 'set SLACK_SIGNING_SECRET and SLACK_BOT_TOKEN',
@@ -55,7 +51,7 @@ export function createWebhooksPlugin(): OraclePlugin {
       const { SLACK_SIGNING_SECRET, SLACK_API_URL, SLACK_BOT_TOKEN } = ctx.config;
       const store = createSlackStore(ctx.store);
       const client = createSlackClient({ apiUrl: SLACK_API_URL, token: SLACK_BOT_TOKEN });
-      const answer = createSlackConversations({ ctx, store, client });
+      const answer = createSlackConversations(ctx, store, client);
       return (server) =>
         addSlackRoute(server, SLACK_SIGNING_SECRET, async ({ team_id: team, event_id: eventId, event }) => {
           const message = readMessage(event);

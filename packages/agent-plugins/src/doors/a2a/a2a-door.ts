@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { OraclePlugin, PluginContext } from '@palaver/agent';
+import { Readable } from 'node:stream';
+import type { OraclePlugin, PluginContext, RunSummary } from '@palaver/agent';
 import type { Server } from '@palaver/service-kit';
-import { isUnchanged, toReply } from '@palaver/service-kit/internal';
+import { isUnchanged, signalOf, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { defineDoor, sendRefusals } from '../define-door.ts';
-import { answerCall } from './a2a-calls.ts';
-import { A2aFault, refusalSchema, toFault, toFaultBody, toRefusalBody } from './a2a-faults.ts';
+import { defineDoor, findPause, sendRefusals } from '../define-door.ts';
+import { sendEventStream } from '../translate-run.ts';
+import { A2aFault, openTask, refusalSchema, sendSchema, toFault, toFaultBody, toRefusalBody } from './a2a-messages.ts';
+import { hasEnded, statusesOfStates, toLaterEvents, toTask, toTaskEvents } from './a2a-tasks.ts';
 
 const version = '1.0';
 
@@ -85,10 +87,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
   server.post('/a2a/', { ...options, schema: { ...schema, hide: true } }, answer);
 }
 
-/**
- * Without a version the name of the method says it: those of 0.3 have a slash. The specification reads no version as 0.3,
- * which would refuse every call that is written by hand.
- */
+/** Without a version the method's name says it: those of 0.3 have a slash. Calls written by hand have no version. */
 function checkVersion(request: FastifyRequest, method: string): void {
   const asked = request.headers['a2a-version'] ?? z.looseObject({}).parse(request.query)['A2A-Version'];
   if (asked === undefined ? !method.includes('/') : /^1\.0(?:\.\d+)?$/.test(String(asked).trim())) return;
@@ -108,4 +107,162 @@ function toCard(name: string, url: string) {
     securitySchemes: { ucan: { httpAuthSecurityScheme: { scheme: 'Bearer', bearerFormat: 'UCAN' } } },
     securityRequirements: [{ schemes: { ucan: { list: [] } } }],
   };
+}
+
+const historyLength = z.number().int().min(0).optional();
+const taskSchema = z.looseObject({ id: z.string(), historyLength });
+
+const states = ['TASK_STATE_UNSPECIFIED', ...Object.keys(statusesOfStates)];
+const listSchema = z.looseObject({
+  contextId: z.string().max(255).optional(),
+  status: z.enum(states).optional(),
+  pageSize: z.number().int().min(1).max(100).default(50),
+  pageToken: z.string().max(255).optional(),
+  historyLength,
+  statusTimestampAfter: z.iso.datetime({ offset: true }).optional(),
+  includeArtifacts: z.boolean().default(false),
+});
+
+/** Answers and questions may be long: fewer tasks are on a page that has them. */
+const pageCharacters = 256 * 1024;
+
+interface Call {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  requestId: unknown;
+  method: string;
+  params: unknown;
+}
+
+async function answerCall(ctx: PluginContext, call: Call): Promise<unknown> {
+  const { request, reply, requestId, method, params } = call;
+  const toResult = (result: object) => ({ jsonrpc: '2.0', id: requestId, result });
+  const sender = ctx.senderOf(request, reply);
+  const { userDid } = sender;
+  const signal = signalOf(reply);
+  const contextOf = ({ sessionId }: { sessionId: string }) => ctx.sessions.nameOf(userDid, sessionId);
+  const find = async () => {
+    const { id, ...options } = parse(taskSchema, params);
+    const run = await ctx.resume({ userDid, runId: id });
+    return { run, contextId: await contextOf(run), historyLength: options.historyLength ?? 1 };
+  };
+
+  switch (method) {
+    case 'SendMessage':
+    case 'SendStreamingMessage': {
+      const { message, configuration = {} } = parse(sendSchema, params);
+      if (configuration.taskPushNotificationConfig) throw noPush();
+      const run = await openTask(ctx, sender, message);
+      const contextId = message.contextId || (await contextOf(run));
+      if (method === 'SendStreamingMessage')
+        return sendEventStream(reply, toTaskEvents(ctx.messages, run, { contextId, requestId, signal }));
+      if (!configuration.returnImmediately)
+        for await (const event of run.events({ signal })) if (await findPause(run, event)) break;
+      const { historyLength } = configuration;
+      return toResult({ task: await toTask(ctx.messages, run, { contextId, historyLength }) });
+    }
+    case 'GetTask': {
+      const { run, ...options } = await find();
+      return toResult(await toTask(ctx.messages, run, options));
+    }
+    case 'ListTasks':
+      reply.type('application/json; charset=utf-8');
+      return reply.send(await listTasks(ctx, { userDid, contextOf, requestId }, parse(listSchema, params)));
+    case 'CancelTask': {
+      const { run, ...options } = await find();
+      if (!(await run.abort())) throw new A2aFault('TASK_NOT_CANCELABLE', 'The task has ended.');
+      await run.answer(signal);
+      return toResult(await toTask(ctx.messages, run, options));
+    }
+    case 'SubscribeToTask': {
+      const { run, contextId } = await find();
+      if (hasEnded((await run.state()).status)) throw new A2aFault('UNSUPPORTED_OPERATION', 'The task has ended.');
+      return sendEventStream(reply, toLaterEvents(ctx.messages, run, { contextId, requestId, signal }));
+    }
+    case 'CreateTaskPushNotificationConfig':
+    case 'GetTaskPushNotificationConfig':
+    case 'ListTaskPushNotificationConfigs':
+    case 'DeleteTaskPushNotificationConfig':
+      throw noPush();
+    case 'GetExtendedAgentCard':
+      throw new A2aFault('UNSUPPORTED_OPERATION', 'There is no other card than the public one.');
+    default:
+      throw new A2aFault('METHOD_NOT_FOUND', `There is no method ${method.slice(0, 60)}.`);
+  }
+}
+
+const noPush = () => new A2aFault('PUSH_NOTIFICATION_NOT_SUPPORTED', 'Tasks are polled or subscribed to.');
+
+interface Lister {
+  userDid: string;
+  requestId: unknown;
+  contextOf(run: RunSummary): Promise<string>;
+}
+
+/** Written as it is read: a client that takes nothing holds no page of tasks in memory. */
+async function listTasks(ctx: PluginContext, lister: Lister, query: z.infer<typeof listSchema>): Promise<Readable> {
+  const { userDid, contextOf, requestId } = lister;
+  const { contextId, status, pageSize, pageToken, historyLength, includeArtifacts } = query;
+  const session = contextId ? await ctx.sessions.findNamed(userDid, contextId) : undefined;
+  const statuses = status === undefined ? undefined : statusesOfStates[status];
+  const isEmpty = (contextId && !session) || statuses?.length === 0;
+  const { runs, total } = isEmpty
+    ? { runs: [], total: 0 }
+    : await ctx.listRuns({
+        userDid,
+        sessionId: session?.sessionId,
+        statuses,
+        since: query.statusTimestampAfter === undefined ? undefined : new Date(query.statusTimestampAfter),
+        after: pageToken ? fromPageToken(pageToken) : undefined,
+        limit: pageSize + 1,
+      });
+
+  async function* write(): AsyncGenerator<string> {
+    yield `{"jsonrpc":"2.0","id":${JSON.stringify(requestId)},"result":{"tasks":[`;
+    let last: RunSummary | undefined;
+    let size = 0;
+    for (const state of runs.slice(0, pageSize)) {
+      if (size >= pageCharacters) break;
+      const run = await ctx.resume({ userDid, runId: state.runId });
+      const options = { contextId: await contextOf(state), state, historyLength, includeArtifacts };
+      const task = JSON.stringify(await toTask(ctx.messages, run, options));
+      yield last ? `,${task}` : task;
+      size += task.length;
+      last = state;
+    }
+    const token = last && last !== runs.at(-1) ? JSON.stringify([last.changedAt, last.runId]) : '';
+    const nextPageToken = Buffer.from(token).toString('base64url');
+    yield `],"nextPageToken":"${nextPageToken}","pageSize":${pageSize},"totalSize":${total}}}`;
+  }
+  return Readable.from(write(), { highWaterMark: 1 });
+}
+
+const tokenSchema = z.tuple([z.iso.datetime(), z.uuid()]);
+
+function fromPageToken(token: string): Pick<RunSummary, 'changedAt' | 'runId'> {
+  try {
+    const [changedAt, runId] = tokenSchema.parse(JSON.parse(Buffer.from(token, 'base64url').toString()));
+    return { changedAt, runId };
+  } catch {
+    throw new A2aFault('INVALID_PARAMS', 'params.pageToken: must be a token of an earlier page');
+  }
+}
+
+/** Names of fields as the schema's own file writes them (`page_size`) are accepted too, as in all JSON of Protocol Buffers. */
+function toJsonNames(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toJsonNames);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, field]) => [
+      name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase()),
+      name === 'data' || name === 'metadata' ? field : toJsonNames(field),
+    ]),
+  );
+}
+
+function parse<T>(schema: z.ZodType<T>, params: unknown): T {
+  const parsed = schema.safeParse(toJsonNames(params ?? {}));
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new A2aFault('INVALID_PARAMS', `${['params', ...(issue?.path ?? [])].join('.')}: ${issue?.message}`);
 }

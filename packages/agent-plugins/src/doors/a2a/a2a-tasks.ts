@@ -1,7 +1,7 @@
 import type { AgentRun, PluginContext, RunSummary } from '@palaver/agent';
 import type { Approval, EndedRunStatus, Message, RunStatus } from '@palaver/contract';
 import { toEvent } from '@palaver/service-kit/internal';
-import { findPause, toRequests } from '../door-approvals.ts';
+import { findPause, toRequests } from '../define-door.ts';
 
 const endStates: Record<EndedRunStatus, string> = {
   complete: 'TASK_STATE_COMPLETED',
@@ -30,14 +30,11 @@ type State = Pick<RunSummary, 'status' | 'changedAt'>;
 
 export interface TaskOptions {
   contextId: string;
-  /** How many messages of the history are wanted at most. */
   historyLength?: number | undefined;
   includeArtifacts?: boolean | undefined;
-  /** Where it stands, where that is known. */
   state?: State | undefined;
 }
 
-/** A run as a task, where it stands now. */
 export async function toTask(messages: Messages, run: AgentRun, options: TaskOptions) {
   const { contextId, historyLength = 0, includeArtifacts = true } = options;
   const state = options.state ?? (await run.state());
@@ -88,7 +85,6 @@ function toArtifact(text: string) {
 
 interface StreamOptions {
   contextId: string;
-  /** Of JSON-RPC. */
   requestId: unknown;
   signal: AbortSignal;
 }
@@ -124,7 +120,6 @@ export async function* toLaterEvents(
 
 interface UpdateOptions extends StreamOptions {
   after: number;
-  /** Part of the answer was sent. */
   isBegun: boolean;
   endsAtPause: boolean;
 }

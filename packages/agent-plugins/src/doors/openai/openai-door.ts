@@ -1,9 +1,23 @@
-import type { OraclePlugin } from '@palaver/agent';
-import { AppError } from '@palaver/contract';
+import type { AgentRun, OraclePlugin, PluginContext } from '@palaver/agent';
+import { AppError, type MessageFinish, type ToolCall } from '@palaver/contract';
+import type { Server } from '@palaver/service-kit';
+import { toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { defineDoor } from '../define-door.ts';
-import { addChatCompletions } from './chat-completions.ts';
-import { checkModel, openAiErrorSchema, toOpenAiError } from './openai-run.ts';
+import { defineDoor, invalid, openRun, toBody, toCallerTool } from '../define-door.ts';
+import { type Answer, noUsage, type RunUsage, toFailure, translateRun } from '../translate-run.ts';
+import {
+  chatMessageSchema,
+  checkModel,
+  createConversation,
+  openAiConfig,
+  openAiErrorSchema,
+  openAiReply,
+  type RunBase,
+  serveRun,
+  toOpenAiError,
+  toolChoiceSchema,
+  toText,
+} from './openai-run.ts';
 import { addResponses } from './responses.ts';
 
 /** `/v1/models`, `/v1/chat/completions` and `/v1/responses` of OpenAI. */
@@ -44,4 +58,129 @@ export function createOpenAiDoor(): OraclePlugin {
       addResponses(server, ctx);
     },
   });
+}
+
+const toolSchema = z.object({
+  type: z.literal('function', { error: 'must be function' }),
+  function: z.looseObject({
+    name: z.string(),
+    description: z.string().nullish(),
+    parameters: z.record(z.string(), z.unknown()).nullish(),
+  }),
+});
+
+const bodySchema = z.looseObject({
+  model: z.string().optional(),
+  messages: z.array(chatMessageSchema).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().optional() }).nullish(),
+  tools: z.array(toolSchema).nullish(),
+  tool_choice: toolChoiceSchema,
+  n: z.literal(1, { error: 'must be 1' }).nullish(),
+  response_format: z.looseObject({ type: z.literal('text', { error: 'must be text' }) }).nullish(),
+});
+
+type Body = z.infer<typeof bodySchema>;
+
+/** `POST /v1/chat/completions`: the conversation comes with every request, so each has a session of its own until it ends. */
+function addChatCompletions(server: Server, ctx: PluginContext): void {
+  const schema = {
+    tags: ['OpenAI'],
+    summary: 'Chat completions of OpenAI',
+    body: bodySchema,
+    response: openAiReply,
+  };
+  server.post('/v1/chat/completions', { config: openAiConfig, schema }, async (request, reply) => {
+    const { body } = request;
+    return serveRun(ctx, {
+      ...{ request, reply, prefix: 'chatcmpl-', isTemporary: true },
+      open(sender) {
+        const message = { ...sender, ...toMessage(body) };
+        return openRun(ctx, sender, () => message);
+      },
+      toEvents: (run, base, signal) =>
+        toChunks(run, { base, usage: body.stream_options?.include_usage ?? false, signal }),
+      toWhole: toCompletion,
+    });
+  });
+}
+
+function toCompletion({ message, calls, usage }: Answer, base: RunBase) {
+  const toolCalls = calls.length > 0 && { tool_calls: calls.map(toToolCall) };
+  return {
+    ...base,
+    object: 'chat.completion',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: message.content || null, refusal: null, ...toolCalls },
+        logprobs: null,
+        finish_reason: toFinishReason(message.finish),
+      },
+    ],
+    usage: toUsage(usage),
+  };
+}
+
+function toMessage({ messages, model, tools, tool_choice: choice }: Body) {
+  const conversation = createConversation();
+  for (const [index, { role, content, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
+    const text = toText(content, `messages.${index}.content`);
+    if (role === 'assistant')
+      conversation.answer(text, calls?.map(({ id: callId, function: call }) => ({ id: callId, ...call })) ?? []);
+    else if (role !== 'tool') conversation.say(text);
+    else if (!conversation.addResult(id ?? '', text))
+      throw invalid(`messages.${index}.tool_call_id`, 'must be the id of a call in a message before it');
+  }
+  const { message, earlier } = conversation.split();
+  const callerTools = choice === 'none' ? [] : (tools ?? []).map((tool) => toCallerTool(tool.function));
+  return { body: toBody(message, model), earlier, callerTools };
+}
+
+async function* toChunks(
+  run: AgentRun,
+  { base, usage: wantsUsage, signal }: { base: object; usage: boolean; signal: AbortSignal },
+): AsyncGenerator<string> {
+  const toChunk = (delta: object, finish: string | null = null) =>
+    toEvent({
+      ...base,
+      object: 'chat.completion.chunk',
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+      ...(wantsUsage && { usage: null }),
+    });
+  yield toChunk({ role: 'assistant', content: '' });
+  yield* translateRun(
+    run,
+    {
+      delta: ({ kind }, content) => (kind === 'text' ? [toChunk({ content })] : []),
+      error: ({ error: message, code }) => [toEvent(toOpenAiError(toFailure({ code, message })))],
+      done: ({ finish, usage = noUsage }, left) => [
+        ...left.map(({ eventId: id, toolName, args }, index) =>
+          toChunk({ tool_calls: [{ index, ...toToolCall({ id, name: toolName, args }) }] }),
+        ),
+        toChunk({}, toFinishReason(finish)),
+        ...(wantsUsage
+          ? [toEvent({ ...base, object: 'chat.completion.chunk', choices: [], usage: toUsage(usage) })]
+          : []),
+        toEvent('[DONE]'),
+      ],
+    },
+    signal,
+  );
+}
+
+function toToolCall({ id, name, args }: Pick<ToolCall, 'id' | 'name' | 'args'>) {
+  return { id, type: 'function', function: { name, arguments: JSON.stringify(args) } };
+}
+
+function toFinishReason(finish: MessageFinish | undefined): string {
+  return finish === undefined || finish === 'step_limit' ? 'stop' : finish;
+}
+
+function toUsage({ inputTokens, outputTokens }: RunUsage) {
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+  };
 }

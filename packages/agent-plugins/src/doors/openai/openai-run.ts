@@ -1,16 +1,14 @@
-import type { AgentRun, CallerTool, EarlierMessage, PluginContext, Sender } from '@palaver/agent';
+import type { AgentRun, EarlierMessage, PluginContext, Sender } from '@palaver/agent';
 import { AppError, type ToolCall } from '@palaver/contract';
 import { isJsonTooDeep, signalOf, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { abortOnLeave, invalid, sendRefusals } from '../define-door.ts';
-import { refuseApprovals } from '../door-approvals.ts';
+import { abortOnLeave, invalid, refuseApprovals, sendRefusals } from '../define-door.ts';
 import { type Answer, collectAnswer, sendEventStream } from '../translate-run.ts';
 
 export const openAiConfig = { bareBearer: true, refuses: sendRefusals };
 export const openAiReply = { 200: toReply('The answer, or its stream', 'application/json', 'text/event-stream') };
 
-/** What both APIs say of a run. */
 export interface RunBase {
   id: string;
   created: number;
@@ -20,9 +18,7 @@ export interface RunBase {
 interface Served {
   request: FastifyRequest & { body: { model?: string | undefined; stream?: boolean | null | undefined } };
   reply: FastifyReply;
-  /** Before the id of the run. */
   prefix: string;
-  /** Whether the session is removed with the end of the run. */
   isTemporary: boolean;
   open(sender: Sender): Promise<AgentRun>;
   toEvents(run: AgentRun, base: RunBase, signal: AbortSignal): AsyncIterable<string>;
@@ -52,7 +48,6 @@ export async function serveRun(ctx: PluginContext, served: Served): Promise<obje
   }
 }
 
-/** Codes of OpenAI; the others are ours in lower case. */
 const codes: Record<string, string> = {
   RATE_LIMITED: 'rate_limit_exceeded',
   PAYMENT_REQUIRED: 'insufficient_quota',
@@ -79,7 +74,6 @@ export function checkModel({ models }: Pick<PluginContext, 'models'>, model: str
   throw new AppError('NOT_FOUND', message, { details: { issues: [{ path: 'model', message }] } });
 }
 
-/** An error in OpenAI's form. */
 export function toOpenAiError(error: AppError) {
   const { statusCode, code, message, details } = error;
   const [issue] = issuesSchema.parse(details.issues);
@@ -135,7 +129,6 @@ export function toText(content: OpenAiContent | null | undefined, path: string):
     .join('');
 }
 
-/** A conversation that its caller keeps, built message by message. */
 export function createConversation() {
   const earlier: EarlierMessage[] = [];
   const calls = new Map<string, ToolCall>();
@@ -173,14 +166,4 @@ export function createConversation() {
       return { message: '', earlier };
     },
   };
-}
-
-const emptySchema = { type: 'object', properties: {} };
-
-export function toCallerTool(tool: {
-  name: string;
-  description?: string | null | undefined;
-  parameters?: Record<string, unknown> | null | undefined;
-}): CallerTool {
-  return { name: tool.name, description: tool.description ?? '', schema: tool.parameters ?? emptySchema };
 }

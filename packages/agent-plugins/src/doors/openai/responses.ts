@@ -3,7 +3,7 @@ import { AppError, type MessageFinish, type SseEventData, type ToolCall } from '
 import type { Server } from '@palaver/service-kit';
 import { toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { invalid, openRun, toBody } from '../define-door.ts';
+import { invalid, openRun, toBody, toCallerTool } from '../define-door.ts';
 import { type Answer, noUsage, type RunUsage, toFailure, translateRun } from '../translate-run.ts';
 import {
   contentSchema,
@@ -12,7 +12,6 @@ import {
   openAiReply,
   type RunBase,
   serveRun,
-  toCallerTool,
   toOpenAiError,
   toolChoiceSchema,
   toText,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Homeserver, startHomeserver, matrixToken as token } from '../../../agent/test/homeserver.ts';
 import { say, startOpenAiServer } from '../../../agent/test/openai-server.ts';
 import { startTestAgent } from '../../../agent/test/test-agent.ts';
-import { guardedGet, isAllowedFrom } from './guarded-get.ts';
+import { guardedGet, isAllowedFrom } from './matrix-media.ts';
 
 let home: Homeserver;
 beforeAll(async () => {

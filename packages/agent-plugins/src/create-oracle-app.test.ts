@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { createBundledPlugins } from './create-bundled-plugins.ts';
+import { createBundledPlugins } from './create-oracle-app.ts';
 
 describe.each(createBundledPlugins().map((plugin) => [plugin.name, plugin] as const))('%s', (name, plugin) => {
   // All doors are on one page, beside each other.

@@ -1,6 +1,6 @@
 import { startEndlessServer } from '@palaver/test-kit';
 import { expect, it } from 'vitest';
-import { createSlackClient } from './slack-client.ts';
+import { createSlackClient } from './slack-api.ts';
 
 it('an endless answer of Slack is not read to its end', async () => {
   await using server = await startEndlessServer();

@@ -1,7 +1,7 @@
 import { openStore } from '@palaver/store';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { describe, expect, it } from 'vitest';
-import { createSlackStore, slackMigrations } from './slack-store.ts';
+import { createSlackStore, slackMigrations } from './slack-conversations.ts';
 
 describe.each(engines)('what is kept of Slack on %s', (engine) => {
   it('an event is taken in once, however many ask at once', async () => {
