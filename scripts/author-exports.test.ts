@@ -55,14 +55,9 @@ it.each(Object.entries(leastExports))('every export of %s has an example', (name
 });
 
 it('what hooks take, give and throw is exported', () => {
-  const hooks = [
-    'plugin.ts',
-    'plugin-context.ts',
-    'tool.ts',
-    'middleware.ts',
-    'runtime-context.ts',
-    'agent-run.ts',
-  ].map((file) => read(`packages/agent/src/define/${file}`));
+  const hooks = ['plugin.ts', 'tool.ts', 'middleware.ts', 'runtime-context.ts', 'agent-run.ts'].map((file) =>
+    read(`packages/agent/src/define/${file}`),
+  );
   const named = hooks.flatMap((text) => [
     ...namesIn(text, /import (?:type )?\{([^}]*)\} from '(?:@palaver\/|\.)/g),
     ...[...text.matchAll(/^export (?:interface|type|class) (\w+)/gm)].map(([, name = '']) => name),

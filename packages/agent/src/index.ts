@@ -24,8 +24,7 @@ export {
   type TestSend,
   type TestTurn,
 } from './app/create-test-runtime.ts';
-export type { PublicRoute } from './auth/auth-hook.ts';
-export { identityOf } from './auth/auth-hook.ts';
+export { identityOf, type PublicRoute } from './auth/auth-hook.ts';
 export { createSeal, type Seal } from './auth/seal.ts';
 export { agentVariables } from './config.ts';
 export type {
@@ -52,12 +51,12 @@ export type {
 export {
   defineOraclePlugin,
   type OraclePlugin,
+  type PluginContext,
   type PluginDefinition,
   type PluginManifest,
   type TableTypes,
   tablesOf,
 } from './define/plugin.ts';
-export type { PluginContext } from './define/plugin-context.ts';
 export {
   type BlobSource,
   type BlobStore,
@@ -76,8 +75,7 @@ export {
   type Tools,
   tool,
 } from './define/tool.ts';
-export type { ModelRole, Models } from './models/create-models.ts';
-export { estimateTokens } from './models/estimate-tokens.ts';
+export { estimateTokens, type ModelRole, type Models } from './models/create-models.ts';
 export {
   createScriptedModel,
   type ScriptedModel,

@@ -1,25 +1,35 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
-import { createRecentKeys } from '@palaver/service-kit/internal';
-import type { AuditActor, AuditLog, PersonalRows, Store } from '@palaver/store';
-import { encryptTables, registerSealed } from '@palaver/store/internal';
+import { CloseStack, createLogger, type Env, loadConfig } from '@palaver/service-kit';
+import { createRecentKeys, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
+import { type AuditActor, type AuditLog, openStore, type PersonalRows, type Store } from '@palaver/store';
+import {
+  createAuditLog,
+  encryptTables,
+  keepAuditHead,
+  openCipher,
+  registerSealed,
+  toAnchorPath,
+} from '@palaver/store/internal';
+import { loadSigner } from './app/create-identity.ts';
+import { deriveKey } from './auth/seal.ts';
+import { agentConfigSchema } from './config.ts';
 import type { OraclePlugin } from './define/plugin.ts';
-import { toJsonStream } from './routes/json-stream.ts';
 import type { Reading } from './store/messages.ts';
+import { migrateAgent } from './store/migrate.ts';
 import { agentPersonalData, toAgentPerson } from './store/personal-data.ts';
 import type { AgentDatabase } from './store/schema.ts';
 
-export interface UserDataParts {
+interface UserDataParts {
   store: Pick<Store<AgentDatabase>, 'db' | 'transaction' | 'cipher'>;
   audit: AuditLog<AgentDatabase>;
-  /** The agent's DID that users see. */
   agentDid: string;
   plugins: readonly OraclePlugin[];
   /** Ends what runs for a session that is about to be removed. */
   dropSession?(sessionId: string): void;
 }
 
-export interface AskedBy {
+interface AskedBy {
   actor: AuditActor;
   from: string | null;
 }
@@ -34,9 +44,10 @@ const operatorExportsAtOnce = 5;
 const leastCharacters = 64 * 1024;
 const leastPerMs = 60_000;
 const pieceCharacters = 16 * 1024;
+/** Text is made no faster than it is taken. */
+const onePiece = { highWaterMark: 1 };
 
-/** Whose request an export is for, and how it reads. */
-export interface ExportReader {
+interface ExportReader {
   client: string | undefined;
   /** Operators read beside the users. */
   isOperator?: boolean;
@@ -81,14 +92,11 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
   }
 
   return {
-    /** Tables that hold rows of users. */
-    tables: parts.flatMap(({ tables }) => tables),
-
     /** Everything kept of a user as the text of a JSON object, no faster than it is taken; a command has no `reader`. */
     async export(did: string, by: AskedBy, reader?: ExportReader): Promise<Readable> {
       if (!reader) {
         await recordExport(did, by);
-        return toJsonStream(toJson(did, readParts(did)));
+        return Readable.from(toJson(did, readParts(did)), onePiece);
       }
       checkRoom(did, reader);
       const own = { ...reader, did };
@@ -100,7 +108,8 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
         throw error;
       }
       const parts = readInPlaces(readParts(did), reader.reading);
-      const stream: Readable = toJsonStream(atLeastPace(toJson(did, parts), () => stream.destroy()));
+      const paced = atLeastPace(toJson(did, parts), () => stream.destroy());
+      const stream: Readable = Readable.from(paced, onePiece);
       return stream.once('close', () => exporting.delete(own));
     },
 
@@ -173,4 +182,28 @@ async function* toJson(did: string, parts: AsyncIterable<PersonalRows>): AsyncGe
     }
   }
   yield current === undefined ? '}}' : ']}}';
+}
+
+/** Opens the agent's database for `palaver user`, with the tables of the plugins. */
+export async function withUserData<T>(
+  env: Env,
+  plugins: readonly OraclePlugin[],
+  use: (data: UserData) => Promise<T>,
+): Promise<T> {
+  const config = loadConfig(agentConfigSchema, env);
+  const logger = createLogger({ name: 'palaver', level: 'error' });
+  const signer = await loadSigner(config, logger);
+  await migrateAgent(env, plugins);
+  await using opened = new CloseStack();
+  const store = await openStore<AgentDatabase>(toDatabaseUrl(config, 'agent'), toStoreOptions(config));
+  opened.defer(() => store.close());
+  await openCipher(store);
+  const audit = createAuditLog(store, {
+    service: 'agent',
+    referenceKey: deriveKey(signer.toSecret(), 'audit person'),
+    ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'agent'), logger),
+  });
+  opened.defer(() => audit.close());
+  const agentDid = config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did();
+  return await use(createUserData({ store, audit, agentDid, plugins }));
 }

@@ -9,7 +9,7 @@ import { createRunApprovals } from '../src/runs/approvals.ts';
 import { createTurnHub, type TurnHubParts } from '../src/runs/hub.ts';
 import { createBlobStore, type Turn } from '../src/runs/input.ts';
 import { createApprovalStore } from '../src/store/approvals.ts';
-import { agentMigrations } from '../src/store/migrations.ts';
+import { agentMigrations } from '../src/store/migrate.ts';
 import { createRunStore } from '../src/store/runs.ts';
 import type { AgentDatabase } from '../src/store/schema.ts';
 import { createSessionStore } from '../src/store/sessions.ts';

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import {
   CloseStack,
   type ConfigOptions,
@@ -9,19 +8,10 @@ import {
   listen,
   loadConfig,
   type Server,
-  StartError,
 } from '@palaver/service-kit';
-import {
-  type BaseConfig,
-  loadOrCreateSecretFile,
-  openRedis,
-  prepareDataDir,
-  toDatabaseUrl,
-  toStoreOptions,
-} from '@palaver/service-kit/internal';
+import { openRedis, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { claimSqliteFile, engineOf, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
-import { createSigner, parseSigner, type Signer } from '@palaver/ucan';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { createCluster } from '../cluster/create-cluster.ts';
 import { agentConfigSchema } from '../config.ts';
@@ -32,7 +22,7 @@ import { migrateAgentTables } from '../store/migrate.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { AgentBehaviour } from '../turn/behaviour.ts';
 import { createEdge } from './create-edge.ts';
-import { createIdentity } from './create-identity.ts';
+import { createIdentity, loadSigner } from './create-identity.ts';
 import { createTurns } from './create-turns.ts';
 
 /** How long turns may continue while the process closes. */
@@ -152,36 +142,14 @@ export async function createAgent(options: OracleAppOptions = {}): Promise<Oracl
   started.defer(() => hooks.onClose?.());
   started.defer(keepOpen(running));
   started.defer(() => server.lifecycle.drain(config.DRAIN_DELAY_MS));
+  const { name, did, keyDid } = identity.oracle;
   return {
-    did: config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did(),
-    identity: {
-      name: config.ORACLE_NAME,
-      did: config.ORACLE_DID ?? signer.did(),
-      entityDid: config.ORACLE_ENTITY_DID,
-      model: models.list.default,
-    },
+    did,
+    identity: { name, did: keyDid, entityDid: config.ORACLE_ENTITY_DID, model: models.list.default },
     drainDelayMs: config.DRAIN_DELAY_MS,
     listen: () => listen(server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
     close: keepOpen(started),
     inject: server.inject.bind(server) as Server['inject'],
     plugins: { status: () => turns.plugins.status() },
   };
-}
-
-/** The agent's own key: given, or made at the first start and kept in the data folder. */
-export async function loadSigner(
-  config: Pick<BaseConfig, 'DATA_DIR'> & { ORACLE_PRIVATE_KEY?: string | undefined },
-  logger: Logger,
-): Promise<Signer> {
-  let secret = config.ORACLE_PRIVATE_KEY;
-  if (secret === undefined) {
-    const path = join(prepareDataDir(config.DATA_DIR), 'agent.key');
-    const fresh = (await createSigner()).toSecret();
-    const kept = loadOrCreateSecretFile(path, () => fresh);
-    if (kept.created) logger.info(`made a key for the agent in ${path}`);
-    secret = kept.secret;
-  }
-  const parsed = await parseSigner(secret);
-  if (!parsed.ok) throw new StartError(`ORACLE_PRIVATE_KEY: ${parsed.error.message}.`);
-  return parsed.ok;
 }

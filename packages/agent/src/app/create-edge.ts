@@ -2,6 +2,7 @@ import { agentLimits } from '@palaver/contract';
 import { agentLandingSchema } from '@palaver/contract/internal';
 import { type CloseStack, closeServer, createServer, type Logger, type Server } from '@palaver/service-kit';
 import {
+  addApiDocs,
   addAuditRoute,
   addOperatorAudit,
   addRateLimit,
@@ -17,26 +18,22 @@ import { timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
-import { addAuth, createRouteMatcher, type PublicRoute } from '../auth/auth-hook.ts';
+import { addAuth, createRouteMatcher, type PublicRoute, type RouteMatcher } from '../auth/auth-hook.ts';
 import { createOpenConnections, type OpenConnections } from '../auth/open-connections.ts';
 import type { Cluster } from '../cluster/create-cluster.ts';
 import type { AgentConfig } from '../config.ts';
-import { limitHeldBytes } from '../doors/held-bytes.ts';
+import { addHeavyGate, limitHeldBytes } from '../doors/heavy-requests.ts';
 import { addMessageRoutes } from '../doors/native/messages.ts';
-import { addRunRoutes } from '../doors/native/runs.ts';
 import { createSocketTransport } from '../doors/native/socket.ts';
-import { addRunMetrics } from '../metrics.ts';
 import { addDelegationRoutes } from '../routes/delegation.ts';
 import { addSessionRoutes } from '../routes/sessions.ts';
 import { addUserDataRoutes } from '../routes/user-data.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { createUserData } from '../user-data.ts';
 import type { AgentIdentity } from './create-identity.ts';
-import type { AgentTurns } from './create-turns.ts';
-import { addDocs } from './docs.ts';
-import { addHeavyGate } from './heavy-requests.ts';
+import { type AgentTurns, addRunMetrics } from './create-turns.ts';
 
-export interface EdgeParts {
+interface EdgeParts {
   config: AgentConfig;
   logger: Logger;
   store: Store<AgentDatabase>;
@@ -45,16 +42,13 @@ export interface EdgeParts {
   cluster: Cluster;
   turns: AgentTurns;
   authExcludedRoutes: PublicRoute[];
-  /** Adds the host application's own routes. */
   addRoutes?: ((server: Server) => void | Promise<void>) | undefined;
 }
 
-/** What clients of standard protocols add to their requests. */
 const standardClientHeaders = /^(?:last-event-id|(?:x-stainless|openai|mcp|a2a|x-a2a)-[a-z0-9-]+)$/i;
 
 const ownPublicRoutes = ['/', '/health', '/ready', '/docs', '/docs/*'];
 
-/** What clients reach: the server with all its routes, and the sockets. */
 export async function createEdge(parts: EdgeParts, started: CloseStack): Promise<Server> {
   const { config, logger, store, identity, cluster, turns } = parts;
   const server = await createAgentServer(parts);
@@ -177,7 +171,6 @@ async function addOwnRoutes(server: Server, { config, store, redis, identity, tu
   const createLimit = { name: 'agent-sessions', perMinute: config.SENDS_PER_MINUTE, redis };
   await addSessionRoutes(server, { sessions, messages, hub, clients, createLimit });
   addMessageRoutes(server, { sessions, messages, hub, access, senderOf: turns.senderOf });
-  addRunRoutes(server, { access });
   const userData = createUserData({
     store,
     audit,
@@ -193,7 +186,6 @@ async function addOwnRoutes(server: Server, { config, store, redis, identity, tu
   addDelegationRoutes(server, { delegations, verifier, audit, approvals, onRevoked: clients.dropDelegation });
 }
 
-/** Probes and preflights are not counted. */
 function isCountedRead({ method, routeOptions }: FastifyRequest): boolean {
   const isProbe = ['/', '/health', '/ready', '/metrics'].includes(routeOptions.url ?? '');
   return isRead(method) && method !== 'OPTIONS' && !isProbe;
@@ -201,4 +193,35 @@ function isCountedRead({ method, routeOptions }: FastifyRequest): boolean {
 
 function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}
+
+const description = `
+Sessions, messages and streams of a conversational agent.
+
+Protected routes take a user-signed UCAN invocation: \`Authorization: Bearer <invocation>\` together with
+\`X-Auth-Type: ucan\`. A user-to-agent delegation in \`x-ucan-delegation\` goes along for calls downstream, and is
+accepted alone as the fallback. \`npx palaver token --for URL\` makes one for trying things out.
+
+A user has at most ${agentLimits.repliesPerUser} requests that are being answered at a time, streams included, and a client address a share of all. Beyond
+that the reply is 429 \`LIMIT_REACHED\` with \`Retry-After\`.
+`;
+
+const securitySchemes = {
+  invocation: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'UCAN invocation as a base64 CAR; with `X-Auth-Type: ucan`.',
+  },
+  authType: { type: 'apiKey', in: 'header', name: 'X-Auth-Type', description: '`ucan`' },
+  delegation: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-ucan-delegation',
+    description: 'UCAN delegation as a base64 CAR.',
+  },
+};
+
+function addDocs(server: Server, options: { title: string; version: string; isPublic: RouteMatcher }): Promise<void> {
+  const security: Record<string, string[]>[] = [{ invocation: [], authType: [] }, { delegation: [] }];
+  return addApiDocs(server, { ...options, description, securitySchemes, security });
 }

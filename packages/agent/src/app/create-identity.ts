@@ -1,37 +1,45 @@
+import { join } from 'node:path';
 import { toAccessHeaders } from '@palaver/protocol/internal';
-import type { CloseStack } from '@palaver/service-kit';
-import type { AuditLog, Store } from '@palaver/store';
+import { type CloseStack, type Logger, StartError } from '@palaver/service-kit';
+import { loadOrCreateSecretFile, prepareDataDir } from '@palaver/service-kit/internal';
+import type { Store } from '@palaver/store';
 import { createAuditLog } from '@palaver/store/internal';
-import { createDidResolver, createVerifier, type Signer, type Verifier } from '@palaver/ucan';
+import { createDidResolver, createSigner, createVerifier, parseSigner, type Signer } from '@palaver/ucan';
 import type { AuthorizeOptions } from '../auth/authorize.ts';
 import { createSeal, deriveKey } from '../auth/seal.ts';
 import type { AgentConfig } from '../config.ts';
-import { createDelegationStore, type DelegationStore } from '../store/delegations.ts';
+import { createDelegationStore } from '../store/delegations.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
 
-export interface IdentityParts {
+/** The agent's own key: given, or made at the first start and kept in the data folder. */
+export async function loadSigner(
+  config: Pick<AgentConfig, 'DATA_DIR' | 'ORACLE_PRIVATE_KEY'>,
+  logger: Logger,
+): Promise<Signer> {
+  let secret = config.ORACLE_PRIVATE_KEY;
+  if (secret === undefined) {
+    const path = join(prepareDataDir(config.DATA_DIR), 'agent.key');
+    const fresh = (await createSigner()).toSecret();
+    const kept = loadOrCreateSecretFile(path, () => fresh);
+    if (kept.created) logger.info(`made a key for the agent in ${path}`);
+    secret = kept.secret;
+  }
+  const parsed = await parseSigner(secret);
+  if (!parsed.ok) throw new StartError(`ORACLE_PRIVATE_KEY: ${parsed.error.message}.`);
+  return parsed.ok;
+}
+
+interface IdentityParts {
   config: AgentConfig;
   store: Store<AgentDatabase>;
   signer: Signer;
-  /** Where the head of the audit log is kept outside the database. */
   auditHead?: Partial<Parameters<typeof createAuditLog>[1]>;
 }
 
-/** The agent's key and DIDs, and how callers are authenticated. */
-export interface AgentIdentity {
-  oracle: OracleIdentity;
-  signer: Signer;
-  audit: AuditLog<AgentDatabase>;
-  delegations: DelegationStore;
-  verifier: Verifier;
-  auth: AuthorizeOptions;
-}
+export type AgentIdentity = ReturnType<typeof createIdentity>;
 
-export function createIdentity(
-  { config, store, signer, auditHead }: IdentityParts,
-  started: CloseStack,
-): AgentIdentity {
+export function createIdentity({ config, store, signer, auditHead }: IdentityParts, started: CloseStack) {
   const audit = createAuditLog(store, {
     service: 'agent',
     referenceKey: deriveKey(signer.toSecret(), 'audit person'),
@@ -39,7 +47,10 @@ export function createIdentity(
     ...auditHead,
   });
   started.defer(() => audit.close());
-  const oracle = toOracleIdentity(config, signer);
+  const signingDid = signer.did();
+  const keyDid = config.ORACLE_DID ?? signingDid;
+  const did = config.ORACLE_ENTITY_DID ?? keyDid;
+  const oracle: OracleIdentity = { name: config.ORACLE_NAME, did, keyDid, signingDid };
   const seal = createSeal(deriveKey(signer.toSecret(), 'delegations at rest'));
   const delegations = createDelegationStore(store, { agentDid: oracle.did, seal, referenceOf: audit.person });
   const verifier = createVerifier({
@@ -57,12 +68,6 @@ export function createIdentity(
     checkedKibPerMinute: config.UCAN_CHECKED_KIB_PER_MINUTE,
     findStanding: delegations.findStanding,
   });
-  const auth = { verifier, allowDelegation: config.UCAN_ALLOW_DELEGATION_AUTH };
+  const auth: AuthorizeOptions = { verifier, allowDelegation: config.UCAN_ALLOW_DELEGATION_AUTH };
   return { oracle, signer, audit, delegations, verifier, auth };
-}
-
-function toOracleIdentity(config: AgentConfig, signer: Signer): OracleIdentity {
-  const signingDid = signer.did();
-  const keyDid = config.ORACLE_DID ?? signingDid;
-  return { name: config.ORACLE_NAME, did: config.ORACLE_ENTITY_DID ?? keyDid, keyDid, signingDid };
 }

@@ -2,34 +2,38 @@ import { EventEmitter } from 'node:events';
 import type { CloseStack, Logger } from '@palaver/service-kit';
 import { createRateLimit } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
+import { deriveSigner } from '@palaver/ucan';
+import type { FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
-import { createClientKey } from '../auth/client-key.ts';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { createSenderOf } from '../auth/auth-hook.ts';
+import { createClientKey } from '../auth/authorize.ts';
 import { createSeal, deriveKey } from '../auth/seal.ts';
 import type { Cluster } from '../cluster/create-cluster.ts';
 import { createSessionClients } from '../cluster/session-clients.ts';
 import type { AgentConfig } from '../config.ts';
-import type { SelectOptions } from '../define/select-plugins.ts';
+import type { OraclePlugin, PluginContext } from '../define/plugin.ts';
+import type { LoadedPlugin, SelectOptions } from '../define/select-plugins.ts';
 import { createPluginHost } from '../define/start-plugins.ts';
-import { createSenderOf } from '../doors/sender-of.ts';
-import { createRunCounters } from '../metrics.ts';
+import type { PublicTool } from '../define/tool.ts';
+import { toInputSchema } from '../define/tool-arguments.ts';
 import type { Models } from '../models/create-models.ts';
-import { createRunAccess, createTurnPreparation } from '../runs/access.ts';
+import { createRunAccess, createTurnPreparation, type RunAccess } from '../runs/access.ts';
 import { createRunApprovals } from '../runs/approvals.ts';
 import { createRunFollower, createRunReader } from '../runs/follow.ts';
 import { createTurnHub } from '../runs/hub.ts';
 import { createRunUpkeep } from '../runs/take-over.ts';
 import { createApprovalStore } from '../store/approvals.ts';
-import { createMessageStore, createSummaryStore } from '../store/messages.ts';
+import { createMessageStore, createSummaryStore, type MessageStore } from '../store/messages.ts';
 import { createRunStore } from '../store/runs.ts';
 import type { AgentDatabase } from '../store/schema.ts';
-import { createSessionStore } from '../store/sessions.ts';
+import { createSessionStore, type SessionStore, toRoomId } from '../store/sessions.ts';
 import type { AgentBehaviour } from '../turn/behaviour.ts';
-import { createBrowserCalls } from '../turn/browser-calls.ts';
+import { createBrowserCalls } from '../turn/runtime-context.ts';
 import { createExecutor } from '../turn/turn.ts';
 import type { AgentIdentity } from './create-identity.ts';
-import { createPluginContext, listPublicTools } from './create-plugin-context.ts';
 
-export interface TurnsParts extends SelectOptions {
+interface TurnsParts extends SelectOptions {
   config: AgentConfig;
   logger: Logger;
   store: Store<AgentDatabase>;
@@ -52,7 +56,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const { sessions, messages, runs } = stores;
   const counters = createRunCounters();
   const clients = createSessionClients(broadcast);
-  const browserCalls = createBrowserCalls({ timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS, clients });
+  const browserCalls = createBrowserCalls(config.BROWSER_TOOL_TIMEOUT_MS, clients);
 
   const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
   const senderOf = createSenderOf(clientKey);
@@ -135,7 +139,6 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     sweepLagSeconds: upkeep.lagSeconds,
     clientKey,
     senderOf,
-    /** Accepts nothing new and lets turns finish. */
     drain,
     /** From now on runs of dead instances are taken over, and plugins may send. */
     async start(): Promise<void> {
@@ -177,4 +180,106 @@ function once(work: () => Promise<void>): () => Promise<void> {
     done ??= work();
     return done;
   };
+}
+
+interface PluginContextParts
+  extends Pick<PluginContext, 'logger' | 'models' | 'clientKey' | 'publicTools' | 'senderOf'> {
+  config: Pick<AgentConfig, 'PUBLIC_URL'>;
+  pluginConfig: Record<string, unknown>;
+  store: Store<AgentDatabase>;
+  identity: AgentIdentity;
+  sessions: SessionStore;
+  messages: MessageStore;
+  access: RunAccess;
+  whenReady: Promise<void>;
+}
+
+function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): PluginContext {
+  const { identity, models, access, whenReady } = parts;
+  const secret = identity.signer.toSecret();
+  return {
+    config: parts.pluginConfig,
+    logger: parts.logger.child({ plugin: plugin.name }),
+    store: parts.store,
+    audit: identity.audit,
+    oracle: identity.oracle,
+    models,
+    shared: (rt) => rt.shared,
+    llm: { get: models.get },
+    sessions: parts.sessions,
+    messages: parts.messages,
+    deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(secret), label })).did(),
+    deriveKey: (label) => deriveKey(secret, `plugin ${plugin.name} ${label}`),
+    send: async ({ text, ...message }) => {
+      await whenReady;
+      return access.send({ ...message, body: { message: text, stream: false, returnAllMessages: false } });
+    },
+    open: async ({ key, ...message }) => {
+      await whenReady;
+      return access.open({ ...message, key: key === undefined ? undefined : `${plugin.name} ${key}` });
+    },
+    resume: (run) => whenReady.then(() => access.resume(run)),
+    listRuns: (query) => whenReady.then(() => access.listRuns(query)),
+    answerApproval: (answer) => whenReady.then(() => access.answerApproval(answer)),
+    liveRun: (session) => whenReady.then(() => access.liveRun(session)),
+    publicTools: parts.publicTools,
+    roomOf: (userDid) => toRoomId(userDid, identity.oracle.did),
+    urlOf: (request) => parts.config.PUBLIC_URL ?? addressOf(request),
+    clientKey: parts.clientKey,
+    senderOf: parts.senderOf,
+  };
+}
+
+function listPublicTools(plugins: LoadedPlugin[]): PublicTool[] {
+  return plugins
+    .filter(({ manifest }) => manifest.visibility !== 'on-demand')
+    .flatMap(({ tools }) => Object.entries(tools))
+    .filter(([, tool]) => tool.public)
+    .map(([name, tool]) => ({ name, description: tool.description, inputSchema: toInputSchema(tool) }));
+}
+
+function addressOf(request: FastifyRequest): string {
+  const host = /^[\w.:[\]-]+$/.test(request.host) ? request.host : 'localhost';
+  return `${request.protocol}://${host}`;
+}
+
+function createRunCounters() {
+  return {
+    notStored: new Counter({
+      name: 'agent_answers_not_stored_total',
+      help: 'Answers that could not be stored in time; their readers received a failed turn.',
+      registers: [],
+    }),
+    swept: new Counter({
+      name: 'agent_interrupted_runs_total',
+      help: 'Runs of instances that died or stopped, by what became of them.',
+      labelNames: ['outcome'] as const,
+      registers: [],
+    }),
+  };
+}
+
+export function addRunMetrics(
+  registry: Registry,
+  { counters, cluster, hub, sweepLagSeconds }: AgentTurns & { cluster: Cluster },
+): void {
+  registry.registerMetric(counters.notStored);
+  registry.registerMetric(counters.swept as Counter);
+  const add = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  add('agent_live_runs', 'Runs that this instance carries out or that wait on it.', hub.size);
+  add('agent_overdue_runs', 'Runs of this instance that should have ended by now.', hub.countOverdue);
+  add('agent_sweep_lag_seconds', 'Time since runs of dead instances were last looked for.', sweepLagSeconds);
+  add(
+    'agent_clock_skew_seconds',
+    "How far this machine's clock is ahead of the database's.",
+    () => cluster.clockSkewMs() / 1000,
+  );
 }

@@ -1,17 +1,15 @@
 import { AppError } from '@palaver/contract';
+import { timeZoneSchema } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
-import { toAddressKey } from '@palaver/service-kit/internal';
+import { setRateHeaders, toAddressKey } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type AuthorizeOptions, authorize, type Identity, readCredentials } from './authorize.ts';
-import type { ClientKey } from './client-key.ts';
+import type { Sender } from '../define/agent-run.ts';
+import { type AuthorizeOptions, authorize, type ClientKey, type Identity, readCredentials } from './authorize.ts';
 import { type OpenConnections, tooManyOpen } from './open-connections.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /**
-     * The route takes a UCAN as a bare `Authorization: Bearer`, for clients that cannot send `X-Auth-Type`: an invocation, or
-     * a delegation that may sign in.
-     */
+    /** The route takes a UCAN as a bare `Authorization: Bearer`, for clients that cannot send `X-Auth-Type`. */
     bareBearer?: boolean;
     /** A read that costs as much as a write: it counts towards `WRITES_PER_MINUTE_PER_ADDRESS`. */
     countsAsWrite?: boolean;
@@ -71,34 +69,25 @@ export function addAuth(server: Server, options: AuthParts): void {
     }
     request.identity = result.identity;
     if (reply.raw.closed) return;
-    const leave = takePlace(request, result.identity, options);
+    const { chain, expiration, did } = result.identity;
+    // Deleting and revoking take no time, and whoever holds a user's delegation must not keep the user from it.
+    const leave =
+      request.method === 'DELETE'
+        ? () => {}
+        : connections.takeReply({ userDid: did, client: options.clientKey(request) });
     if (!leave) {
       reply.header('retry-after', '5');
       throw tooManyOpen();
     }
-    const remove = keepWithToken(reply, result.identity, connections);
+    // A stream may be under way for hours.
+    const end = () => void reply.raw.destroy();
+    const remove = connections.add({ chain, expiration, graceMs: replyGraceMs, endsWhenShared: false, end });
     request.outliveToken = remove;
     reply.raw.once('close', () => {
       remove();
       leave();
     });
   });
-}
-
-/** Deleting and revoking take no time, and whoever holds a user's delegation must not keep the user from it. */
-function takePlace(request: FastifyRequest, { did }: Identity, { connections, clientKey }: AuthParts) {
-  if (request.method === 'DELETE') return () => {};
-  return connections.takeReply({ userDid: did, client: clientKey(request) });
-}
-
-/** Cuts the reply off where its token is revoked or has long expired: a stream may be under way for hours. */
-function keepWithToken(
-  { raw }: FastifyReply,
-  { chain, expiration }: Identity,
-  connections: OpenConnections,
-): () => void {
-  const end = () => void raw.destroy();
-  return connections.add({ chain, expiration, graceMs: replyGraceMs, endsWhenShared: false, end });
 }
 
 /**
@@ -117,21 +106,64 @@ export function identityOf(request: FastifyRequest): Identity {
   throw new AppError('UNAUTHORIZED', 'This route has no authenticated caller.');
 }
 
-/** Whether a route, by its template and method, is one of those given. */
 export function createRouteMatcher(routes: PublicRoute[]): RouteMatcher {
-  const entries = routes.map((route) => (typeof route === 'string' ? { path: route } : route));
-  const exact = new Map<string, Set<string | undefined>>();
-  const prefixes: { prefix: string; method: string | undefined }[] = [];
-  for (const { path, method } of entries as { path: string; method?: string }[]) {
-    const wanted = method?.toUpperCase();
-    const [, prefix] = /^(.*?)(?:\(\.\*\)|\*)$/.exec(path) ?? [];
-    if (prefix !== undefined) prefixes.push({ prefix, method: wanted });
-    else exact.set(path, (exact.get(path) ?? new Set()).add(wanted));
-  }
+  const entries = routes.map((route) => {
+    const { path, method = undefined } = typeof route === 'string' ? { path: route } : route;
+    return { path, method: method?.toUpperCase(), prefix: /^(.*?)(?:\(\.\*\)|\*)$/.exec(path)?.[1] };
+  });
   return (url, anyMethod) => {
-    const method = anyMethod === 'HEAD' ? 'GET' : anyMethod;
-    const methods = exact.get(url);
-    if (methods?.has(undefined) || methods?.has(method)) return true;
-    return prefixes.some(({ prefix, method: wanted }) => url.startsWith(prefix) && (wanted ?? method) === method);
+    const asked = anyMethod === 'HEAD' ? 'GET' : anyMethod;
+    return entries.some(
+      ({ path, method = asked, prefix }) =>
+        method === asked && (prefix === undefined ? url === path : url.startsWith(prefix)),
+    );
   };
+}
+
+/** A time zone of the message itself wins over the header. */
+export type SenderOf = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body?: { timezone?: string | undefined },
+) => Sender;
+
+export function createSenderOf(clientKey: ClientKey): SenderOf {
+  return (request, reply, body) => {
+    const { did, delegation } = identityOf(request);
+    return {
+      userDid: did,
+      requestId: request.id,
+      delegation: delegation?.token,
+      timezone: body?.timezone ?? readTimeZone(request),
+      secrets: {
+        matrixAccessToken: headerOf(request, 'x-matrix-access-token'),
+        matrixHomeserver: headerOf(request, 'x-matrix-homeserver'),
+      },
+      client: clientKey(request),
+      socketId: readSocketId(request),
+      onCounted(standing) {
+        if (standing) setRateHeaders(reply, standing);
+      },
+    };
+  };
+}
+
+/** One that cannot be a socket's id is ignored: it only says which tab gets calls first. */
+function readSocketId(request: FastifyRequest): string | undefined {
+  const id = headerOf(request, 'x-socket-id');
+  return id && /^[\w-]{1,64}$/.test(id) ? id : undefined;
+}
+
+function readTimeZone(request: FastifyRequest): string | undefined {
+  const zone = headerOf(request, 'x-timezone');
+  if (zone === undefined || timeZoneSchema.safeParse(zone).success) return zone;
+  const issues = [{ path: 'x-timezone', message: 'must be an IANA time zone name, for example Africa/Nairobi' }];
+  throw new AppError('VALIDATION_FAILED', `x-timezone: "${zone.slice(0, 60)}" is not a time zone.`, {
+    details: { issues },
+  });
+}
+
+export function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return (Array.isArray(value) ? value[0] : value) || undefined;
 }

@@ -1,8 +1,11 @@
+import { BlockList, isIPv6 } from 'node:net';
 import { AppError } from '@palaver/contract';
+import { clientAddress } from '@palaver/service-kit';
+import { toAddressKey } from '@palaver/service-kit/internal';
 import type { UcanError, UcanView, VerifiedToken, Verifier } from '@palaver/ucan';
 import { type IssuedToken, listChain } from '@palaver/ucan/internal';
+import type { FastifyRequest } from 'fastify';
 
-/** Who is calling, as their token says. */
 export interface Identity {
   did: string;
   /** Unix seconds; the credential is valid until then (and the clock skew after it). */
@@ -15,7 +18,7 @@ export interface Identity {
   delegation?: { token: string; view: UcanView; expiration: number };
 }
 
-export interface Credentials {
+interface Credentials {
   invocation: string | undefined;
   delegation: string | undefined;
   /** A token that came alone and may be either. */
@@ -44,14 +47,10 @@ type Authorized = { identity: Identity } | { error: AppError };
 
 export interface AuthorizeOptions {
   verifier: Verifier;
-  /** Whether a delegation alone is enough. */
   allowDelegation: boolean;
 }
 
-/**
- * An invocation that is present decides, even beside a valid delegation; a delegation alone is the fallback.
- * The refusals are the specification's.
- */
+/** An invocation decides, even beside a valid delegation; a delegation alone is the fallback. The refusals are the specification's. */
 export async function authorize(
   { bearer, ...credentials }: Credentials,
   options: AuthorizeOptions,
@@ -98,4 +97,21 @@ function toAppError({ code, limited }: UcanError, message: string): AppError {
 
 function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
+}
+
+/** The key by which limits per client address count a request; undefined for an address that many users share. */
+export type ClientKey = (request: Pick<FastifyRequest, 'ip' | 'socket'>) => string | undefined;
+
+export function createClientKey(sharedCidrs: readonly string[] = []): ClientKey {
+  const shared = new BlockList();
+  for (const cidr of sharedCidrs) {
+    const [address = '', bits] = cidr.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) shared.addAddress(address, family);
+    else shared.addSubnet(address, Number(bits), family);
+  }
+  return (request) => {
+    const address = clientAddress(request);
+    return shared.check(address, isIPv6(address) ? 'ipv6' : 'ipv4') ? undefined : toAddressKey(address);
+  };
 }

@@ -7,9 +7,7 @@ import type { DelegationStore } from '../store/delegations.ts';
 export interface OpenConnection {
   /** The token that signed its user in, then its proofs: each can be revoked. */
   chain: readonly IssuedToken[];
-  /** Unix seconds, of the token. */
   expiration: number;
-  /** How long it stays open after that. */
   graceMs?: number;
   /** Whether it ends too when the token is sent downstream, where others may have it. */
   endsWhenShared: boolean;
@@ -36,29 +34,19 @@ export const tooManyOpen = () =>
 export const noLongerSignsIn = () =>
   new AppError('UCAN_NOT_ALLOWED', 'The credential of this connection no longer signs in.');
 
-/** How many are open at a time. */
-interface OpenLimits {
-  all: number;
-  perUser: number;
-  perClient: number;
-}
-
-const replyLimits = {
+const replyLimits: Record<'all' | 'perUser' | 'perClient', number> = {
   all: agentLimits.replies,
   perUser: agentLimits.repliesPerUser,
   perClient: agentLimits.repliesPerClient,
 };
-const socketLimits = {
+const socketLimits: typeof replyLimits = {
   all: agentLimits.sockets,
   perUser: agentLimits.socketsPerUser,
   perClient: agentLimits.socketsPerClient,
 };
 
-/**
- * Bounds how many connections are open. The fuller it is, the less each user and each client address may have, so that there
- * is room for whoever has none.
- */
-export function createOpenPlaces({ all, perUser, perClient }: OpenLimits) {
+/** Bounds open connections: the fuller it is, the less each user and address may have, so that there is room for newcomers. */
+export function createOpenPlaces({ all, perUser, perClient }: typeof replyLimits) {
   const counts = new Map<string, number>();
   let total = 0;
   const countOf = (name: string) => counts.get(name) ?? 0;
@@ -90,7 +78,6 @@ export function createOpenPlaces({ all, perUser, perClient }: OpenLimits) {
 
 /** Ends the connections of this instance with the tokens that opened them. */
 export function createOpenConnections({ findStanding }: Pick<DelegationStore, 'findStanding'>) {
-  /** By when each was checked last. */
   const open = new Map<OpenConnection, number>();
   let isChecking = false;
 
@@ -133,10 +120,8 @@ export function createOpenConnections({ findStanding }: Pick<DelegationStore, 'f
   }, lookEveryMs).unref();
 
   return {
-    /** A place for a reply of that user, or for a socket. */
     takeReply: createOpenPlaces(replyLimits),
     takeSocket: createOpenPlaces(socketLimits),
-    /** Returns the function that removes it. */
     add(connection: OpenConnection): () => void {
       open.set(connection, Date.now());
       return () => void open.delete(connection);

@@ -12,11 +12,8 @@ const sessionId = z.string();
 
 /** What one instance sends to all others. A message may be lost: the database is authoritative, and instances that wait poll it. */
 const broadcastMessageSchema = z.discriminatedUnion('kind', [
-  /** The abort of this run was confirmed. */
   z.object({ kind: z.literal('abort'), runId }),
-  /** An approval of this run was answered. */
   z.object({ kind: z.literal('answered'), runId }),
-  /** This session was deleted. */
   z.object({ kind: z.literal('drop'), sessionId }),
   /** This delegation of a user was revoked, or was sent downstream: it no longer signs in. */
   z.object({
@@ -27,7 +24,6 @@ const broadcastMessageSchema = z.discriminatedUnion('kind', [
   }),
   /** A run of this session waits on the sender. */
   z.object({ kind: z.literal('waiting'), sessionId }),
-  /** A run of this session has ended. */
   z.object({ kind: z.literal('ended'), sessionId }),
   /** A reader of the sender follows this run. */
   z.object({ kind: z.literal('follow'), runId }),
@@ -46,7 +42,6 @@ export interface Broadcast {
   close(): Promise<void>;
 }
 
-/** For one process. */
 export function createNoBroadcast(): Broadcast {
   return { publish() {}, onMessage() {}, async close() {} };
 }
@@ -82,10 +77,7 @@ export interface PostgresBroadcastParts {
   logger: Logger;
 }
 
-/**
- * By LISTEN and NOTIFY, on a connection of its own. Behind a pooler in transaction mode LISTEN receives nothing; then the
- * instances find out by asking the database, about once a second.
- */
+/** By LISTEN and NOTIFY. Behind a pooler in transaction mode LISTEN receives nothing, and instances find out by polling. */
 export function createPostgresBroadcast({ databaseUrl, store, instance, logger }: PostgresBroadcastParts): Broadcast {
   const inbox = createInbox(instance, logger);
   const { urls } = parsePostgresUrl(databaseUrl);

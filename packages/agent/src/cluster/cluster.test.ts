@@ -5,7 +5,7 @@ import { openStore } from '@palaver/store';
 import { createTestDatabase, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, inject, test, vi } from 'vitest';
-import { agentMigrations } from '../store/migrations.ts';
+import { agentMigrations } from '../store/migrate.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { BroadcastMessage } from './broadcast.ts';
 import { type Cluster, createCluster } from './create-cluster.ts';

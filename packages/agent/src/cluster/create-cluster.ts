@@ -6,39 +6,20 @@ import type { Redis } from 'ioredis';
 import { createInstanceStore } from '../store/instances.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { type Broadcast, createNoBroadcast, createPostgresBroadcast, createRedisBroadcast } from './broadcast.ts';
-import { createLocalSocketRegistry, createRedisSocketRegistry, type SocketRegistry } from './socket-registry.ts';
 
-export interface ClusterParts {
+interface ClusterParts {
   store: Store<AgentDatabase>;
   databaseUrl: string;
   redis: Redis | undefined;
   logger: Logger;
-  /** How often an instance says that it is alive. Default 2 s. */
   heartbeatMs?: number;
-  /** Default: on SQLite. */
   isAlone?: boolean;
 }
 
-/**
- * How the instances of one deployment work together. The database holds what is true: the queue of each session, who owns a
- * run, who is alive. A broadcast only makes the others look sooner.
- */
-export interface Cluster {
-  /** The name of this instance, new at every start. */
-  readonly instance: string;
-  /** No other instance shares the database. */
-  readonly isAlone: boolean;
-  readonly broadcast: Broadcast;
-  readonly sockets: SocketRegistry;
-  /** How far this machine's clock is ahead of the database's. */
-  clockSkewMs(): number;
-  /** Says that this instance is alive, now and every `heartbeatMs`; as often, but apart from it, calls `onBeat`. */
-  startHeartbeat(onBeat: () => Promise<void>): Promise<void>;
-  hasOthers(): Promise<boolean>;
-  close(): Promise<void>;
-}
+export type Cluster = ReturnType<typeof createCluster>;
 
-export function createCluster(parts: ClusterParts): Cluster {
+/** How instances work together: the database holds what is true, a broadcast only makes the others look sooner. */
+export function createCluster(parts: ClusterParts) {
   const { store, databaseUrl, redis, logger, heartbeatMs = 2_000, isAlone = store.engine === 'sqlite' } = parts;
   const instance = randomUUID();
   const instances = createInstanceStore(store);
@@ -65,8 +46,10 @@ export function createCluster(parts: ClusterParts): Cluster {
     sockets: redis
       ? createRedisSocketRegistry({ redis, instance, isAlive: instances.isAlive })
       : createLocalSocketRegistry(),
+    /** How far this machine's clock is ahead of the database's. */
     clockSkewMs: () => clockSkewMs,
-    async startHeartbeat(onBeat) {
+    /** Says that this instance is alive, now and every `heartbeatMs`; as often, but apart from it, calls `onBeat`. */
+    async startHeartbeat(onBeat: () => Promise<void>): Promise<void> {
       await beat();
       const every = (work: () => Promise<void>, failed: string) =>
         runEvery({ everyMs: heartbeatMs, work, onFault: (error) => logger.warn({ err: error }, failed) });
@@ -77,10 +60,85 @@ export function createCluster(parts: ClusterParts): Cluster {
       );
     },
     hasOthers: async () => !isAlone && (await instances.hasOthers(instance)),
-    async close() {
+    async close(): Promise<void> {
       await Promise.all(regular.map((work) => work.stop()));
       if (!isAlone) await instances.markStopped(instance).catch(() => {});
       await broadcast.close();
     },
+  };
+}
+
+interface RegisteredSocket {
+  sessionId: string;
+  userDid: string;
+  socketId: string;
+}
+
+export interface SocketRegistry {
+  add(socket: RegisteredSocket): Promise<void>;
+  remove(socket: RegisteredSocket): Promise<void>;
+  /** The preferred socket if it is connected, otherwise the one that connected last. */
+  latest(of: Omit<RegisteredSocket, 'socketId'>, preferred?: string): Promise<string | undefined>;
+}
+
+function createLocalSocketRegistry(): SocketRegistry {
+  const sockets = new Map<string, string[]>();
+  const keyOf = ({ sessionId, userDid }: Omit<RegisteredSocket, 'socketId'>) => `${sessionId} ${userDid}`;
+  return {
+    async add(socket) {
+      sockets.set(keyOf(socket), [...(sockets.get(keyOf(socket)) ?? []), socket.socketId]);
+    },
+    async remove(socket) {
+      const left = (sockets.get(keyOf(socket)) ?? []).filter((socketId) => socketId !== socket.socketId);
+      if (left.length > 0) sockets.set(keyOf(socket), left);
+      else sockets.delete(keyOf(socket));
+    },
+    async latest(of, preferred) {
+      const connected = sockets.get(keyOf(of)) ?? [];
+      return connected.find((socketId) => socketId === preferred) ?? connected.at(-1);
+    },
+  };
+}
+
+const keptMs = 24 * 3_600_000;
+
+/** A sorted set per session and user, newest last: asking Socket.IO for a room's sockets waits for every instance, dead ones too. */
+function createRedisSocketRegistry(options: {
+  redis: Redis;
+  instance: string;
+  isAlive(instance: string): Promise<boolean>;
+}): SocketRegistry {
+  const { redis, instance, isAlive } = options;
+  const local = createLocalSocketRegistry();
+  const keyOf = ({ sessionId, userDid }: Omit<RegisteredSocket, 'socketId'>) =>
+    `palaver:agent:sockets-of:${sessionId}:${userDid}`;
+  const memberOf = ({ socketId }: RegisteredSocket) => `${socketId}|${instance}`;
+
+  async function findLatest(
+    of: Omit<RegisteredSocket, 'socketId'>,
+    preferred: string | undefined,
+  ): Promise<string | undefined> {
+    const members = await redis.zrevrange(keyOf(of), 0, 20);
+    const first = members.filter((member) => member.startsWith(`${preferred}|`));
+    for (const member of new Set([...first, ...members])) {
+      const [socketId = '', owner = ''] = member.split('|');
+      if (owner === instance || (await isAlive(owner))) return socketId;
+      await redis.zrem(keyOf(of), member);
+    }
+    return undefined;
+  }
+
+  return {
+    async add(socket) {
+      await local.add(socket);
+      await redis.multi().zadd(keyOf(socket), Date.now(), memberOf(socket)).pexpire(keyOf(socket), keptMs).exec();
+    },
+    async remove(socket) {
+      await local.remove(socket);
+      await redis.zrem(keyOf(socket), memberOf(socket));
+    },
+    // A Redis that was flushed has forgotten sockets that are still connected here.
+    latest: async (of, preferred) =>
+      (await findLatest(of, preferred).catch(() => undefined)) ?? local.latest(of, preferred),
   };
 }

@@ -2,7 +2,6 @@ import type { ServerEventName, ServerEventPayload, SseEvent } from '@palaver/con
 import type { RefusedDelegation } from '../auth/open-connections.ts';
 import type { Broadcast } from './broadcast.ts';
 
-/** A request to one client of a user, such as a tool that runs in a tab. */
 export interface BrowserCall {
   event: 'browser_tool_call' | 'action_call';
   sessionId: string;
@@ -16,30 +15,22 @@ export interface BrowserCall {
   signal: AbortSignal;
 }
 
-/** The clients that are connected to sessions, as runs see them. */
 export interface SessionClients {
-  /** Sends an event to every client of a session. */
   notify<Name extends ServerEventName>(sessionId: string, name: Name, payload: ServerEventPayload[Name]): void;
-  /** Sends a request to one client of the user; false if none is connected. */
   deliver(call: BrowserCall): Promise<boolean>;
-  /** Tells the clients of a session that it is gone, and disconnects them. */
   drop(sessionId: string): void;
   /** Disconnects the clients that a delegation had signed in which no longer signs in, on every instance. */
   dropDelegation(delegation: RefusedDelegation): void;
 }
 
-export interface AttachableClients extends SessionClients {
-  /** A door that keeps connections attaches them here; before that nobody is connected. */
-  attach(clients: SessionClients): void;
-}
-
-export function createSessionClients(broadcast: Broadcast): AttachableClients {
+export function createSessionClients(broadcast: Broadcast): SessionClients & { attach(clients: SessionClients): void } {
   let attached: SessionClients | undefined;
   broadcast.onMessage((message) => {
     if (message.kind === 'drop') attached?.drop(message.sessionId);
     if (message.kind === 'refused') attached?.dropDelegation(message);
   });
   return {
+    /** A door that keeps connections attaches them here; before that nobody is connected. */
     attach(clients) {
       attached = clients;
     },

@@ -1,8 +1,7 @@
 import type { Env } from '@palaver/service-kit';
 import { parseConfig } from '@palaver/service-kit/internal';
 import type { Middleware } from './middleware.ts';
-import type { OraclePlugin, PluginManifest } from './plugin.ts';
-import type { PluginContext } from './plugin-context.ts';
+import type { OraclePlugin, PluginContext, PluginManifest } from './plugin.ts';
 import type { SubAgent, Tools } from './tool.ts';
 
 /**
@@ -52,7 +51,6 @@ export interface PluginStatus {
   reason: string;
 }
 
-/** A plugin with what it has given at the start. */
 export interface LoadedPlugin {
   name: string;
   plugin: OraclePlugin;
@@ -63,16 +61,8 @@ export interface LoadedPlugin {
   middlewares: Middleware[];
 }
 
-export interface Selection {
-  /** In an order in which each comes after those it depends on. */
-  selected: SelectedPlugin[];
-  status: PluginStatus[];
-  /** Each names the plugin and the remedy; any of them stops the start. */
-  faults: string[];
-}
-
 /** Decides which plugins are loaded, in which order and with which configuration. Pure. */
-export function selectPlugins({ plugins, features, manifestOverrides, env }: SelectOptions): Selection {
+export function selectPlugins({ plugins, features, manifestOverrides, env }: SelectOptions) {
   const faults = checkNames(plugins, features, manifestOverrides);
   const status: PluginStatus[] = [];
   const wanted = new Map<string, SelectedPlugin>();

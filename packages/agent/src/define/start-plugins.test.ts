@@ -2,8 +2,7 @@ import { createLogger, StartError } from '@palaver/service-kit';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createTestPlugin } from '../../test/test-plugin.ts';
-import type { OraclePlugin } from './plugin.ts';
-import type { PluginContext } from './plugin-context.ts';
+import type { OraclePlugin, PluginContext } from './plugin.ts';
 import { createPluginHost } from './start-plugins.ts';
 import type { Tool } from './tool.ts';
 

@@ -1,31 +1,17 @@
+import { toolNamePattern } from '@palaver/contract/internal';
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { PublicRoute } from '../auth/auth-hook.ts';
-import { checkPlugins } from './check-plugins.ts';
+import { capabilityToolNames } from './capabilities.ts';
 import type { PendingSend, TurnEnd } from './middleware.ts';
-import type { OraclePlugin } from './plugin.ts';
-import type { PluginContext } from './plugin-context.ts';
-import type { LoadedPlugin } from './select-plugins.ts';
-import { type PluginStatus, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
+import type { OraclePlugin, PluginContext } from './plugin.ts';
+import { type LoadedPlugin, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
+import type { Tool } from './tool.ts';
+import { toInputSchema } from './tool-arguments.ts';
 
-export interface PluginHost {
-  /** Those that have started, in dependency order. */
-  loaded: LoadedPlugin[];
-  status(): PluginStatus[];
-  /** Starts one after the other. Where one cannot, those before it end. */
-  start(createContext: (plugin: OraclePlugin, config: Record<string, unknown>) => PluginContext): Promise<void>;
-  publicRoutes(): PublicRoute[];
-  /** First values of the shared state of a request. */
-  createShared(): Record<string, unknown>;
-  /** Asks every plugin whether a message may be taken in; the first that says no throws. */
-  beforeSend(send: PendingSend): Promise<void>;
-  beforeResume(send: PendingSend): Promise<void>;
-  /** Notifies every plugin how it ended. */
-  onTurnEnd(end: TurnEnd): Promise<void>;
-  close(): Promise<void>;
-}
+export type PluginHost = ReturnType<typeof createPluginHost>;
 
 /** The plugins that are to be loaded. All faults are in one error, each with its plugin and remedy. */
-export function createPluginHost(options: SelectOptions & { logger: Logger }): PluginHost {
+export function createPluginHost(options: SelectOptions & { logger: Logger }) {
   const { selected, status, faults } = selectPlugins(options);
   if (faults.length > 0) throw new StartError(toMessage(faults));
   const loaded: LoadedPlugin[] = [];
@@ -53,9 +39,13 @@ export function createPluginHost(options: SelectOptions & { logger: Logger }): P
   }
 
   return {
+    /** Those that have started, in dependency order. */
     loaded,
     status: () => status,
-    async start(createContext) {
+    /** Starts one after the other. Where one cannot, those before it end. */
+    async start(
+      createContext: (plugin: OraclePlugin, config: Record<string, unknown>) => PluginContext,
+    ): Promise<void> {
       try {
         for (const entry of selected) loaded.push(await load(entry, createContext(entry.plugin, entry.config)));
         const clashes = checkPlugins(loaded);
@@ -65,8 +55,8 @@ export function createPluginHost(options: SelectOptions & { logger: Logger }): P
         throw error;
       }
     },
-    publicRoutes: () => loaded.flatMap(({ plugin }) => plugin.getAuthExcludedRoutes?.() ?? []),
-    createShared() {
+    publicRoutes: (): PublicRoute[] => loaded.flatMap(({ plugin }) => plugin.getAuthExcludedRoutes?.() ?? []),
+    createShared(): Record<string, unknown> {
       const shared: Record<string, unknown> = {};
       for (const { plugin, name } of loaded) {
         try {
@@ -77,7 +67,8 @@ export function createPluginHost(options: SelectOptions & { logger: Logger }): P
       }
       return shared;
     },
-    async beforeSend(send) {
+    /** Asks every plugin whether a message may be taken in; the first that says no throws. */
+    async beforeSend(send: PendingSend): Promise<void> {
       try {
         for (const { middlewares } of loaded) for (const middleware of middlewares) await middleware.beforeSend?.(send);
       } catch (error) {
@@ -85,7 +76,7 @@ export function createPluginHost(options: SelectOptions & { logger: Logger }): P
         throw error;
       }
     },
-    async beforeResume(send) {
+    async beforeResume(send: PendingSend): Promise<void> {
       for (const { middlewares } of loaded) for (const middleware of middlewares) await middleware.beforeResume?.(send);
     },
     onTurnEnd: reportEnd,
@@ -108,7 +99,6 @@ async function load({ plugin, manifest }: SelectedPlugin, ctx: PluginContext): P
   }
 }
 
-/** Brings the tables of a plugin up to date. */
 export async function migratePlugin(
   plugin: OraclePlugin,
   store: Pick<PluginContext['store'], 'migrate'>,
@@ -116,7 +106,6 @@ export async function migratePlugin(
   if (plugin.migrations) await store.migrate(`agent-${plugin.name}`, plugin.migrations);
 }
 
-/** The end of a message that never became a turn. */
 function toRefusal({ sendId, userDid, sessionId, model }: PendingSend): TurnEnd {
   const usage = { inputTokens: 0, outputTokens: 0 };
   return { sendId, userDid, sessionId, runId: undefined, model, status: 'refused', usage, usageByModel: {} };
@@ -124,4 +113,70 @@ function toRefusal({ sendId, userDid, sessionId, model }: PendingSend): TurnEnd 
 
 function toMessage(faults: string[]): string {
   return `The plugins are not valid:\n${faults.map((fault) => `  ${fault}`).join('\n')}`;
+}
+
+function checkPlugins(loaded: LoadedPlugin[]): string[] {
+  const tools = loaded.map((plugin) => ({ name: plugin.name, keys: toolNamesOf(plugin) }));
+  const shared = loaded.map(({ name, plugin }) => ({ name, keys: Object.keys(plugin.getSharedState?.() ?? {}) }));
+  return [
+    ...findClashes([{ name: undefined, keys: capabilityToolNames }, ...tools], 'tool'),
+    ...findClashes(shared, 'shared key'),
+    ...loaded.flatMap(checkExamples),
+    ...loaded.flatMap(checkDeclarations),
+  ];
+}
+
+function toolNamesOf({ tools, subAgents }: LoadedPlugin): string[] {
+  return [...Object.keys(tools), ...subAgents.map((agent) => agent.name)];
+}
+
+/** Model providers take names of letters, digits, _ and -, and arguments as JSON Schema. */
+function checkDeclarations(plugin: LoadedPlugin): string[] {
+  const badNames = toolNamesOf(plugin)
+    .filter((name) => !toolNamePattern.test(name))
+    .map((name) => `plugin ${plugin.name}: the tool name "${name}" must be 1 to 64 letters, digits, _ or -`);
+  const all: [string, Tool][] = [
+    ...Object.entries(plugin.tools),
+    ...plugin.subAgents.flatMap(({ tools = {} }) => Object.entries(tools)),
+  ];
+  const badInputs = all.flatMap(([name, tool]) => {
+    try {
+      toInputSchema(tool);
+      return [];
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return [
+        `plugin ${plugin.name}: the input of the tool "${name}" is not a JSON Schema (${reason}); use plain types`,
+      ];
+    }
+  });
+  const badApprovals = plugin.subAgents.flatMap(({ name: agent, tools = {} }) =>
+    Object.entries(tools)
+      .filter(([, tool]) => tool.needsApproval)
+      .map(
+        ([name]) =>
+          `plugin ${plugin.name}: the tool "${name}" of the sub-agent "${agent}" has needsApproval, which only tools of the main agent can have; give it to the main agent`,
+      ),
+  );
+  return [...badNames, ...badInputs, ...badApprovals];
+}
+
+function findClashes(owners: { name: string | undefined; keys: readonly string[] }[], what: string): string[] {
+  const taken = new Map<string, string>();
+  const faults: string[] = [];
+  for (const { name, keys } of owners) {
+    for (const key of keys) {
+      const other = taken.get(key);
+      if (other) faults.push(`plugin ${name}: the ${what} "${key}" is taken by ${other}; rename one`);
+      else taken.set(key, name === undefined ? 'the runtime itself' : `plugin ${name}`);
+    }
+  }
+  return faults;
+}
+
+function checkExamples(plugin: LoadedPlugin): string[] {
+  const unknown = (plugin.manifest.examples ?? []).filter(({ tool }) => !toolNamesOf(plugin).includes(tool));
+  return unknown.map(
+    ({ tool }) => `plugin ${plugin.name}: an example names the tool "${tool}", which it does not have; name a real one`,
+  );
 }

@@ -21,10 +21,7 @@ const maxFaults = 10;
 /** What an empty object takes, and its place in another. */
 const valueSize = 100;
 
-/**
- * Checks the arguments of a tool call. A zod schema is the author's and is run whole. A JSON Schema may come from a
- * page or an MCP server, which check the arguments themselves; here it is read only as far as one step per value goes.
- */
+/** A zod schema is the author's and is run whole. A JSON Schema may be a stranger's: it is read one step per value. */
 export function checkArguments({ input }: Tool, args: unknown): CheckedArguments {
   const tooLarge = checkSize(args);
   if (tooLarge) return { error: tooLarge };
@@ -75,10 +72,7 @@ function checkByJsonSchema(schema: JsonSchema, args: unknown): CheckedArguments 
   return faults.length > 0 ? { error: faults.join('; ') } : { args: args as Record<string, unknown> };
 }
 
-/**
- * Reads `type`, `required`, `properties` and `items` and nothing else: no pattern is run, no reference followed, no
- * alternative tried, so each value is looked at once. Beyond the step limit everything is let through.
- */
+/** Reads `type`, `required`, `properties` and `items` alone, each value once. Beyond the step limit everything is let through. */
 class JsonSchemaReader {
   #steps: number = agentLimits.toolSchemaSteps;
   readonly #faults: string[] = [];

@@ -172,15 +172,6 @@ export interface ToolDefinition<Input extends ZodType>
  * ```
  */
 export function tool<Input extends ZodType>(definition: ToolDefinition<Input>): Tool {
-  // The arguments have been checked against `input` when these are called.
-  const { execute, needsApproval, needsDelegation, ...rest } = definition;
-  return {
-    ...rest,
-    execute: (args, rt) => execute(args as z.output<Input>, rt),
-    ...(needsApproval !== undefined && {
-      needsApproval:
-        typeof needsApproval === 'function' ? (args, rt) => needsApproval(args as z.output<Input>, rt) : needsApproval,
-    }),
-    ...(needsDelegation && { needsDelegation: (args, rt) => needsDelegation(args as z.output<Input>, rt) }),
-  };
+  // The arguments have been checked against `input` when its functions are called.
+  return definition as Tool;
 }

@@ -32,7 +32,6 @@ export interface DelegationRouteParts {
   audit: Pick<AuditLog<AgentDatabase>, 'record' | 'person'>;
   /** What waits for the delegation is approved in the transaction that stores it, and continues after it. */
   approvals: Pick<RunApprovals, 'grant' | 'wake'>;
-  /** Ends the connections that the token had opened. */
   onRevoked(delegation: RefusedDelegation): void;
 }
 

@@ -1,20 +1,21 @@
+import type { Readable } from 'node:stream';
 import { AppError, didPattern } from '@palaver/contract';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAuditBy } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import { hasCapability, oracleResource } from '@palaver/ucan/internal';
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { identityOf } from '../auth/auth-hook.ts';
-import type { Identity } from '../auth/authorize.ts';
-import type { ClientKey } from '../auth/client-key.ts';
+import type { ClientKey, Identity } from '../auth/authorize.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { UserData } from '../user-data.ts';
-import { sendJsonStream } from './json-stream.ts';
 
 const exportSchema = z
   .object({ did: z.string(), exportedAt: z.string(), data: z.record(z.string(), z.array(z.unknown())) })
   .meta({ id: 'UserExport', description: 'Everything kept of a user, by table.' });
 const erasedSchema = z.object({ ok: z.literal(true) });
+const sendJson = (reply: FastifyReply, body: Readable) => reply.type('application/json; charset=utf-8').send(body);
 const paramsSchema = z.object({ did: z.string().regex(didPattern) });
 
 export interface UserDataRouteParts {
@@ -38,7 +39,7 @@ export function addUserDataRoutes(server: Server, { userData, audit, clientKey, 
       const { did } = identityOf(request);
       const by = { actor: audit.person(did), from: clientAddress(request) };
       const reader = { client: clientKey(request), reading: request.inPlace.bind(request) };
-      return sendJsonStream(reply, await userData.export(did, by, reader));
+      return sendJson(reply, await userData.export(did, by, reader));
     },
   );
   server.delete(
@@ -67,7 +68,7 @@ export function addUserDataRoutes(server: Server, { userData, audit, clientKey, 
   };
   server.get('/users/:did/export', admins, async (request, reply) => {
     const reader = { client: clientKey(request), isOperator: true, reading: request.inPlace.bind(request) };
-    return sendJsonStream(reply, await userData.export(request.params.did, toAuditBy(request), reader));
+    return sendJson(reply, await userData.export(request.params.did, toAuditBy(request), reader));
   });
   server.delete('/users/:did', admins, async (request) => {
     await userData.erase(request.params.did, toAuditBy(request));

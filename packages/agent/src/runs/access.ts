@@ -23,14 +23,13 @@ import {
 } from './input.ts';
 import { RunCancelled } from './run.ts';
 
-export interface RunAccessParts {
+interface RunAccessParts {
   hub: Pick<TurnHub, 'begin' | 'beginOnce' | 'abort' | 'live'>;
   approvals: Pick<RunApprovals, 'answer' | 'pending'>;
   runs: Pick<RunStore, 'findSend' | 'list' | 'state'>;
   messages: Pick<MessageStore, 'question'>;
   reader: RunReader;
   preparation: TurnPreparation;
-  /** Counts the messages of a user. */
   sendLimit: RateLimit;
 }
 
@@ -117,7 +116,6 @@ export function createRunAccess({ hub, approvals, runs, messages, reader, prepar
       return answer;
     },
 
-    /** Begins a run and gives it as a stream of events. */
     async open(message: OpenMessage): Promise<AgentRun> {
       const { userDid, key } = message;
       if (key === undefined) return toAgentRun(userDid, await hub.begin(await admit(message)));
@@ -135,7 +133,6 @@ export function createRunAccess({ hub, approvals, runs, messages, reader, prepar
       return live ? resume({ userDid, runId: live.runId }) : undefined;
     },
 
-    /** The frames of a run as they go over the wire. */
     follow: reader.open,
     waitForAnswer: reader.waitForAnswer,
     answerApproval: approvals.answer,
@@ -147,9 +144,7 @@ export interface PrepareParts {
   messages: Pick<MessageStore, 'question' | 'last' | 'isQuestion'>;
   runs: Pick<RunStore, 'input'>;
   models: Models;
-  /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
   beforeSend(send: PendingSend): Promise<void>;
-  /** Has plugins say where the files of a message are read again. */
   beforeResume(send: PendingSend): Promise<void>;
 }
 
@@ -162,7 +157,7 @@ export function createTurnPreparation(parts: PrepareParts) {
   return {
     /** Of a new message. What `beforeSend` has let in must be handed to the hub, which reports its end. */
     async prepare({ userDid, sessionId, requestId, body, timezone, ...request }: OpenMessage): Promise<Turn> {
-      const { callerTools, earlier, context } = checkCallerInput(request, body);
+      const input = checkCallerInput(request, body);
       const session = await sessions.find(userDid, sessionId);
       if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
       if (body.replaces !== undefined && !(await messages.isQuestion(sessionId, body.replaces)))
@@ -170,33 +165,17 @@ export function createTurnPreparation(parts: PrepareParts) {
       const model = models.choose(body.model).modelId;
       const results = request.results && matchResults(request.results, await messages.last(sessionId));
       const user = { did: userDid, delegation: request.delegation };
-      const { client, socketId } = request;
+      const { client, socketId, call, key } = request;
       const secrets = { ...request.secrets, ...(body.homeServer && { matrixHomeserver: body.homeServer }) };
       const sent = { sendId: randomUUID(), requestId, model, secrets, blobs: createBlobStore() };
       await parts.beforeSend({ ...sent, userDid, sessionId, message: body, client }).catch((error) => {
         sent.blobs.release();
         throw error;
       });
-      const { call } = request;
-      const isKeyed = request.key !== undefined;
-      return {
-        ...sent,
-        session,
-        user,
-        body,
-        timezone,
-        socketId,
-        client,
-        isKeyed,
-        callerTools,
-        results,
-        earlier,
-        context,
-        call,
-      };
+      const isKeyed = key !== undefined;
+      return { ...sent, ...input, session, user, body, results, timezone, socketId, client, call, isKeyed };
     },
 
-    /** What a message brought, as its run stored it; undefined if it cannot be read. */
     async loadInput({ runId, sessionId }: { runId: string; sessionId: string }): Promise<RunInput | undefined> {
       const [input, question] = await Promise.all([parts.runs.input(runId), messages.question({ sessionId, runId })]);
       return input !== null && question ? parseStoredInput(input, question) : undefined;

@@ -10,7 +10,7 @@ import { createSeal } from '../auth/seal.ts';
 import { createNoBroadcast } from '../cluster/broadcast.ts';
 import { createApprovalStore } from '../store/approvals.ts';
 import { createDelegationStore } from '../store/delegations.ts';
-import { agentMigrations } from '../store/migrations.ts';
+import { agentMigrations } from '../store/migrate.ts';
 import { createRunStore } from '../store/runs.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { createSessionStore } from '../store/sessions.ts';

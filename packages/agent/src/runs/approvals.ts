@@ -20,7 +20,6 @@ export interface RunApprovalParts {
   delegations: Pick<DelegationStore, 'afterRecording' | 'findUsable'>;
   broadcast: Broadcast;
   logger: Logger;
-  /** How long a user has to answer. */
   timeoutMs: number;
   /** A run that is not of this instance can continue: it may have no owner any more. */
   onElsewhere(): void;
@@ -131,7 +130,6 @@ export function createRunApprovals(parts: RunApprovalParts) {
       for (const runId of await approvals.refuseOfSession(sessionId, anotherMessage)) wake(runId);
     },
 
-    /** Ends what was not answered in time. */
     async expire(): Promise<void> {
       for (const runId of await approvals.expire()) wake(runId);
     },
@@ -141,13 +139,11 @@ export function createRunApprovals(parts: RunApprovalParts) {
 
     signedFor: approvals.signedFor,
 
-    /** What a run waits for. */
     pending: async (runId: string): Promise<Approval[]> =>
       (await approvals.ofRun(runId))?.filter(({ status }) => status === 'pending') ?? [],
   };
 }
 
-/** Streams what has been asked or answered since the last look. */
 function emitNew({ runId, sessionId, requestId, approvals, emit }: Run, asked: Approval[]): void {
   const known = new Map(approvals().map(({ approvalId, status }) => [approvalId, status]));
   const changed = asked.filter(({ approvalId, status }) => known.get(approvalId) !== status);

@@ -4,7 +4,7 @@ import { openStore } from '@palaver/store';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createNoBroadcast } from '../cluster/broadcast.ts';
-import { agentMigrations } from '../store/migrations.ts';
+import { agentMigrations } from '../store/migrate.ts';
 import { createRunStore } from '../store/runs.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { createSessionStore } from '../store/sessions.ts';

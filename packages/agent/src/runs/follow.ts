@@ -2,7 +2,7 @@ import { AppError, type Message } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { createFairQueue } from '@palaver/service-kit/internal';
 import type { Broadcast } from '../cluster/broadcast.ts';
-import type { RunEvent } from '../define/agent-run.ts';
+import type { AgentRun, RunEvent } from '../define/agent-run.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { RunStore, StoredRun } from '../store/runs.ts';
 import { createFrameLog, type FrameLog, readEvents, splitFrames, untilFrames } from './frames.ts';
@@ -24,17 +24,7 @@ export interface FollowParts {
   logger: Logger;
 }
 
-export interface Following {
-  frames: FrameLog;
-  /** The reader has left. With the last one, nothing is left behind. */
-  leave(): void;
-}
-
-export interface FollowedRun {
-  userDid: string;
-  runId: string;
-  messageId: string;
-}
+type FollowedRun = Pick<StoredRun, 'runId' | 'messageId'> & { userDid: string };
 
 interface Followed {
   userDid: string;
@@ -51,10 +41,7 @@ interface Followed {
 
 export type RunFollower = ReturnType<typeof createRunFollower>;
 
-/**
- * The frames of runs that other instances carry out, read from the database: when their owner says that there are more, and
- * once a second in case word of it was lost. All readers of a run share one log.
- */
+/** Frames of runs of other instances, read when their owner announces more, and once a second. All readers of a run share one log. */
 export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
   const followed = new Map<string, Followed>();
   const queue = createFairQueue(firstReads);
@@ -144,7 +131,6 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
     else if (entry.isRead) void entry.read();
   });
 
-  /** False if too many wait to be read. */
   async function readFirst(entry: Followed): Promise<boolean> {
     const isRead = await queue.run(entry, () => entry.read().then(() => true));
     entry.isRead ||= isRead ?? false;
@@ -152,13 +138,13 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
   }
 
   return {
-    /** Reads what there is, then follows. */
-    async follow(run: FollowedRun): Promise<Following> {
+    async follow(run: FollowedRun) {
       const { runId } = run;
       const size = followed.has(runId) ? 0 : await runs.frameBytes(runId);
       // The room is checked and taken in one turn: of two that ask at the same time, the second finds what the first has taken.
       const entry = followed.get(runId) ?? start(run, size);
       entry.readers += 1;
+      /** The reader has left. With the last one, nothing is left behind. */
       const leave = () => {
         entry.readers -= 1;
         if (entry.readers > 0) return;
@@ -173,7 +159,6 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
       }
       return { frames: entry.frames, leave };
     },
-    /** Runs that are followed now. */
     count: () => followed.size,
   };
 }
@@ -185,26 +170,15 @@ export interface RunReaderParts {
   follower: RunFollower;
 }
 
-export interface EventOptions {
-  after?: number;
-  signal?: AbortSignal;
-}
-
-export interface OpenRun {
-  runId: string;
-  sessionId: string;
-  requestId: string;
-  messageId: string;
+export interface OpenRun extends RunNames {
   frames: FrameLog;
   /** The answer of a run of this process; rejects where the run moves to another instance. */
   answer?: Promise<Message>;
-  /** The reader has left. */
   leave(): void;
 }
 
 export type RunReader = ReturnType<typeof createRunReader>;
 
-/** Runs as their users read them, on whichever instance they run or ran. */
 export function createRunReader({ hub, runs, messages, follower }: RunReaderParts) {
   async function open(userDid: string, runId: string, after = 0): Promise<OpenRun> {
     const run = hub.find(runId);
@@ -223,7 +197,6 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
   return {
     open,
 
-    /** The ids of a run of this user. */
     async find(userDid: string, runId: string): Promise<RunNames> {
       const run = hub.find(runId);
       const found = run?.userDid === userDid ? run : run ? undefined : await runs.find(userDid, runId);
@@ -232,7 +205,11 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
     },
 
     /** The events after number `after`; follows the run when it moves to another instance. */
-    async *events(userDid: string, runId: string, { after = 0, signal }: EventOptions = {}): AsyncGenerator<RunEvent> {
+    async *events(
+      userDid: string,
+      runId: string,
+      { after = 0, signal }: Parameters<AgentRun['events']>[0] = {},
+    ): AsyncGenerator<RunEvent> {
       for (let next = after; ; ) {
         const { frames, leave } = await open(userDid, runId, next);
         try {
@@ -265,7 +242,7 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
   };
 }
 
-type RunNames = Pick<OpenRun, 'runId' | 'sessionId' | 'requestId' | 'messageId'>;
+type RunNames = Pick<StoredRun, 'runId' | 'sessionId' | 'requestId' | 'messageId'>;
 
 function pick({ runId, sessionId, requestId, messageId }: RunNames): RunNames {
   return { runId, sessionId, requestId, messageId };
@@ -279,10 +256,7 @@ const interrupted: NonNullable<Message['error']> = {
   retryable: true,
 };
 
-/**
- * A run whose frames have expired, recreated from the stored answer: from the start in a few frames; for somebody who has
- * part of it only how it ended, since the stored answer is there to be read.
- */
+/** A run whose frames have expired, recreated from the stored answer; only its end for a reader who has part of it. */
 function toFrames({ usage, status, ...run }: StoredRun, answer: Message | undefined, after: number): FrameLog {
   const { runId, sessionId, requestId, messageId } = run;
   const { content = '', finish, error = interrupted } = answer ?? {};

@@ -19,12 +19,10 @@ export function toFrame(number: number, name: string, data: unknown): string {
   return `event: ${name}\nid: ${number}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Text of whole frames, one by one. */
 export function splitFrames(text: string): string[] {
   return text.match(/.+?\n\n/gs) ?? [];
 }
 
-/** The event of a frame that `toFrame` made. */
 export function parseFrame(frame: string): SseEvent {
   const [name = '', , data = ''] = frame.split('\n');
   return { name: name.slice('event: '.length), data: JSON.parse(data.slice('data: '.length)) } as SseEvent;
@@ -32,10 +30,7 @@ export function parseFrame(frame: string): SseEvent {
 
 export type FrameLog = ReturnType<typeof createFrameLog>;
 
-/**
- * The frames of one run as they go over the wire, numbered from 1 without gaps. Readers come and go; the log stays.
- * `skipped` frames are known to the reader from elsewhere; numbering continues after them.
- */
+/** The frames of one run, numbered from 1 without gaps. `skipped` frames are known to the reader from elsewhere. */
 export function createFrameLog(skipped = 0) {
   let frames: string[] = [];
   let size = 0;
@@ -47,7 +42,6 @@ export function createFrameLog(skipped = 0) {
     for (const onChange of [...watching]) onChange();
   }
 
-  /** Adds a frame that was numbered elsewhere. */
   function appendText(frame: string): void {
     if (ended) return;
     frames.push(frame);
@@ -59,7 +53,6 @@ export function createFrameLog(skipped = 0) {
     get length() {
       return isDropped ? 0 : skipped + frames.length;
     },
-    /** Characters in memory. */
     get size() {
       return size;
     },
@@ -70,7 +63,6 @@ export function createFrameLog(skipped = 0) {
       appendText(toFrame(skipped + frames.length + 1, name, data));
     },
     appendText,
-    /** No frame comes after this. */
     end(): void {
       ended = true;
       notify();
@@ -85,10 +77,7 @@ export function createFrameLog(skipped = 0) {
       }
       return { text, last: skipped + index };
     },
-    /**
-     * The end of a run for a reader that has as many frames as are here, or more than their owner had time to store, under the
-     * number that it expects; empty where the run continues elsewhere.
-     */
+    /** The end under the number that a reader expects who has as many frames or more; empty where the run continues elsewhere. */
     endAfter(number: number): string {
       const last = frames.at(-1) ?? '';
       return last.startsWith('event: done\n') ? last.replace(/^id: \d+$/m, `id: ${number + 1}`) : '';
@@ -149,9 +138,7 @@ export interface FrameKeeperParts {
   runs: Pick<RunStore, 'addFrames' | 'state'>;
   broadcast: Pick<Broadcast, 'publish'>;
   logger: Logger;
-  /** How many frames an earlier owner has stored. */
   stored: number;
-  /** Another instance owns the run now. */
   onNewOwner(): void;
 }
 
@@ -177,7 +164,6 @@ export function keepFrames(
     return { first: stored + 1, last, body: text };
   }
 
-  /** The last frames, to be stored with the end of the run. */
   function toLastFrames(status: EndedRunStatus): Frames {
     const frames = unstored();
     if (run.frames.ended) return frames;
@@ -230,18 +216,15 @@ export function keepFrames(
   return {
     flush,
     toLastFrames,
-    /** A reader on another instance is following. */
     follow(): void {
       if (!isFollowed()) setPace(followedMs);
       followedUntil = Date.now() + followedForMs;
       void flush();
     },
-    /** No more frames are stored; resolves when none is on its way. */
     async stop(): Promise<void> {
       clearInterval(timer);
       while (storing) await storing;
     },
-    /** The end is stored: followers are sent the last frames. */
     announceEnd(status: EndedRunStatus): void {
       if (isFollowed()) announce(toLastFrames(status));
     },

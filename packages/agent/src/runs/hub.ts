@@ -15,7 +15,6 @@ import { type Run, RunCancelled, type RunIds } from './run.ts';
 
 export interface TurnHubParts extends Omit<OwnerParts, 'live' | 'queue' | 'closeBy'> {
   limits?: RunLimits;
-  /** The name of this instance, new at every start. */
   instance: string;
   approvals: OwnerParts['approvals'] & Pick<RunApprovals, 'refuse' | 'pending'>;
   /** Called at the end of every turn, also of one that could not begin, before its reader gets `done`. Never rejects. */
@@ -28,7 +27,6 @@ export interface TurnHubParts extends Omit<OwnerParts, 'live' | 'queue' | 'close
 export interface ClaimedRun {
   epoch: number;
   status: LiveRunStatus;
-  /** The stored frames, as text. */
   frames: string;
   steps: StoredStep[];
 }
@@ -36,7 +34,6 @@ export interface ClaimedRun {
 export interface AbortOptions {
   /** This run, even if it waits behind another. */
   runId?: string | undefined;
-  /** How long ago the request arrived. */
   elapsedMs?(): number;
 }
 
@@ -112,7 +109,6 @@ export function createTurnHub(parts: TurnHubParts) {
     }
   }
 
-  /** Ends a run whose abort is stored in the database. */
   function stop(runId: string): void {
     if (live.get(runId)) live.cancel(runId);
     else {
@@ -146,7 +142,6 @@ export function createTurnHub(parts: TurnHubParts) {
       }
     },
 
-    /** A run of this process, live or ended in the last minutes. */
     find: live.find,
 
     async live(sessionId: string): Promise<LiveRunReply['run']> {
@@ -155,10 +150,7 @@ export function createTurnHub(parts: TurnHubParts) {
       return { ...first, approvals: await parts.approvals.pending(first.runId) };
     },
 
-    /**
-     * Stops the running turn, or the run that is named, on any instance; those that wait behind it follow. Returns true for a
-     * run that ends as aborted: the abort is stored in the database.
-     */
+    /** Stops the running turn, or the run that is named, on any instance. True once the abort is stored in the database. */
     async abort(sessionId: string, { runId, elapsedMs = () => 0 }: AbortOptions = {}): Promise<boolean> {
       const waiting = await runs.live(sessionId);
       const stopped = runId === undefined ? waiting[0] : waiting.find((run) => run.runId === runId);
@@ -167,16 +159,12 @@ export function createTurnHub(parts: TurnHubParts) {
       return true;
     },
 
-    /** Stops and removes everything of a session that is being deleted. */
     drop(sessionId: string): void {
       live.drop(sessionId);
       broadcast.publish({ kind: 'drop', sessionId });
     },
 
-    /**
-     * Cancels runs that the database marks as aborted: the broadcast may have been lost. Releases runs of this instance that
-     * are not here: the reply to the write that began them was lost.
-     */
+    /** Cancels runs marked as aborted (a broadcast may be lost) and releases runs that are not here (the reply to a begin may be). */
     async checkOwned(): Promise<void> {
       const all = await runs.ofInstance(instance);
       for (const { runId, isAborting } of all) if (isAborting) live.cancel(runId);
@@ -188,17 +176,12 @@ export function createTurnHub(parts: TurnHubParts) {
     },
 
     isClosing,
-    /** Whether runs of other instances can continue here. */
     hasRoom: live.hasRoom,
-    /** How many runs are live here. */
     size: live.size,
     /** How many of them should have ended by now, including the time to store them. */
     countOverdue: () => live.countOlderThan(parts.turnTimeoutMs + overdueMs),
 
-    /**
-     * Accepts no new turns and lets runs finish for a while. The others move to another instance (`canMove`: there is one) if
-     * nothing would be repeated, or end with the text so far.
-     */
+    /** Lets runs finish for a while. The others move to another instance if nothing would be repeated, or end with the text so far. */
     async close(graceMs: number, canMove = false): Promise<void> {
       closeBy = Date.now() + graceMs + closingStoreMs;
       const leave = (isOver: boolean) => {
@@ -219,7 +202,6 @@ interface BegunRun {
   owned: OwnedRun;
   status: LiveRunStatus;
   userMessageId: string;
-  /** The live runs whose messages it replaces. */
   aborted: string[];
 }
 
@@ -233,12 +215,10 @@ interface BeginParts {
   instance: string;
   send: SendKey | undefined;
   now: number;
-  /** Gives what is called where the run is not begun. */
   reserve(runId: string): () => void;
   isClosing?(): boolean;
 }
 
-/** Whether the run has begun is not known yet. */
 class UnsettledBegin extends Error {
   /** Resolves once it is known. Rejects where it is not tried any more: a run that is there is found by the next sweep. */
   readonly settled: Promise<BegunRun | KnownRun>;

@@ -11,14 +11,13 @@ import { browserToolSchema, type MessageAttachment } from '@palaver/contract/int
 import { measureJson } from '@palaver/service-kit/internal';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
-import type { CallerResult, CallerTool, DirectCall, EarlierMessage, OpenMessage } from '../define/agent-run.ts';
+import type { CallerResult, OpenMessage } from '../define/agent-run.ts';
 import type { TurnEnd } from '../define/middleware.ts';
 import type { BlobSource, BlobStore, RuntimeContext } from '../define/runtime-context.ts';
 import { isNestedDeeper, sizeOf } from '../define/tool-arguments.ts';
 import { type KeptFile, type StoredMessage, toParts } from '../store/message.ts';
 
-/** Everything a turn needs to know, checked before it is queued. */
-export interface Turn {
+export interface Turn extends CallerInput, Pick<OpenMessage, 'call' | 'socketId' | 'client'> {
   /** Unique, where a request id may be repeated by its client. */
   sendId: string;
   session: { sessionId: string; roomId: string; isNamed: boolean };
@@ -26,20 +25,10 @@ export interface Turn {
   user: { did: string; delegation?: string | undefined };
   requestId: string;
   body: SendMessage;
-  callerTools?: CallerTool[] | undefined;
   /** Calls of an earlier run that the caller has answered. */
   results?: ToolCall[] | undefined;
-  /** The conversation before this session, as the caller sends it. */
-  earlier?: EarlierMessage[] | undefined;
-  /** What the model reads in this turn alone. */
-  context?: string[] | undefined;
-  call?: DirectCall | undefined;
   model: string;
   timezone: string | undefined;
-  /** The socket of the tab that sent the message: it runs the client tools. */
-  socketId?: string | undefined;
-  /** What limits per client address count it by. */
-  client?: string | undefined;
   /** Who opened it finds it again: where the service stops, the next process continues it. */
   isKeyed?: boolean | undefined;
   secrets: RuntimeContext['secrets'];
@@ -51,7 +40,6 @@ export interface Usage {
   outputTokens: number;
 }
 
-/** By the id of the model. */
 export type UsageByModel = Record<string, Usage>;
 
 /** About the bytes of what its message brought; files are counted where they are read. */
@@ -59,7 +47,6 @@ export function turnSizeOf({ body, callerTools, results, earlier, context, call,
   return sizeOf([body, callerTools, results, earlier, context, call, user, secrets]);
 }
 
-/** Without what is stored with the run. */
 export function withoutInput({ callerTools, results, earlier, context, call, ...turn }: Turn): Turn {
   return { ...turn, body: { message: '', stream: turn.body.stream, returnAllMessages: false } };
 }
@@ -69,7 +56,6 @@ export function toUsageField(usage: Usage): { usage?: Usage } {
   return usage.inputTokens + usage.outputTokens > 0 ? { usage: { ...usage } } : {};
 }
 
-/** How a turn ended, for plugins; of one that could not begin, that it was refused. */
 export function toTurnEnd(
   { sendId, user, session, model }: Turn,
   end: Pick<TurnEnd, 'runId' | 'status' | 'usage' | 'usageByModel'> = refused,
@@ -99,10 +85,7 @@ const storedInputSchema = z.object({
 /** What another instance needs to take over a run, in addition to the session. */
 export type RunInput = Omit<Turn, 'session' | 'user' | 'requestId' | 'model' | 'secrets' | 'blobs'>;
 
-/**
- * Null for a message that came with credentials, or with files that are not stored here: they are kept in memory alone, so
- * nobody else can continue with them.
- */
+/** Null for a message with credentials or files that are in memory alone: nobody else can continue with them. */
 export function toStoredInput({ body, blobs, ...turn }: Turn): string | null {
   const hasFiles = body.attachments?.length || blobs.list().length > 0;
   if (body.mcpInvocations || (hasFiles && !blobs.areStored())) return null;
@@ -210,7 +193,6 @@ export function invalid(path: string, message: string): AppError {
   return new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
 }
 
-/** The message as it is stored, before its run begins. */
 export function toQuestion({ body, requestId, blobs, results, earlier }: Turn, now: number): StoredMessage {
   const held = {
     content: body.message,
@@ -231,7 +213,6 @@ export function toQuestion({ body, requestId, blobs, results, earlier }: Turn, n
   };
 }
 
-/** Without the key of an encrypted file. */
 function toMessageAttachment({ file, ...attachment }: Attachment): MessageAttachment {
   return file ? { mxcUri: file.url, ...attachment } : attachment;
 }
@@ -251,13 +232,9 @@ export function toKeptFiles(blobs: BlobStore): KeptFile[] | undefined {
   return files.length === 0 ? undefined : files;
 }
 
-/** The blobs of a turn, which are in memory only while it runs. */
 export interface TurnBlobs extends BlobStore {
-  /** Lets go of bytes that can be read again. */
   release(): void;
-  /** Reads again what was released. */
   load(signal: AbortSignal): Promise<void>;
-  /** Whether another process can read all of them. */
   areStored(): boolean;
 }
 

@@ -28,7 +28,6 @@ export interface Work {
   turn: Turn;
   run: Run;
   steps: RunSteps;
-  /** Counts the size of what the turn reads beside its message. */
   count(value: unknown): void;
 }
 
@@ -52,25 +51,20 @@ export interface OwnerParts {
   now?(): number;
   /** Does a turn: streams events through `run.emit` until it resolves; must stop soon after `run.signal` fires. */
   execute(work: Work): Promise<TurnOutcome>;
-  /** Reads again what a message brought; undefined if it cannot be read. */
   loadInput?(run: Pick<Run, 'runId' | 'sessionId'>): Promise<RunInput | undefined>;
-  /** An end could not be stored. */
   onNotStored?(): void;
   onTurnEnd?(end: TurnEnd): Promise<void>;
 }
 
 interface Begun {
   status: LiveRunStatus;
-  /** The steps of an earlier owner. */
   steps: StoredStep[];
 }
 
-/** A run that this instance owns from now on. */
 interface Owning extends Begun {
   ids: RunIds;
   owned: OwnedRun;
   userMessageId?: string;
-  /** The frames of an earlier owner, as text. */
   earlier: string;
 }
 
@@ -280,7 +274,6 @@ export function createOwner(parts: OwnerParts) {
       active.add(work);
       return run;
     },
-    /** Resolves when no run is active. */
     async idle(): Promise<void> {
       while (active.size > 0) await Promise.allSettled(active);
     },
@@ -315,7 +308,6 @@ function stopRun(run: Run, error: unknown, logger: Logger): void {
 
 type StoredEnd =
   | { kind: 'stored'; status: EndedRunStatus }
-  /** The session was deleted meanwhile. */
   | { kind: 'gone' }
   | { kind: 'new-owner' }
   | { kind: 'not-stored'; error: unknown };

@@ -8,7 +8,6 @@ import type { Turn } from './input.ts';
 import { type Run, RunCancelled, TurnError } from './run.ts';
 import { isElsewhere } from './transitions.ts';
 
-/** A live run of this instance. */
 export interface LiveRun {
   run: Run;
   turn: Turn;
@@ -16,7 +15,6 @@ export interface LiveRun {
   frames: FrameKeeper;
   /** Tools are running that must not run again. */
   mustStay: boolean;
-  /** Its session is gone. */
   isDropped?: boolean;
   canMove: boolean;
   /** About the bytes of what its message brought and of the history it reads. */
@@ -106,10 +104,7 @@ export function createLiveRuns(limits: RunLimits = defaultLimits) {
       : undefined;
   }
 
-  /**
-   * Ends runs of the user or the address that has most, the largest first, until the others have room; what a run has said so
-   * far is kept with its answer.
-   */
+  /** Ends runs of whoever has most, the largest first, until the others have room; what was said so far is kept. */
   function makeRoom(entries: LiveRun[], limit: number): void {
     const going = entries.filter(({ run }) => !run.signal.aborted).sort((a, b) => sizeOfRun(b) - sizeOfRun(a));
     const ownersOf = ({ run, turn }: LiveRun) => [run.userDid, `from ${turn.client ?? run.userDid}`];
@@ -139,7 +134,6 @@ export function createLiveRuns(limits: RunLimits = defaultLimits) {
       reserved.delete(entry.run.runId);
       live.set(entry.run.runId, entry);
     },
-    /** Live, or ended in the last minutes. */
     find(runId: string): Run | undefined {
       const entry = live.get(runId);
       return entry?.isDropped ? undefined : (entry?.run ?? ended.get(runId));
@@ -149,7 +143,6 @@ export function createLiveRuns(limits: RunLimits = defaultLimits) {
     isInSession: (sessionId: string): boolean => [...live.values()].some(({ run }) => run.sessionId === sessionId),
     size: (): number => live.size,
     findLimit,
-    /** Whether this instance can take over runs of others. */
     hasRoom: (): boolean =>
       size(all()) < limits.frames && all().filter((entry) => !isWaiting(entry)).length < limits.live,
     /** Whether a run may wait for its user; it does not count as live meanwhile. */
@@ -158,7 +151,6 @@ export function createLiveRuns(limits: RunLimits = defaultLimits) {
       const own = turn.client === undefined ? ofUser(waiting, turn) : ofClient(waiting, turn);
       return own.length < shareOf((limits.waiting - waiting.length) / 4, limits.waitingPerClient);
     },
-    /** Called when what a run holds has grown by a good deal. */
     checkSize({ turn }: Pick<LiveRun, 'turn'>): void {
       makeRoom(ofUser(all(), turn), limits.framesPerUser);
       makeRoom(all(), limits.frames);
@@ -184,7 +176,6 @@ export function createLiveRuns(limits: RunLimits = defaultLimits) {
       entry.run.leave(new RunCancelled('new-owner'));
     },
 
-    /** Stops and forgets everything of a session. */
     drop(sessionId: string): void {
       for (const entry of live.values()) {
         if (entry.run.sessionId !== sessionId) continue;
@@ -207,10 +198,7 @@ export function createWaiters({ pollMs }: { pollMs: number }) {
       return waiting.has(name);
     },
 
-    /**
-     * Resolves with what `tryStart` gives once it gives something; asks after every wake-up, and every `pollMs`
-     * in case one was lost. Rejects with the reason of `signal`.
-     */
+    /** Resolves with what `tryStart` gives; asks after every wake-up and every `pollMs`. Rejects with the reason of `signal`. */
     async wait<T>(name: string, signal: AbortSignal, tryStart: () => Promise<T | undefined>): Promise<T> {
       let woken = Promise.withResolvers<void>();
       const wake = () => woken.resolve();
@@ -241,7 +229,6 @@ export interface SessionQueueParts {
   runs: Pick<RunStore, 'start' | 'state'>;
   broadcast: Broadcast;
   live: LiveRuns;
-  /** Refuses what the session waits for. */
   refuse(sessionId: string): Promise<void>;
 }
 
@@ -250,7 +237,6 @@ export type SessionQueue = ReturnType<typeof createSessionQueue>;
 /** One run of a session at a time, across instances: the queue is in the database, broadcasts make the next one start at once. */
 export function createSessionQueue({ runs, broadcast, live, refuse }: SessionQueueParts) {
   const waiters = createWaiters({ pollMs: 1_000 });
-  /** Sessions in which a run of another instance waits. */
   const awaited = new Set<string>();
 
   broadcast.onMessage((message) => {
@@ -259,10 +245,7 @@ export function createSessionQueue({ runs, broadcast, live, refuse }: SessionQue
   });
 
   return {
-    /**
-     * Resolves when the run is the first of its session; rejects when it is cancelled. A message counts as a refusal of what
-     * the session waits for, also of what is asked only after it was sent, so the run refuses at every look.
-     */
+    /** Resolves when the run is first of its session. It refuses at every look what the session waits for: that may be asked later. */
     async waitForPlace(entry: LiveRun): Promise<void> {
       const { run, owned } = entry;
       broadcast.publish({ kind: 'waiting', sessionId: run.sessionId });

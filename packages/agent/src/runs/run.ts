@@ -28,7 +28,6 @@ export interface RunOptions {
   onEvent(event: SseEvent): void;
   /** The frames of an earlier owner, which this run continues. */
   earlier?: string;
-  /** When it begins. */
   now?: number;
 }
 
@@ -60,7 +59,6 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
     ...toUsageField(usage),
   });
 
-  /** Sends one event to everyone who follows the run. */
   function emit<Name extends SseEventName>(name: Name, data: SseEventData[Name]): void {
     // Work that has not noticed its cancellation may still emit events; they are dropped.
     if (hasEnded(status)) return;
@@ -80,7 +78,6 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
     for (const { name, data } of builder.openCalls()) emit(name, { ...data, status: 'error', error: stoppedMessage });
   }
 
-  /** Makes a transition if the state allows it. */
   function move(name: TransitionName): void {
     status = nextStatus(name, status) ?? status;
   }
@@ -88,10 +85,8 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
   return {
     ...ids,
     frames,
-    /** What models have used so far. */
     usage,
     signal,
-    /** The answer once the run has ended. */
     answer: answered.promise,
     get status() {
       return status;
@@ -100,19 +95,17 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
     usageByModel: (): UsageByModel => Object.fromEntries(used),
     addUsage(more: UsageByModel): void {
       for (const [model, { inputTokens, outputTokens }] of Object.entries(more)) {
-        const before = used.get(model) ?? { inputTokens: 0, outputTokens: 0 };
-        used.set(model, {
-          inputTokens: before.inputTokens + inputTokens,
-          outputTokens: before.outputTokens + outputTokens,
-        });
-        usage.inputTokens += inputTokens;
-        usage.outputTokens += outputTokens;
+        const ofModel = used.get(model) ?? { inputTokens: 0, outputTokens: 0 };
+        for (const sum of [usage, ofModel]) {
+          sum.inputTokens += inputTokens;
+          sum.outputTokens += outputTokens;
+        }
+        used.set(model, ofModel);
       }
     },
     move,
     /** Cancels the work; what ends the run says with which status. */
     cancel: (reason: unknown): void => controller.abort(reason),
-    /** The approvals that were asked so far. */
     approvals: builder.approvals,
     stopCalls,
     fail(cause: unknown): void {
@@ -120,10 +113,8 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
       emit('error', toStreamError(cause));
       move('fail');
     },
-    /** Says why the answer, which is there, is not whole. */
     setFinish: builder.setFinish,
     draft: builder.toMessage,
-    /** The frame `done` as it will be. */
     toDone: (ended: EndedRunStatus): string => toFrame(frames.length + 1, 'done', toDoneData(builder.toMessage(ended))),
     /** Sends `done`, the last frame. The answer's status is the run's: an abort may have been confirmed at the last moment. */
     finish(answer: Message, error?: SseEventData['error']): void {
@@ -141,7 +132,6 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
   };
 }
 
-/** Why a run was cancelled. */
 export class RunCancelled extends Error {
   override readonly name = 'RunCancelled';
   readonly by: CancelledBy;

@@ -11,7 +11,6 @@ import { type Run, RunCancelled } from './run.ts';
 
 export interface ToolOutcome {
   output?: unknown;
-  /** In words for the model. */
   error?: string;
   /** The caller runs the tool: the run ends here. */
   isHandedOff?: boolean;
@@ -23,7 +22,6 @@ export interface RecordedStep {
   outcomes: ToolOutcome[] | undefined;
 }
 
-/** The calls of a step that the user is asked about. */
 export interface AskedCalls {
   calls: GatedCall[];
   /** Of the tools of all calls of the step, by call: an approval is for that tool alone. */
@@ -32,7 +30,6 @@ export interface AskedCalls {
 
 interface StepBody {
   result: RecordedStep['result'];
-  /** Of the run until its tools began. */
   usage: UsageByModel;
   isRepeatable: boolean;
   /** The calls that run only with an approval. */
@@ -48,11 +45,9 @@ interface StepOutcomes {
   usage: UsageByModel;
 }
 
-/** What is stored of a run: its steps and the approvals that were asked. */
 export interface RecordedRun {
   steps: StoredStep[];
   approvals: Approval[];
-  /** The invocations that the user signed, by call. */
   signed?: ReadonlyMap<string, string>;
   /** Its owner died while it ran. */
   hasBegun?: boolean;
@@ -62,14 +57,11 @@ export interface StepParts {
   run: Run;
   owned: OwnedRun;
   runs: Pick<RunStore, 'beginStep' | 'endStep' | 'state'>;
-  /** Asks the user about the gated calls of a step. */
   ask(step: GatedStep): Promise<'asked' | 'too-many' | 'not-owned'>;
   recorded: RecordedRun;
   /** Frames that report the calls are stored with them. */
   flush(): Promise<unknown>;
-  /** The tools of a step begin. */
   onBegin(isRepeatable: boolean): void;
-  /** Their outcomes are stored. */
   onEnd(outcomes: ToolOutcome[]): void;
 }
 
@@ -96,7 +88,6 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
   };
 
   return {
-    /** What an earlier owner recorded. */
     earlier: stored.map(
       ({ outcomes }, index): RecordedStep => ({
         result: (bodies[index] as StepBody).result,
@@ -118,10 +109,7 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
     },
     /** Whether the tools of the last step may have begun under an owner that died. */
     hasBegun: recorded.hasBegun ?? false,
-    /**
-     * In place of `begin`, where tools wait for the user: nothing of the step runs before the run is resumed. False if the
-     * user has too many approvals to answer already.
-     */
+    /** In place of `begin`, where tools wait for the user. False if the user has too many approvals to answer already. */
     async pause(
       result: RecordedStep['result'],
       { calls, fingerprints }: AskedCalls,
@@ -148,7 +136,6 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
         ({ toolCallId, status, capability, invocation }) =>
           toolCallId === id && status === 'approved' && !capability && !invocation,
       ),
-    /** The invocation that the user signed for a call. */
     signedFor: (toolCallId: string): string | undefined => recorded.signed?.get(toolCallId),
     /** Before the next step. Throws where the run has another owner by now. */
     async end(outcomes: ToolOutcome[]): Promise<void> {
@@ -162,7 +149,6 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
   };
 }
 
-/** Whether a run can continue after these steps: no tool with a side effect was under way. */
 export function canContinueAfter(stored: StoredStep[]): boolean {
   const open = stored.find(({ outcomes }) => outcomes === null);
   if (open === undefined) return true;
@@ -170,7 +156,6 @@ export function canContinueAfter(stored: StoredStep[]): boolean {
   return isRepeatable || isGatedRepeatable;
 }
 
-/** What models had used when the last of these steps was stored. */
 export function usageOf(stored: StoredStep[]): UsageByModel {
   const last = stored.at(-1);
   if (!last) return {};
@@ -182,19 +167,18 @@ const toolReplaced = 'APPROVAL_REFUSED: another tool has this name since the use
 
 function toRefusal(approval: Approval | undefined): string | undefined {
   if (approval?.status === 'approved') return undefined;
-  if (approval?.invocation) return toUnsigned(approval);
+  if (approval?.invocation) {
+    const missing = `AUTHORIZATION_REQUIRED: the user has not signed an invocation for ${approval.toolName}. It was not run.`;
+    return withReason(missing, approval.reason);
+  }
   if (approval?.capability) return toMissing(approval.capability, approval.reason);
   if (approval?.status === 'expired') return 'APPROVAL_EXPIRED: the user did not answer in time. It was not run.';
-  return `APPROVAL_REFUSED: the user did not approve this call. It was not run.${approval?.reason ? ` Reason: ${approval.reason}` : ''}`;
+  return withReason('APPROVAL_REFUSED: the user did not approve this call. It was not run.', approval?.reason);
 }
 
-function toUnsigned({ toolName, reason }: Approval): string {
-  const missing = `AUTHORIZATION_REQUIRED: the user has not signed an invocation for ${toolName}. It was not run.`;
-  return reason ? `${missing} Reason: ${reason}` : missing;
-}
+const withReason = (words: string, reason: string | undefined) => (reason ? `${words} Reason: ${reason}` : words);
 
-/** In words for the model. */
 export function toMissing({ can, with: resource }: Capability, reason?: string): string {
   const missing = `REAUTHORIZATION_REQUIRED: the user has not delegated ${can} on ${resource} to this agent. It was not run.`;
-  return reason ? `${missing} Reason: ${reason}` : missing;
+  return withReason(missing, reason);
 }

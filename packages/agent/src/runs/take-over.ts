@@ -91,7 +91,6 @@ export function createRunUpkeep(parts: UpkeepParts) {
       );
     },
     sweep,
-    /** Seconds since runs of dead instances were last looked for. */
     lagSeconds: () => (performance.now() - sweptAt) / 1000,
     async stop(): Promise<void> {
       // Work under way may take a lease, so it ends before the leases of this instance are freed.
@@ -106,7 +105,6 @@ export interface SweepParts {
   instances: Pick<InstanceStore, 'lease'>;
   runs: RunStore;
   hub: Pick<TurnHub, 'takeOver' | 'hasRoom'>;
-  /** The turn of a run as it was sent; undefined if it cannot be continued. */
   loadTurn(run: InterruptedRun): Promise<Turn | undefined>;
   logger: Logger;
   onSwept?(outcome: 'taken-up' | 'failed'): void;
@@ -171,10 +169,7 @@ function canContinue(
   return steps !== undefined && !isAborting && deaths < maxDeaths && (status === 'waiting' || canContinueAfter(steps));
 }
 
-/**
- * Makes this instance the owner, then reads the run: until the claim an owner that only seemed dead may have begun a tool.
- * A run that does not continue ends here, and undefined is given.
- */
+/** Claims the run, then reads it: until the claim a slow owner may have begun a tool. Undefined for a run that ends here. */
 async function claim(
   found: InterruptedRun,
   turn: Turn | undefined,
@@ -205,17 +200,17 @@ async function endAndReport(
   const ended = await end(interrupted, said, parts);
   if (!ended) return;
   parts.onSwept?.('failed');
-  await reportEnd(interrupted, ended, parts);
+  const { runId, userDid, sessionId, model, input } = interrupted;
+  const sendId = sendIdOf(input);
+  if (sendId !== undefined) await parts.onTurnEnd?.({ sendId, userDid, sessionId, runId, model, ...ended });
 }
-
-type End = Pick<TurnEnd, 'status' | 'usage' | 'usageByModel'>;
 
 /** With the text so far, and what models had used when the last step was stored. */
 async function end(
   interrupted: InterruptedRun,
   { frames, used }: { frames: string; used: UsageByModel },
   { runs, logger }: SweepParts,
-): Promise<End | undefined> {
+): Promise<Pick<TurnEnd, 'status' | 'usage' | 'usageByModel'> | undefined> {
   const { runId, sessionId, requestId, messageId, epoch, deaths, isAborting } = interrupted;
   const run = createRun(interrupted, { onEvent() {}, earlier: frames });
   run.addUsage(used);
@@ -240,14 +235,4 @@ async function end(
   if (!ended) return undefined;
   logger.warn({ runId, status: ended }, 'a run of an instance that died was ended');
   return { status: ended, usage: run.usage, usageByModel: used };
-}
-
-async function reportEnd(
-  { runId, userDid, sessionId, model, input }: InterruptedRun,
-  ended: End,
-  { onTurnEnd }: SweepParts,
-): Promise<void> {
-  const sendId = sendIdOf(input);
-  if (sendId === undefined) return;
-  await onTurnEnd?.({ sendId, userDid, sessionId, runId, model, ...ended });
 }

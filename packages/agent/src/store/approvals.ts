@@ -38,7 +38,6 @@ export interface ApprovalAnswer {
 export interface GatedCall {
   toolCallId: string;
   toolName: string;
-  /** As clients are shown them. */
   args: Record<string, unknown>;
   /** Where it waits for a delegation: what is missing. */
   capability?: Capability;
@@ -48,7 +47,6 @@ export interface GatedCall {
 
 export type InvocationRequest = NonNullable<Approval['invocation']>;
 
-/** A step whose tools wait for the user. */
 export type GatedStep = StepBegin & { userDid: string; calls: GatedCall[] };
 
 export type ApprovalStore = ReturnType<typeof createApprovalStore>;
@@ -68,6 +66,12 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
     select 1 from agent_run where agent_run.id = agent_approval.run_id and agent_run.ended_at is null
       and agent_run.aborting = 0
   )`;
+  const pendingOf = (userDid: string, query: Kysely<AgentDatabase> = db) =>
+    query
+      .selectFrom('agent_approval')
+      .where('user_did', '=', userDid)
+      .where('status', '=', 'pending')
+      .where(ofLiveRuns);
 
   return {
     /** Stores a step whose tools wait for the user, and that its run waits; false if it has ended, is aborted or has another owner. */
@@ -116,7 +120,6 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       return opened.some(({ args, reason }) => args === '' || reason === '') ? undefined : opened.map(fromApprovalRow);
     },
 
-    /** The invocations that the user signed for calls of a run, by call. */
     async signedFor(runId: string): Promise<Map<string, string>> {
       const query = db.selectFrom('agent_approval').select(['id', 'call_id', 'signed']).where('run_id', '=', runId);
       const rows = await query.where('status', '=', 'approved').where('signed', 'is not', null).execute();
@@ -138,16 +141,9 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       return row && toApproval(row);
     },
 
-    /** How many of a user wait for an answer. */
     async countPending(userDid: string): Promise<number> {
-      const { count } = await db
-        .selectFrom('agent_approval')
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .where('user_did', '=', userDid)
-        .where('status', '=', 'pending')
-        .where(ofLiveRuns)
-        .executeTakeFirstOrThrow();
-      return Number(count);
+      const pending = pendingOf(userDid).select((eb) => eb.fn.countAll<number>().as('count'));
+      return Number((await pending.executeTakeFirstOrThrow()).count);
     },
 
     /** Undefined if it is not there, not the user's, or not pending any more. */
@@ -189,14 +185,10 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       isGranted: (capability: Capability) => boolean,
       trx: Kysely<AgentDatabase> = db,
     ): Promise<string[]> {
-      const pending = await trx
-        .selectFrom('agent_approval')
+      const pending = await pendingOf(userDid, trx)
         .select(['id', 'run_id', 'capability'])
-        .where('user_did', '=', userDid)
-        .where('status', '=', 'pending')
         .where('capability', 'is not', null)
         .where('expires_at', '>', now)
-        .where(ofLiveRuns)
         .execute();
       const granted = pending.filter(({ capability }) => isGranted(JSON.parse(capability ?? '{}')));
       if (granted.length === 0) return [];

@@ -24,7 +24,6 @@ export interface ListedDelegation {
   capabilities: Capability[] | undefined;
 }
 
-/** Writes what is recorded of a change, in its transaction. */
 export type RecordChange = (
   trx: Transaction<AgentDatabase>,
   details: { cid: string } | { count: number },
@@ -35,7 +34,6 @@ export type DelegationStore = ReturnType<typeof createDelegationStore>;
 interface DelegationStoreOptions {
   agentDid: string;
   seal: Seal;
-  /** What revocations of an erased user are known by. */
   referenceOf(userDid: string): string;
 }
 
@@ -94,7 +92,8 @@ export function createDelegationStore(
     const names = [row.user_did, referenceOf(row.user_did)];
     // So that those recorded at once are counted one after the other.
     await takeTurn(trx, row.user_did);
-    await removeExpired(trx, names);
+    const before = Date.now() - slackMs;
+    await trx.deleteFrom('agent_delegation').where('user_did', 'in', names).where('expires_at', '<', before).execute();
     await trx
       .insertInto('agent_delegation')
       .values({ agent_did: agentDid, stored_at: null, sent_downstream: 0, revoked: 0, sealed: null, ...row })
@@ -263,18 +262,5 @@ export function createDelegationStore(
 
 const revoked = { revoked: 1, sealed: null, capabilities: null } as const;
 
-interface KnownDelegation {
-  cid: string;
-  user_did: string;
-  expires_at: number;
-  stored_at?: number;
-  sent_downstream?: 1;
-  revoked?: 1;
-  sealed?: string | null;
-  capabilities?: string | null;
-}
-
-async function removeExpired(trx: Kysely<AgentDatabase>, names: string[]): Promise<void> {
-  const before = Date.now() - slackMs;
-  await trx.deleteFrom('agent_delegation').where('user_did', 'in', names).where('expires_at', '<', before).execute();
-}
+type DelegationRow = AgentDatabase['agent_delegation'];
+type KnownDelegation = Pick<DelegationRow, 'cid' | 'user_did' | 'expires_at'> & Partial<DelegationRow>;

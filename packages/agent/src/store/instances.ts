@@ -16,7 +16,6 @@ export function createInstanceStore({ db, engine }: Store<AgentDatabase>) {
     return (await alive.select('id').where('id', comparison, id).limit(1).execute()).length > 0;
   }
   return {
-    /** Gives the database's time. */
     async beat(id: string): Promise<number> {
       const row = await db
         .insertInto('agent_instance')
@@ -35,7 +34,6 @@ export function createInstanceStore({ db, engine }: Store<AgentDatabase>) {
 
     isAlive: (id: string): Promise<boolean> => exists('=', id),
 
-    /** Whether any other instance is alive. */
     hasOthers: (id: string): Promise<boolean> => exists('<>', id),
 
     /** True if this instance holds the lease for the next `ms`: one instance at a time does what it is for. */

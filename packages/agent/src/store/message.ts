@@ -11,16 +11,11 @@ import type {
 import type { MessageComponent } from '@palaver/contract/internal';
 import type { EarlierMessage } from '../define/agent-run.ts';
 
-/** The optional fields of a message, kept as one JSON text. */
 export interface MessageExtras
-  extends Pick<
-    Message,
-    'toolCalls' | 'approvals' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error' | 'replaces'
-  > {
+  extends Omit<Message, 'id' | 'type' | 'content' | 'status' | 'requestId' | 'createdAt' | 'parts'> {
   order?: PartPlace[] | undefined;
 }
 
-/** What clients are not shown, kept as another. */
 export interface HiddenExtras {
   files?: KeptFile[] | undefined;
   /** Of a question: the conversation before it, as the caller sent it. */
@@ -33,15 +28,12 @@ export interface KeptFile {
   text?: string;
 }
 
-/** A message with what clients are not shown. */
 export interface StoredMessage extends Message, HiddenExtras {}
 
-/** As clients see it. */
 export function toShown({ files, earlier, ...message }: StoredMessage): Message {
   return message;
 }
 
-/** What a message holds, without its order. */
 type PartFields = Pick<Message, 'content' | 'reasoning' | 'toolCalls' | 'approvals' | 'components' | 'attachments'>;
 
 /** The place of one part: a text by its length, everything else by its id. Texts themselves are kept once, in `content`. */
@@ -123,37 +115,25 @@ function createTextReader(text: string): (length: number) => string {
   };
 }
 
-/** A message as a row of `agent_message`, before its cells are encrypted. */
 export function toMessageRow(runId: string, message: StoredMessage) {
-  const { toolCalls, approvals, reasoning, attachments, components, finish, error, files, earlier, replaces } = message;
-  const order = toPartOrder(message);
+  const { id, type, content, status, requestId, createdAt, parts: _, files, earlier, ...fields } = message;
+  const extras: MessageExtras = { ...fields, order: toPartOrder(message) };
   return {
-    id: message.id,
-    position: `${runId}:${message.type === 'human' ? 0 : 1}`,
-    type: message.type,
+    id,
+    position: `${runId}:${type === 'human' ? 0 : 1}`,
+    type,
     // PostgreSQL has no U+0000 in its texts; a model or a tool may.
-    content: message.content.replaceAll('\0', '\ufffd'),
-    status: message.status,
-    requestId: message.requestId,
-    extras: toJson<MessageExtras>({
-      toolCalls,
-      approvals,
-      reasoning,
-      attachments,
-      components,
-      finish,
-      error,
-      replaces,
-      order,
-    }),
+    content: content.replaceAll('\0', '\ufffd'),
+    status,
+    requestId,
+    extras: toJson(extras),
     hidden: toJson({ files, earlier }),
-    createdAt: Date.parse(message.createdAt),
+    createdAt: Date.parse(createdAt),
   };
 }
 
 export type Prefixed<Row> = { [Key in keyof Row & string as `message_${Key}`]: Row[Key] };
 
-/** Under names of their own beside the columns of a run. */
 export function toPrefixed<Row extends object>(row: Row): Prefixed<Row> {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [`message_${name}`, value])) as Prefixed<Row>;
 }
@@ -177,7 +157,6 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
   const approvals = new Map<string, Approval>();
   const components = new Map<string, MessageComponent>();
   const order: PartPlace[] = [];
-  /** Where the parts with an id are in `order`. */
   const places = new Map<string, number>();
   const begun = { text: 0, reasoning: 0 };
   let isReasoningOver = false;
@@ -248,15 +227,11 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
       }
       return undefined;
     },
-    /** The answer is there and not whole. */
     setFinish(reason: MessageFinish): void {
       finish = reason;
     },
-    /** The calls that have started and not ended. */
     openCalls: () => [...open.values()],
-    /** The approvals so far, answered or not. */
     approvals: () => [...approvals.values()],
-    /** The answer so far. */
     toMessage(status: EndedRunStatus): Message {
       const isHandedOff = status === 'complete' && finish === 'tool_calls';
       const calls = [...toolCalls.values()];

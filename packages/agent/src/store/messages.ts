@@ -16,7 +16,6 @@ const pageBytes = 4 * 1024 * 1024;
 const historyBytes = 4 * 1024 * 1024;
 
 type MessageRow = Selectable<AgentDatabase['agent_message']>;
-/** Without what clients are not shown. */
 type ShownRow = Omit<MessageRow, 'hidden'>;
 const shownColumns = [
   'id',
@@ -34,10 +33,7 @@ const shownColumns = [
 const shownSize = sql<number>`octet_length(content) + coalesce(octet_length(extras), 0)`;
 const wholeSize = sql<number>`${shownSize} + coalesce(octet_length(hidden), 0)`;
 
-/**
- * False for a message that was edited or regenerated, and for those that followed it. Compared by number, so that an answer
- * that ends later is covered too.
- */
+/** False for replaced messages and those after them, compared by number: an answer that ends later is covered too. */
 export const isActiveIn = (messages: string) => {
   const [sessionId, number] = [sql.ref(`${messages}.session_id`), sql.ref(`${messages}.number`)];
   return sql<SqlBool>`not exists (select 1 from agent_replaced as gap
@@ -148,30 +144,24 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
       return row && toMessage(row);
     },
 
-    /** The question of a run, with what clients are not shown. */
     async question({ sessionId, runId }: { sessionId: string; runId: string }): Promise<StoredMessage | undefined> {
       const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
       const row = await own.where('position', '=', `${runId}:0`).executeTakeFirst();
       return row && toStored(row);
     },
 
-    /** Whether this is a question of the current conversation. */
     async isQuestion(sessionId: string, id: string): Promise<boolean> {
-      const own = db.selectFrom('agent_message').select('id').where('session_id', '=', sessionId).where(isActive);
-      return (await own.where('id', '=', id).where('type', '=', 'human').execute()).length > 0;
+      const own = selectActive(sessionId).select('id').where('id', '=', id).where('type', '=', 'human');
+      return (await own.execute()).length > 0;
     },
 
-    /** The newest message of a session. */
     async last(sessionId: string): Promise<Message | undefined> {
-      const own = db.selectFrom('agent_message').select(shownColumns).where('session_id', '=', sessionId);
-      const row = await own.where(isActive).orderBy('number', 'desc').limit(1).executeTakeFirst();
+      const newest = selectActive(sessionId).select(shownColumns).orderBy('number', 'desc').limit(1);
+      const row = await newest.executeTakeFirst();
       return row && toMessage(row);
     },
 
-    /**
-     * What was said before a run and is not summarised, oldest first, at most the newest `limit` messages and as many as fit
-     * in memory; and whether that is all there is.
-     */
+    /** What was said before a run and is not summarised, as much as fits, oldest first; and whether that is all there is. */
     async before(
       sessionId: string,
       runId: string,
@@ -266,9 +256,7 @@ function fromCursor(path: 'before' | 'after', cursor: string): string {
 /** What is known of the part of a session that the model is no longer given word for word. */
 export interface HistorySummary {
   text: string;
-  /** The id of the last message it holds. */
   upTo: string;
-  /** On-demand plugins that were loaded in that part. */
   capabilities: string[];
 }
 

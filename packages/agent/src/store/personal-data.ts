@@ -43,7 +43,6 @@ const tables = personalTables<AgentPerson>([
   { table: 'agent_delegation', omit: ['sealed', 'capabilities'], where: ofUser },
 ]);
 
-/** What the agent itself keeps of a user; plugins keep more. */
 export const agentPersonalData: PersonalData<AgentPerson> = {
   ...tables,
   async erase(trx, person) {

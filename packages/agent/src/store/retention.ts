@@ -61,7 +61,6 @@ export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules:
   return Math.max(...counts);
 }
 
-/** Whether another batch may be left. */
 export const isFullBatch = (count: number) => count >= batchSize;
 
 /**

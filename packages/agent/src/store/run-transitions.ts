@@ -14,7 +14,6 @@ import { deadAfterMs } from './instances.ts';
 import type { Prefixed, toMessageRow } from './message.ts';
 import type { AgentDatabase } from './schema.ts';
 
-/** The row after the transition. */
 interface Moved {
   id: string;
   session_id: string;
@@ -143,7 +142,6 @@ export function createRunTransitions(store: Store<AgentDatabase>) {
       : sql`select ${columns} from agent_run where ${where} ${isPostgres ? sql`for no key update` : sql``}`;
   }
 
-  /** A transition with what it writes elsewhere. */
   function define<Name extends Exclude<TransitionName, 'begin'>, More extends BindParams = Params[Name]>(
     name: Name,
     effects: Effect<Params[Name] & More>[] = [],
@@ -187,14 +185,10 @@ export function createRunTransitions(store: Store<AgentDatabase>) {
   return {
     define,
     inGroup,
-    /** Inside a transaction that has locked the session. */
     begin: statement((p: NewRun & { number: number }) =>
       insertRun(p, sql`(select ${bigint(p.number)} as run_count)`, sql`(${liveOf(p)})`),
     ),
-    /**
-     * On PostgreSQL, a run and its question in one round trip. Two of a session that begin together may both count no live
-     * run; then the unique index on active runs refuses the second, and the caller tries again.
-     */
+    /** On PostgreSQL in one round trip. Of two that begin together, the index on active runs refuses one; its caller tries again. */
     beginAtOnce: isPostgres
       ? statement(
           (p: NewRun & Prefixed<ReturnType<typeof toMessageRow>>) =>

@@ -16,11 +16,8 @@ export interface RunBegin {
   instance: string;
   model: string;
   question: StoredMessage;
-  /** The id the answer will have. */
   answerId: string;
-  /** What another instance needs to take over the run; null if it cannot. */
   input: string | null;
-  /** The client's `Idempotency-Key` and what it was sent with. */
   send?: SendKey | undefined;
   /** The outcome of an earlier try is unknown: it may have been committed, or may be yet. */
   isRepeated?: boolean;
@@ -38,13 +35,9 @@ export type BeginResult =
   | { kind: 'moved' }
   /** The question that it replaces is not part of the conversation any more. */
   | { kind: 'replaced' }
-  /** There is a message with the id of the question. */
   | { kind: 'taken' }
-  /** As many wait as may wait. */
   | { kind: 'busy' }
-  /** The session is not there any more. */
   | { kind: 'gone' }
-  /** Its `Idempotency-Key` was used before. */
   | { kind: 'known'; runId: string; bodyHash: string };
 
 // Type aliases where an interface does not fit the store's record of parameters.
@@ -238,12 +231,10 @@ function toRepeated({ status, epoch }: { status: RunStatus; epoch: number }): Be
   return isOwn ? { kind: 'begun', status, epoch, aborted: [] } : { kind: 'moved' };
 }
 
-/** A unique key or a deadlock. */
 function isConflict(error: unknown): boolean {
   return ['23505', '40P01'].includes((error as { code?: string }).code ?? '');
 }
 
-/** What the begin of a run reads and writes beside its row. */
 function prepareStatements(store: Store<AgentDatabase>) {
   const now = databaseTime(store.engine);
   const statement = createStatements(store);
@@ -258,7 +249,6 @@ function prepareStatements(store: Store<AgentDatabase>) {
         sql<{ status: RunStatus; epoch: number }>`select status, epoch from agent_run where id = ${p.runId}`,
     ),
     findMessage: statement((p: { id: string }) => sql`select id from agent_message where id = ${p.id}`),
-    /** A question of the current conversation. */
     findQuestion: statement(
       (p: { sessionId: string; id: string }) => sql`select id from agent_message
         where id = ${p.id} and session_id = ${p.sessionId} and type = 'human' and ${isActive}`,

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { storeEnd } from '../runs/owner.ts';
 import { createInstanceStore } from './instances.ts';
 import { createMessageStore, createSummaryStore } from './messages.ts';
-import { agentMigrations } from './migrations.ts';
+import { agentMigrations } from './migrate.ts';
 import { deleteExpired } from './retention.ts';
 import type { RunEnd } from './run-writes.ts';
 import { createRunStore, type RunStore } from './runs.ts';

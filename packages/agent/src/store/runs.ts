@@ -19,7 +19,6 @@ export interface StoredRun {
   usage: { inputTokens: number; outputTokens: number };
 }
 
-/** A live run whose instance is dead. */
 export interface InterruptedRun extends Omit<StoredRun, 'status' | 'usage'> {
   userDid: string;
   model: string;
@@ -30,7 +29,6 @@ export interface InterruptedRun extends Omit<StoredRun, 'status' | 'usage'> {
   status: LiveRunStatus;
   isAborting: boolean;
   createdAt: number;
-  /** What a new owner needs; null if none can continue it. */
   input: string | null;
 }
 
@@ -46,7 +44,6 @@ export interface RunState {
   status: RunStatus;
   /** Its abort is confirmed: nothing of it begins any more. */
   isAborting: boolean;
-  /** When it got its status. */
   changedAt: string;
 }
 
@@ -55,7 +52,6 @@ const changedAt = sql<number>`coalesce(ended_at, changed_at, started_at, created
 
 export type RunStore = ReturnType<typeof createRunStore>;
 
-/** Runs, their queue in each session and the two messages of each. */
 export function createRunStore(store: Store<AgentDatabase>) {
   const { db, engine, cipher } = store;
   const { define } = createRunTransitions(store);
@@ -69,19 +65,17 @@ export function createRunStore(store: Store<AgentDatabase>) {
   return {
     ...createRunWrites(store),
 
-    /** The live runs of a session in order. */
     async live(sessionId: string): Promise<{ runId: string; status: LiveRunStatus }[]> {
       const rows = await db
         .selectFrom('agent_run')
-        .select(['id', 'status'])
+        .select(['id as runId', 'status'])
         .where('session_id', '=', sessionId)
         .where('ended_at', 'is', null)
         .orderBy('number')
         .execute();
-      return rows.map(({ id, status }) => ({ runId: id, status: toLiveStatus(status) }));
+      return rows.map(({ runId, status }) => ({ runId, status: toLiveStatus(status) }));
     },
 
-    /** The live runs that an instance owns. */
     async ofInstance(instance: string): Promise<(OwnedRun & { isAborting: boolean })[]> {
       const rows = await db
         .selectFrom('agent_run')
@@ -92,7 +86,6 @@ export function createRunStore(store: Store<AgentDatabase>) {
       return rows.map(({ id, epoch, aborting }) => ({ runId: id, epoch, isAborting: aborting === 1 }));
     },
 
-    /** Who may write of a run, and how it ended or will end; undefined for one that is gone. */
     async state(runId: string): Promise<RunState | undefined> {
       const query = db.selectFrom('agent_run').select(['epoch', 'status', 'aborting', changedAt.as('changed')]);
       const row = await query.where('id', '=', runId).executeTakeFirst();
@@ -116,17 +109,12 @@ export function createRunStore(store: Store<AgentDatabase>) {
       const last = after && [Date.parse(after.changedAt), after.runId];
       const page = last ? own.where(sql<SqlBool>`(${changedAt}, id) < (${last[0]}, ${last[1]})`) : own;
       const rows = await page
-        .select(['id', 'session_id', 'status', changedAt.as('changed')])
+        .select(['id as runId', 'session_id as sessionId', 'status', changedAt.as('changed')])
         .orderBy(changedAt, 'desc')
         .orderBy('id', 'desc')
         .limit(limit)
         .execute();
-      const runs = rows.map(({ id, session_id, status, changed }) => ({
-        runId: id,
-        sessionId: session_id,
-        status,
-        changedAt: new Date(Number(changed)).toISOString(),
-      }));
+      const runs = rows.map(({ changed, ...run }) => ({ ...run, changedAt: new Date(Number(changed)).toISOString() }));
       return { runs, total: Number(total) };
     },
 
@@ -134,23 +122,16 @@ export function createRunStore(store: Store<AgentDatabase>) {
       if (!uuidPattern.test(runId)) return undefined;
       const row = await db
         .selectFrom('agent_run')
-        .select(['id', 'session_id', 'request_id', 'message_id', 'status', 'input_tokens', 'output_tokens'])
+        .select(['id as runId', 'session_id as sessionId', 'request_id as requestId', 'message_id as messageId'])
+        .select(['status', 'input_tokens', 'output_tokens'])
         .where('id', '=', runId)
         .where('user_did', '=', userDid)
         .executeTakeFirst();
-      return (
-        row && {
-          runId: row.id,
-          sessionId: row.session_id,
-          requestId: row.request_id,
-          messageId: row.message_id,
-          status: row.status,
-          usage: { inputTokens: row.input_tokens ?? 0, outputTokens: row.output_tokens ?? 0 },
-        }
-      );
+      if (!row) return undefined;
+      const { input_tokens, output_tokens, ...run } = row;
+      return { ...run, usage: { inputTokens: input_tokens ?? 0, outputTokens: output_tokens ?? 0 } };
     },
 
-    /** How long the stored frames of a run are; a run that was deleted has none. */
     async frameBytes(runId: string): Promise<number> {
       const { bytes } = await db
         .selectFrom('agent_frame')
@@ -200,26 +181,23 @@ export function createRunStore(store: Store<AgentDatabase>) {
         .orderBy('run.id')
         .limit(own.limit)
         .execute();
-      return rows
-        .map((stored) => cipher.openRow(sealedTables.run, stored, { input: null }))
-        .map((row) => ({
-          runId: row.id,
-          sessionId: row.session_id,
-          userDid: row.user_did,
-          requestId: row.request_id,
-          messageId: row.message_id,
-          model: row.model,
-          instance: row.instance,
-          epoch: row.epoch,
-          deaths: row.deaths + (row.status === 'running' && row.instance !== '' ? 1 : 0),
-          status: toLiveStatus(row.status),
-          isAborting: row.aborting === 1,
-          createdAt: row.created_at,
-          input: row.input,
-        }));
+      return rows.map((row) => ({
+        runId: row.id,
+        sessionId: row.session_id,
+        userDid: row.user_did,
+        requestId: row.request_id,
+        messageId: row.message_id,
+        model: row.model,
+        instance: row.instance,
+        epoch: row.epoch,
+        deaths: row.deaths + (row.status === 'running' && row.instance !== '' ? 1 : 0),
+        status: toLiveStatus(row.status),
+        isAborting: row.aborting === 1,
+        createdAt: row.created_at,
+        input: cipher.openRow(sealedTables.run, row, { input: null }).input,
+      }));
     },
 
-    /** What was stored of its message; null where it cannot be read. */
     async input(runId: string): Promise<string | null> {
       const row = await db.selectFrom('agent_run').selectAll().where('id', '=', runId).executeTakeFirst();
       return row ? cipher.openRow(sealedTables.run, row, { input: null }).input : null;
@@ -254,7 +232,6 @@ export function createRunStore(store: Store<AgentDatabase>) {
   };
 }
 
-/** Of a run that has not ended. */
 export function toLiveStatus(status: RunStatus): LiveRunStatus {
   return status === 'queued' || status === 'waiting' ? status : 'running';
 }

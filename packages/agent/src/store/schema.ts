@@ -14,11 +14,9 @@ interface SessionTable {
   named: number;
   room_id: string;
   metadata: string | null;
-  /** Its bytes before they are encrypted. */
   metadata_bytes: Generated<number>;
   created_at: ColumnType<number, number, never>;
   updated_at: number;
-  /** The number of the newest run. */
   run_count: Generated<number>;
 }
 
@@ -45,7 +43,6 @@ interface RunTable {
   active: number | null;
   /** The fencing number: raised with every new owner, and only the newest owner writes. */
   epoch: Generated<number>;
-  /** How many of its owners died while it ran. */
   deaths: Generated<number>;
   /** 1 once its abort was confirmed: it ends as aborted, whatever else happens. */
   aborting: Generated<number>;
@@ -55,67 +52,37 @@ interface RunTable {
   input: string | null;
 }
 
-interface InstanceTable {
-  id: string;
-  seen_at: number;
-}
-
-/** Frames `first` to `last` of a run as they go over the wire. */
-interface FrameTable {
-  run_id: string;
-  first: number;
-  last: number;
-  body: string;
-  created_at: number;
-}
-
 /** One step of model and tools that asked for tools. */
 interface StepTable {
   run_id: string;
   number: number;
   /** Characters of the answer when its tools began. */
   said: number;
-  /** JSON of what the model said and which tools it called. */
   body: string;
   /** JSON of what the tools returned; null while they run. */
   outcomes: string | null;
   created_at: number;
 }
 
-/** A tool call that waits for its user, or has been answered. */
 interface ApprovalTable {
   id: string;
   run_id: string;
   user_did: string;
-  /** The id of the tool call. */
   call_id: string;
   tool_name: string;
-  /** JSON of the arguments as clients are shown them. */
   args: string;
   status: ApprovalStatus;
   asked_at: number;
   expires_at: number;
   answered_at: number | null;
-  /** The DID of who answered. */
   answered_by: string | null;
   reason: string | null;
   /** 1 once the frame that asks for it is stored. */
   streamed: Generated<number>;
-  /** JSON of what a delegation has to grant; null if the call waits for the user's approval. */
   capability: string | null;
-  /** JSON of the invocation that the user has to sign; null if none is asked for. */
   invocation: string | null;
   /** The invocation that the user signed; AES-256-GCM, see `seal.ts`. */
   signed: string | null;
-}
-
-/** A message that was sent with an `Idempotency-Key`. */
-interface SendTable {
-  user_did: string;
-  key: string;
-  run_id: string;
-  body_hash: string;
-  created_at: number;
 }
 
 interface MessageTable {
@@ -135,13 +102,6 @@ interface MessageTable {
   /** JSON of what clients are not shown: the texts of files, and the conversation that came with a question. */
   hidden: string | null;
   created_at: number;
-}
-
-/** Messages with numbers from `first` to before `last` are not part of the conversation any more: the run with half of `last` replaced them. */
-interface ReplacedTable {
-  session_id: string;
-  first: number;
-  last: number;
 }
 
 /** Every unexpired delegation that was posted, sent downstream or revoked. */
@@ -166,9 +126,7 @@ interface DelegationTable {
 interface SummaryTable {
   session_id: string;
   text: string;
-  /** The id of the last message it holds. */
   up_to: string;
-  /** JSON list of the on-demand plugins loaded in that part. */
   capabilities: string;
   updated_at: number;
 }
@@ -177,14 +135,16 @@ export interface AgentDatabase {
   agent_session: SessionTable;
   agent_run: RunTable;
   agent_message: MessageTable;
-  agent_replaced: ReplacedTable;
+  /** Messages with numbers from `first` to before `last` are not part of the conversation any more: the run with half of `last` replaced them. */
+  agent_replaced: { session_id: string; first: number; last: number };
   agent_delegation: DelegationTable;
   agent_summary: SummaryTable;
-  agent_instance: InstanceTable;
+  agent_instance: { id: string; seen_at: number };
   agent_lease: LeaseColumns;
-  agent_frame: FrameTable;
+  /** Frames `first` to `last` of a run as they go over the wire. */
+  agent_frame: { run_id: string; first: number; last: number; body: string; created_at: number };
   agent_step: StepTable;
-  agent_send: SendTable;
+  agent_send: { user_did: string; key: string; run_id: string; body_hash: string; created_at: number };
   agent_approval: ApprovalTable;
 }
 

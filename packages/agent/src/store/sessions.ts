@@ -9,7 +9,7 @@ import {
 } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { databaseTime, unreadableText } from '@palaver/store/internal';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
@@ -50,7 +50,6 @@ export function toRoomId(userDid: string, agentDid: string): string {
   return `!${createHash('sha256').update(`${userDid}\n${agentDid}`).digest('base64url').slice(0, 32)}`;
 }
 
-/** Sessions, each visible to its own user only. */
 export function createSessionStore(
   { db, prepare, transaction, engine, cipher }: Store<AgentDatabase>,
   oracle: OracleIdentity,
@@ -61,13 +60,11 @@ export function createSessionStore(
     query.selectFrom('agent_session').selectAll().where('id', '=', own.id).where('user_did', '=', own.userDid),
   );
 
-  const toSession = (row: {
-    id: string;
-    title: string;
-    created_at: number;
-    updated_at: number;
-    room_id: string;
-  }): Session => ({
+  type ShownRow = Pick<
+    Selectable<AgentDatabase['agent_session']>,
+    'id' | 'title' | 'room_id' | 'created_at' | 'updated_at'
+  >;
+  const toSession = (row: ShownRow): Session => ({
     sessionId: row.id,
     title: cipher.openRow(sealedTables.session, { id: row.id, title: row.title }, { title: unreadableText }).title,
     createdAt: new Date(row.created_at).toISOString(),
@@ -79,7 +76,6 @@ export function createSessionStore(
 
   const toOwnId = (userDid: string, name: string) => toNamedId(`${userDid}\n${oracle.did}\n${name}`);
 
-  /** Refuses what would be one session, or one byte of metadata, too many. */
   async function checkRoom(trx: Kysely<AgentDatabase>, userDid: string, bytes: number): Promise<void> {
     if (bytes > agentLimits.metadataBytes)
       throw new AppError('PAYLOAD_TOO_LARGE', `The metadata is larger than ${agentLimits.metadataBytes} bytes.`);
@@ -212,11 +208,5 @@ export function createSessionStore(
 function toNamedId(name: string): string {
   const hex = createHash('sha256').update(name).digest('hex');
   const variant = ((Number.parseInt(hex[16] ?? '0', 16) & 3) | 8).toString(16);
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `7${hex.slice(13, 16)}`,
-    variant + hex.slice(17, 20),
-    hex.slice(20, 32),
-  ].join('-');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

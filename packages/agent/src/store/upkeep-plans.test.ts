@@ -7,7 +7,7 @@ import {
   type FileDatabase,
   fileMigrations,
 } from '../../../agent-plugins/src/attachments/file-store.ts';
-import { agentMigrations } from './migrations.ts';
+import { agentMigrations } from './migrate.ts';
 import { deleteExpired } from './retention.ts';
 import { createRunStore } from './runs.ts';
 import type { AgentDatabase } from './schema.ts';

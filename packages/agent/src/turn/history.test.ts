@@ -1,7 +1,7 @@
 import type { Message } from '@palaver/contract';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { estimateTokens } from '../models/estimate-tokens.ts';
+import { estimateTokens } from '../models/create-models.ts';
 import { maxHistoryMessages, splitHistory, toPromptHistory, toTranscript } from './history.ts';
 
 const say = (type: Message['type'], content: string, more: Partial<Message> = {}): Message => ({

@@ -4,8 +4,7 @@ import type { MessageAttachment } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { EarlierMessage } from '../define/agent-run.ts';
 import { findLoadedCapabilities } from '../define/capabilities.ts';
-import { estimateTokens } from '../models/estimate-tokens.ts';
-import { type Summarised, summarise } from '../models/summarise.ts';
+import { estimateTokens, summarise } from '../models/create-models.ts';
 import type { Usage } from '../runs/input.ts';
 import { isAbortedByUser, type Run } from '../runs/run.ts';
 import { type KeptFile, type StoredMessage, toParts } from '../store/message.ts';
@@ -35,10 +34,7 @@ export function limitFiles(messages: StoredMessage[], contextTokens: number): St
   return limited.reverse();
 }
 
-/**
- * Parts a conversation where the newer part fits: nothing is old as long as everything does. Once it does not, only half
- * the room is filled, so that the next turns need no new summary. Cuts are before a question, never inside a turn.
- */
+/** Parts a conversation before a question. Once not all fits, half the room is filled, so that the next turns need no summary. */
 export function splitHistory(
   messages: StoredMessage[],
   contextTokens: number,
@@ -123,10 +119,7 @@ function joinUserMessages(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt 
   return joined;
 }
 
-/**
- * Gives every call one result: calls that a caller was to run may have none, and what a caller sent may answer no call.
- * Providers refuse a conversation with either.
- */
+/** Gives every call one result: providers refuse a conversation with calls without results, or results without calls. */
 export function completeCalls(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
   return prompt.flatMap((message, index): LanguageModelV4Prompt => {
     if (message.role === 'tool') return [];
@@ -155,25 +148,20 @@ function resultsAfter(prompt: LanguageModelV4Prompt, index: number): ToolResult[
 }
 
 /** The texts of files that were kept, and the names of the others: the model should not make up what is in them. */
-function toFileNotes({ attachments = [], files = attachments.map(toNamed) }: StoredMessage): string {
+function toFileNotes({ attachments = [], files = attachments.map(toKept) }: StoredMessage): string {
   const texts = files.map(({ name, text }) => (text === undefined ? '' : toFileText(name, text)));
   const names = files.filter(({ text }) => text === undefined).map(({ name }) => name);
   const note = `\n[Files that came with this message and are not shown again: ${names.join(', ')}]`;
   return texts.join('') + (names.length === 0 ? '' : note);
 }
 
-function toNamed({ filename }: MessageAttachment): KeptFile {
-  return { name: filename };
-}
+const toKept = ({ filename }: MessageAttachment): KeptFile => ({ name: filename });
 
 export function toFileText(name: string, text: string): string {
   return `\n\n[File ${name}]\n${text}`;
 }
 
-/**
- * Puts a note where a question has no answer, as after a turn that failed: strict chat templates refuse two messages of the
- * user in a row, and the model should see the newest question alone.
- */
+/** Puts a note where a question has no answer: strict chat templates refuse two messages of the user in a row. */
 export function markUnanswered(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
   return prompt.flatMap((message, index) =>
     message.role === 'user' && prompt[index - 1]?.role === 'user' ? [unanswered, message] : [message],
@@ -191,10 +179,7 @@ export function toUserMessage(text: string): LanguageModelV4Message {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
-/**
- * In the order of its parts: text before a call stays before it. The calls of a sub-agent are left out: their
- * tools are not the main agent's.
- */
+/** In the order of its parts, without the calls of sub-agents: their tools are not the main agent's. */
 function toAnswer(
   message: EarlierMessage & Pick<Message, 'parts' | 'finish'>,
   limit = maxToolOutput,
@@ -224,7 +209,6 @@ function toAnswer(
   return prompt;
 }
 
-/** A text unchanged; anything else as JSON. */
 export function toResultText(output: unknown): string {
   return typeof output === 'string' ? output : JSON.stringify(output ?? null);
 }
@@ -238,30 +222,16 @@ function toResult({ id, name, output, error }: ToolCall, limit: number) {
 export interface HistoryParts {
   messages: Pick<MessageStore, 'before'>;
   summaries: SummaryStore;
-  /** The utility model. */
   model: LanguageModelV4;
-  /** How much of the conversation the model is given. */
   contextTokens: number;
   timeoutMs: number;
   logger: Logger;
 }
 
-export interface LoadedHistory {
-  /** What the model is given word for word, oldest first. */
-  history: StoredMessage[];
-  /** The summary of the rest. */
-  summary: string | undefined;
-  /** On-demand plugins loaded in the part that was summarised. */
-  capabilities: string[];
-}
-
 const summaryCharacters = 8_000;
 
-/**
- * What was said in a session before this run, kept within the model's context: once it no longer fits, the older part is
- * summarised, and the summary is stored and replaces it from then on.
- */
-export async function loadHistory(parts: HistoryParts, run: Run): Promise<LoadedHistory> {
+/** What was said before this run, kept within the model's context: what no longer fits is summarised and replaced for good. */
+export async function loadHistory(parts: HistoryParts, run: Run): Promise<ReturnType<typeof toLoaded>> {
   // Twice as many as are kept: what is beyond was said faster than it could be summarised, and is left out.
   const before = await parts.messages.before(run.sessionId, run.runId, 2 * maxHistoryMessages);
   const said = limitFiles(before.messages, parts.contextTokens);
@@ -294,12 +264,10 @@ async function summariseAll(
     const limit = AbortSignal.any([run.signal, AbortSignal.timeout(timeoutMs)]);
     const sent = estimateTokens(transcript);
     run.signal.throwIfAborted();
-    const { text, usage }: Summarised = await summarise({ model, earlier: summary, transcript, signal: limit }).catch(
-      (error) => {
-        if (isAbortedByUser(run.signal)) addUsage({ inputTokens: sent, outputTokens: 0 });
-        throw error;
-      },
-    );
+    const { text, usage } = await summarise({ model, earlier: summary, transcript, signal: limit }).catch((error) => {
+      if (isAbortedByUser(run.signal)) addUsage({ inputTokens: sent, outputTokens: 0 });
+      throw error;
+    });
     addUsage({
       inputTokens: usage.inputTokens ?? sent,
       outputTokens: usage.outputTokens ?? estimateTokens(text),
@@ -309,6 +277,6 @@ async function summariseAll(
   return summary ?? '';
 }
 
-function toLoaded(history: StoredMessage[], summary: HistorySummary | undefined): LoadedHistory {
+function toLoaded(history: StoredMessage[], summary: HistorySummary | undefined) {
   return { history, summary: summary?.text, capabilities: summary?.capabilities ?? [] };
 }

@@ -13,7 +13,7 @@ import {
   type SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
 import type { ModelResult, StepContent } from '../define/middleware.ts';
-import { estimateTokens } from '../models/estimate-tokens.ts';
+import { estimateTokens } from '../models/create-models.ts';
 import { TurnError } from '../runs/run.ts';
 
 export interface ModelStepOptions {
@@ -28,7 +28,6 @@ export interface ModelStepOptions {
   output: StepOutput;
 }
 
-/** Receives the output of a step. */
 export interface StepOutput {
   startStep?(): void;
   text(delta: string): void;
@@ -46,17 +45,14 @@ const maxToolCalls = 32;
 export interface StepState {
   phase: 'waiting' | 'receiving' | 'finished';
   text: string;
-  /** All that the model has produced, arguments of tools included. */
   received: string;
   toolCalls: ModelResult['toolCalls'];
-  /** Why the model stopped, and what it says it has used. */
   finish?: LanguageModelV4FinishReason['unified'] | undefined;
   usage?: LanguageModelV4Usage;
 }
 
 const waiting: StepState = { phase: 'waiting', text: '', received: '', toolCalls: [] };
 
-/** The state after a part of the stream; throws where the part ends the attempt. */
 export function advance(state: StepState, part: LanguageModelV4StreamPart): StepState {
   switch (part.type) {
     case 'text-delta':
@@ -99,7 +95,6 @@ export async function streamModelStep(options: ModelStepOptions): Promise<ModelR
   }
 }
 
-/** How long the provider asks to wait, in seconds or until a date. */
 function readRetryAfter(error: unknown): number {
   const header = APICallError.isInstance(error) ? error.responseHeaders?.['retry-after'] : undefined;
   if (header === undefined) return 0;
@@ -173,10 +168,7 @@ function toResult(
 
 const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/**
- * Ids of our own: some servers number their calls from the start in every answer, and in later turns the ids go to whichever
- * provider is in use then. Nine letters or digits is what all of them take (Mistral takes nothing else).
- */
+/** Some servers number calls from the start in every answer. Nine letters or digits is what all providers take. */
 function createCallId(): string {
   return Array.from({ length: 9 }, () => idCharacters[randomInt(idCharacters.length)]).join('');
 }
@@ -236,10 +228,7 @@ function isPassing(error: unknown): boolean {
 
 type OpenPart = Extract<StepContent[number], { type: 'text' | 'reasoning' }>;
 
-/**
- * Collects a stream into the content of an assistant message. Providers attach what they need to see again (signatures of
- * reasoning, ids of their own items) to any part of a text, a reasoning or a call; the last one counts.
- */
+/** Collects a stream into content. Providers attach what they need to see again to any part of a text or call; the last counts. */
 function createContentCollector() {
   const content: StepContent = [];
   const open = new Map<string, OpenPart>();
@@ -281,7 +270,6 @@ function createContentCollector() {
         }
       }
     },
-    /** Without empty parts. */
     toContent: (): StepContent =>
       content.filter((part) => !('text' in part) || part.text !== '' || part.providerOptions !== undefined),
   };

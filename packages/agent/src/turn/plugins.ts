@@ -10,25 +10,12 @@ import type { SubAgent, Tool, Tools } from '../define/tool.ts';
 import { toInputSchema } from '../define/tool-arguments.ts';
 
 /** The tools of one turn. Loading a capability adds to them while the turn runs. */
-export interface BoundTools {
-  /** As they are now: what the model is shown in a step, and all that it can call in it. */
-  forStep(): StepTools;
-}
+export type BoundTools = ReturnType<typeof toBoundTools>;
 
 /** The tools of one step, which stay the same until its calls have ended. */
-export interface StepTools {
-  get(name: string): Tool | undefined;
-  /** Stands for who brought the tool and what it says it does: another tool of the name has another. */
-  fingerprintOf(name: string): string | undefined;
-  /** Whether on-demand capabilities can be loaded. */
-  canLoad: boolean;
-  /** Whether the caller runs it. */
-  isCallers(name: string): boolean;
-  /** What the model receives. */
-  declarations(): LanguageModelV4FunctionTool[];
-}
+export type StepTools = ReturnType<BoundTools['forStep']>;
 
-export interface BindParts {
+interface BindParts {
   plugins: LoadedPlugin[];
   rt: RuntimeContext;
   callerTools: CallerTool[];
@@ -64,37 +51,37 @@ export async function bindTools({ plugins, rt, callerTools, toTool }: BindParts)
   };
   add(createCapabilityTools(plugins, loadNow), '');
   for (const plugin of bound) await addRequestTools(plugin);
-  const brought = Object.fromEntries(callerTools.map((tool) => [tool.name, toCallerTool(tool)]));
+  // Nothing runs here, so a call may be sent twice.
+  const toCallerTool = ({ name, description, schema: input }: CallerTool): [string, Tool] => [
+    name,
+    { description, input, repeatable: true, execute: () => undefined },
+  ];
+  const brought = Object.fromEntries(callerTools.map(toCallerTool));
   add(brought, '');
   return toBoundTools(tools, (tool) => Object.values(brought).includes(tool));
 }
 
-/** Nothing runs here, so its call may be sent twice. */
-function toCallerTool({ description, schema }: CallerTool): Tool {
-  return { description, input: schema, repeatable: true, execute: () => undefined };
-}
-
 interface BoundTool {
   tool: Tool;
-  /** The plugin that brought it. */
   from: string;
 }
 
-export function toBoundTools(
-  all: Map<string, BoundTool>,
-  isOfCaller: (tool: Tool) => boolean = () => false,
-): BoundTools {
+export function toBoundTools(all: Map<string, BoundTool>, isOfCaller: (tool: Tool) => boolean = () => false) {
   return {
+    /** As they are now: what the model is shown in a step, and all that it can call in it. */
     forStep() {
       const tools = new Map(all);
       return {
-        get: (name) => tools.get(name)?.tool,
-        fingerprintOf(name) {
+        get: (name: string): Tool | undefined => tools.get(name)?.tool,
+        /** Stands for who brought the tool and what it says it does: another tool of the name has another. */
+        fingerprintOf(name: string): string | undefined {
           const bound = tools.get(name);
-          return bound && toFingerprint(name, bound);
+          if (!bound) return undefined;
+          const said = JSON.stringify([bound.from, toDeclaration(name, bound.tool)]);
+          return createHash('sha256').update(said).digest('base64url');
         },
         canLoad: capabilityToolNames.every((name) => tools.has(name)),
-        isCallers(name) {
+        isCallers(name: string): boolean {
           const bound = tools.get(name);
           return bound !== undefined && isOfCaller(bound.tool);
         },
@@ -106,11 +93,6 @@ export function toBoundTools(
 
 function toDeclaration(name: string, tool: Tool): LanguageModelV4FunctionTool {
   return { type: 'function', name, description: tool.description, inputSchema: toInputSchema(tool) };
-}
-
-function toFingerprint(name: string, { tool, from }: BoundTool): string {
-  const said = JSON.stringify([from, toDeclaration(name, tool)]);
-  return createHash('sha256').update(said).digest('base64url');
 }
 
 type Next<Call, Result> = (call: Call) => Promise<Result>;

@@ -1,7 +1,7 @@
-import type { Message, SendMessage, SseEventData } from '@palaver/contract';
+import { agentLimits, type Message, type SendMessage, type SseEventData } from '@palaver/contract';
 import { didDocumentSchema, phoneContextSchema, reauthorizeComponentName } from '@palaver/contract/internal';
 import { type Logger, traceHeaders } from '@palaver/service-kit';
-import { fetchBounded } from '@palaver/service-kit/internal';
+import { fetchBounded, isJsonTooDeep } from '@palaver/service-kit/internal';
 import { type Capability, parseToken, type Signer, type UcanView } from '@palaver/ucan';
 import { findExpiration, hasCapability, listChain, mintDownstream } from '@palaver/ucan/internal';
 import type { BrowserCall, SessionClients } from '../cluster/session-clients.ts';
@@ -11,7 +11,6 @@ import type { ModelRole, Models } from '../models/create-models.ts';
 import type { Turn } from '../runs/input.ts';
 import type { Run } from '../runs/run.ts';
 import type { DelegationStore } from '../store/delegations.ts';
-import type { BrowserCalls } from './browser-calls.ts';
 
 export interface RuntimeContextParts {
   turn: Turn;
@@ -25,7 +24,6 @@ export interface RuntimeContextParts {
   browserCalls: BrowserCalls;
   clients: Pick<SessionClients, 'notify' | 'dropDelegation'>;
   delegations: Pick<DelegationStore, 'markSent' | 'findStanding'>;
-  /** The user's stored delegations, the one posted last first. */
   stored: { token: string; view: UcanView }[];
   /** Whether the user may be asked to authorise again now; asking is rare on purpose. */
   mayAskAgain(): boolean;
@@ -35,7 +33,6 @@ export interface RuntimeContextParts {
 
 type ClientCall = Pick<BrowserCall, 'toolCallId' | 'toolName' | 'args'>;
 
-/** What plugins see of one turn. */
 export async function createRuntimeContext(parts: RuntimeContextParts): Promise<RuntimeContext> {
   const { turn, run, stored } = parts;
   const { sessionId, requestId } = run;
@@ -158,9 +155,85 @@ function toPhone({ metadata }: SendMessage): Pick<RuntimeContext, 'phone'> {
 
 const didDocumentTimeoutMs = 3_000;
 
-/** The DID of a service, from its own `/.well-known/did.json`. */
 export async function resolveServiceDid(url: string): Promise<string> {
   const reply = await fetchBounded(new URL('/.well-known/did.json', url), { timeoutMs: didDocumentTimeoutMs });
   if (!reply.ok) throw new Error(`${url} has no DID document (${reply.status})`);
   return didDocumentSchema.parse(await reply.json()).id;
+}
+
+export interface BrowserResult {
+  sessionId: string;
+  userDid: string;
+  toolCallId: string;
+  result?: unknown;
+  error?: string | undefined;
+}
+
+export type BrowserCalls = ReturnType<typeof createBrowserCalls>;
+
+type Pending = Pick<BrowserCall, 'sessionId' | 'userDid'> & Omit<PromiseWithResolvers<unknown>, 'promise'>;
+
+/** Round trips to pages: each request is sent once, to one socket, and waits for the one answer that is its own. */
+export function createBrowserCalls(timeoutMs: number, clients: Pick<SessionClients, 'deliver'>) {
+  const pending = new Map<string, Pending>();
+  const deliveries = new WeakMap<AbortSignal, Map<string, Promise<boolean>>>();
+
+  /** Sends a call to a page, once in its run however often it is asked for; false if no page is connected. */
+  function deliver(call: BrowserCall): Promise<boolean> {
+    const ofRun = deliveries.get(call.signal) ?? new Map<string, Promise<boolean>>();
+    deliveries.set(call.signal, ofRun);
+    const sent = ofRun.get(call.toolCallId) ?? clients.deliver(call);
+    ofRun.set(call.toolCallId, sent);
+    return sent;
+  }
+
+  return {
+    deliver,
+
+    async call(call: BrowserCall): Promise<unknown> {
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+      pending.set(call.toolCallId, { sessionId: call.sessionId, userDid: call.userDid, resolve, reject });
+      const onAbort = () => reject(call.signal.reason);
+      const timer = setTimeout(
+        () => reject(new ToolError('TOOL_TIMEOUT', `the page did not answer within ${timeoutMs / 1000} s`)),
+        timeoutMs,
+      );
+      call.signal.addEventListener('abort', onAbort, { once: true });
+      promise.catch(() => {}); // the delivery below may fail first
+      try {
+        if (!(await deliver(call))) throw new ToolError('BROWSER_NOT_CONNECTED', 'no page of the user is connected');
+        return await promise;
+      } finally {
+        pending.delete(call.toolCallId);
+        clearTimeout(timer);
+        call.signal.removeEventListener('abort', onAbort);
+      }
+    },
+
+    /** Takes a result in; false for one that nobody here waits for: late, repeated, foreign or of another instance's call. */
+    settle({ sessionId, userDid, toolCallId, result, error }: BrowserResult): boolean {
+      const waiting = pending.get(toolCallId);
+      if (!waiting || waiting.sessionId !== sessionId || waiting.userDid !== userDid) return false;
+      pending.delete(toolCallId);
+      if (error) waiting.reject(new ToolError('TOOL_FAILED', error.slice(0, 2_000)));
+      else if (isTooLarge(result)) {
+        waiting.reject(
+          new ToolError(
+            'TOOL_RESULT_TOO_LARGE',
+            `the result is larger than ${agentLimits.toolResultBytes / 1024} KiB or nested too deep`,
+          ),
+        );
+      } else waiting.resolve(result ?? null);
+      return true;
+    },
+  };
+}
+
+function isTooLarge(result: unknown): boolean {
+  try {
+    const json = JSON.stringify(result) ?? '';
+    return Buffer.byteLength(json) > agentLimits.toolResultBytes || isJsonTooDeep(json);
+  } catch {
+    return true; // too deep to measure its size
+  }
 }

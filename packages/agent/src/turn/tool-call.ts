@@ -19,54 +19,43 @@ interface LoopParts {
   rt: RuntimeContext;
 }
 
-/**
- * What the calls of a step wait for: the user's approval, a delegation, an invocation, or several of them. Calls that would fail anyway, with wrong
- * arguments, are not asked about.
- */
+/** What the calls of a step wait for. Calls with wrong arguments would fail anyway and are not asked about. */
 export async function findApprovals(toolCalls: ToolCall[], parts: LoopParts): Promise<GatedCall[]> {
-  const asked = await Promise.all(
-    toolCalls.map(async (call) => {
-      const checked = checkCall(call, parts.tools);
-      if (!checked?.tool.needsApproval || !(await needsApproval(checked.tool, checked.args, parts.rt))) return [];
-      return [checked.gated];
-    }),
+  const { rt } = parts;
+  const approvals = await findGated(toolCalls, parts, async ({ tool, args, gated }) =>
+    (await needsApproval(tool, args, rt)) ? gated : undefined,
   );
-  return [...asked.flat(), ...(await findDelegations(toolCalls, parts)), ...(await findInvocations(toolCalls, parts))];
-}
-
-/** The delegations that calls of a step lack. */
-export async function findDelegations(toolCalls: ToolCall[], { tools, rt }: LoopParts): Promise<GatedCall[]> {
-  const asked = await Promise.all(
-    toolCalls.map(async (call) => {
-      const checked = checkCall(call, tools);
-      const capability = checked && (await findCapability(checked.tool, checked.args, rt));
-      return capability && !(await rt.ucan.confirmCapability(capability)) ? [{ ...checked.gated, capability }] : [];
-    }),
-  );
-  return asked.flat();
-}
-
-/** The invocations that the user has to sign for calls of a step. */
-async function findInvocations(toolCalls: ToolCall[], { tools, rt }: LoopParts): Promise<GatedCall[]> {
-  const asked = toolCalls.map((call) => {
-    const checked = checkCall(call, tools);
-    const invocation = checked?.tool.needsInvocation?.(rt);
-    return checked && invocation ? [{ ...checked.gated, invocation }] : [];
+  const delegations = await findDelegations(toolCalls, parts);
+  const invocations = await findGated(toolCalls, parts, async ({ tool, gated }) => {
+    const invocation = tool.needsInvocation?.(rt);
+    return invocation && { ...gated, invocation };
   });
-  return asked.flat();
+  return [...approvals, ...delegations, ...invocations];
 }
 
-/** What the user has approved of a call. */
+export function findDelegations(toolCalls: ToolCall[], parts: LoopParts): Promise<GatedCall[]> {
+  const { rt } = parts;
+  return findGated(toolCalls, parts, async ({ tool, args, gated }) => {
+    const capability = await findCapability(tool, args, rt);
+    return capability && !(await rt.ucan.confirmCapability(capability)) ? { ...gated, capability } : undefined;
+  });
+}
+
+async function findGated(
+  toolCalls: ToolCall[],
+  { tools }: LoopParts,
+  toGated: (checked: NonNullable<ReturnType<typeof checkCall>>) => Promise<GatedCall | undefined>,
+): Promise<GatedCall[]> {
+  const checked = toolCalls.flatMap((call) => checkCall(call, tools) ?? []);
+  return (await Promise.all(checked.map(toGated))).filter((call) => call !== undefined);
+}
+
 export interface CallApproval {
   isApproved: boolean;
-  /** The invocation that the user signed for it. */
   invocation?: string | undefined;
 }
 
-/**
- * Why a tool must not run with these arguments, in words for the model. Asked where it is about to run: the tool and its
- * arguments may be others than when the step was looked at.
- */
+/** Why a tool must not run, in words for the model. Asked last: tool and arguments may have changed since the step was looked at. */
 export async function findRefusal(
   { tool, args, rt }: { tool: Tool; args: unknown; rt: RuntimeContext },
   { isApproved, invocation }: CallApproval,
@@ -111,7 +100,6 @@ async function findCapability(tool: Tool, args: unknown, rt: RuntimeContext): Pr
   }
 }
 
-/** The arguments as clients see them. */
 export function toShownArgs(tool: Tool | undefined, args: unknown): Record<string, unknown> {
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return {};
   const given = args as Record<string, unknown>;
@@ -146,10 +134,7 @@ export interface ToolCallParts {
   onProgress?(progress: ToolProgress): void;
 }
 
-/**
- * Runs one tool call: checks the arguments, keeps to the time limit, turns every failure into words for the model.
- * Only an abort of the whole turn is thrown.
- */
+/** Runs one tool call; every failure becomes words for the model. Only an abort of the whole turn is thrown. */
 export async function runToolCall(
   { fault, ...call }: { toolCallId: string; toolName: string; args: unknown; fault?: string | undefined },
   { tool, rt, middlewares, faults, approval, canLoad = false, onProgress }: ToolCallParts,

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { ModelResult, StepContent } from '../define/middleware.ts';
 import type { RuntimeContext, ToolProgress } from '../define/runtime-context.ts';
-import { estimateTokens } from '../models/estimate-tokens.ts';
+import { estimateTokens } from '../models/create-models.ts';
 import { isAbortedByUser, type Run, TurnError } from '../runs/run.ts';
 import type { RecordedStep, RunSteps, ToolOutcome } from '../runs/steps.ts';
 import type { GatedCall } from '../store/approvals.ts';
@@ -26,7 +26,6 @@ export interface ToolLoopParts {
   steps?: RunSteps;
   /** Before the tools of a sub-agent run. Throws where the run must not begin them any more. */
   checkRun?: RunSteps['check'];
-  /** The call of the sub-agent that this loop is. */
   parentId?: string | undefined;
   /** A model of the deployment, for a middleware that has another one answer. */
   resolveModel(id: string): LanguageModelV4;
@@ -222,7 +221,6 @@ function toResultOutput(output: unknown, error: string | undefined) {
   return { type: 'json' as const, value: (output ?? null) as never };
 }
 
-/** The model's output and the results of its calls, as it reads them in the next step. */
 function toToolMessages(result: RecordedStep['result'], outcomes: ToolOutcome[]): LanguageModelV4Prompt {
   const content = toStepContent(result);
   const calls = content.filter((part) => part.type === 'tool-call');

@@ -11,6 +11,7 @@ import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
 import type { PluginHost } from '../define/start-plugins.ts';
 import type { SubAgent, Tool } from '../define/tool.ts';
 import type { Models } from '../models/create-models.ts';
+import { createDirectModel } from '../models/scripted-model.ts';
 import type { Turn } from '../runs/input.ts';
 import type { OwnerParts, TurnOutcome } from '../runs/owner.ts';
 import { type Run, TurnError } from '../runs/run.ts';
@@ -20,8 +21,6 @@ import { type StoredMessage, toShown } from '../store/message.ts';
 import type { MessageStore, SummaryStore } from '../store/messages.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
 import { type AgentBehaviour, buildSystemPrompt, checkOutput, defaultMaxSteps, toCallOptions } from './behaviour.ts';
-import type { BrowserCalls } from './browser-calls.ts';
-import { createDirectModel } from './direct-model.ts';
 import {
   completeCalls,
   loadHistory,
@@ -34,6 +33,7 @@ import {
 import type { StepOutput } from './model-step.ts';
 import { bindTools, createTurnMiddlewares, type TurnMiddlewares, toBoundTools } from './plugins.ts';
 import {
+  type BrowserCalls,
   createRuntimeContext,
   type RuntimeContextParts,
   resolveServiceDid,
@@ -56,7 +56,6 @@ export interface ExecutorParts {
   logger: Logger;
 }
 
-/** How this deployment does a turn: with its models, its plugins and what the session has said before. */
 export function createExecutor(parts: ExecutorParts): OwnerParts['execute'] {
   const askedAt = new Map<string, number>();
   const hasAskedLately = (sessionId: string, history: Message[]) => {
@@ -134,7 +133,6 @@ interface Answering {
   middlewares: TurnMiddlewares;
 }
 
-/** One turn of the main agent: its prompt, its tools, and the loop of model and tools that makes the answer. */
 async function makeAnswer(parts: ExecutorParts, answering: Answering): Promise<TurnOutcome> {
   const { models, behaviour = {}, oracle } = parts;
   const { turn, run, steps, rt, history, notes, middlewares } = answering;
@@ -185,7 +183,6 @@ function createRunOutput({ sessionId, requestId, emit }: Run, { said, earlier }:
   };
 }
 
-/** Puts an empty line between the texts of two steps. */
 function separateSteps(earlier: string, emit: (delta: string) => void): Pick<StepOutput, 'startStep' | 'text'> {
   let last = earlier;
   let isFirst = true;
@@ -203,7 +200,6 @@ function separateSteps(earlier: string, emit: (delta: string) => void): Pick<Ste
   };
 }
 
-/** The earlier messages and results of the caller, and the user's message with its files. */
 function toQuestion({ rt, turn }: Answering): LanguageModelV4Prompt {
   const { earlier = [], context = [], results: toolCalls } = turn;
   const isSilent = rt.message.message === '' && rt.blobStore.list().length === 0;
@@ -233,10 +229,7 @@ function toUserQuestion({ message, blobStore }: RuntimeContext): LanguageModelV4
   return question;
 }
 
-/**
- * A model that is asked again after its instance died says again what was already streamed. As long as it repeats it word
- * for word, nothing is streamed; from the first difference on, its new text follows whole, after `separator`.
- */
+/** A model asked again after its instance died repeats itself: from the first difference on, its new text follows whole. */
 export function skipSent(said: string, separator: string, emit: (delta: string) => void): (delta: string) => void {
   let repeated = '';
   let left = said;
@@ -263,10 +256,7 @@ const subAgentInput = z.object({
   task: z.string().min(1).max(20_000).describe('What to do, with everything needed to do it: it sees nothing else'),
 });
 
-/**
- * A sub-agent as a tool of the main one. It sees the task alone, works with its own tools and its own model role, and its
- * last words are the tool's result; what it says on the way is nobody's answer.
- */
+/** A sub-agent as a tool: it sees the task alone, and its last words are the result. */
 function createSubAgentTool(
   agent: SubAgent,
   {
@@ -274,6 +264,7 @@ function createSubAgentTool(
     ...base
   }: Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'resolveModel' | 'checkRun'> & { from: string },
 ): Tool {
+  const { tools = {} } = agent;
   return {
     description: agent.description,
     input: subAgentInput,
@@ -286,7 +277,7 @@ function createSubAgentTool(
           rt,
           parentId: rt.toolCallId,
           model: rt.llm.get('subagent'),
-          tools: toBoundTools(toOwnTools(agent)),
+          tools: toBoundTools(new Map(Object.entries(tools).map(([name, tool]) => [name, { tool, from: agent.name }]))),
           system: async () => [agent.instructions],
           messages: [toUserMessage(task)],
           maxSteps: agent.maxSteps ?? subAgentSteps,
@@ -301,8 +292,4 @@ function createSubAgentTool(
       }
     },
   };
-}
-
-function toOwnTools({ name: from, tools = {} }: SubAgent) {
-  return new Map(Object.entries(tools).map(([name, tool]) => [name, { tool, from }]));
 }

@@ -6,7 +6,7 @@ import { createInstances, disasters } from '../../../store/test/simulation/insta
 import { createGuard, type Outcome, Violation } from '../../../store/test/simulation/outcome.ts';
 import { createWorld, enter, type World } from '../../../store/test/simulation/world.ts';
 import { transitions } from '../../src/runs/transitions.ts';
-import { agentMigrations } from '../../src/store/migrations.ts';
+import { agentMigrations } from '../../src/store/migrate.ts';
 import type { AgentDatabase } from '../../src/store/schema.ts';
 import { type Checks, createChecks, type Sent } from './checks.ts';
 import { describe } from './describe.ts';

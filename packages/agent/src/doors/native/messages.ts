@@ -1,30 +1,42 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import {
+  agentLimits,
   type Message,
   type SendMessage,
   sendMessageReplySchema,
   sendMessageSchema,
   sseEventSchema,
 } from '@palaver/contract';
-import { abortReplySchema, abortSchema, messageListSchema, sessionParamsSchema } from '@palaver/contract/internal';
-import type { Server } from '@palaver/service-kit';
-import { signalOf } from '@palaver/service-kit/internal';
+import {
+  abortReplySchema,
+  abortSchema,
+  answerApprovalSchema,
+  approvalParamsSchema,
+  approvalReplySchema,
+  frameNumberSchema,
+  messageListSchema,
+  runParamsSchema,
+  runQuerySchema,
+  sessionParamsSchema,
+} from '@palaver/contract/internal';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { openEventStream, signalOf } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { identityOf } from '../../auth/auth-hook.ts';
-import { sendJsonStream, toJsonStream } from '../../routes/json-stream.ts';
+import { headerOf, identityOf, type SenderOf } from '../../auth/auth-hook.ts';
 import { requireSession } from '../../routes/sessions.ts';
 import type { RunAccess } from '../../runs/access.ts';
+import type { FrameLog } from '../../runs/frames.ts';
 import type { TurnHub } from '../../runs/hub.ts';
 import { invalid } from '../../runs/input.ts';
 import type { MessageStore } from '../../store/messages.ts';
 import type { SendKey } from '../../store/run-writes.ts';
 import type { SessionStore } from '../../store/sessions.ts';
-import { headerOf, type SenderOf } from '../sender-of.ts';
-import { sendFrames } from './sse.ts';
+import { dropBody } from '../heavy-requests.ts';
 
 type MessageRequest = FastifyRequest & { body: SendMessage };
 
-export interface MessageRouteParts {
+interface MessageRouteParts {
   sessions: SessionStore;
   messages: MessageStore;
   hub: Pick<TurnHub, 'abort'>;
@@ -32,9 +44,10 @@ export interface MessageRouteParts {
   senderOf: SenderOf;
 }
 
+const tags = ['Messages'];
+
 export function addMessageRoutes(server: Server, parts: MessageRouteParts): void {
   const { sessions, messages, hub, access } = parts;
-  const tags = ['Messages'];
 
   server.post(
     '/messages/:sessionId',
@@ -105,6 +118,8 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
       return { ok: true as const, aborted, success: aborted };
     },
   );
+
+  addRunRoutes(server, access);
 }
 
 /** Sends messages as they are read, no faster than the client takes them. */
@@ -118,7 +133,7 @@ function sendList(reply: FastifyReply, head: object, messages: AsyncIterable<Mes
     }
     yield before === ',' ? ']}' : `${before}]}`;
   }
-  return sendJsonStream(reply, toJsonStream(write()));
+  return reply.type('application/json; charset=utf-8').send(Readable.from(write(), { highWaterMark: 1 }));
 }
 
 const sendKeyPattern = /^[\x21-\x7e]{1,255}$/;
@@ -132,4 +147,95 @@ function readSendKey(request: MessageRequest, sessionId: string): SendKey | unde
     .update(JSON.stringify([sessionId, request.body]))
     .digest('base64url');
   return { key, bodyHash };
+}
+
+function addRunRoutes(server: Server, access: RunAccess): void {
+  server.get(
+    '/runs/:runId',
+    {
+      schema: {
+        tags,
+        summary: 'Follow a run',
+        description:
+          'Replays the frames after `after` (or `Last-Event-ID`) as Server-Sent Events and follows the run to its end.',
+        params: runParamsSchema,
+        querystring: runQuerySchema,
+        response: { 200: { description: 'The frames', content: { 'text/event-stream': { schema: sseEventSchema } } } },
+      },
+    },
+    async (request, reply) => {
+      const { did } = identityOf(request);
+      const { runId } = request.params;
+      // An EventSource that reconnects repeats its first address; what it has read since is in the header.
+      const lastRead = frameNumberSchema.safeParse(request.headers['last-event-id']).data ?? 0;
+      const after = Math.max(request.query.after ?? 0, lastRead);
+      const { messageId, frames, leave } = await access.follow(did, runId, after);
+      await sendFrames(reply, { runId, messageId, frames, after }).finally(leave);
+      return reply;
+    },
+  );
+
+  server.post(
+    '/runs/:runId/approvals/:approvalId',
+    {
+      config: { refuses: [409] },
+      schema: {
+        tags,
+        summary: 'Approve or refuse a tool call',
+        description: 'The same answer again changes nothing; another one is 409.',
+        params: approvalParamsSchema,
+        body: answerApprovalSchema,
+        response: { 200: approvalReplySchema },
+      },
+    },
+    async (request) => {
+      const answer = { userDid: identityOf(request).did, ...request.params, ...request.body };
+      return { approval: await access.answerApproval({ ...answer, from: clientAddress(request) }) };
+    },
+  );
+}
+
+const chunkCharacters = 64 * 1024;
+
+interface StreamOptions {
+  runId: string;
+  messageId: string;
+  frames: FrameLog;
+  after: number;
+  heartbeatMs?: number;
+}
+
+/** Sends the frames after number `after` to the run's end. They wait in the run's log, so a slow reader costs no memory. */
+export function sendFrames(
+  reply: FastifyReply,
+  { runId, messageId, frames, after, heartbeatMs = agentLimits.heartbeatMs }: StreamOptions,
+): Promise<void> {
+  dropBody(reply.request);
+  const headers = { 'x-run-id': runId, 'x-message-id': messageId };
+  const stream = openEventStream(reply, { headers, heartbeatMs });
+  if (!stream) return Promise.resolve();
+  return new Promise((resolve) => {
+    let sent = after;
+    const pump = () => {
+      while (!stream.writableNeedDrain) {
+        const { text, last } = frames.read(sent, chunkCharacters);
+        if (text === '') break;
+        sent = last;
+        stream.write(text);
+      }
+      if (frames.ended && sent >= frames.length && !stream.writableNeedDrain) {
+        unwatch();
+        stream.end(sent === after ? frames.endAfter(sent) : '');
+      }
+    };
+    const unwatch = frames.watch(pump);
+    stream.on('drain', pump);
+    stream.once('close', () => {
+      unwatch();
+      resolve();
+    });
+    pump();
+    // A reader that has everything so far gets the headers at least, and so knows that it is connected.
+    if (sent === after) stream.flushHeaders();
+  });
 }

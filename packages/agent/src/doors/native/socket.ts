@@ -1,35 +1,54 @@
+import type { IncomingMessage } from 'node:http';
 import { AppError, type Approval, agentLimits, type ServerEventName, type ServerEventPayload } from '@palaver/contract';
 import {
   clientEventPayloadSchemas,
   clientEvents,
   serverEvents,
+  socketAuthSchema,
+  socketQuerySchema,
   toErrorBody,
   toSocketPayload,
 } from '@palaver/contract/internal';
 import type { Logger, Server } from '@palaver/service-kit';
-import { type RateLimit, toOriginRules, toRateError } from '@palaver/service-kit/internal';
+import {
+  type Edge,
+  isAllowedPage,
+  isServedHost,
+  type RateLimit,
+  rawClientAddress,
+  toAddressKey,
+  toOriginRules,
+  toRateError,
+} from '@palaver/service-kit/internal';
+import type { IssuedToken } from '@palaver/ucan/internal';
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
-import { type OpenConnections, tooManyOpen } from '../../auth/open-connections.ts';
+import { type AuthorizeOptions, authorize, type ClientKey } from '../../auth/authorize.ts';
+import { noLongerSignsIn, type OpenConnections, tooManyOpen } from '../../auth/open-connections.ts';
+import type { SocketRegistry } from '../../cluster/create-cluster.ts';
 import type { BrowserCall } from '../../cluster/session-clients.ts';
-import type { SocketRegistry } from '../../cluster/socket-registry.ts';
+import { requireSession } from '../../routes/sessions.ts';
 import type { ApprovalAnswer } from '../../store/approvals.ts';
-import type { BrowserResult } from '../../turn/browser-calls.ts';
-import { type AdmissionParts, admit, checkAdmission, findRefusal, type SocketData } from './socket-admission.ts';
+import type { DelegationStore } from '../../store/delegations.ts';
+import type { SessionStore } from '../../store/sessions.ts';
+import type { BrowserResult } from '../../turn/runtime-context.ts';
 
-export interface SocketParts extends AdmissionParts {
+interface SocketParts extends AuthorizeOptions {
+  origins: string[];
+  edge: Pick<Edge, 'trustProxy' | 'allowedHosts'>;
+  sessions: Pick<SessionStore, 'find'>;
+  delegations: Pick<DelegationStore, 'findStanding'>;
+  limit: RateLimit;
+  clientKey: ClientKey;
   server: Server;
   logger: Logger;
   registry: SocketRegistry;
   connections: OpenConnections;
-  /** Joins the sockets of all instances. */
   redis: Redis | undefined;
   /** A page answered a request; false if nobody here waits for it. */
   onResult(result: BrowserResult): boolean;
-  /** The user of a socket answers an approval; rejects with an `AppError`. */
   onApproval(answer: ApprovalAnswer): Promise<Approval>;
-  /** A result was late, repeated or from another user: no instance waits for it. */
   onIgnored(): void;
 }
 
@@ -177,7 +196,6 @@ export function createSocketTransport(parts: SocketParts) {
 
   return {
     io,
-    /** Sends an event to every socket of a session. */
     notify<Name extends ServerEventName>(sessionId: string, name: Name, payload: ServerEventPayload[Name]): void {
       const event = toSocketPayload(name, payload);
       io.to(sessionId).emit(name, name === 'approval_request' ? hideFromOlder(event) : event);
@@ -190,7 +208,6 @@ export function createSocketTransport(parts: SocketParts) {
       io.to(socketId).emit(event, toSocketPayload(event, payload));
       return true;
     },
-    /** Ends the sockets that this instance has of a session that is gone. */
     drop(sessionId: string): void {
       const sockets = io.local.in(sessionId);
       sockets.emit('message_cache_invalidation', toSocketPayload('message_cache_invalidation', { sessionId }));
@@ -205,18 +222,11 @@ export function createSocketTransport(parts: SocketParts) {
 
 type Handler = (payload: unknown, acknowledge: (reply: unknown) => void) => void;
 
-interface HandlerParts {
-  logger: Logger;
-  limit: RateLimit;
-  /** What its events are counted by. */
-  counter: string;
-}
-
-/**
- * Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. Each counts
- * like a request that writes: a socket over the limit receives an error and is disconnected.
- */
-function createHandlers(socket: AgentSocket, { logger, limit, counter }: HandlerParts) {
+/** A handler that throws must not take the process down. A socket over the limit receives an error and is disconnected. */
+function createHandlers(
+  socket: AgentSocket,
+  { logger, limit, counter }: Pick<SocketParts, 'logger' | 'limit'> & { counter: string },
+) {
   return (event: (typeof clientEvents)[number]['name'], handle: Handler): void => {
     socket.on(event, async (payload: unknown, acknowledge?: unknown) => {
       try {
@@ -259,4 +269,60 @@ function forgetRequest({ conn, handshake }: AgentSocket): void {
 function disconnectFor(socket: AgentSocket, { code, message }: AppError): void {
   socket.emit('error', toSocketPayload('error', { code, message }));
   socket.disconnect(true);
+}
+
+interface SocketData {
+  sessionId: string;
+  did: string;
+  /** Undefined for an address that many users share. */
+  client: string | undefined;
+  /** The key by which its events are counted: the address, or the user if many users share it. */
+  counter: string;
+  expiration: number;
+  /** The token that signed the user in, then its proofs: each can be revoked. */
+  chain: readonly IssuedToken[];
+}
+
+/** Why a handshake is refused. It counts like a write: anyone can send as many as they like, with or without a credential. */
+async function findRefusal(request: IncomingMessage, parts: SocketParts): Promise<string | undefined> {
+  const { headers } = request;
+  const { allowedHosts } = parts.edge;
+  const isServed = allowedHosts === undefined || isServedHost(headers.host, allowedHosts);
+  if (!isServed || !isAllowedPage(headers, parts.origins)) return 'This page or host is not allowed.';
+  const { counter } = addressOf(request, parts);
+  const standing = counter === undefined ? undefined : await parts.limit(counter);
+  return standing?.isOver ? toRateError(standing).message : undefined;
+}
+
+function addressOf(request: IncomingMessage, { edge, clientKey }: SocketParts) {
+  const ip = rawClientAddress(request, edge.trustProxy);
+  return { ip, counter: clientKey({ ip, socket: request.socket }) };
+}
+
+/** The checks of an HTTP request, for a handshake; the authenticated DID is the token's, never the query's. */
+async function admit({ handshake, request }: Socket, parts: SocketParts): Promise<SocketData> {
+  const query = socketQuerySchema.safeParse(handshake.query);
+  const auth = socketAuthSchema.safeParse(handshake.auth ?? {});
+  if (!query.success || !auth.success)
+    throw new AppError('VALIDATION_FAILED', 'A connection needs a sessionId and credentials.');
+  const { invocation, ucanDelegation: delegation } = auth.data;
+  const { ip, counter: client } = addressOf(request, parts);
+  const result = await authorize({ invocation, delegation, client: toAddressKey(ip) }, parts);
+  if ('error' in result) throw result.error;
+  const { did, expiration, chain } = result.identity;
+  // If many users share the address, a handshake counts for its user.
+  const standing = client === undefined ? await parts.limit(did) : undefined;
+  if (standing?.isOver) throw toRateError(standing);
+  const { sessionId } = query.data;
+  await requireSession(parts.sessions, did, sessionId);
+  return { sessionId, did, expiration, chain, client, counter: client ?? did };
+}
+
+/** Throws if the credential no longer signs in or the session is gone: both can happen while a socket is being admitted. */
+async function checkAdmission(
+  { did, sessionId, chain }: SocketData,
+  parts: Pick<SocketParts, 'delegations' | 'sessions'>,
+): Promise<void> {
+  if (await parts.delegations.findStanding(chain)) throw noLongerSignsIn();
+  await requireSession(parts.sessions, did, sessionId);
 }

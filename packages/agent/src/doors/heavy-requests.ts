@@ -2,8 +2,9 @@ import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { createByteCounter, createFairQueue, type QueueOwner } from '@palaver/service-kit/internal';
-import type { FastifyRequest } from 'fastify';
-import type { ClientKey } from '../auth/client-key.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ClientKey } from '../auth/authorize.ts';
+import { sizeOf } from '../define/tool-arguments.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -28,11 +29,7 @@ const maxTurns = 200;
 /** Of large bodies that arrive or wait. */
 const arrivingBytes = 64 * 1024 * 1024;
 
-/**
- * Does costly work for a few requests at a time, in fair order: however many keys and addresses send them, a short message is
- * answered in between. A place is taken once everything is there that the work needs, and ends with the work, so that no
- * client can hold one.
- */
+/** Does costly work for a few requests at a time, in fair order. A place ends with its work, so that no client can hold one. */
 export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientKey }): void {
   const limits = { atOnce: 3, waiting: 200, waitingPerUser: 40 };
   const work = createFairQueue(limits);
@@ -150,4 +147,49 @@ async function readBody(payload: AsyncIterable<Buffer>, limit: number, onChunk: 
     yield* { [Symbol.asyncIterator]: () => rest };
   }
   return { bytes, payload: Readable.from(readAll()) };
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    freeBody: (() => void) | null;
+  }
+}
+
+/** Of bodies whose requests are not answered, and of replies that are not taken. */
+const maxBytes = 96 * 1024 * 1024;
+/** Smaller replies fit into the buffers of their connections. */
+const smallReply = 16 * 1024;
+
+/** Bounds what requests and replies hold in memory: the fuller it is, the less each client address may have. */
+export function limitHeldBytes(server: Server, { clientKey }: { clientKey: ClientKey }): void {
+  const open = createByteCounter(
+    ({ own, others }) => own <= (maxBytes - others) / 4,
+    () => new AppError('UNAVAILABLE', 'Too many large requests and replies are under way. Try again in a moment.'),
+  );
+
+  /** Until the returned function is called, or the reply is done with. */
+  function take(request: FastifyRequest, { raw }: FastifyReply, bytes: number): () => void {
+    const share = open(clientKey(request) ?? request.headers.authorization ?? '');
+    share.take(bytes);
+    if (raw.closed) share.free();
+    raw.once('close', share.free);
+    return share.free;
+  }
+
+  server.decorateRequest('freeBody', null);
+  server.addHook('preValidation', async (request, reply) => {
+    const { body } = request;
+    if (body === undefined || body === null || body instanceof Readable) return;
+    request.freeBody = take(request, reply, sizeOf(body));
+  });
+  server.addHook('onSend', async (request, reply, payload) => {
+    const bytes = typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : 0;
+    if (bytes > smallReply) take(request, reply, bytes);
+  });
+}
+
+/** The body is not needed any more, while its reply may take long. */
+export function dropBody(request: FastifyRequest): void {
+  request.freeBody?.();
+  request.body = undefined;
 }

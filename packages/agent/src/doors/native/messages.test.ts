@@ -4,7 +4,7 @@ import { waitFor } from '@palaver/test-kit';
 import Fastify from 'fastify';
 import { afterEach, expect, test } from 'vitest';
 import { createFrameLog, type FrameLog } from '../../runs/frames.ts';
-import { sendFrames } from './sse.ts';
+import { sendFrames } from './messages.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
