@@ -8,7 +8,7 @@ import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
 import { changePieces } from '@palaver/store/internal';
 import { v7 as uuidv7 } from 'uuid';
-import type { FileStorage, StagedFile, Staging } from './file-storage.ts';
+import type { FileStorage, Staging } from './file-storage.ts';
 import type { FileStore, StoredFile, Uploader } from './file-store.ts';
 import { createKindProbe, fitsDeclared } from './read-content.ts';
 
@@ -184,17 +184,11 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
   };
 }
 
-interface ReceivedFile extends StagedFile {
-  size: number;
-  mediaType: string;
-  secret: string;
-}
-
 const algorithm = 'aes-256-gcm';
 const [keyBytes, nonceBytes] = [32, 12];
 
 /** Writes an upload to `path` encrypted, piece by piece, while it is checked. Throws where its size or kind is refused. */
-async function receiveFile(body: AsyncIterable<Buffer>, path: string, declared: string): Promise<ReceivedFile> {
+async function receiveFile(body: AsyncIterable<Buffer>, path: string, declared: string) {
   const [key, nonce] = [randomBytes(keyBytes), randomBytes(nonceBytes)];
   const cipher = createCipheriv(algorithm, key, nonce);
   const hash = createHash('sha256');

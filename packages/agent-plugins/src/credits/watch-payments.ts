@@ -99,7 +99,7 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
     return true;
   }
 
-  async function findUser({ claimIds, did }: Memo): Promise<string | undefined> {
+  async function findUser({ claimIds, did }: ReturnType<typeof parseMemo>): Promise<string | undefined> {
     if (did !== undefined) return ownDids.includes(did) ? undefined : did;
     if (claimIds.length === 0) return undefined;
     const claims = await store.db
@@ -175,14 +175,8 @@ async function keepRow(
   return Boolean(kept.numInsertedOrUpdatedRows);
 }
 
-export interface Memo {
-  claimIds: string[];
-  did: string | undefined;
-  isSubscription: boolean;
-}
-
 /** `claims ID ID`, `contract DID`, `subscribe DID`, `top-up DID`, or a claim's id alone. */
-export function parseMemo(memo: string): Memo {
+export function parseMemo(memo: string) {
   const [first = '', ...others] = memo.trim().split(/[\s,]+/);
   const words = first === 'claims' || first === 'claim' ? others : [first];
   const isDid = ['contract', 'subscribe', 'top-up'].includes(first) && isUserDid(others[0] ?? '');

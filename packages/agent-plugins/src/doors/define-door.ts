@@ -116,12 +116,6 @@ export function abortOnLeave(run: AgentRun, signal: AbortSignal): void {
 
 export type DoorAnswer = Pick<ApprovalAnswer, 'approved' | 'reason'>;
 
-interface Resumed {
-  /** Its events begin after the answers. */
-  run: AgentRun;
-  answered: Approval[];
-}
-
 /** What a run waits for at this event: the stream ends here, and the answers come with another request. */
 export async function findPause(run: AgentRun, { name, data }: RunEvent): Promise<Approval[] | undefined> {
   if (name !== 'approval_request' || data.status !== 'pending') return undefined;
@@ -145,7 +139,7 @@ export async function answerApprovals(
   { answerApproval }: Pick<PluginContext, 'answerApproval'>,
   { userDid, run }: { userDid: string; run: AgentRun | undefined },
   toAnswer: (approval: Approval) => DoorAnswer | undefined,
-): Promise<Resumed> {
+): Promise<{ run: AgentRun; answered: Approval[] }> {
   const pending = (await run?.approvals()) ?? [];
   if (!run || pending.length === 0) throw invalid('messages', 'nothing in this conversation waits for an approval');
   const answers = toRequests(pending).flatMap((request) => {
@@ -159,6 +153,7 @@ export async function answerApprovals(
   const answered: Approval[] = [];
   for (const answer of answers) answered.push(await answerApproval({ userDid, runId: run.runId, ...answer }));
   const ids = new Set(answers.map(({ approvalId }) => approvalId));
+  // Its events begin after the answers.
   return { run: { ...run, events: (options) => skipToAnswers(run.events(options), ids) }, answered };
 }
 

@@ -235,11 +235,7 @@ export const actionsPersonalData: PersonalData<AgentPerson> = {
 };
 
 /** What users may have sent in their names, in the smallest unit. */
-export interface SendLimits {
-  denom: string;
-  perCall: bigint;
-  perDay: bigint;
-}
+export type SendLimits = NonNullable<ReturnType<typeof toSendLimits>>;
 
 export function envSendLimit(when: string) {
   return envCoin('1000000uixo')
@@ -250,7 +246,7 @@ export function envSendLimit(when: string) {
     });
 }
 
-export function toSendLimits(perCall: Coin | undefined, perDay: Coin | undefined): SendLimits | undefined {
+export function toSendLimits(perCall: Coin | undefined, perDay: Coin | undefined) {
   if (perCall === undefined && perDay === undefined) return undefined;
   if (!perCall || !perDay || perCall.denom !== perDay.denom)
     throw new StartError('SEND_LIMIT_PER_CALL and SEND_LIMIT_PER_DAY: set both, in the same coin');

@@ -11,13 +11,7 @@ export const storedScheduleSchema = z.discriminatedUnion('kind', [
 
 export type Schedule = z.infer<typeof storedScheduleSchema>;
 
-export interface Wanted {
-  at?: string | undefined;
-  in?: string | undefined;
-  every?: string | undefined;
-  cron?: string | undefined;
-  timezone?: string | undefined;
-}
+export type Wanted = Partial<Record<'at' | 'in' | 'every' | 'cron' | 'timezone', string | undefined>>;
 
 export interface Planned {
   schedule: Schedule;

@@ -88,12 +88,6 @@ export function isFromSlack({ signingSecret, timestamp, signature, body }: Signe
   return equalSecrets(signature, `v0=${expected}`);
 }
 
-interface SlackPost {
-  channel: string;
-  thread: string | undefined;
-  text: string;
-}
-
 const timeoutMs = 10_000;
 const attempts = 4;
 /** Slack advises 4,000 characters a message; escapes may make a text longer. */
@@ -125,7 +119,8 @@ export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: st
   }
 
   return {
-    async post({ channel, thread, text }: SlackPost): Promise<void> {
+    async post(message: { channel: string; thread: string | undefined; text: string }): Promise<void> {
+      const { channel, thread, text } = message;
       for (const part of splitText(text)) {
         await post({ channel, text: escapeText(part), ...(thread && { thread_ts: thread }) });
       }
