@@ -46,10 +46,7 @@ export interface Sender {
  */
 export interface OpenMessage extends Sender {
   sessionId: string;
-  /**
-   * Names the message among those of its user: opened again with the same key it is the same run. Where the service stops,
-   * the next process continues it, for the one who opened it finds it again.
-   */
+  /** Opened again with the same key it is the same run; where the service stops, the next process continues it. */
   key?: string | undefined;
   /** Its `message` may be empty where `results` or `earlier` say what the run continues with. */
   body: SendMessage;

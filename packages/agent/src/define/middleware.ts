@@ -112,10 +112,7 @@ export interface Middleware {
   ): Promise<unknown>;
   /** Called before a message is accepted; throw an `AppError` (such as 402) to refuse it. Any other error refuses it too. */
   beforeSend?(send: PendingSend): Awaitable<void>;
-  /**
-   * Called in place of `beforeSend` where another process continues the run of a message; says by `blobs.readAgainFrom` where
-   * its files are read. What it throws ends the run.
-   */
+  /** In place of `beforeSend` where another process continues a run: says where files are read again. What it throws ends the run. */
   beforeResume?(send: PendingSend): Awaitable<void>;
   /** Called once for every message for which `beforeSend` was called, before the client gets `done`. */
   onTurnEnd?(end: TurnEnd): Awaitable<void>;

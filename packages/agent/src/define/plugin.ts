@@ -243,10 +243,7 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   deriveDid(label: string): Promise<string>;
   /** 32 secret bytes of this agent and plugin alone: always the same for the same label, so that they need not be kept. */
   deriveKey(label: string): Buffer;
-  /**
-   * Sends a message into a session as if its user had, and resolves with the answer; rejects with an `AppError` where it is
-   * not taken in, and with `UNAVAILABLE` where this process stopped in the middle.
-   */
+  /** Sends a message as its user would and resolves with the answer; `UNAVAILABLE` where this process stopped in the middle. */
   send(message: {
     userDid: string;
     sessionId: string;
@@ -254,10 +251,7 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
     requestId: string;
     timezone?: string | undefined;
   }): Promise<Message>;
-  /**
-   * Begins a run and gives it as a stream of events. Everything that is refused (session, model, send limit, credits) is
-   * refused here with an `AppError`, before the first event.
-   */
+  /** Begins a run as a stream of events; whatever is refused is refused here with an `AppError`, before the first event. */
   open(message: OpenMessage): Promise<AgentRun>;
   /** A run of this user that was begun before; `RUN_NOT_FOUND` for one of another user. */
   resume(run: { userDid: string; runId: string }): Promise<AgentRun>;

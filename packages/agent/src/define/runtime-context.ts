@@ -19,10 +19,7 @@ type Without<T> = Omit<T, 'sessionId' | 'requestId'>;
 export interface RuntimeContext {
   user: {
     did: string;
-    /**
-     * The delegation in force, as a token; undefined if the user has none. It signs the user in here: send it to no
-     * other service, use `ucan.mintInvocation`.
-     */
+    /** The delegation in force, as a token. It signs the user in here: send it to no other service, use `ucan.mintInvocation`. */
     delegation: string | undefined;
     timezone: string | undefined;
     currentTime: string;

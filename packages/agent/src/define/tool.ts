@@ -49,20 +49,11 @@ export interface Tool {
   /** Runs the tool; what it returns (JSON) goes to the model. Throw a `ToolError` to tell the model why it failed. */
   execute(args: unknown, rt: RuntimeContext): Awaitable<unknown>;
   timeoutMs?: number;
-  /**
-   * Whether the user has to approve a call before it runs: always, or by its arguments. The run waits meanwhile, also across
-   * restarts; refused, the model gets the refusal in place of a result. Not for tools of sub-agents.
-   */
+  /** Whether the user has to approve a call: always, or by its arguments. The run waits meanwhile; not for tools of sub-agents. */
   needsApproval?: boolean | ((args: unknown, rt: RuntimeContext) => Awaitable<boolean>);
-  /**
-   * What the tool does in the user's name. Where no delegation grants it, the run waits until the user has given one, and
-   * the tool runs then. Only tools of the main agent can wait.
-   */
+  /** What the tool does in the user's name: without a delegation for it the run waits. Only tools of the main agent can wait. */
   needsDelegation?: (args: unknown, rt: RuntimeContext) => Awaitable<Capability | undefined>;
-  /**
-   * The invocation that the user signs for a call, with their own key. The run waits until they have, and the tool finds it in
-   * `rt.invocation`. Only tools of the main agent can wait.
-   */
+  /** What the user signs for a call: the run waits for it, and the tool finds it in `rt.invocation`. Not for tools of sub-agents. */
   needsInvocation?: (rt: RuntimeContext) => { audience: string; capability: Capability } | undefined;
   /** The arguments as clients see them, in events, approvals and stored messages: leave out what is secret. */
   showArgs?(args: Record<string, unknown>): Record<string, unknown>;
