@@ -35,7 +35,7 @@ export const harvestDiary = defineOraclePlugin({
   getTools: ({ store }) => ({
     record_harvest: tool({
       description: 'Writes a harvest into the diary',
-      input: z.object({ crop: z.string().min(1).max(40), kilograms: z.int().positive() }),
+      inputSchema: z.object({ crop: z.string().min(1).max(40), kilograms: z.int().positive() }),
       async execute({ crop, kilograms }, { user }) {
         await store.db.insertInto('harvest').values({ user_did: user.did, crop, kilograms }).execute();
         return { recorded: `${kilograms} kg of ${crop}` };
@@ -43,7 +43,7 @@ export const harvestDiary = defineOraclePlugin({
     }),
     list_harvests: tool({
       description: 'Everything in the diary',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: (_args, { user }) => listHarvests(store, user.did),
     }),
   }),

@@ -31,7 +31,7 @@ export const marketPrices = defineOraclePlugin({
   getTools: ({ config }) => ({
     price_of: tool({
       description: 'What a crop costs, per kilogram or for a quantity',
-      input: z.object({ crop: z.string().max(40), kilograms: z.number().positive().default(1) }),
+      inputSchema: z.object({ crop: z.string().max(40), kilograms: z.number().positive().default(1) }),
       execute({ crop, kilograms }) {
         const price = prices.get(crop.toLowerCase());
         if (price === undefined) throw new ToolError('TOOL_FAILED', `the market has no ${crop}`);

@@ -33,13 +33,13 @@ const plugin = defineOraclePlugin({
   getTools: () => ({
     test_simple_text: {
       description: 'Answers with a text.',
-      input: z.object({}),
+      inputSchema: z.object({}),
       public: true,
       execute: () => 'This is a simple text response for testing.',
     },
     test_error_handling: {
       description: 'Fails.',
-      input: z.object({}),
+      inputSchema: z.object({}),
       public: true,
       execute: () => {
         throw new Error('This tool intentionally returns an error for testing');

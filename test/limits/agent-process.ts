@@ -11,13 +11,13 @@ const reports = defineOraclePlugin({
   getTools: () => ({
     report: tool({
       description: 'Reports the files of the message.',
-      input: z.object({}),
+      inputSchema: z.object({}),
       needsApproval: true,
       execute: (_args, { blobStore }) => ({ files: blobStore.list().length }),
     }),
     print: tool({
       description: 'Prints text that does not compress.',
-      input: z.object({ bytes: z.number().int().min(1).max(200_000) }),
+      inputSchema: z.object({ bytes: z.number().int().min(1).max(200_000) }),
       execute: ({ bytes }) => randomBytes((bytes * 3) / 4).toString('base64'),
     }),
   }),

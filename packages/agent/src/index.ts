@@ -16,6 +16,7 @@ export {
 export { type Logger, type RateStanding, type Server, withEnvFile } from '@palaver/service-kit';
 export type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 export type { Capability, MintedToken } from '@palaver/ucan';
+export type { AgentCalls, AgentSession, Answer, AnswerStream, CallOptions } from './app/calls.ts';
 export { createAgent, type OracleApp, type OracleAppOptions } from './app/create-agent.ts';
 export {
   createTestRuntime,
@@ -29,6 +30,7 @@ export { createSeal, type Seal } from './auth/seal.ts';
 export { agentVariables } from './config.ts';
 export type {
   AgentRun,
+  AnswerForm,
   CallerResult,
   CallerTool,
   DirectCall,
@@ -71,9 +73,13 @@ export {
   type PublicTool,
   type SubAgent,
   type Tool,
+  type ToolContext,
   type ToolDefinition,
   type Tools,
+  type TypedTool,
   tool,
+  type ValueOf,
+  type ValueSchema,
 } from './define/tool.ts';
 export { estimateTokens, type ModelRole, type Models } from './models/create-models.ts';
 export {

@@ -14,7 +14,7 @@ function createTools() {
   const make = (name: string, rules: Pick<Tool, 'needsApproval' | 'needsDelegation' | 'needsInvocation'>) =>
     tool({
       description: `Runs ${name}.`,
-      input: z.object({ amount: z.number() }),
+      inputSchema: z.object({ amount: z.number() }),
       ...rules,
       execute({ amount }) {
         done.push(`${name} ${amount}`);

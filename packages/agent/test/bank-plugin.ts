@@ -14,7 +14,7 @@ export function createBank(paidFile: string): OraclePlugin {
     getTools: () => ({
       pay: tool({
         description: 'Pays somebody.',
-        input: z.object({ to: z.string(), amount: z.number(), pin: z.string().optional() }),
+        inputSchema: z.object({ to: z.string(), amount: z.number(), pin: z.string().optional() }),
         needsApproval: ({ amount }) => amount > 10,
         showArgs: ({ pin, ...args }) => args,
         execute({ to, amount }) {
@@ -25,7 +25,7 @@ export function createBank(paidFile: string): OraclePlugin {
       }),
       withdraw: tool({
         description: 'Withdraws money in the name of the user.',
-        input: z.object({ amount: z.number() }),
+        inputSchema: z.object({ amount: z.number() }),
         needsApproval: ({ amount }) => amount > 10,
         needsDelegation: (_args, { user }) => withdrawal(user.did),
         async execute({ amount }, { ucan, user }) {

@@ -12,7 +12,7 @@ const counter = defineOraclePlugin({
   name: 'counter',
   version: '1.0.0',
   manifest: { title: 'Counter', summary: 'Counts.', whenToUse: [], visibility: 'silent', stability: 'stable' },
-  getTools: () => ({ count: { description: 'Counts', input: z.object({}), execute: () => 1 } }),
+  getTools: () => ({ count: { description: 'Counts', inputSchema: z.object({}), execute: () => 1 } }),
 });
 
 async function ask(options: TestAgentOptions, message = 'hi') {

@@ -32,7 +32,7 @@ const hidden = defineOraclePlugin({
     visibility: 'on-demand',
     stability: 'stable',
   },
-  getTools: () => ({ hidden_tool: { description: 'Hidden.', input: {}, execute: () => 'hidden' } }),
+  getTools: () => ({ hidden_tool: { description: 'Hidden.', inputSchema: {}, execute: () => 'hidden' } }),
 });
 const plugins = [opener, hidden, gate.plugin];
 

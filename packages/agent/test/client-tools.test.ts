@@ -22,7 +22,7 @@ const pointer = defineOraclePlugin({
   getTools: () => ({
     point: {
       description: 'Points at something on the page.',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute(_args, { emit, toolCallId }) {
         const call = { toolName: 'highlight', args: { at: 'roof' } };
         for (const [kind, send] of [

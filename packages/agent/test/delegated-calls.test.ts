@@ -17,13 +17,13 @@ const plugin = defineOraclePlugin({
   getTools: () => ({
     open_vault: {
       description: 'Opens the vault.',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: async (_args, rt) =>
         (await rt.ucan.mintInvocation({ audience: vault.did(), capability, lifetimeSeconds: 600 })).serialized,
     },
     look_inside: {
       description: 'Looks into the vault, without calling anyone.',
-      input: z.object({}),
+      inputSchema: z.object({}),
       needsDelegation: () => capability,
       execute: () => 'gold',
     },

@@ -20,12 +20,12 @@ const plugin = defineOraclePlugin({
   getTools: () => ({
     open_vault: {
       description: 'Opens the vault.',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: async (_args, rt) => (await rt.ucan.mintInvocation({ audience: vault.did(), capability })).serialized,
     },
     open_own_vault: {
       description: 'Opens the vault of the user.',
-      input: z.object({}),
+      inputSchema: z.object({}),
       async execute(_args, rt) {
         const own = { can: 'vault/open', with: rt.user.did } as const;
         return (await rt.ucan.mintInvocation({ audience: vault.did(), capability: own })).serialized;

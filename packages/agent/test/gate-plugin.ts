@@ -22,7 +22,7 @@ export function createGate(): Gate {
     getTools: () => ({
       gate: {
         description: 'Waits until it is opened.',
-        input: z.object({}),
+        inputSchema: z.object({}),
         execute: (_args, rt) =>
           new Promise((resolve, reject) => {
             const go = () => resolve('opened');

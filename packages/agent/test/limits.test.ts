@@ -242,7 +242,11 @@ test.each([
     version: '1.0.0',
     manifest: { title: 'Clients', summary: 'Counts.', whenToUse: [], visibility: 'silent', stability: 'stable' },
     getTools: () => ({
-      who: tool({ description: 'Says who.', input: z.object({}), execute: (_args, { client = 'none' }) => client }),
+      who: tool({
+        description: 'Says who.',
+        inputSchema: z.object({}),
+        execute: (_args, { client = 'none' }) => client,
+      }),
     }),
   });
   await using agent = await startTestAgent({ env, plugins: [plugin] });

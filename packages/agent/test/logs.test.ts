@@ -101,6 +101,29 @@ test.each(Object.entries(quoting))(
   },
 );
 
+test('why the provider refused is in the log, without the key', async () => {
+  const key = 'sk-proj-7Kq2vN';
+  const body = { error: { message: `Incorrect API key provided: ${key}.`, type: 'auth', code: 'invalid_api_key' } };
+  await using provider = await startOpenAiServer((response) => {
+    response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await using failing = await startTestAgent({
+    env: { LLM_PROVIDER: 'compatible', LLM_BASE_URL: provider.url, LLM_API_KEY: key, LLM_MODEL: 'm' },
+  });
+  const ana = await failing.createUser();
+  await (await ana.stream(await ana.createSession(), 'hello')).text();
+  const [line = ''] = failing
+    .log()
+    .split('\n')
+    .filter((text) => text.includes('a turn failed'));
+  expect(JSON.parse(line).provider).toEqual({
+    statusCode: 401,
+    type: 'auth',
+    code: 'invalid_api_key',
+    message: 'Incorrect API key provided: ****.',
+  });
+});
+
 test('what tools are given and what they throw stays out of the log', async () => {
   const plugin = defineOraclePlugin({
     name: 'thrower',
@@ -203,7 +226,7 @@ function encryptFile(home: Homeserver) {
 function tool(fail: (text: string) => unknown) {
   return {
     description: 'Fails.',
-    input: z.object({ text: z.string() }),
+    inputSchema: z.object({ text: z.string() }),
     execute({ text }: { text: string }) {
       throw fail(text);
     },

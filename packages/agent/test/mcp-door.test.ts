@@ -16,11 +16,11 @@ const herd = defineOraclePlugin({
   getTools: () => ({
     count_goats: tool({
       description: 'How many goats the user has.',
-      input: z.object({ colour: z.string() }),
+      inputSchema: z.object({ colour: z.string() }),
       public: true,
       execute: ({ colour }, { user }) => ({ colour, goats: 3, owner: user.did }),
     }),
-    sell_goats: tool({ description: 'Sells them.', input: z.object({}), execute: () => 'sold' }),
+    sell_goats: tool({ description: 'Sells them.', inputSchema: z.object({}), execute: () => 'sold' }),
   }),
 });
 

@@ -272,7 +272,7 @@ describe('what a message brings', () => {
     const notes: unknown[] = [];
     const note = tool({
       description: 'Notes the metadata.',
-      input: z.object({}),
+      inputSchema: z.object({}),
       needsApproval: true,
       execute: (_args, { message }) => void notes.push(message.metadata),
     });

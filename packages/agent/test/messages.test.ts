@@ -16,7 +16,7 @@ const nulPlugin = {
     visibility: 'silent' as const,
     stability: 'stable' as const,
   },
-  getTools: () => ({ nul: { description: 'Gives U+0000.', input: z.object({}), execute: () => 'a\0b\ud800c' } }),
+  getTools: () => ({ nul: { description: 'Gives U+0000.', inputSchema: z.object({}), execute: () => 'a\0b\ud800c' } }),
 };
 
 describe.each(engines)('messages on %s', (engine) => {

@@ -40,7 +40,7 @@ async function startPair(answers: [Answer, ...Answer[]], tools: Tools = {}) {
 
 const note: Tools[string] = {
   description: 'Writes a note',
-  input: z.object({ text: z.string() }),
+  inputSchema: z.object({ text: z.string() }),
   execute: () => 'written',
 };
 

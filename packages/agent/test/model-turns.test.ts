@@ -44,7 +44,7 @@ function readRuns({ databaseUrl }: TestAgent) {
 
 const add: Tools[string] = {
   description: 'Adds two numbers',
-  input: z.object({ a: z.number(), b: z.number() }),
+  inputSchema: z.object({ a: z.number(), b: z.number() }),
   execute: ({ a, b }: { a: number; b: number }) => ({ sum: a + b }),
 };
 
@@ -207,7 +207,7 @@ describe('abort', () => {
     let running = 0;
     const wait: Tools[string] = {
       description: 'Waits',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: (_args, { abortSignal }) =>
         new Promise((_resolve, reject) => {
           running += 1;

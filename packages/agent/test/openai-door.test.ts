@@ -149,6 +149,33 @@ test('a streamed response, as the client puts it together', async () => {
   expect((await call.finalResponse()).output).toMatchObject([{ type: 'function_call', arguments: '{"room":"attic"}' }]);
 });
 
+const herd = {
+  type: 'object',
+  properties: { goats: { type: 'integer' }, colour: { enum: ['black', 'white'] } },
+  required: ['goats', 'colour'],
+};
+
+test('an answer in the form of a schema, by both APIs', async () => {
+  const completion = await client.chat.completions.create({
+    model: 'offline',
+    messages: [user('12 white goats')],
+    response_format: { type: 'json_schema', json_schema: { name: 'herd', schema: herd, strict: true } },
+  });
+  expect(JSON.parse(completion.choices[0].message.content)).toEqual({ goats: 12, colour: 'white' });
+  const format = { type: 'json_schema', name: 'herd', schema: herd, strict: true };
+  const response = await client.responses.create({ model: 'offline', input: '3 black goats', text: { format } });
+  expect(JSON.parse(response.output_text)).toEqual({ goats: 3, colour: 'black' });
+});
+
+test('the tool that has to be called is called', async () => {
+  const tools = [{ type: 'function', function: thermometer }];
+  for (const choice of ['required', { type: 'function', function: { name: thermometer.name } }]) {
+    const request = { model: 'offline', messages: [user('kitchen')], tools, tool_choice: choice };
+    const { choices } = await client.chat.completions.create(request);
+    expect(choices[0].message.tool_calls).toMatchObject([{ function: { name: thermometer.name } }]);
+  }
+});
+
 test("errors are the client's own classes, and leave no session behind", async () => {
   const sessions = await sessionsOf();
   const bad = new OpenAI({ baseURL: `${agent.url}/v1`, apiKey: 'nonsense', maxRetries: 0 });
@@ -158,14 +185,15 @@ test("errors are the client's own classes, and leave no session behind", async (
   await expect(create({ model: 'gpt-9' })).rejects.toMatchObject({ code: 'model_not_found' });
   await expect(create({ messages: [] })).rejects.toBeInstanceOf(OpenAI.BadRequestError);
   await expect(create({ n: 2 })).rejects.toMatchObject({ param: 'n' });
-  await expect(create({ tool_choice: 'required' })).rejects.toMatchObject({ param: 'tool_choice' });
+  const absent = { type: 'function', function: { name: 'absent' } };
+  await expect(create({ tool_choice: absent })).rejects.toMatchObject({ param: 'tool_choice' });
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,' } };
   await expect(create({ messages: [{ role: 'user', content: [image] }] })).rejects.toMatchObject({
     param: 'messages.0.content',
   });
   const respond = (more: object) => client.responses.create({ model: 'offline', input: 'hi', ...more });
-  const format = { type: 'json_schema', name: 'goats', schema: {} };
-  await expect(respond({ text: { format } })).rejects.toMatchObject({ param: 'text.format.type' });
+  const format = { type: 'grammar' };
+  await expect(respond({ text: { format } })).rejects.toMatchObject({ param: 'text.format' });
   await expect(respond({ conversation: 'conv_1' })).rejects.toMatchObject({ param: 'conversation' });
   expect(await sessionsOf()).toBe(sessions);
 });

@@ -11,7 +11,7 @@ import { startTestAgent } from './test-agent.ts';
 
 const weather: Tools[string] = {
   description: 'The weather',
-  input: z.object({ place: z.string() }),
+  inputSchema: z.object({ place: z.string() }),
   execute: () => ({ sky: 'clear' }),
 };
 

@@ -17,7 +17,7 @@ const weather = defineOraclePlugin({
   name: 'weather',
   version: '1.0.0',
   manifest: { title: 'W', summary: 'Weather.', whenToUse: ['always'], visibility: 'always', stability: 'stable' },
-  getTools: () => ({ weather: { description: 'Weather.', input: {}, public: true, execute: () => 'sunny' } }),
+  getTools: () => ({ weather: { description: 'Weather.', inputSchema: {}, public: true, execute: () => 'sunny' } }),
 });
 
 test.each(texts)('chat completions, responses and AG-UI give the model %s', async (text) => {

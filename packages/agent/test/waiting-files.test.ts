@@ -21,7 +21,7 @@ function createCopier(copied: string) {
   const sent: PendingSend[] = [];
   const copy = tool({
     description: 'Copies the file.',
-    input: z.object({}),
+    inputSchema: z.object({}),
     needsApproval: true,
     execute(_args, { blobStore }) {
       appendFileSync(copied, blobStore.get('harvest.txt')?.bytes ?? '');

@@ -1,10 +1,11 @@
 import { withEnvFile } from '@palaver/agent';
 import { createOracleApp } from '@palaver/agent-plugins';
-import { weather } from './weather.ts';
+import { forecast } from './weather.ts';
 
 const app = await createOracleApp({
   config: { name: 'Farm helper' },
-  plugins: [weather],
+  instructions: 'You advise farmers.',
+  tools: { forecast },
   env: { PORT: '4100', ...withEnvFile(process.env) },
 });
 console.log(`Farm helper listens at ${await app.listen()}`);

@@ -1,9 +1,10 @@
 import { createTestRuntime } from '@palaver/agent';
 import { expect, it } from 'vitest';
-import { weather } from './weather.ts';
+import { forecast } from './weather.ts';
 
 it('looks at the sky before it answers', async () => {
-  const runtime = await createTestRuntime(weather, {
+  const runtime = await createTestRuntime({
+    tools: { forecast },
     model: [{ toolCalls: [{ name: 'forecast', args: { place: 'Kisumu' } }] }, { text: 'Take an umbrella.' }],
   });
   const { message } = await runtime.send('do I need an umbrella in Kisumu?');

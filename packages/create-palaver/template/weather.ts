@@ -1,4 +1,4 @@
-import { defineOraclePlugin, ToolError, tool } from '@palaver/agent';
+import { ToolError, tool } from '@palaver/agent';
 import { z } from 'zod';
 
 const skies = new Map([
@@ -6,25 +6,12 @@ const skies = new Map([
   ['nairobi', 'sun, a little wind'],
 ]);
 
-export const weather = defineOraclePlugin({
-  name: 'weather',
-  version: '1.0.0',
-  manifest: {
-    title: 'Weather',
-    summary: 'Knows the weather of the next days.',
-    whenToUse: ['the user asks about rain, sun or wind'],
-    visibility: 'always',
-    stability: 'beta',
+export const forecast = tool({
+  description: 'The weather at a place',
+  inputSchema: z.object({ place: z.string().min(1).max(80) }),
+  execute({ place }) {
+    const sky = skies.get(place.toLowerCase());
+    if (sky === undefined) throw new ToolError('TOOL_FAILED', `there is no weather station at ${place}`);
+    return { place, sky };
   },
-  getTools: () => ({
-    forecast: tool({
-      description: 'The weather at a place',
-      input: z.object({ place: z.string().min(1).max(80) }),
-      execute({ place }) {
-        const sky = skies.get(place.toLowerCase());
-        if (sky === undefined) throw new ToolError('TOOL_FAILED', `there is no weather station at ${place}`);
-        return { place, sky };
-      },
-    }),
-  }),
 });

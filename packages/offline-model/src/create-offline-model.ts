@@ -6,6 +6,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider';
+import { sampleOf } from './sample.ts';
 import { type OfflineReply, planReply, toQuestion } from './script.ts';
 
 /**
@@ -42,7 +43,7 @@ export function createOfflineModel({ modelId, wordsPerSecond }: OfflineModelOpti
     modelId,
     supportedUrls: {},
     async doGenerate(options) {
-      const reply = planReply(toQuestion(options));
+      const reply = plan(options);
       const content: LanguageModelV4Content[] = [];
       if (reply.reasoning) content.push({ type: 'reasoning', text: reply.reasoning });
       if (reply.text) content.push({ type: 'text', text: reply.text });
@@ -50,7 +51,7 @@ export function createOfflineModel({ modelId, wordsPerSecond }: OfflineModelOpti
       return { content, finishReason: toFinishReason(reply), usage: toUsage(options, reply), warnings: [] };
     },
     async doStream(options) {
-      const reply = planReply(toQuestion(options));
+      const reply = plan(options);
       const parts = streamParts(reply, options, reply.paced ? wordsPerSecond : undefined);
       const stream = new ReadableStream<LanguageModelV4StreamPart>({
         async pull(controller) {
@@ -65,6 +66,23 @@ export function createOfflineModel({ modelId, wordsPerSecond }: OfflineModelOpti
       return { stream };
     },
   };
+}
+
+/** A reply in the form that the call asks for. */
+function plan(options: LanguageModelV4CallOptions): OfflineReply {
+  const { tools = [], toolChoice, responseFormat } = options;
+  const question = toQuestion(options);
+  const reply = planReply(question);
+  if (reply.toolCalls.length > 0) return reply;
+  const isAsked = toolChoice?.type === 'required' || toolChoice?.type === 'tool';
+  const wanted = tools.find(({ name }) => toolChoice?.type !== 'tool' || toolChoice.toolName === name);
+  if (isAsked && wanted?.type === 'function' && question.results.length === 0) {
+    const args = sampleOf(wanted.inputSchema as Record<string, unknown>, question.user) as Record<string, unknown>;
+    return { text: '', toolCalls: [{ name: wanted.name, args }] };
+  }
+  if (responseFormat?.type !== 'json') return reply;
+  const { schema = { type: 'object' } } = responseFormat;
+  return { ...reply, text: JSON.stringify(sampleOf(schema as Record<string, unknown>, question.user)) };
 }
 
 async function* streamParts(

@@ -21,7 +21,7 @@ const weather = defineOraclePlugin({
   getTools: () => ({
     look_up: {
       description: 'Looks the weather up.',
-      input: z.object({ city: z.string() }),
+      inputSchema: z.object({ city: z.string() }),
       execute: ({ city }, rt) => {
         const args = { city, temperature: 24 };
         rt.emit.renderComponent({ componentName: 'WeatherWidget', args, eventId: randomUUID(), status: 'done' });
@@ -30,7 +30,7 @@ const weather = defineOraclePlugin({
     },
     pay: {
       description: 'Pays.',
-      input: z.object({ amount: z.number() }),
+      inputSchema: z.object({ amount: z.number() }),
       needsApproval: true,
       execute: ({ amount }) => `paid ${amount}`,
     },

@@ -242,19 +242,19 @@ describe('what the agent lacks, with the key of this browser', () => {
     getTools: () => ({
       withdraw: tool({
         description: 'Withdraws money.',
-        input: z.object({}),
+        inputSchema: z.object({}),
         needsDelegation: (_args, { user }) => withdrawal(user.did),
         execute: () => 'paid',
       }),
       order: tool({
         description: 'Signs an order.',
-        input: z.object({}),
+        inputSchema: z.object({}),
         needsInvocation: ({ user }) => ({ audience: user.did, capability: withdrawal(user.did) }),
         execute: async (_args, { invocation }) => (await parseToken(invocation ?? '')).ok?.capabilities,
       }),
       open_account: tool({
         description: 'Opens an account.',
-        input: z.object({}),
+        inputSchema: z.object({}),
         execute(_args, { ucan, user }) {
           ucan.requireCapability(withdrawal(user.did));
           return 'opened';

@@ -33,7 +33,7 @@ function createClientTool(
 ): Tool {
   return {
     description,
-    input: schema,
+    inputSchema: schema,
     event: 'none',
     // The round trip has a limit of its own, which says what happened.
     timeoutMs: 24 * 3_600_000,

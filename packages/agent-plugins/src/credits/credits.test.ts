@@ -266,7 +266,7 @@ test('an answer that breaks off while the model reasons is charged for what was 
 test('a turn ends before the next call of the model once it has cost more than the user has', async () => {
   const usage = { inputTokens: 20_000, outputTokens: 0 };
   const steps = Array.from({ length: 9 }, () => ({ text: 'Wait. ', toolCalls: [{ name: 'look', args: {} }], usage }));
-  const look = { description: 'Looks.', input: z.object({}), execute: () => 'nothing yet' };
+  const look = { description: 'Looks.', inputSchema: z.object({}), execute: () => 'nothing yet' };
   const runtime = await createTestRuntime(createTestPlugin({ name: 'looks', getTools: () => ({ look }) }), {
     plugins: [createCreditsPlugin()],
     env: { CREDITS_FREE: '70', CREDITS_RESERVATION: '50' },

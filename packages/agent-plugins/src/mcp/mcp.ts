@@ -94,7 +94,7 @@ function toTool(server: McpServer, name: string, listed: McpTool): Tool {
   const isSigned = needsInvocation && !(did && sign === 'agent');
   return {
     description: description.slice(0, maxDescription),
-    input: inputSchema,
+    inputSchema: inputSchema,
     ...(asks(server.config, listed) && !isSigned && { needsApproval: (_args, rt) => !(needsInvocation && hasOwn(rt)) }),
     ...(needsInvocation && did && toNeed(did)),
     async execute(args: Record<string, unknown>, rt: RuntimeContext) {

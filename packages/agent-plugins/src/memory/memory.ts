@@ -113,7 +113,7 @@ function createTools(memories: MemoryStore): Tools {
     remember: tool({
       description:
         'Remembers one thing for later conversations, in plain words that can be understood alone. Not for how the user wants to be answered.',
-      input: rememberSchema,
+      inputSchema: rememberSchema,
       async execute(memory, rt) {
         const kept = await memories.add(rt.session.roomId, memory);
         if (kept) return kept;
@@ -123,7 +123,7 @@ function createTools(memories: MemoryStore): Tools {
     recall: tool({
       description: 'Looks up what is remembered about this user.',
       repeatable: true,
-      input: recallSchema,
+      inputSchema: recallSchema,
       async execute({ query }, rt) {
         const { roomId } = rt.session;
         const page = await memories.list(roomId, { query, limit: recalled, offset: 0 });
@@ -132,7 +132,7 @@ function createTools(memories: MemoryStore): Tools {
     }),
     forget: tool({
       description: 'Forgets a memory for good, by its id or by words that it holds.',
-      input: forgetSchema,
+      inputSchema: forgetSchema,
       async execute({ id, query }, rt) {
         const { roomId } = rt.session;
         const ids = id === undefined ? (await memories.findAll(roomId, query ?? '')).map((memory) => memory.id) : [id];

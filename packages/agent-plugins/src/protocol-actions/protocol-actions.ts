@@ -146,7 +146,7 @@ function createClaimTool({ actions, gateway, address }: ActionParts): Tool {
   const toCapability = (did: string, collection: string) => ({ can: 'claims/submit', with: did, nb: { collection } });
   return tool({
     description: "Submits a claim to a collection in the user's name. It is public and cannot be taken back.",
-    input: z.object({
+    inputSchema: z.object({
       collection: z.string().regex(/^\d{1,20}$/, 'expected the number of a collection'),
       content: z
         .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
@@ -196,7 +196,7 @@ function createSendTool({ actions, gateway, address }: ActionParts, { denom, per
   };
   return tool({
     description: `Sends tokens of the user to an address: at most ${perCall} ${denom} at a time and ${perDay} ${denom} a day.`,
-    input: z.object({
+    inputSchema: z.object({
       to: z.string().regex(addressPattern, 'expected an address such as ixo1…'),
       amount: z
         .string()

@@ -121,7 +121,7 @@ function toTool<Shape extends z.ZodRawShape>(gateway: GatewayClient, question: Q
   const { description, input, path, what, query } = question;
   return tool({
     description,
-    input: z.object(input),
+    inputSchema: z.object(input),
     repeatable: true,
     public: true,
     execute: (args, { abortSignal: signal }) =>

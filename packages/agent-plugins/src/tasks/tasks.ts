@@ -107,7 +107,7 @@ function createTools(tasks: TaskStore): Tools {
   return {
     schedule_task: tool({
       description: 'Schedules a prompt for later, once or regularly. Give exactly one of at, in, every and cron.',
-      input: scheduleSchema,
+      inputSchema: scheduleSchema,
       async execute({ prompt, ...wanted }, rt) {
         // Otherwise "remind me of X" would, when it is due, be read as a request for another reminder.
         if (rt.message.message.startsWith(scheduledMessagePrefix))
@@ -126,12 +126,12 @@ function createTools(tasks: TaskStore): Tools {
     list_tasks: tool({
       description: 'Lists what is scheduled, the next first.',
       repeatable: true,
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: (_args, rt) => tasks.list(rt.user.did, { limit: listed, offset: 0 }),
     }),
     cancel_task: tool({
       description: 'Cancels a scheduled task by its id; list_tasks has the ids.',
-      input: z.object({ id: z.string().max(100) }),
+      inputSchema: z.object({ id: z.string().max(100) }),
       async execute({ id }, rt) {
         if (await tasks.cancel(rt.user.did, id)) return { cancelled: id };
         throw new ToolError('TOOL_FAILED', 'there is no such task; list_tasks has the ids');

@@ -84,23 +84,32 @@ function createProbe() {
   return createTestPlugin({
     name: 'probe',
     getTools: () => ({
-      echo: tool({ description: 'Echoes.', input, execute: ({ word }, rt) => ({ word, headers: rt.traceHeaders() }) }),
+      echo: tool({
+        description: 'Echoes.',
+        inputSchema: input,
+        execute: ({ word }, rt) => ({ word, headers: rt.traceHeaders() }),
+      }),
       break: tool({
         description: 'Breaks.',
-        input,
+        inputSchema: input,
         execute() {
           throw new ToolError('TOOL_UNAVAILABLE', 'the goat of Ana is missing');
         },
       }),
       foreign: tool({
         description: 'In a span of another instrumentation.',
-        input,
+        inputSchema: input,
         execute: (_args, rt) =>
           context.with(trace.setSpan(context.active(), trace.getTracer('other').startSpan('other')), () =>
             rt.traceHeaders(),
           ),
       }),
-      stall: tool({ description: 'Never ends.', input, timeoutMs: 50, execute: () => new Promise(() => undefined) }),
+      stall: tool({
+        description: 'Never ends.',
+        inputSchema: input,
+        timeoutMs: 50,
+        execute: () => new Promise(() => undefined),
+      }),
     }),
   });
 }

@@ -53,7 +53,7 @@ export function createUserPreferences(): OraclePlugin {
       set_user_preferences: tool({
         description:
           'Saves how the user wants to be answered from now on. Give only what changes; null clears a preference. Not for a single answer, not for facts about the user.',
-        input: setUserPreferencesSchema,
+        inputSchema: setUserPreferencesSchema,
         execute: (change, rt) => preferences.change(rt.session.roomId, change),
       }),
     }),

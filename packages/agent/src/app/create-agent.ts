@@ -17,10 +17,12 @@ import { createCluster } from '../cluster/create-cluster.ts';
 import { agentConfigSchema } from '../config.ts';
 import type { OraclePlugin, PluginManifest } from '../define/plugin.ts';
 import type { Features, PluginStatus } from '../define/select-plugins.ts';
+import type { Tools } from '../define/tool.ts';
 import { createModels } from '../models/create-models.ts';
 import { migrateAgentTables } from '../store/migrate.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { AgentBehaviour } from '../turn/behaviour.ts';
+import { type AgentCalls, createCalls } from './calls.ts';
 import { createEdge } from './create-edge.ts';
 import { createIdentity, loadSigner } from './create-identity.ts';
 import { createTurns } from './create-turns.ts';
@@ -43,6 +45,8 @@ const turnGraceMs = 8_000;
 export interface OracleAppOptions extends AgentBehaviour {
   /** The agent's name; `ORACLE_NAME` when not given. */
   config?: { name?: string };
+  /** The agent's own tools. What several agents share is a plugin. */
+  tools?: Tools;
   /** Beside the bundled plugins under `createOracleApp`; all there are under `createAgent`. */
   plugins?: OraclePlugin[];
   /** By plugin name: `false` never loads, `true` forces loading, `'auto'` (or nothing) asks the plugin. */
@@ -74,7 +78,7 @@ export interface OracleAppOptions extends AgentBehaviour {
  * await app.close();
  * ```
  */
-export interface OracleApp {
+export interface OracleApp extends AgentCalls {
   /** The DID that users see. */
   did: string;
   /** Its DIDs: `did` is its key's (`ORACLE_DID`), `entityDid` its entity on the protocol. */
@@ -128,7 +132,7 @@ export async function createAgent(options: OracleAppOptions = {}): Promise<Oracl
       ...parts,
       models,
       env,
-      plugins: options.plugins ?? [],
+      plugins: [...(options.plugins ?? []), ...toOwnPlugin(options.tools)],
       behaviour: options,
       features: options.features ?? {},
       manifestOverrides: options.manifestOverrides ?? {},
@@ -151,5 +155,14 @@ export async function createAgent(options: OracleAppOptions = {}): Promise<Oracl
     close: keepOpen(started),
     inject: server.inject.bind(server) as Server['inject'],
     plugins: { status: () => turns.plugins.status() },
+    ...createCalls({ ...turns, oracle: identity.oracle }),
   };
+}
+
+/** The tools of the agent itself, as a plugin that says nothing of them but what they say. */
+export function toOwnPlugin(tools: Tools | undefined): OraclePlugin[] {
+  if (!tools) return [];
+  const texts = { title: 'App', summary: 'The tools of this agent.', whenToUse: [] };
+  const manifest: PluginManifest = { ...texts, visibility: 'silent', stability: 'stable' };
+  return [{ name: 'app', version: '1.0.0', manifest, getTools: () => tools }];
 }

@@ -12,7 +12,7 @@ const greeter = createTestPlugin({
   getTools: ({ config }) => ({
     greet: {
       description: 'Greets.',
-      input: z.object({ name: z.string() }),
+      inputSchema: z.object({ name: z.string() }),
       execute: ({ name }: { name: string }) => `${config.GREETING}, ${name}!`,
     },
   }),
@@ -61,7 +61,7 @@ test.each(engines)('runs on %s', async (engine) => {
 });
 
 test('an on-demand plugin says and brings nothing until it is loaded, then all of it in the same turn', async () => {
-  const look = { description: 'Looks.', input: z.object({}), execute: () => null };
+  const look = { description: 'Looks.', inputSchema: z.object({}), execute: () => null };
   const stars = createTestPlugin({
     name: 'stars',
     manifest: { visibility: 'on-demand', summary: 'Names the stars.' },

@@ -14,6 +14,9 @@ import type { ModelRole, Models } from '../models/create-models.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
 import { migrateAgentTables } from '../store/migrate.ts';
 import type { AgentDatabase } from '../store/schema.ts';
+import type { AgentBehaviour } from '../turn/behaviour.ts';
+import { type AgentCalls, createCalls } from './calls.ts';
+import { type OracleAppOptions, toOwnPlugin } from './create-agent.ts';
 import { createIdentity } from './create-identity.ts';
 import { createTurns } from './create-turns.ts';
 
@@ -29,7 +32,9 @@ type ModelChoice = LanguageModelV4 | ScriptedStep[];
  * export const options: TestRuntimeOptions = { env: { HERD_SIZE: '12' }, model: [{ text: 'Twelve.' }] };
  * ```
  */
-export interface TestRuntimeOptions {
+export interface TestRuntimeOptions
+  extends Omit<AgentBehaviour, 'model'>,
+    Pick<OracleAppOptions, 'tools' | 'features' | 'manifestOverrides'> {
   /** The environment the plugin's `configSchema` reads. */
   env?: Env;
   /** Plugins it depends on or works beside. */
@@ -91,7 +96,7 @@ export interface TestSend {
  * export const ask = async (runtime: TestRuntime) => (await runtime.send('hello')).message.content;
  * ```
  */
-export interface TestRuntime<Tables = unknown> {
+export interface TestRuntime<Tables = unknown> extends AgentCalls {
   plugins: Pick<PluginHost, 'status'> & { loaded: LoadedPlugin[] };
   ctx: PluginContext;
   /** The agent's tables, and those of the plugin where their types are named. */
@@ -105,7 +110,8 @@ export interface TestRuntime<Tables = unknown> {
 const defaultUser = 'did:key:z6MkTestUser';
 
 /**
- * Runs a plugin without a server, for its own tests: a real database in memory, real turns, and a model that is scripted.
+ * Runs a plugin, or an agent's own tools, without a server, for its own tests: a real database in memory, real turns, and a model
+ * that is scripted.
  *
  * @example
  * ```ts
@@ -119,9 +125,11 @@ const defaultUser = 'did:key:z6MkTestUser';
  * ```
  */
 export async function createTestRuntime<Tables = unknown>(
-  plugin: OraclePlugin,
-  options: TestRuntimeOptions = {},
+  tested: OraclePlugin | TestRuntimeOptions,
+  options: TestRuntimeOptions = 'manifest' in tested ? {} : tested,
 ): Promise<TestRuntime<Tables>> {
+  const own = toOwnPlugin(options.tools ?? ('manifest' in tested ? undefined : {}));
+  const plugin = 'manifest' in tested ? tested : (own[0] as OraclePlugin);
   await using started = new CloseStack();
   const logger = options.logger ?? createLogger({ name: 'test', level: 'silent' });
   const databaseUrl = options.databaseUrl ?? 'file::memory:';
@@ -137,7 +145,7 @@ export async function createTestRuntime<Tables = unknown>(
   const identity = createIdentity({ config, store, signer: await createSigner() }, started);
   const cluster = createCluster({ store, databaseUrl, redis: undefined, logger });
   started.defer(() => cluster.close());
-  const all = [...(options.plugins ?? []), plugin];
+  const all = [...new Set([...(options.plugins ?? []), ...own, plugin])];
   const turns = await createTurns(
     {
       config,
@@ -148,8 +156,9 @@ export async function createTestRuntime<Tables = unknown>(
       models: toModels(options.model),
       plugins: all,
       // Given here means wanted, whatever the environment says.
-      features: Object.fromEntries(all.map(({ name }) => [name, true])),
-      manifestOverrides: {},
+      features: { ...Object.fromEntries(all.map(({ name }) => [name, true])), ...options.features },
+      manifestOverrides: options.manifestOverrides ?? {},
+      behaviour: { ...options, model: undefined },
       env: options.env ?? {},
       redis: undefined,
       turnGraceMs: 0,
@@ -183,7 +192,9 @@ export async function createTestRuntime<Tables = unknown>(
   }
 
   const ownStore = store as unknown as Store<AgentDatabase & Tables>;
-  return { plugins: turns.plugins, ctx: loaded.ctx, store: ownStore, createSession, send, close: keepOpen(started) };
+  const calls = createCalls({ ...turns, oracle: identity.oracle });
+  const { plugins } = turns;
+  return { plugins, ctx: loaded.ctx, store: ownStore, createSession, send, close: keepOpen(started), ...calls };
 }
 
 function toModels(choice: TestRuntimeOptions['model'] = []): Models {

@@ -16,7 +16,7 @@ import type { OraclePlugin, PluginContext } from '../define/plugin.ts';
 import type { LoadedPlugin, SelectOptions } from '../define/select-plugins.ts';
 import { createPluginHost } from '../define/start-plugins.ts';
 import type { PublicTool } from '../define/tool.ts';
-import { toInputSchema } from '../define/tool-arguments.ts';
+import { toDeclared } from '../define/tool-arguments.ts';
 import type { Models } from '../models/create-models.ts';
 import { createRunAccess, createTurnPreparation, type RunAccess } from '../runs/access.ts';
 import { createRunApprovals } from '../runs/approvals.ts';
@@ -235,7 +235,7 @@ function listPublicTools(plugins: LoadedPlugin[]): PublicTool[] {
     .filter(({ manifest }) => manifest.visibility !== 'on-demand')
     .flatMap(({ tools }) => Object.entries(tools))
     .filter(([, tool]) => tool.public)
-    .map(([name, tool]) => ({ name, description: tool.description, inputSchema: toInputSchema(tool) }));
+    .map(([name, tool]) => ({ name, ...toDeclared(tool) }));
 }
 
 function addressOf(request: FastifyRequest): string {

@@ -1,6 +1,8 @@
+import type { LanguageModelV4ToolChoice } from '@ai-sdk/provider';
 import type { Approval, BrowserTool, Message, RunStatus, SendMessage, SseEvent } from '@palaver/contract';
 import type { RateStanding } from '@palaver/service-kit';
 import type { RuntimeContext } from './runtime-context.ts';
+import type { JsonSchema } from './tool.ts';
 
 /**
  * Who sends a message, and the context of the request.
@@ -56,6 +58,24 @@ export interface OpenMessage extends Sender {
   /** What the model reads with this message alone: it is not stored in the conversation, and later turns do not have it. */
   context?: string[] | undefined;
   call?: DirectCall | undefined;
+  answer?: AnswerForm | undefined;
+}
+
+/**
+ * How the answer to a message is asked for.
+ *
+ * @example
+ * ```ts
+ * import type { AnswerForm } from '@palaver/agent';
+ *
+ * export const answer: AnswerForm = { schema: { type: 'object', properties: { goats: { type: 'integer' } } } };
+ * ```
+ */
+export interface AnswerForm {
+  /** The model is asked for JSON of this schema, and an answer of another form fails the run. */
+  schema?: JsonSchema | undefined;
+  /** For the first step. */
+  toolChoice?: LanguageModelV4ToolChoice | undefined;
 }
 
 /**

@@ -25,7 +25,7 @@ export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: 
   return {
     [listCapabilitiesTool]: {
       description: 'Lists capabilities that are not loaded yet. Look here before you say that you cannot do something.',
-      input: z.object({ query: z.string().max(200).optional().describe('Words to look for') }),
+      inputSchema: z.object({ query: z.string().max(200).optional().describe('Words to look for') }),
       repeatable: true,
       execute: ({ query = '' }: { query?: string }) => {
         const words = query.toLowerCase().split(/\s+/).filter(Boolean);
@@ -44,7 +44,7 @@ export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: 
     },
     [loadCapabilityTool]: {
       description: 'Loads a capability by its name; its tools can be used from then on in this session.',
-      input: z.object({ name: z.string().max(100) }),
+      inputSchema: z.object({ name: z.string().max(100) }),
       repeatable: true,
       async execute({ name }: { name: string }) {
         const plugin = onDemand.find((candidate) => candidate.name === name);

@@ -18,7 +18,7 @@ function createDoubler(): OraclePlugin & { runs: number } {
       getTools: () => ({
         double: {
           description: 'Doubles a number.',
-          input: z.object({ n: z.number() }),
+          inputSchema: z.object({ n: z.number() }),
           execute({ n }: { n: number }) {
             plugin.runs += 1;
             return n * 2;
@@ -212,7 +212,7 @@ const atRequest: [string, Partial<OraclePlugin>][] = [
   ['getPromptSection', { getPromptSection: boom }],
   [
     'getRequestTools gives what no provider takes',
-    { getRequestTools: () => ({ odd: { description: 'd', input: z.object({ at: z.date() }), execute: boom } }) },
+    { getRequestTools: () => ({ odd: { description: 'd', inputSchema: z.object({ at: z.date() }), execute: boom } }) },
   ],
 ];
 

@@ -149,7 +149,7 @@ type SharedOf<Values extends SharedValues> = { [Key in keyof Values]: ReturnType
  *   getTools: (ctx) => ({
  *     count_goats: tool({
  *       description: 'How many goats.',
- *       input: z.object({}),
+ *       inputSchema: z.object({}),
  *       execute: (_args, rt) => ({ goats: 12, asked: (ctx.shared(rt).counted += 1) }),
  *     }),
  *   }),
@@ -194,7 +194,7 @@ export interface PluginDefinition<Schema extends ZodObject, Tables, Values exten
  *   getTools: ({ config }) => ({
  *     count_goats: tool({
  *       description: 'How many goats there are.',
- *       input: z.object({}),
+ *       inputSchema: z.object({}),
  *       execute: () => ({ goats: config.HERD_SIZE }),
  *     }),
  *   }),

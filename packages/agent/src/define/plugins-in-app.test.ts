@@ -5,7 +5,7 @@ import { request, startTestAgent, type TestAgent, type TestUser } from '../../te
 import { createTestPlugin } from '../../test/test-plugin.ts';
 import { identityOf } from '../auth/auth-hook.ts';
 
-const say = (text: string) => ({ description: 'Says.', input: z.object({}), execute: () => text });
+const say = (text: string) => ({ description: 'Says.', inputSchema: z.object({}), execute: () => text });
 
 const plugins = [
   createTestPlugin({

@@ -95,7 +95,7 @@ export interface RuntimeContext {
  *
  * export const count = tool({
  *   description: 'Counts slowly.',
- *   input: z.object({}),
+ *   inputSchema: z.object({}),
  *   execute(_args, rt) {
  *     rt.reportProgress({ value: 5, total: 10, message: 'half of them' });
  *     return { goats: 10 };

@@ -6,7 +6,7 @@ import type { OraclePlugin, PluginContext } from './plugin.ts';
 import { createPluginHost } from './start-plugins.ts';
 import type { Tool } from './tool.ts';
 
-const tool: Tool = { description: 'Does nothing.', input: z.object({}), execute: () => null };
+const tool: Tool = { description: 'Does nothing.', inputSchema: z.object({}), execute: () => null };
 const plugin = createTestPlugin;
 
 async function start(plugins: OraclePlugin[]) {
@@ -64,8 +64,13 @@ const clashes: [string, OraclePlugin[], string][] = [
   ],
   [
     'arguments that JSON cannot hold',
-    [plugin({ name: 'a', getTools: () => ({ look: { ...tool, input: z.object({ when: z.date() }) } }) })],
-    'plugin a: the input of the tool "look" is not a JSON Schema (Date cannot be represented in JSON Schema); use plain types',
+    [plugin({ name: 'a', getTools: () => ({ look: { ...tool, inputSchema: z.object({ when: z.date() }) } }) })],
+    'plugin a: model providers cannot read the inputSchema of the tool "look" (Date cannot be represented in JSON Schema); use an object of plain types',
+  ],
+  [
+    'arguments that are no object',
+    [plugin({ name: 'a', getTools: () => ({ look: { ...tool, inputSchema: z.string() } }) })],
+    'plugin a: model providers cannot read the inputSchema of the tool "look" (its type is not "object"); use an object of plain types',
   ],
 ];
 

@@ -6,7 +6,7 @@ import type { PendingSend, TurnEnd } from './middleware.ts';
 import type { OraclePlugin, PluginContext } from './plugin.ts';
 import { type LoadedPlugin, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
 import type { Tool } from './tool.ts';
-import { toInputSchema } from './tool-arguments.ts';
+import { toDeclared } from './tool-arguments.ts';
 
 export type PluginHost = ReturnType<typeof createPluginHost>;
 
@@ -141,12 +141,12 @@ function checkDeclarations(plugin: LoadedPlugin): string[] {
   ];
   const badInputs = all.flatMap(([name, tool]) => {
     try {
-      toInputSchema(tool);
+      if (toDeclared(tool).inputSchema.type !== 'object') throw new Error('its type is not "object"');
       return [];
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       return [
-        `plugin ${plugin.name}: the input of the tool "${name}" is not a JSON Schema (${reason}); use plain types`,
+        `plugin ${plugin.name}: model providers cannot read the inputSchema of the tool "${name}" (${reason}); use an object of plain types`,
       ];
     }
   });

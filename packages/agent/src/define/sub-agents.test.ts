@@ -13,7 +13,7 @@ const librarian: SubAgent = {
   tools: {
     find_book: {
       description: 'Finds a book.',
-      input: z.object({ title: z.string() }),
+      inputSchema: z.object({ title: z.string() }),
       execute: ({ title }: { title: string }) => ({ shelf: title.length }),
     },
   },

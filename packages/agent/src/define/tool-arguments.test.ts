@@ -4,8 +4,7 @@ import { z } from 'zod';
 import type { Tool } from './tool.ts';
 import { checkArguments } from './tool-arguments.ts';
 
-const check = (input: Tool['input'], args: unknown) =>
-  checkArguments({ description: '', input, execute: () => null }, args);
+const check = (inputSchema: Tool['inputSchema'], args: unknown) => checkArguments({ inputSchema }, args);
 
 describe('by a JSON Schema', () => {
   const input = {
@@ -22,8 +21,8 @@ describe('by a JSON Schema', () => {
   test.each([
     [{ name: 'Ana', age: 5, pattern: 'x', tags: ['a'], place: { lat: 1.5 }, more: 1 }],
     [{ name: 'Ana', place: { lat: 1, __proto__: null } }],
-  ])('%j is right', (args) => {
-    expect(check(input, args)).toEqual({ args });
+  ])('%j is right', async (args) => {
+    expect(await check(input, args)).toEqual({ args });
   });
 
   test.each([
@@ -37,17 +36,19 @@ describe('by a JSON Schema', () => {
     [[1], 'arguments: expected object'],
     [null, 'arguments: expected object'],
     ['text', 'arguments: expected object'],
-  ])('%j is wrong: %s', (args, error) => {
-    expect(check(input, args)).toEqual({ error });
+  ])('%j is wrong: %s', async (args, error) => {
+    expect(await check(input, args)).toEqual({ error });
   });
 
-  it('reads no more of a schema than its steps allow', () => {
+  it('reads no more of a schema than its steps allow', async () => {
     const required = Array.from({ length: 2 * agentLimits.toolSchemaSteps }, (_, index) => `k${index}`);
     const items = { type: 'object', required };
     const full = Object.fromEntries(required.slice(0, 1_000).map((name) => [name, 1]));
     const args = { list: Array(500).fill({}) };
-    expect(check({ type: 'object', properties: { list: { type: 'array', items } } }, args)).toHaveProperty('error');
-    expect(check({ type: 'object', required: required.slice(0, 1_000) }, full)).toEqual({ args: full });
+    expect(await check({ type: 'object', properties: { list: { type: 'array', items } } }, args)).toHaveProperty(
+      'error',
+    );
+    expect(await check({ type: 'object', required: required.slice(0, 1_000) }, full)).toEqual({ args: full });
   });
 });
 
@@ -56,12 +57,12 @@ const nested = (depth: number) => JSON.parse(`{"a":${'['.repeat(depth)}${']'.rep
 test.each([
   ['JSON Schema', { type: 'object' }],
   ['zod', z.record(z.string(), z.unknown())],
-])('%s or not, arguments have a size and a depth', (_kind, input) => {
-  expect(check(input, nested(agentLimits.toolArgumentsDepth - 1))).toHaveProperty('args');
-  expect(check(input, nested(agentLimits.toolArgumentsDepth))).toMatchObject({
+])('%s or not, arguments have a size and a depth', async (_kind, input) => {
+  expect(await check(input, nested(agentLimits.toolArgumentsDepth - 1))).toHaveProperty('args');
+  expect(await check(input, nested(agentLimits.toolArgumentsDepth))).toMatchObject({
     error: expect.stringContaining('deeper'),
   });
-  expect(check(input, nested(15_000))).toMatchObject({ error: expect.stringContaining('deeper') });
+  expect(await check(input, nested(15_000))).toMatchObject({ error: expect.stringContaining('deeper') });
   const text = 'x'.repeat(agentLimits.toolArgumentsBytes);
-  expect(check(input, { text })).toMatchObject({ error: expect.stringContaining('larger') });
+  expect(await check(input, { text })).toMatchObject({ error: expect.stringContaining('larger') });
 });

@@ -1,18 +1,41 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
+import { asSchema, type FlexibleSchema, type Schema } from '@ai-sdk/provider-utils';
 import { agentLimits } from '@palaver/contract';
-import { z } from 'zod';
-import type { JsonSchema, Tool } from './tool.ts';
+import type { JsonSchema, Tool, ValueSchema } from './tool.ts';
 
 type InputSchema = LanguageModelV4FunctionTool['inputSchema'];
 
-const made = new WeakMap<object, InputSchema>();
+interface ReadSchema {
+  json: JsonSchema;
+  validate: Schema['validate'];
+}
 
-/** The arguments of a tool as model providers want them: JSON Schema of an object. Throws where zod cannot write it. */
-export function toInputSchema({ input }: Tool): InputSchema {
-  if (!(input instanceof z.ZodType)) return input;
-  const known = made.get(input) ?? (z.toJSONSchema(input, { io: 'input' }) as InputSchema);
-  made.set(input, known);
-  return known;
+const read = new WeakMap<object, ReadSchema>();
+
+/** Throws where a schema has no form in JSON Schema. */
+function readSchema(schema: ValueSchema): ReadSchema {
+  const known = read.get(schema);
+  if (known) return known;
+  const given = isJsonSchema(schema) ? undefined : asSchema(schema as FlexibleSchema);
+  const json = given ? given.jsonSchema : schema;
+  if ('then' in json) throw new Error('it is made later; give the schema itself');
+  // A copy has no `~standard`, by which zod marks also what it writes.
+  const made = { json: { ...(json as JsonSchema) }, validate: given?.validate };
+  read.set(schema, made);
+  return made;
+}
+
+function isJsonSchema(schema: ValueSchema): schema is JsonSchema {
+  return typeof schema === 'object' && !('~standard' in schema) && !('validate' in schema && 'jsonSchema' in schema);
+}
+
+/** JSON Schema, as model providers want it. */
+export const toJsonSchema = (schema: ValueSchema): JsonSchema => readSchema(schema).json;
+
+/** A tool as model providers are shown it. Throws where its schema has no form in JSON Schema. */
+export function toDeclared({ description = '', inputSchema }: Tool): { description: string; inputSchema: InputSchema } {
+  const text = typeof description === 'function' ? description({ context: undefined }) : description;
+  return { description: text, inputSchema: toJsonSchema(inputSchema) };
 }
 
 export type CheckedArguments = { args: Record<string, unknown> } | { error: string };
@@ -21,15 +44,37 @@ const maxFaults = 10;
 /** What an empty object takes, and its place in another. */
 const valueSize = 100;
 
-/** A zod schema is the author's and is run whole. A JSON Schema may be a stranger's: it is read one step per value. */
-export function checkArguments({ input }: Tool, args: unknown): CheckedArguments {
+/** A schema that validates is the author's and is run whole. A JSON Schema may be a stranger's: it is read one step per value. */
+export async function checkArguments(
+  { inputSchema }: Pick<Tool, 'inputSchema'>,
+  args: unknown,
+): Promise<CheckedArguments> {
   const tooLarge = checkSize(args);
   if (tooLarge) return { error: tooLarge };
-  if (!(input instanceof z.ZodType)) return checkByJsonSchema(input, args);
-  const result = input.safeParse(args);
-  if (result.success) return { args: result.data as Record<string, unknown> };
-  const faults = result.error.issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`);
-  return { error: faults.slice(0, maxFaults).join('; ') };
+  if (!isObject(args)) return { error: 'arguments: expected object' };
+  const checked = await checkValue(inputSchema, args);
+  return 'error' in checked ? checked : { args: checked.value as Record<string, unknown> };
+}
+
+export async function checkValue(schema: ValueSchema, value: unknown): Promise<{ value: unknown } | { error: string }> {
+  const { json, validate } = readSchema(schema);
+  if (!validate) return checkByJsonSchema(json, value);
+  const result = await validate(value);
+  return result.success ? { value: result.value } : { error: toFaults(result.error) };
+}
+
+interface SchemaIssue {
+  path?: readonly (PropertyKey | { key: PropertyKey })[] | undefined;
+  message: string;
+}
+
+function toFaults(error: Error & { issues?: unknown }): string {
+  const issues = [error.issues, error.cause, (error.cause as typeof error | undefined)?.issues].find(Array.isArray);
+  if (!issues) return `arguments: ${error.message}`;
+  const toPath = (path: NonNullable<SchemaIssue['path']>) =>
+    path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
+  const faults = issues.map(({ path = [], message }: SchemaIssue) => `${toPath(path) || 'arguments'}: ${message}`);
+  return faults.slice(0, maxFaults).join('; ');
 }
 
 /** Without recursion, which values nested deep enough would overflow. */
@@ -66,10 +111,9 @@ function checkSize(args: unknown): string | undefined {
   return bytes > toolArgumentsBytes ? `arguments: larger than ${toolArgumentsBytes} bytes` : undefined;
 }
 
-function checkByJsonSchema(schema: JsonSchema, args: unknown): CheckedArguments {
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return { error: 'arguments: expected object' };
-  const faults = new JsonSchemaReader().read(schema, args);
-  return faults.length > 0 ? { error: faults.join('; ') } : { args: args as Record<string, unknown> };
+function checkByJsonSchema(schema: JsonSchema, value: unknown): { value: unknown } | { error: string } {
+  const faults = new JsonSchemaReader().read(schema, value);
+  return faults.length > 0 ? { error: faults.join('; ') } : { value };
 }
 
 /** Reads `type`, `required`, `properties` and `items` alone, each value once. Beyond the step limit everything is let through. */

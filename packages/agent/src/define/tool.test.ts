@@ -17,13 +17,13 @@ test('arguments, variables and tables that are not there do not compile', () => 
   const input = z.object({ place: z.string() });
   tool({
     description: 'A wrong name.',
-    input,
+    inputSchema: input,
     // @ts-expect-error the schema has `place`
     execute: ({ plce }: { plce: number }) => plce,
   });
   tool({
     description: 'A wrong name, inferred.',
-    input,
+    inputSchema: input,
     // @ts-expect-error the schema has `place`
     execute: ({ plce }) => plce,
   });
@@ -42,7 +42,9 @@ test('arguments, variables and tables that are not there do not compile', () => 
       const rows = () => store.db.selectFrom('goat').select('name').execute();
       // @ts-expect-error there is no such table
       const sheep = () => store.db.selectFrom('sheep').selectAll().execute();
-      return { unused: tool({ description: 'd', input, execute: () => [size, text, none, rows, sheep].length }) };
+      return {
+        unused: tool({ description: 'd', inputSchema: input, execute: () => [size, text, none, rows, sheep].length }),
+      };
     },
   });
   expect(plugin.name).toBe('typed');
@@ -56,7 +58,7 @@ test('the schema fills in what the model leaves out', async () => {
     getTools: () => ({
       weigh: tool({
         description: 'Weighs.',
-        input: z.object({ crop: z.string(), kilograms: z.number().default(1) }),
+        inputSchema: z.object({ crop: z.string(), kilograms: z.number().default(1) }),
         execute: ({ crop, kilograms }) => `${kilograms.toFixed(1)} kg of ${crop}`,
       }),
     }),

@@ -1,5 +1,5 @@
+import type { FlexibleSchema, InferSchema, ModelMessage } from '@ai-sdk/provider-utils';
 import type { Capability } from '@palaver/ucan';
-import type { ZodType, z } from 'zod';
 import type { RuntimeContext } from './runtime-context.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { RuntimeContext } from './runtime-context.ts';
  * export const read = async (value: Awaitable<number>) => (await value) + 1;
  * ```
  */
-export type Awaitable<T> = T | Promise<T>;
+export type Awaitable<T> = T | PromiseLike<T>;
 
 /**
  * A JSON Schema object, as declared by pages and MCP servers.
@@ -21,13 +21,60 @@ export type Awaitable<T> = T | Promise<T>;
  * ```ts
  * import type { JsonSchema } from '@palaver/agent';
  *
- * export const input: JsonSchema = { type: 'object', properties: { place: { type: 'string' } } };
+ * export const inputSchema: JsonSchema = { type: 'object', properties: { place: { type: 'string' } } };
  * ```
  */
 export type JsonSchema = Record<string, unknown>;
 
 /**
- * A function that the model can call. `tool()` creates one with typed arguments.
+ * The schema of a value: zod (3.25 or 4), any Standard Schema that can be written as JSON Schema, the AI SDK's `jsonSchema()`, or
+ * plain JSON Schema.
+ *
+ * @example
+ * ```ts
+ * import type { ValueSchema } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * export const place: ValueSchema = z.object({ place: z.string() });
+ * ```
+ */
+export type ValueSchema = FlexibleSchema | JsonSchema;
+
+/**
+ * The values that a schema describes.
+ *
+ * @example
+ * ```ts
+ * import type { ValueOf } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * const schema = z.object({ place: z.string() });
+ * export const nameOf = ({ place }: ValueOf<typeof schema>) => place;
+ * ```
+ */
+export type ValueOf<Schema> = Schema extends FlexibleSchema ? InferSchema<Schema> : Record<string, unknown>;
+
+/**
+ * What a tool gets beside its arguments; tools of the AI SDK find in it what they take.
+ *
+ * @example
+ * ```ts
+ * import type { ToolContext } from '@palaver/agent';
+ *
+ * export const idOf = ({ toolCallId, user }: ToolContext) => `${user.did} ${toolCallId}`;
+ * ```
+ */
+export interface ToolContext extends RuntimeContext {
+  toolCallId: string;
+  /** The conversation so far. */
+  messages: ModelMessage[];
+  // biome-ignore lint/suspicious/noExplicitAny: none here; a tool of the AI SDK may declare any.
+  context: any;
+}
+
+/**
+ * A function that the model can call. `tool()` creates one with typed arguments; those that `tool()` of the AI SDK makes are
+ * taken as they are.
  *
  * @example
  * ```ts
@@ -36,23 +83,29 @@ export type JsonSchema = Record<string, unknown>;
  *
  * export const now: Tool = tool({
  *   description: 'The time.',
- *   input: z.object({}),
+ *   inputSchema: z.object({}),
  *   repeatable: true,
  *   execute: () => new Date().toISOString(),
  * });
  * ```
  */
 export interface Tool {
-  description: string;
-  /** The arguments: a zod object, checked and typed, or a JSON Schema. */
-  input: ZodType | JsonSchema;
-  /** Runs the tool; what it returns (JSON) goes to the model. Throw a `ToolError` to tell the model why it failed. */
-  execute(args: unknown, rt: RuntimeContext): Awaitable<unknown>;
+  // biome-ignore lint/suspicious/noExplicitAny: the AI SDK passes the context of the tool.
+  description?: string | ((options: any) => string);
+  /** The arguments, an object. */
+  inputSchema: ValueSchema;
+  /** What it returns, for types and for clients that are shown it. */
+  outputSchema?: ValueSchema;
+  /**
+   * Runs the tool; what it returns (JSON) goes to the model. A generator shows clients the values that it yields, and the last
+   * one is the result. Throw a `ToolError` to tell the model why it failed.
+   */
+  execute(args: unknown, rt: ToolContext): unknown;
   timeoutMs?: number;
   /** Whether the user has to approve a call: always, or by its arguments. The run waits meanwhile; not for tools of sub-agents. */
-  needsApproval?: boolean | ((args: unknown, rt: RuntimeContext) => Awaitable<boolean>);
+  needsApproval?: boolean | Rule<boolean>;
   /** What the tool does in the user's name: without a delegation for it the run waits. Only tools of the main agent can wait. */
-  needsDelegation?: (args: unknown, rt: RuntimeContext) => Awaitable<Capability | undefined>;
+  needsDelegation?: Rule<Capability | undefined>;
   /** What the user signs for a call: the run waits for it, and the tool finds it in `rt.invocation`. Not for tools of sub-agents. */
   needsInvocation?: (rt: RuntimeContext) => { audience: string; capability: Capability } | undefined;
   /** The arguments as clients see them, in events, approvals and stored messages: leave out what is secret. */
@@ -65,6 +118,9 @@ export interface Tool {
   event?: 'tool_call' | 'none';
 }
 
+/** As a method, so that a tool with typed arguments is a `Tool`. */
+type Rule<Result> = { rule(args: unknown, rt: ToolContext): Awaitable<Result> }['rule'];
+
 /**
  * Tools by the names under which the model calls them.
  *
@@ -74,7 +130,7 @@ export interface Tool {
  * import { z } from 'zod';
  *
  * export const tools: Tools = {
- *   count_goats: tool({ description: 'How many goats.', input: z.object({}), execute: () => ({ goats: 12 }) }),
+ *   count_goats: tool({ description: 'How many goats.', inputSchema: z.object({}), execute: () => ({ goats: 12 }) }),
  * };
  * ```
  */
@@ -122,29 +178,51 @@ export interface SubAgent {
 }
 
 /**
- * A tool whose arguments are typed by its schema.
+ * A tool that knows the types of its arguments and its result.
+ *
+ * @example
+ * ```ts
+ * import { tool, type TypedTool } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * export const double: TypedTool<{ of: number }, number> = tool({
+ *   description: 'Twice a number.',
+ *   inputSchema: z.object({ of: z.number() }),
+ *   execute: ({ of }) => 2 * of,
+ * });
+ * ```
+ */
+export interface TypedTool<Args, Result> extends Tool {
+  /** For types only; never set. */
+  readonly types?: { args: Args; result: Result };
+}
+
+/**
+ * A tool as `tool()` takes it: its functions get the arguments that its schema describes.
  *
  * @example
  * ```ts
  * import { tool, type ToolDefinition } from '@palaver/agent';
  * import { z } from 'zod';
  *
- * const input = z.object({ amount: z.number() });
- * const pay: ToolDefinition<typeof input> = {
+ * const inputSchema = z.object({ amount: z.number() });
+ * const pay: ToolDefinition<typeof inputSchema, { paid: number }> = {
  *   description: 'Pays.',
- *   input,
+ *   inputSchema,
  *   needsApproval: ({ amount }) => amount > 10,
  *   execute: ({ amount }) => ({ paid: amount }),
  * };
  * export const tools = { pay: tool(pay) };
  * ```
  */
-export interface ToolDefinition<Input extends ZodType>
-  extends Omit<Tool, 'input' | 'execute' | 'needsApproval' | 'needsDelegation'> {
-  input: Input;
-  needsApproval?: boolean | ((args: z.output<Input>, rt: RuntimeContext) => Awaitable<boolean>);
-  needsDelegation?: (args: z.output<Input>, rt: RuntimeContext) => Awaitable<Capability | undefined>;
-  execute: (args: z.output<Input>, rt: RuntimeContext) => Awaitable<unknown>;
+export interface ToolDefinition<Schema extends ValueSchema, Result>
+  extends Omit<Tool, 'inputSchema' | 'outputSchema' | 'execute' | 'needsApproval' | 'needsDelegation'> {
+  inputSchema: Schema;
+  /** The result, where its type does not follow from `execute`. */
+  outputSchema?: FlexibleSchema<Result> | JsonSchema;
+  needsApproval?: boolean | ((args: ValueOf<Schema>, rt: ToolContext) => Awaitable<boolean>);
+  needsDelegation?: (args: ValueOf<Schema>, rt: ToolContext) => Awaitable<Capability | undefined>;
+  execute: (args: ValueOf<Schema>, rt: ToolContext) => Awaitable<Result> | AsyncIterable<Result>;
 }
 
 /**
@@ -157,12 +235,14 @@ export interface ToolDefinition<Input extends ZodType>
  *
  * export const weather = tool({
  *   description: 'The weather of a place.',
- *   input: z.object({ place: z.string() }),
+ *   inputSchema: z.object({ place: z.string() }),
  *   execute: ({ place }) => ({ place, sky: 'clear' }),
  * });
  * ```
  */
-export function tool<Input extends ZodType>(definition: ToolDefinition<Input>): Tool {
-  // The arguments have been checked against `input` when its functions are called.
-  return definition as Tool;
+export function tool<Schema extends ValueSchema, Result>(
+  definition: ToolDefinition<Schema, Result>,
+): TypedTool<ValueOf<Schema>, Result> {
+  // Its functions are called with arguments that were checked against `inputSchema`.
+  return definition as unknown as TypedTool<ValueOf<Schema>, Result>;
 }

@@ -43,11 +43,12 @@ export interface Usage {
 export type UsageByModel = Record<string, Usage>;
 
 /** About the bytes of what its message brought; files are counted where they are read. */
-export function turnSizeOf({ body, callerTools, results, earlier, context, call, user, secrets }: Turn): number {
-  return sizeOf([body, callerTools, results, earlier, context, call, user, secrets]);
+export function turnSizeOf(turn: Turn): number {
+  const { body, callerTools, results, earlier, context, call, answer, user, secrets } = turn;
+  return sizeOf([body, callerTools, results, earlier, context, call, answer, user, secrets]);
 }
 
-export function withoutInput({ callerTools, results, earlier, context, call, ...turn }: Turn): Turn {
+export function withoutInput({ callerTools, results, earlier, context, call, answer, ...turn }: Turn): Turn {
   return { ...turn, body: { message: '', stream: turn.body.stream, returnAllMessages: false } };
 }
 
@@ -79,6 +80,16 @@ const storedInputSchema = z.object({
   callerTools: z.array(browserToolSchema).optional(),
   context: z.array(z.string()).optional(),
   call: z.object({ name: z.string(), args: z.record(z.string(), z.unknown()) }).optional(),
+  answer: z
+    .object({
+      schema: z.record(z.string(), z.unknown()),
+      toolChoice: z.union([
+        z.object({ type: z.enum(['auto', 'none', 'required']) }),
+        z.object({ type: z.literal('tool'), toolName: z.string() }),
+      ]),
+    })
+    .partial()
+    .optional(),
   body: sendMessageSchema.omit({ message: true }),
 });
 
@@ -90,8 +101,19 @@ export function toStoredInput({ body, blobs, ...turn }: Turn): string | null {
   const hasFiles = body.attachments?.length || blobs.list().length > 0;
   if (body.mcpInvocations || (hasFiles && !blobs.areStored())) return null;
   const { message: _, ...rest } = body;
-  const { sendId, timezone, socketId, client, isKeyed, callerTools, context, call } = turn;
-  return JSON.stringify({ sendId, timezone, socketId, client, isKeyed, callerTools, context, call, body: rest });
+  const { sendId, timezone, socketId, client, isKeyed, callerTools, context, call, answer } = turn;
+  return JSON.stringify({
+    sendId,
+    timezone,
+    socketId,
+    client,
+    isKeyed,
+    callerTools,
+    context,
+    call,
+    answer,
+    body: rest,
+  });
 }
 
 /** The id of the message a run answers, for plugins; undefined if the input was not stored. */
@@ -111,12 +133,12 @@ export function parseStoredInput(text: string, question: StoredMessage): RunInpu
 
 const callerToolsSchema = z.array(browserToolSchema).max(agentLimits.declaredTools);
 
-type CallerInput = Pick<OpenMessage, 'callerTools' | 'earlier' | 'context'>;
+type CallerInput = Pick<OpenMessage, 'callerTools' | 'earlier' | 'context' | 'answer'>;
 type PageTools = Pick<SendMessage, 'tools' | 'agActions'>;
 
 /** Refuses input of a caller that is too large; of the schemas of its tools only size and depth are checked. */
 export function checkCallerInput(
-  { callerTools, earlier = [], context = [] }: CallerInput,
+  { callerTools, earlier = [], context = [], answer }: CallerInput,
   { tools: pageTools = [], agActions = [] }: PageTools,
 ): CallerInput {
   const tools = callerToolsSchema.safeParse(callerTools ?? []);
@@ -125,7 +147,8 @@ export function checkCallerInput(
     throw invalid(`tools.${issue?.path.join('.')}`, issue?.message ?? 'is not valid');
   }
   let [bytes, values] = [0, 0];
-  for (const [index, tool] of [...tools.data, ...pageTools, ...agActions].entries()) {
+  const form = answer?.schema ? [{ schema: answer.schema }] : [];
+  for (const [index, tool] of [...tools.data, ...pageTools, ...agActions, ...form].entries()) {
     const json = JSON.stringify(tool);
     bytes += Buffer.byteLength(json);
     values += measureJson(json).values;
@@ -155,6 +178,7 @@ export function checkCallerInput(
     callerTools: tools.data.length > 0 ? tools.data : undefined,
     earlier: earlier.length > 0 ? earlier : undefined,
     context: context.length > 0 ? context : undefined,
+    answer,
   };
 }
 

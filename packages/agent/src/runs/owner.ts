@@ -20,7 +20,15 @@ import {
   withoutInput,
 } from './input.ts';
 import type { LiveRun, LiveRuns, SessionQueue } from './queue.ts';
-import { createRun, type Run, RunCancelled, type RunIds, rejectOnAbort, toStreamError } from './run.ts';
+import {
+  createRun,
+  type Run,
+  RunCancelled,
+  type RunIds,
+  rejectOnAbort,
+  toProviderFault,
+  toStreamError,
+} from './run.ts';
 import { canContinueAfter, createRunSteps, type RecordedRun, type RunSteps, usageOf } from './steps.ts';
 import { hasEnded, isElsewhere } from './transitions.ts';
 
@@ -302,7 +310,8 @@ function stopRun(run: Run, error: unknown, logger: Logger): void {
     run.move('stop');
     return;
   }
-  logger.warn({ err: cause, requestId: run.requestId, runId: run.runId }, 'a turn failed');
+  const { requestId, runId } = run;
+  logger.warn({ err: cause, provider: toProviderFault(cause), requestId, runId }, 'a turn failed');
   run.fail(cause);
 }
 

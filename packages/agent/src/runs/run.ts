@@ -11,6 +11,8 @@ import {
   type SseEventData,
   type SseEventName,
 } from '@palaver/contract';
+import { parseJson } from '@palaver/contract/internal';
+import { z } from 'zod';
 import { createMessageBuilder, stoppedMessage } from '../store/message.ts';
 import { createFrameLog, parseFrame, splitFrames, toFrame } from './frames.ts';
 import { toUsageField, type Usage, type UsageByModel } from './input.ts';
@@ -201,6 +203,28 @@ function isContextTooLong({ statusCode, message, responseBody = '' }: APICallErr
   return /context[_ ](length|window|size)|prompt is too long|input token count .{0,40}exceeds|maximum context/i.test(
     said,
   );
+}
+
+const word = z
+  .union([z.string().regex(/^[\w.-]{1,100}$/), z.number()])
+  .optional()
+  .catch(undefined);
+const refusalSchema = z.object({
+  error: z.object({ message: z.string().optional().catch(undefined), type: word, code: word, status: word }),
+});
+/** With these statuses a provider may quote what users have said. */
+const quoting = [400, 413, 422];
+
+/** A word of eight characters with a digit or a star, or a long one. */
+const keyLike = /(?=[\w-]*[\d*])[\w*-]{8,}|[\w-]{24,}/g;
+
+/** Why a provider refused a call, in its own words where they cannot be the user's; without keys. */
+export function toProviderFault(error: unknown): Record<string, unknown> | undefined {
+  if (!APICallError.isInstance(error)) return undefined;
+  const { statusCode = 0, responseBody = '' } = error;
+  const { message, ...codes } = refusalSchema.safeParse(parseJson(responseBody)).data?.error ?? {};
+  const said = quoting.includes(statusCode) ? undefined : message?.slice(0, 300).replace(keyLike, '****');
+  return { statusCode, ...codes, ...(said !== undefined && { message: said }) };
 }
 
 /** Rejects with the signal's reason once it fires. It may fire before anybody waits for the promise. */

@@ -12,7 +12,7 @@ function createShop() {
   const make = (name: string, needsApproval: boolean | (() => boolean)) =>
     tool({
       description: `Runs ${name}.`,
-      input: z.object({ count: z.number() }),
+      inputSchema: z.object({ count: z.number() }),
       needsApproval,
       execute: ({ count }) => {
         ran.push(`${name} ${count}`);
@@ -78,7 +78,7 @@ test('a user with many approvals to answer is not asked for more', async () => {
 });
 
 test('a sub-agent with a tool that needs approval is refused at the start', async () => {
-  const buy = tool({ description: 'Buys.', input: z.object({}), needsApproval: true, execute: () => 'bought' });
+  const buy = tool({ description: 'Buys.', inputSchema: z.object({}), needsApproval: true, execute: () => 'bought' });
   const agent = { name: 'buyer', description: 'Buys.', instructions: 'Buy.', tools: { buy } };
   const plugin = createTestPlugin({ name: 'shop', getSubAgents: () => [agent] });
   await expect(createTestRuntime(plugin)).rejects.toThrow(

@@ -1,10 +1,11 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4ToolChoice } from '@ai-sdk/provider';
 import { type PhoneContext, ussdLimits } from '@palaver/contract';
 import { phoneNote } from '@palaver/contract/internal';
-import { type ZodType, z } from 'zod';
+import type { AnswerForm } from '../define/agent-run.ts';
 import type { RuntimeContext } from '../define/runtime-context.ts';
 import type { LoadedPlugin } from '../define/select-plugins.ts';
-import type { Awaitable } from '../define/tool.ts';
+import type { Awaitable, ValueSchema } from '../define/tool.ts';
+import { checkValue, toJsonSchema } from '../define/tool-arguments.ts';
 import { TurnError } from '../runs/run.ts';
 
 /**
@@ -45,24 +46,24 @@ export interface AgentBehaviour {
   /** How many steps with tools a turn may have (12); then the model answers once more without them. */
   maxSteps?: number;
   /** The form of every answer: the model is asked for JSON, and an answer of another form fails the turn. */
-  output?: ZodType;
+  output?: ValueSchema;
 }
 
 export const defaultMaxSteps = 12;
 
-export function toCallOptions({ callSettings = {}, output }: AgentBehaviour) {
+export function toCallOptions({ callSettings = {}, output }: AgentBehaviour, answer: AnswerForm = {}) {
   const { toolChoice, ...settings } = callSettings;
-  const schema = output && (z.toJSONSchema(output, { io: 'output' }) as Record<string, unknown>);
+  const schema = answer.schema ?? (output && toJsonSchema(output));
   return {
-    firstToolChoice: toolChoice,
+    firstToolChoice: answer.toolChoice ?? toolChoice,
     settings: { ...settings, ...(schema && { responseFormat: { type: 'json' as const, schema } }) },
   };
 }
 
-export function checkOutput(output: ZodType, text: string): void {
+export async function checkOutput(output: ValueSchema, text: string): Promise<void> {
   const options = { kind: 'model', retryable: true } as const;
   try {
-    if (output.safeParse(JSON.parse(text)).success) return;
+    if ('value' in (await checkValue(output, JSON.parse(text)))) return;
   } catch (cause) {
     throw new TurnError('MODEL_FAILED', 'The language model did not answer with JSON.', {
       ...options,

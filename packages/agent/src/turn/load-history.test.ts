@@ -101,7 +101,9 @@ describe.each(engines)('a long conversation on %s', (engine) => {
     const stars = createTestPlugin({
       name: 'stars',
       manifest: { visibility: 'on-demand' },
-      getTools: () => ({ stars_say: { description: 'Stars.', input: { type: 'object' }, execute: () => 'Sirius' } }),
+      getTools: () => ({
+        stars_say: { description: 'Stars.', inputSchema: { type: 'object' }, execute: () => 'Sirius' },
+      }),
     });
     const utility = createOfflineModel({ modelId: 'offline', wordsPerSecond: 1_000 });
     runtime = await createTestRuntime(stars, { model: { main, utility }, contextTokens, databaseUrl: database.url });

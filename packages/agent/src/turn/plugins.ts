@@ -7,7 +7,7 @@ import type { Middleware, ModelCall, ModelResult, ToolCallRequest } from '../def
 import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
 import type { LoadedPlugin } from '../define/select-plugins.ts';
 import type { SubAgent, Tool, Tools } from '../define/tool.ts';
-import { toInputSchema } from '../define/tool-arguments.ts';
+import { toDeclared } from '../define/tool-arguments.ts';
 
 /** The tools of one turn. Loading a capability adds to them while the turn runs. */
 export type BoundTools = ReturnType<typeof toBoundTools>;
@@ -36,7 +36,7 @@ export async function bindTools({ plugins, rt, callerTools, toTool }: BindParts)
   const addRequestTools = async ({ plugin, name }: LoadedPlugin) => {
     try {
       const more = (await plugin.getRequestTools?.(rt)) ?? {};
-      for (const tool of Object.values(more)) toInputSchema(tool);
+      for (const tool of Object.values(more)) toDeclared(tool);
       add(more, name);
     } catch (error) {
       rt.logger.error({ err: error, plugin: name }, 'a plugin failed and was left out of this request');
@@ -52,9 +52,9 @@ export async function bindTools({ plugins, rt, callerTools, toTool }: BindParts)
   add(createCapabilityTools(plugins, loadNow), '');
   for (const plugin of bound) await addRequestTools(plugin);
   // Nothing runs here, so a call may be sent twice.
-  const toCallerTool = ({ name, description, schema: input }: CallerTool): [string, Tool] => [
+  const toCallerTool = ({ name, description, schema: inputSchema }: CallerTool): [string, Tool] => [
     name,
-    { description, input, repeatable: true, execute: () => undefined },
+    { description, inputSchema, repeatable: true, execute: () => undefined },
   ];
   const brought = Object.fromEntries(callerTools.map(toCallerTool));
   add(brought, '');
@@ -92,7 +92,7 @@ export function toBoundTools(all: Map<string, BoundTool>, isOfCaller: (tool: Too
 }
 
 function toDeclaration(name: string, tool: Tool): LanguageModelV4FunctionTool {
-  return { type: 'function', name, description: tool.description, inputSchema: toInputSchema(tool) };
+  return { type: 'function', name, ...toDeclared(tool) };
 }
 
 type Next<Call, Result> = (call: Call) => Promise<Result>;

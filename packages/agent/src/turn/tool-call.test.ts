@@ -19,6 +19,8 @@ function run(tool: Tool | undefined, { args = {}, faults = new Map(), signal, mi
   const rt = {
     abortSignal: signal ?? new AbortController().signal,
     logger: createLogger({ name: 'test', level: 'silent' }),
+    history: [],
+    message: { message: 'hello' },
   } as unknown as RuntimeContext;
   const plugin = { name: 'test', middlewares } as unknown as LoadedPlugin;
   const all = createTurnMiddlewares([plugin], rt);
@@ -28,7 +30,7 @@ function run(tool: Tool | undefined, { args = {}, faults = new Map(), signal, mi
 
 const greet: Tool = {
   description: 'Greets',
-  input: z.object({ name: z.string() }),
+  inputSchema: z.object({ name: z.string() }),
   execute: ({ name }: { name: string }) => ({ greeting: `Hello ${name}` }),
 };
 
@@ -43,7 +45,7 @@ it('a tool that reports progress is waited for beyond its time limit', async () 
   });
   const slow: Tool = {
     description: 'Reports',
-    input: z.object({}),
+    inputSchema: z.object({}),
     timeoutMs: 1_000,
     async execute(_args, { reportProgress }) {
       for (let value = 1; value <= 5; value += 1) {
@@ -75,8 +77,8 @@ describe('arguments', () => {
 
   it('are checked against a JSON Schema as well', async () => {
     const input = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
-    expect((await run({ ...greet, input }, { args: {} })).error).toContain('name');
-    expect(await run({ ...greet, input }, { args: { name: 'Ana', more: 1 } })).toHaveProperty('output');
+    expect((await run({ ...greet, inputSchema: input }, { args: {} })).error).toContain('name');
+    expect(await run({ ...greet, inputSchema: input }, { args: { name: 'Ana', more: 1 } })).toHaveProperty('output');
   });
 
   it("a stranger's regular expression is never run", async () => {
@@ -85,14 +87,16 @@ describe('arguments', () => {
       properties: { name: { type: 'string', pattern: '^(a+)+$' }, pattern: { type: 'string' } },
     };
     const args = { name: `${'a'.repeat(60)}!`, pattern: 'kept' };
-    expect(await run({ ...greet, input, execute: (given: unknown) => given }, { args })).toEqual({ output: args });
-    expect((await run({ ...greet, input }, { args: { pattern: 5 } })).error).toContain('pattern');
+    expect(await run({ ...greet, inputSchema: input, execute: (given: unknown) => given }, { args })).toEqual({
+      output: args,
+    });
+    expect((await run({ ...greet, inputSchema: input }, { args: { pattern: 5 } })).error).toContain('pattern');
   });
 
   it('of a schema nobody understands still have to be an object', async () => {
     const input = { $ref: 'https://elsewhere.example/schema' };
-    expect(await run({ ...greet, input }, { args: { name: 'Ana' } })).toHaveProperty('output');
-    expect((await run({ ...greet, input }, { args: [1] })).error).toContain('TOOL_FAILED');
+    expect(await run({ ...greet, inputSchema: input }, { args: { name: 'Ana' } })).toHaveProperty('output');
+    expect((await run({ ...greet, inputSchema: input }, { args: [1] })).error).toContain('TOOL_FAILED');
   });
 });
 
@@ -101,7 +105,7 @@ describe('a tool that', () => {
     let reason: unknown;
     const outcome = await run({
       ...greet,
-      input: z.object({}),
+      inputSchema: z.object({}),
       timeoutMs: 50,
       execute: (_args: unknown, { abortSignal }: RuntimeContext) =>
         new Promise(() =>
@@ -117,7 +121,7 @@ describe('a tool that', () => {
   it('throws shows the model a reason only where it was meant for it', async () => {
     const failing = (error: Error): Tool => ({
       ...greet,
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: () => {
         throw error;
       },
@@ -128,7 +132,7 @@ describe('a tool that', () => {
   });
 
   it('returns too much is refused', async () => {
-    const outcome = await run({ ...greet, input: z.object({}), execute: () => 'é'.repeat(140_000) });
+    const outcome = await run({ ...greet, inputSchema: z.object({}), execute: () => 'é'.repeat(140_000) });
     expect(outcome.error).toMatch(/^TOOL_RESULT_TOO_LARGE/);
   });
 
@@ -136,7 +140,7 @@ describe('a tool that', () => {
     const controller = new AbortController();
     const reason = new Error('stopped');
     const work = run(
-      { ...greet, input: z.object({}), execute: () => new Promise(() => {}) },
+      { ...greet, inputSchema: z.object({}), execute: () => new Promise(() => {}) },
       { signal: controller.signal },
     );
     controller.abort(reason);

@@ -3,7 +3,7 @@ import { serializeErrorPlaces } from '@palaver/service-kit/internal';
 import type { Capability } from '@palaver/ucan';
 import type { ModelResult } from '../define/middleware.ts';
 import { type RuntimeContext, ToolError, type ToolProgress } from '../define/runtime-context.ts';
-import type { Tool } from '../define/tool.ts';
+import type { Tool, ToolContext } from '../define/tool.ts';
 import { checkArguments } from '../define/tool-arguments.ts';
 import { rejectOnAbort } from '../runs/run.ts';
 import { type ToolOutcome, toMissing } from '../runs/steps.ts';
@@ -21,12 +21,11 @@ interface LoopParts {
 
 /** What the calls of a step wait for. Calls with wrong arguments would fail anyway and are not asked about. */
 export async function findApprovals(toolCalls: ToolCall[], parts: LoopParts): Promise<GatedCall[]> {
-  const { rt } = parts;
-  const approvals = await findGated(toolCalls, parts, async ({ tool, args, gated }) =>
-    (await needsApproval(tool, args, rt)) ? gated : undefined,
+  const approvals = await findGated(toolCalls, parts, async (call) =>
+    call.tool.needsApproval && (await needsApproval(call)) ? call.gated : undefined,
   );
   const delegations = await findDelegations(toolCalls, parts);
-  const invocations = await findGated(toolCalls, parts, async ({ tool, gated }) => {
+  const invocations = await findGated(toolCalls, parts, async ({ tool, rt, gated }) => {
     const invocation = tool.needsInvocation?.(rt);
     return invocation && { ...gated, invocation };
   });
@@ -34,20 +33,31 @@ export async function findApprovals(toolCalls: ToolCall[], parts: LoopParts): Pr
 }
 
 export function findDelegations(toolCalls: ToolCall[], parts: LoopParts): Promise<GatedCall[]> {
-  const { rt } = parts;
-  return findGated(toolCalls, parts, async ({ tool, args, gated }) => {
-    const capability = await findCapability(tool, args, rt);
-    return capability && !(await rt.ucan.confirmCapability(capability)) ? { ...gated, capability } : undefined;
+  return findGated(toolCalls, parts, async (call) => {
+    const capability = await findCapability(call);
+    return capability && !(await call.rt.ucan.confirmCapability(capability))
+      ? { ...call.gated, capability }
+      : undefined;
   });
 }
 
 async function findGated(
   toolCalls: ToolCall[],
-  { tools }: LoopParts,
-  toGated: (checked: NonNullable<ReturnType<typeof checkCall>>) => Promise<GatedCall | undefined>,
+  parts: LoopParts,
+  toGated: (checked: NonNullable<Awaited<ReturnType<typeof checkCall>>>) => Promise<GatedCall | undefined>,
 ): Promise<GatedCall[]> {
-  const checked = toolCalls.flatMap((call) => checkCall(call, tools) ?? []);
-  return (await Promise.all(checked.map(toGated))).filter((call) => call !== undefined);
+  const found = toolCalls.map(async (call) => {
+    const checked = await checkCall(call, parts);
+    return checked && toGated(checked);
+  });
+  return (await Promise.all(found)).filter((call) => call !== undefined);
+}
+
+/** A call as its tool gets it. */
+interface ReadyCall {
+  tool: Tool;
+  args: unknown;
+  rt: ToolContext;
 }
 
 export interface CallApproval {
@@ -57,22 +67,28 @@ export interface CallApproval {
 
 /** Why a tool must not run, in words for the model. Asked last: tool and arguments may have changed since the step was looked at. */
 export async function findRefusal(
-  { tool, args, rt }: { tool: Tool; args: unknown; rt: RuntimeContext },
+  call: ReadyCall,
   { isApproved, invocation }: CallApproval,
 ): Promise<string | undefined> {
-  if (!isApproved && tool.needsApproval && (await needsApproval(tool, args, rt))) return notApproved;
-  const capability = await findCapability(tool, args, rt);
+  const { tool, rt } = call;
+  if (!isApproved && tool.needsApproval && (await needsApproval(call))) return notApproved;
+  const capability = await findCapability(call);
   if (capability && !(await rt.ucan.confirmCapability(capability))) return toMissing(capability);
   if (invocation === undefined && tool.needsInvocation?.(rt)) return notSigned;
   return undefined;
 }
 
-function checkCall({ id, name, args, fault }: ToolCall, tools: StepTools) {
+async function checkCall({ id, name, args, fault }: ToolCall, { tools, rt }: LoopParts) {
   const tool = tools.get(name);
   if (!tool || !isGated(tool) || fault !== undefined) return undefined;
-  const checked = checkArguments(tool, args);
+  const checked = await checkArguments(tool, args);
   if ('error' in checked) return undefined;
-  return { tool, args: checked.args, gated: { toolCallId: id, toolName: name, args: toShownArgs(tool, args) } };
+  return {
+    tool,
+    args: checked.args,
+    rt: toToolContext(rt, id),
+    gated: { toolCallId: id, toolName: name, args: toShownArgs(tool, args) },
+  };
 }
 
 function isGated({ needsApproval, needsDelegation, needsInvocation }: Tool): boolean {
@@ -80,7 +96,7 @@ function isGated({ needsApproval, needsDelegation, needsInvocation }: Tool): boo
 }
 
 /** A rule that fails asks the user. */
-async function needsApproval({ needsApproval: rule }: Tool, args: unknown, rt: RuntimeContext): Promise<boolean> {
+async function needsApproval({ tool: { needsApproval: rule }, args, rt }: ReadyCall): Promise<boolean> {
   if (typeof rule !== 'function') return rule === true;
   try {
     return await rule(args, rt);
@@ -91,7 +107,7 @@ async function needsApproval({ needsApproval: rule }: Tool, args: unknown, rt: R
 }
 
 /** Where the rule fails, the tool runs and is refused what it may not do. */
-async function findCapability(tool: Tool, args: unknown, rt: RuntimeContext): Promise<Capability | undefined> {
+async function findCapability({ tool, args, rt }: ReadyCall): Promise<Capability | undefined> {
   try {
     return await tool.needsDelegation?.(args, rt);
   } catch (error) {
@@ -123,6 +139,9 @@ const defaultTimeoutMs = 60_000;
 /** A model may correct its arguments once; then the tool is closed to it until the next turn. */
 const allowedFaults = 2;
 
+/** How far a tool is, or a result that is not the last one. */
+export type ToolPart = { progress: ToolProgress } | ToolOutcome;
+
 export interface ToolCallParts {
   tool: Tool | undefined;
   rt: RuntimeContext;
@@ -131,7 +150,7 @@ export interface ToolCallParts {
   approval: CallApproval;
   /** Whether tools can be loaded that are not there yet. */
   canLoad?: boolean;
-  onProgress?(progress: ToolProgress): void;
+  onProgress?(part: ToolPart): void;
 }
 
 /** Runs one tool call; every failure becomes words for the model. Only an abort of the whole turn is thrown. */
@@ -142,7 +161,7 @@ export async function runToolCall(
   if (!tool) return { error: `TOOL_UNAVAILABLE: there is no tool ${call.toolName}.${canLoad ? loadFirst : ''}` };
   const earlier = faults.get(call.toolName) ?? 0;
   if (earlier >= allowedFaults) return { error: `TOOL_UNAVAILABLE: ${call.toolName} is closed for this answer.` };
-  const checked = fault === undefined ? checkArguments(tool, call.args) : { error: fault };
+  const checked = fault === undefined ? await checkArguments(tool, call.args) : { error: fault };
   if ('error' in checked) {
     faults.set(call.toolName, earlier + 1);
     const isFinal = earlier + 1 >= allowedFaults;
@@ -154,13 +173,14 @@ export async function runToolCall(
   const timer = setTimeout(() => late.abort(new ToolError('TOOL_TIMEOUT', 'the tool took too long')), timeoutMs);
   const abortSignal = AbortSignal.any([rt.abortSignal, late.signal]);
   let isOver = false;
-  const reportProgress = (progress: ToolProgress) => {
+  const report = (part: ToolPart) => {
     if (isOver) return;
     timer.refresh();
-    onProgress?.(progress);
+    onProgress?.(part);
   };
   const { invocation } = approval;
-  const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId, invocation, reportProgress };
+  const reportProgress = (progress: ToolProgress) => report({ progress });
+  const toolRt = { ...toToolContext(rt, call.toolCallId), abortSignal, invocation, reportProgress };
   const asked = approval.isApproved ? toText(checked.args) : undefined;
   const execute = async (args: unknown) => {
     const checkedText = asked ?? (isGated(tool) ? toText(args) : undefined);
@@ -169,7 +189,8 @@ export async function runToolCall(
     abortSignal.throwIfAborted();
     // Immediately before the execution: whoever has the arguments may change them while they are checked.
     if (checkedText !== undefined && toText(args) !== checkedText) throw new Refused(argumentsChanged);
-    return tool.execute(args, toolRt);
+    const result = tool.execute(args, toolRt);
+    return isIterable(result) ? showEach(result, (value) => report(limitOutput(value))) : result;
   };
   try {
     const request = { ...call, args: checked.args };
@@ -188,6 +209,30 @@ export async function runToolCall(
   } finally {
     isOver = true;
     clearTimeout(timer);
+  }
+}
+
+function toToolContext(rt: RuntimeContext, toolCallId: string): ToolContext {
+  const said = [...rt.history, { type: 'human', content: rt.message.message }];
+  const messages = said.map(
+    ({ type, content }) => ({ role: type === 'human' ? 'user' : 'assistant', content }) as const,
+  );
+  return { ...rt, toolCallId, messages, context: undefined };
+}
+
+function isIterable(result: unknown): result is AsyncIterable<unknown> {
+  return typeof result === 'object' && result !== null && Symbol.asyncIterator in result;
+}
+
+/** The last value, where a generator returns nothing else. */
+async function showEach(values: AsyncIterable<unknown>, show: (value: unknown) => void): Promise<unknown> {
+  const iterator = values[Symbol.asyncIterator]();
+  let last: unknown;
+  for (;;) {
+    const next = await iterator.next();
+    if (next.done) return next.value ?? last;
+    last = next.value;
+    show(last);
   }
 }
 

@@ -1,13 +1,20 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { ModelResult, StepContent } from '../define/middleware.ts';
-import type { RuntimeContext, ToolProgress } from '../define/runtime-context.ts';
+import type { RuntimeContext } from '../define/runtime-context.ts';
 import { estimateTokens } from '../models/create-models.ts';
 import { isAbortedByUser, type Run, TurnError } from '../runs/run.ts';
 import type { RecordedStep, RunSteps, ToolOutcome } from '../runs/steps.ts';
 import type { GatedCall } from '../store/approvals.ts';
 import { type ModelStepOptions, type StepOutput, streamModelStep } from './model-step.ts';
 import type { BoundTools, StepTools, TurnMiddlewares } from './plugins.ts';
-import { type ArgumentFaults, findApprovals, findDelegations, runToolCall, toShownArgs } from './tool-call.ts';
+import {
+  type ArgumentFaults,
+  findApprovals,
+  findDelegations,
+  runToolCall,
+  type ToolPart,
+  toShownArgs,
+} from './tool-call.ts';
 
 export interface ToolLoopParts {
   model: LanguageModelV4;
@@ -184,8 +191,8 @@ async function callTool(
   }
   if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning' });
   try {
-    const onProgress = limitProgress((progress) => {
-      if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning', progress });
+    const onProgress = limitProgress<ToolPart>((part) => {
+      if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning', ...part });
     });
     const request = { toolCallId, toolName: name, args, fault };
     const approval = {
@@ -205,12 +212,12 @@ async function callTool(
 }
 
 /** At most one report a second: every one is a frame that is stored. */
-function limitProgress(emit: (progress: ToolProgress) => void): (progress: ToolProgress) => void {
+function limitProgress<Part>(emit: (part: Part) => void): (part: Part) => void {
   let next = 0;
-  return (progress) => {
+  return (part) => {
     if (Date.now() < next) return;
     next = Date.now() + progressIntervalMs;
-    emit(progress);
+    emit(part);
   };
 }
 

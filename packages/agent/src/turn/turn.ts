@@ -154,12 +154,13 @@ async function makeAnswer(parts: ExecutorParts, answering: Answering): Promise<T
     ],
     messages: markUnanswered(completeCalls([...toPromptHistory(history), ...toQuestion(answering)])),
     maxSteps: behaviour.maxSteps ?? defaultMaxSteps,
-    ...toCallOptions(behaviour),
+    ...toCallOptions(behaviour, turn.answer),
     steps,
     output: createRunOutput(run, steps),
   });
   if (isWaiting) return 'waiting';
-  if (behaviour.output && finish !== 'tool_calls' && !turn.call) checkOutput(behaviour.output, text);
+  const form = turn.answer?.schema ?? behaviour.output;
+  if (form && finish !== 'tool_calls' && !turn.call) await checkOutput(form, text);
   if (finish) run.setFinish(finish);
   return 'answered';
 }
@@ -267,9 +268,10 @@ function createSubAgentTool(
   const { tools = {} } = agent;
   return {
     description: agent.description,
-    input: subAgentInput,
+    inputSchema: subAgentInput,
     timeoutMs: subAgentTimeoutMs,
-    async execute({ task }: z.infer<typeof subAgentInput>, rt) {
+    async execute(args, rt) {
+      const { task } = subAgentInput.parse(args);
       rt.emit.router({ from, to: agent.name });
       try {
         const { text: answer } = await runToolLoop({

@@ -117,7 +117,7 @@ function createPlugin(world: World, witness: Witness) {
   const work = (name: string, repeatable: boolean, needsApproval: boolean) =>
     tool({
       description: name,
-      input: z.object({ tag: z.string() }),
+      inputSchema: z.object({ tag: z.string() }),
       repeatable,
       needsApproval,
       async execute({ tag }: { tag: string }, { abortSignal }: RuntimeContext) {

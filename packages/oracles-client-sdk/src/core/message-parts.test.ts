@@ -30,7 +30,7 @@ beforeAll(async () => {
     getTools: () => ({
       look: {
         description: 'Looks.',
-        input: z.object({}),
+        inputSchema: z.object({}),
         execute: (_input, rt) => {
           rt.emit.renderComponent({
             componentName: 'Card',

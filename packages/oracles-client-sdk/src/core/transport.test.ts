@@ -17,7 +17,7 @@ const vault = defineOraclePlugin({
   getTools: () => ({
     open_vault: {
       description: 'Opens the vault.',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute(_args, rt) {
         rt.ucan.requireCapability({ can: 'vault/open', with: 'ixo:vault' });
         throw new ToolError('TOOL_FAILED', 'not reached');

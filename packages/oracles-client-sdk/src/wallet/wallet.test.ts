@@ -88,13 +88,13 @@ it('signs exactly what an agent lacks, and its run continues', async () => {
     getTools: () => ({
       withdraw: tool({
         description: 'Withdraws money.',
-        input: z.object({}),
+        inputSchema: z.object({}),
         needsDelegation: (_args, { user }) => capability(user.did),
         execute: (_args, { ucan, user }) => ucan.hasCapability(capability(user.did)),
       }),
       open: tool({
         description: 'Opens a vault.',
-        input: z.object({}),
+        inputSchema: z.object({}),
         needsInvocation: ({ user }) => ({ audience: issuer.did(), capability: capability(user.did) }),
         execute: async (_args, { invocation }) => {
           const { ok } = await parseToken(invocation ?? '');

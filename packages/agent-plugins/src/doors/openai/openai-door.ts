@@ -9,11 +9,13 @@ import {
   chatMessageSchema,
   checkModel,
   createConversation,
+  formatSchema,
   openAiConfig,
   openAiErrorSchema,
   openAiReply,
   type RunBase,
   serveRun,
+  toAnswerForm,
   toOpenAiError,
   toolChoiceSchema,
   toText,
@@ -77,7 +79,7 @@ const bodySchema = z.looseObject({
   tools: z.array(toolSchema).nullish(),
   tool_choice: toolChoiceSchema,
   n: z.literal(1, { error: 'must be 1' }).nullish(),
-  response_format: z.looseObject({ type: z.literal('text', { error: 'must be text' }) }).nullish(),
+  response_format: formatSchema,
 });
 
 type Body = z.infer<typeof bodySchema>;
@@ -122,7 +124,7 @@ function toCompletion({ message, calls, usage }: Answer, base: RunBase) {
   };
 }
 
-function toMessage({ messages, model, tools, tool_choice: choice }: Body) {
+function toMessage({ messages, model, tools, tool_choice: choice, response_format: format }: Body) {
   const conversation = createConversation();
   for (const [index, { role, content, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
     const text = toText(content, `messages.${index}.content`);
@@ -134,7 +136,7 @@ function toMessage({ messages, model, tools, tool_choice: choice }: Body) {
   }
   const { message, earlier } = conversation.split();
   const callerTools = choice === 'none' ? [] : (tools ?? []).map((tool) => toCallerTool(tool.function));
-  return { body: toBody(message, model), earlier, callerTools };
+  return { body: toBody(message, model), earlier, callerTools, answer: toAnswerForm(choice, format, callerTools) };
 }
 
 async function* toChunks(

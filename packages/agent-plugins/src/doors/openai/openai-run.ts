@@ -1,4 +1,4 @@
-import type { AgentRun, EarlierMessage, PluginContext, Sender } from '@palaver/agent';
+import type { AgentRun, AnswerForm, CallerTool, EarlierMessage, PluginContext, Sender } from '@palaver/agent';
 import { AppError, type ToolCall } from '@palaver/contract';
 import { isJsonTooDeep, signalOf, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -115,7 +115,49 @@ function parseArguments(text: string): Record<string, unknown> {
   }
 }
 
-export const toolChoiceSchema = z.enum(['auto', 'none'], { error: 'must be auto or none' }).nullish();
+const named = z.object({ name: z.string() });
+export const toolChoiceSchema = z
+  .union(
+    [
+      z.enum(['auto', 'none', 'required']),
+      // As chat completions and responses name it.
+      z.looseObject({ type: z.literal('function'), function: named }).transform((choice) => choice.function),
+      z.looseObject({ type: z.literal('function'), ...named.shape }),
+    ],
+    { error: 'must be auto, none, required or a function' },
+  )
+  .nullish();
+const schemaOf = { schema: z.record(z.string(), z.unknown()) };
+export const formatSchema = z
+  .union(
+    [
+      z.looseObject({ type: z.literal('text') }).transform(() => undefined),
+      z.looseObject({ type: z.literal('json_object') }).transform(() => ({ type: 'object' })),
+      // As chat completions and responses write it.
+      z
+        .looseObject({ type: z.literal('json_schema'), json_schema: z.looseObject(schemaOf) })
+        .transform((format) => format.json_schema.schema),
+      z.looseObject({ type: z.literal('json_schema'), ...schemaOf }).transform((format) => format.schema),
+    ],
+    { error: 'must be text, json_object or json_schema with a schema' },
+  )
+  .nullish();
+
+/** The form of the answer that a request asks for. */
+export function toAnswerForm(
+  choice: z.infer<typeof toolChoiceSchema>,
+  schema: z.infer<typeof formatSchema>,
+  callerTools: CallerTool[],
+): AnswerForm {
+  const form = { schema: schema ?? undefined };
+  // The agent has tools of its own beside the one that the caller needs.
+  const only = choice === 'required' && callerTools.length === 1 ? callerTools[0] : choice;
+  if (typeof only !== 'object' || only === null)
+    return only === 'required' ? { ...form, toolChoice: { type: only } } : form;
+  if (!callerTools.some(({ name }) => name === only.name))
+    throw invalid('tool_choice', `must name a tool of the request; there is no ${only.name}`);
+  return { ...form, toolChoice: { type: 'tool', toolName: only.name } };
+}
 
 /** The text of a content; images, sounds and files are not taken. */
 export function toText(content: OpenAiContent | null | undefined, path: string): string {

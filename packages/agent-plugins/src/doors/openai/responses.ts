@@ -8,10 +8,12 @@ import { type Answer, noUsage, type RunUsage, toFailure, translateRun } from '..
 import {
   contentSchema,
   createConversation,
+  formatSchema,
   openAiConfig,
   openAiReply,
   type RunBase,
   serveRun,
+  toAnswerForm,
   toOpenAiError,
   toolChoiceSchema,
   toText,
@@ -44,9 +46,7 @@ const bodySchema = z.looseObject({
   tools: z.array(toolSchema).nullish(),
   tool_choice: toolChoiceSchema,
   metadata: z.record(z.string(), z.string()).nullish(),
-  text: z
-    .looseObject({ format: z.looseObject({ type: z.literal('text', { error: 'must be text' }) }).nullish() })
-    .nullish(),
+  text: z.looseObject({ format: formatSchema }).nullish(),
   conversation: z.null({ error: 'is not supported; use previous_response_id' }).optional(),
 });
 
@@ -99,7 +99,8 @@ async function findPrevious(ctx: PluginContext, userDid: string, id: string): Pr
   return run;
 }
 
-function toMessage({ input, instructions, model, tools, tool_choice: choice, previous_response_id: previous }: Body) {
+function toMessage(body: Body) {
+  const { input, instructions, model, tools, tool_choice: choice, text: form, previous_response_id: previous } = body;
   const conversation = createConversation();
   const results: NonNullable<OpenMessage['results']> = [];
   const items: z.infer<typeof itemSchema>[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
@@ -119,7 +120,15 @@ function toMessage({ input, instructions, model, tools, tool_choice: choice, pre
   const callerTools = choice === 'none' ? [] : (tools ?? []).map(toCallerTool);
   const { message, earlier } = conversation.split(results.length > 0);
   const context = instructions ? [instructions] : [];
-  return { body: toBody(message, model), earlier, context, callerTools, ...(results.length > 0 && { results }) };
+  const answer = toAnswerForm(choice, form?.format, callerTools);
+  return {
+    body: toBody(message, model),
+    earlier,
+    context,
+    callerTools,
+    answer,
+    ...(results.length > 0 && { results }),
+  };
 }
 
 interface ResponseBase extends RunBase {

@@ -1,0 +1,250 @@
+import { randomUUID } from 'node:crypto';
+import { AppError, type Approval, type ErrorCode, type Message } from '@palaver/contract';
+import type { AgentRun, OpenMessage, RunEvent } from '../define/agent-run.ts';
+import type { Awaitable, ValueOf, ValueSchema } from '../define/tool.ts';
+import { checkValue, toJsonSchema } from '../define/tool-arguments.ts';
+import type { RunAccess } from '../runs/access.ts';
+import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
+import type { CallSettings } from '../turn/behaviour.ts';
+import { parsePartialJson } from './parse-partial-json.ts';
+
+/**
+ * How the agent is called from code.
+ *
+ * @example
+ * ```ts
+ * import type { CallOptions } from '@palaver/agent';
+ *
+ * export const inNameOf = (user: string): CallOptions => ({ user, approve: ({ toolName }) => toolName !== 'pay' });
+ * ```
+ */
+export interface CallOptions<Schema extends ValueSchema = ValueSchema> {
+  /** The DID of the user in whose name the message is sent; the agent's own unless given. */
+  user?: string;
+  timezone?: string;
+  /** The id of a model that the agent offers. */
+  model?: string;
+  /** The form of the answer: the model is asked for JSON, and an answer of another form is an error. */
+  output?: Schema;
+  /** For the first step. */
+  toolChoice?: CallSettings['toolChoice'];
+  /**
+   * Answers what tools ask the user to approve. Without it a user that is named is waited for, and what the agent asks in its
+   * own name is refused.
+   */
+  approve?(approval: Approval): Awaitable<boolean>;
+  /** Aborts the run. */
+  signal?: AbortSignal;
+}
+
+/**
+ * The answer to a call from code.
+ *
+ * @example
+ * ```ts
+ * import type { Answer } from '@palaver/agent';
+ *
+ * export const toLine = ({ runId, text }: Answer<string>) => `${runId}: ${text}`;
+ * ```
+ */
+export interface Answer<Output> {
+  text: string;
+  /** What was asked for with `output`; the text where nothing was. */
+  output: Output;
+  /** As it is stored, with its tool calls. */
+  message: Message;
+  runId: string;
+  sessionId: string;
+}
+
+/**
+ * An answer that is still being made. Each stream begins at the start, whenever it is read.
+ *
+ * @example
+ * ```ts
+ * import type { AnswerStream } from '@palaver/agent';
+ *
+ * export async function print({ textStream }: AnswerStream<string>) {
+ *   for await (const piece of textStream) process.stdout.write(piece);
+ * }
+ * ```
+ */
+export interface AnswerStream<Output> {
+  runId: string;
+  sessionId: string;
+  events: AsyncIterable<RunEvent>;
+  textStream: AsyncIterable<string>;
+  /** The object as far as it is there. */
+  partialOutputStream: AsyncIterable<PartialOf<Output>>;
+  /** Rejects with an `AppError` where the run fails or is aborted. */
+  answer: Promise<Answer<Output>>;
+  abort(): Promise<boolean>;
+}
+
+type PartialOf<Value> = Value extends object ? { [Key in keyof Value]?: PartialOf<Value[Key]> } : Value;
+
+type Called<Result> = {
+  (
+    prompt: string,
+    options?: Omit<CallOptions, 'output'>,
+  ): Promise<Result extends 'answer' ? Answer<string> : AnswerStream<string>>;
+  <Schema extends ValueSchema>(
+    prompt: string,
+    options: CallOptions<Schema> & { output: Schema },
+  ): Promise<Result extends 'answer' ? Answer<ValueOf<Schema>> : AnswerStream<ValueOf<Schema>>>;
+};
+
+/**
+ * A conversation with the agent from code.
+ *
+ * @example
+ * ```ts
+ * import type { AgentSession } from '@palaver/agent';
+ *
+ * export const ask = async (session: AgentSession) => (await session.generate('How many goats?')).text;
+ * ```
+ */
+export interface AgentSession {
+  generate: Called<'answer'>;
+  stream: Called<'stream'>;
+  messages(): Promise<Message[]>;
+}
+
+/**
+ * The agent called from code: the same run, limits and store as through its doors.
+ *
+ * @example
+ * ```ts
+ * import { createOracleApp } from '@palaver/agent-plugins';
+ * import { z } from 'zod';
+ *
+ * const app = await createOracleApp({ env: process.env });
+ * const { output } = await app.generate('Twelve goats and three cows.', { output: z.object({ goats: z.number() }) });
+ * console.log(output.goats);
+ * ```
+ */
+export interface AgentCalls {
+  /** In a session of its own, which is removed once it is answered. */
+  generate: Called<'answer'>;
+  stream: Called<'stream'>;
+  /** The session of this id or name, which is created with its first message. */
+  session(name: string, options?: Pick<CallOptions, 'user'>): AgentSession;
+}
+
+export interface CallParts {
+  access: Pick<RunAccess, 'open' | 'answerApproval'>;
+  sessions: Pick<SessionStore, 'create' | 'findOrCreate' | 'remove'>;
+  messages: { list(sessionId: string): Promise<Message[]> };
+  oracle: Pick<OracleIdentity, 'did'>;
+}
+
+export function createCalls({ access, sessions, messages, oracle }: CallParts): AgentCalls {
+  const userOf = ({ user = oracle.did }: Pick<CallOptions, 'user'>) => user;
+
+  async function begin(prompt: string, sessionId: string, options: CallOptions): Promise<AnswerStream<unknown>> {
+    const { timezone, model, output, toolChoice, signal } = options;
+    const userDid = userOf(options);
+    signal?.throwIfAborted();
+    const message: OpenMessage = {
+      userDid,
+      sessionId,
+      requestId: randomUUID(),
+      timezone,
+      answer: { schema: output && toJsonSchema(output), toolChoice },
+      body: { message: prompt, stream: true, returnAllMessages: false, ...(model !== undefined && { model }) },
+    };
+    const run = await access.open(message);
+    const abort = () => void run.abort().catch(() => {});
+    signal?.addEventListener('abort', abort, { once: true });
+    const answer = toAnswer(run, options).finally(() => signal?.removeEventListener('abort', abort));
+    answer.catch(() => {});
+    return {
+      runId: run.runId,
+      sessionId,
+      events: toIterable(() => run.events()),
+      textStream: toIterable(() => readText(run)),
+      partialOutputStream: toIterable(() => readPartial(run)),
+      answer,
+      abort: run.abort,
+    };
+  }
+
+  async function toAnswer(run: AgentRun, { output, approve, user, signal }: CallOptions): Promise<Answer<unknown>> {
+    const decide = approve ?? (user === undefined ? () => false : undefined);
+    if (decide) await answerApprovals(run, decide, user ?? oracle.did);
+    const message = await run.answer();
+    const { content: text, status, error } = message;
+    const { runId, sessionId } = run;
+    if (status === 'aborted') throw signal?.reason ?? new AppError('UNAVAILABLE', 'The run was aborted.');
+    if (status === 'failed' || error)
+      throw new AppError((error?.code ?? 'INTERNAL') as ErrorCode, error?.message ?? 'The run failed.');
+    if (!output) return { text, output: text, message, runId, sessionId };
+    const checked = await checkValue(output, JSON.parse(text));
+    if ('error' in checked) throw new AppError('MODEL_FAILED', `The answer is not as asked for: ${checked.error}`);
+    return { text, output: checked.value, message, runId, sessionId };
+  }
+
+  async function answerApprovals(
+    run: AgentRun,
+    decide: NonNullable<CallOptions['approve']>,
+    userDid: string,
+  ): Promise<void> {
+    for await (const { name, data } of run.events()) {
+      if (name !== 'approval_request' || data.status !== 'pending') continue;
+      const { approvalId } = data;
+      await access.answerApproval({ userDid, runId: run.runId, approvalId, approved: await decide(data) });
+    }
+  }
+
+  async function once(prompt: string, options: CallOptions = {}): Promise<AnswerStream<unknown>> {
+    const userDid = userOf(options);
+    const { sessionId } = await sessions.create(userDid, {});
+    const remove = () => sessions.remove(userDid, sessionId).then(() => {});
+    try {
+      const begun = await begin(prompt, sessionId, options);
+      const answer = begun.answer.finally(remove);
+      answer.catch(() => {});
+      return { ...begun, answer };
+    } catch (error) {
+      await remove();
+      throw error;
+    }
+  }
+
+  const toCalls = (start: (prompt: string, options?: CallOptions) => Promise<AnswerStream<unknown>>) => ({
+    generate: (async (prompt: string, options?: CallOptions) =>
+      (await start(prompt, options)).answer) as Called<'answer'>,
+    stream: start as Called<'stream'>,
+  });
+
+  return {
+    ...toCalls(once),
+    session(name, named = {}) {
+      const find = () => sessions.findOrCreate(userOf(named), name);
+      return {
+        ...toCalls(async (prompt, options) => begin(prompt, (await find()).sessionId, { ...named, ...options })),
+        messages: async () => messages.list((await find()).sessionId),
+      };
+    },
+  };
+}
+
+function toIterable<Item>(read: () => AsyncIterable<Item>): AsyncIterable<Item> {
+  return { [Symbol.asyncIterator]: () => read()[Symbol.asyncIterator]() };
+}
+
+async function* readText(run: AgentRun): AsyncIterable<string> {
+  for await (const { name, data } of run.events()) if (name === 'message') yield data.content;
+}
+
+async function* readPartial(run: AgentRun): AsyncIterable<never> {
+  let text = '';
+  let last: string | undefined;
+  for await (const piece of readText(run)) {
+    text += piece;
+    const value = parsePartialJson(text);
+    const shown = JSON.stringify(value);
+    if (shown !== undefined && shown !== last) yield value as never;
+    last = shown;
+  }
+}
