@@ -3,16 +3,6 @@ import { startThread as startAnyThread, type Thread } from '@palaver/service-kit
 import { LRUCache } from 'lru-cache';
 import type { FormCall, WorkerCall, WorkerReply } from './form-protocol.ts';
 
-/**
- * The threads that answer callers. A form is in one of them at a time, so one that takes long or does not end holds up nobody
- * who is in another form.
- */
-export interface FormThreads {
-  /** Rejects when it has waited or computed for too long; other calls continue. */
-  send(call: FormJob): Promise<WorkerReply>;
-  stop(): Promise<void>;
-}
-
 export interface FormJob {
   /** The same for the same form. */
   key: string;
@@ -60,11 +50,15 @@ const slowness = { max: 10_000, ttl: 60_000 };
 
 export const startFormThread = () => startAnyThread<WorkerCall, WorkerReply>(workerFile, threadOptions);
 
+/**
+ * The threads that answer callers. A form is in one of them at a time, so one that takes long or does not end holds up nobody
+ * who is in another form.
+ */
 export function createFormThreads(
   maxThreads: number,
   startThread: typeof startFormThread,
   onLoad?: (by: 'ahead' | 'call') => void,
-): FormThreads {
+) {
   const threads = new Set<FormThread>();
   const queue: Waiting[] = [];
   /** Forms that have ended their thread: all of them together have one. */
@@ -175,10 +169,11 @@ export function createFormThreads(
   };
 
   return {
-    send(job) {
+    /** Rejects when it has waited or computed for too long; other calls continue. */
+    send(job: FormJob) {
       if (queue.length >= maxWaiting)
         return Promise.reject(new Error('a form cannot be accepted: too many are waiting'));
-      return new Promise((resolve, reject) => {
+      return new Promise<WorkerReply>((resolve, reject) => {
         enqueue({ ...job, since: Date.now(), resolve, reject });
         dispatch();
       });
@@ -193,3 +188,5 @@ export function createFormThreads(
     },
   };
 }
+
+export type FormThreads = ReturnType<typeof createFormThreads>;

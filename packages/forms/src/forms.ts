@@ -1,22 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { FormReply, FormSource } from '@palaver/program/internal';
+import type { FormSource } from '@palaver/program/internal';
 import type { Thread } from '@palaver/service-kit/internal';
 import type { FormCall, FormReport, WorkerCall, WorkerReply } from './form-protocol.ts';
 import { createFormThreads, startFormThread } from './form-threads.ts';
-
-/**
- * ODK's engine in threads of its own: what it computes holds up nobody who is in no form, and a form whose expressions do
- * not end is stopped with its thread.
- */
-export interface Forms {
-  /** Runs in another thread than those that answer callers. */
-  inspect(source: FormSource): Promise<FormReport>;
-  press(source: FormSource, call: FormCall): Promise<FormReply>;
-  /** Loads forms before anybody calls; one that cannot be loaded is tried again for its first caller. */
-  warm(sources: Iterable<FormSource>): void;
-  close(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
 
 export interface FormsOptions {
   /** How many forms are computed at the same time. */
@@ -38,7 +24,11 @@ const warmWaitMs = 600_000;
 /** A thread keeps fifty forms. */
 const maxWarm = 40;
 
-export function createForms(options: FormsOptions = {}): Forms {
+/**
+ * ODK's engine in threads of its own: what it computes holds up nobody who is in no form, and a form whose expressions do
+ * not end is stopped with its thread.
+ */
+export function createForms(options: FormsOptions = {}) {
   const { threads = 3, timeoutMs = 4_000, loadMs = 30_000, waitMs = 10_000, inspectMs = 60_000, onLoad } = options;
   const keys = new WeakMap<FormSource, string>();
   const keyOf = (source: FormSource) => {
@@ -71,7 +61,8 @@ export function createForms(options: FormsOptions = {}): Forms {
     await Promise.all([pool.stop(), stopInspecting()]);
   };
   return {
-    inspect(source) {
+    /** Runs in another thread than those that answer callers. */
+    inspect(source: FormSource) {
       const run = checks.then(async () => {
         clearTimeout(idle);
         if (!inspecting?.isUsable()) inspecting = startFormThread();
@@ -88,12 +79,13 @@ export function createForms(options: FormsOptions = {}): Forms {
       checks = run.catch(() => {});
       return run;
     },
-    async press(source, call) {
+    async press(source: FormSource, call: FormCall) {
       const reply = await pool.send({ key: keyOf(source), source, call: { kind: 'press', call }, ...times, waitMs });
       if (!('reply' in reply)) throw new Error(`a form failed: ${'fault' in reply ? reply.fault : 'no reply'}`);
       return reply.reply;
     },
-    warm(sources) {
+    /** Loads forms before anybody calls; one that cannot be loaded is tried again for its first caller. */
+    warm(sources: Iterable<FormSource>) {
       for (const source of [...sources].slice(0, maxWarm))
         pool.send({ key: keyOf(source), source, call: { kind: 'load' }, ...times, waitMs: warmWaitMs }).catch(() => {});
     },
@@ -101,6 +93,8 @@ export function createForms(options: FormsOptions = {}): Forms {
     [Symbol.asyncDispose]: close,
   };
 }
+
+export type Forms = ReturnType<typeof createForms>;
 
 /** A form that takes too long is reported as a fault of the form. */
 function toSlowReport(error: Error): { report: FormReport } {

@@ -19,14 +19,6 @@ export interface MediaFile {
 /** `refused`: sending it again cannot help. */
 export type Sent = { ok: true } | { ok: false; refused: boolean; fault: string };
 
-/** A server of the OpenRosa protocols: ODK Central, KoBoToolbox, Ona. */
-export interface OpenRosaClient {
-  listForms(): Promise<ListedForm[]>;
-  listMedia(form: ListedForm): Promise<MediaFile[]>;
-  download(url: string): Promise<string>;
-  send(instanceId: string, xml: string): Promise<Sent>;
-}
-
 export interface OpenRosaOptions {
   /** Without a slash at its end. */
   server: string;
@@ -37,7 +29,8 @@ export interface OpenRosaOptions {
 const maxBytes = 8_000_000;
 const isBasic = (challenge: string | undefined) => challenge !== undefined && !/\bDigest\b/i.test(challenge);
 
-export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }: OpenRosaOptions): OpenRosaClient {
+/** A server of the OpenRosa protocols: ODK Central, KoBoToolbox, Ona. */
+export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }: OpenRosaOptions) {
   const { origin, protocol, hostname } = new URL(server);
   const isPrivate = protocol === 'https:' || ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
 
@@ -97,7 +90,7 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
         };
       });
     },
-    async listMedia({ manifestUrl }) {
+    async listMedia({ manifestUrl }: ListedForm) {
       if (manifestUrl === undefined) return [];
       return elementsOf(await read(manifestUrl), 'mediaFile').map((file) => ({
         filename: textOf(file, 'filename'),
@@ -106,7 +99,7 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
       }));
     },
     download: read,
-    async send(instanceId, xml) {
+    async send(instanceId: string, xml: string): Promise<Sent> {
       const body = new FormData();
       body.set('xml_submission_file', new File([xml], 'submission.xml', { type: 'text/xml' }), 'submission.xml');
       const url = `${server}/submission`;
@@ -125,6 +118,8 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
     },
   };
 }
+
+export type OpenRosaClient = ReturnType<typeof createOpenRosaClient>;
 
 /**
  * What is between an opening and the closing after it. The lists of OpenRosa are flat: nothing of XML is needed but

@@ -1,19 +1,6 @@
 import { Durations } from '@palaver/service-kit/internal';
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-export interface UssdMetrics {
-  /** One request and what became of it. */
-  countRequest(outcome: string): void;
-  observeRequest(seconds: number): void;
-  countActionFailure(action: string): void;
-  countSimSwapCheck(result: string): void;
-  countSms(result: string): void;
-  /** A delivery receipt, by the state of its message. */
-  countReceipt(state: string): void;
-  /** `ahead`: nobody waited for it; `call`: a caller did. */
-  countFormLoad(by: 'ahead' | 'call'): void;
-}
-
 /** What is read when the metrics are asked for; nothing of it may cost more with more sessions. */
 export interface UssdGauges {
   activeSessions(): number;
@@ -23,7 +10,7 @@ export interface UssdGauges {
   waitingSubmissions(): { queued: number; failed: number };
 }
 
-export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdMetrics {
+export function createUssdMetrics(registry: Registry, gauges: UssdGauges) {
   const registers = [registry];
   // Counted without the library, which checks and hashes the labels each time.
   const requests = new Map<string, number>();
@@ -114,12 +101,17 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     },
   });
   return {
-    countRequest: (outcome) => requests.set(outcome, (requests.get(outcome) ?? 0) + 1),
-    observeRequest: (seconds) => durations.count(seconds),
-    countActionFailure: (action) => failures.inc({ action }),
-    countSimSwapCheck: (result) => simSwapChecks.inc({ result }),
-    countSms: (result) => sms.inc({ result }),
-    countReceipt: (state) => receipts.inc({ state }),
-    countFormLoad: (by) => formLoads.inc({ by }),
+    /** One request and what became of it. */
+    countRequest: (outcome: string) => requests.set(outcome, (requests.get(outcome) ?? 0) + 1),
+    observeRequest: (seconds: number) => durations.count(seconds),
+    countActionFailure: (action: string) => failures.inc({ action }),
+    countSimSwapCheck: (result: string) => simSwapChecks.inc({ result }),
+    countSms: (result: string) => sms.inc({ result }),
+    /** A delivery receipt, by the state of its message. */
+    countReceipt: (state: string) => receipts.inc({ state }),
+    /** `ahead`: nobody waited for it; `call`: a caller did. */
+    countFormLoad: (by: 'ahead' | 'call') => formLoads.inc({ by }),
   };
 }
+
+export type UssdMetrics = ReturnType<typeof createUssdMetrics>;

@@ -5,19 +5,6 @@ import { sealedTables } from '../store/sealed-tables.ts';
 import type { UssdTables } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 
-/**
- * Results of actions. A result is recorded in the transaction of the side effect itself, under a key of session and step: a
- * retry, a replay after a crash and another instance find it and do not act again.
- */
-export interface ActionResults {
-  /** Throws `SessionChanged` where the caller was erased. */
-  find(own: Pick<ResultKey, 'key' | 'sessionId'>): Promise<ActionResult | undefined>;
-  /** Records the result of an action that wrote nothing, or gives back what was recorded for the key before. */
-  record(done: ResultKey, result: ActionResult): Promise<ActionResult>;
-  /** Runs `act` and records its result, or gives back what was recorded for the key meanwhile. */
-  commit(done: ResultKey, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
-}
-
 export interface ResultKey {
   key: string;
   sessionId: string;
@@ -30,11 +17,16 @@ class AlreadyDone extends Error {}
 /** Another instance has changed the session, or its caller was erased: what it did is undone, and its row is read again. */
 export class SessionChanged extends Error {}
 
+/**
+ * Results of actions. A result is recorded in the transaction of the side effect itself, under a key of session and step: a
+ * retry, a replay after a crash and another instance find it and do not act again.
+ */
 export function createActionResults(
   store: Pick<Store<UssdTables>, 'db' | 'engine' | 'transaction' | 'cipher'>,
   { clock, textHash }: { clock: Pick<DatabaseClock, 'now'>; textHash: Pick<TextHash, 'ofErased'> },
-): ActionResults {
-  const find: ActionResults['find'] = async ({ key, sessionId }) => {
+) {
+  /** Throws `SessionChanged` where the caller was erased. */
+  const find = async ({ key, sessionId }: Pick<ResultKey, 'key' | 'sessionId'>) => {
     const { rows } = await sql<{ result: string | null; erased: unknown }>`select
       (select result from ussd_action_result where key = ${key}) as result,
       exists (select 1 from ussd_session where id = ${textHash.ofErased(sessionId)})
@@ -64,8 +56,11 @@ export function createActionResults(
   };
   return {
     find,
-    record: async (own, result) => ((await insert(store.db, own, result)) ? result : findAgain(own)),
-    async commit(own, act) {
+    /** Records the result of an action that wrote nothing, or gives back what was recorded for the key before. */
+    record: async (own: ResultKey, result: ActionResult) =>
+      (await insert(store.db, own, result)) ? result : findAgain(own),
+    /** Runs `act` and records its result, or gives back what was recorded for the key meanwhile. */
+    async commit(own: ResultKey, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>) {
       try {
         return await store.transaction(async (trx) => {
           const result = await act(trx);
@@ -80,3 +75,5 @@ export function createActionResults(
     },
   };
 }
+
+export type ActionResults = ReturnType<typeof createActionResults>;

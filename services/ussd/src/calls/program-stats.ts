@@ -34,15 +34,6 @@ export interface TimedOut {
   language: string;
 }
 
-/** How callers move through programs, counted by day and state. No count says who it was. */
-export interface ProgramStats {
-  count(request: CountedRequest): void;
-  countTimedOut(calls: readonly TimedOut[], now: number): void;
-  /** Writes all that is counted when it is called. */
-  flush(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** What is counted in between is lost when the process is killed. */
 const flushMs = 5_000;
 const maxRows = 500;
@@ -53,7 +44,7 @@ type Count = (typeof countColumns)[number] | (typeof answerColumns)[number];
 const zeros = Object.fromEntries([...countColumns, ...answerColumns].map((name) => [name, 0])) as Record<Count, number>;
 
 /** Counts in memory, so that a key press costs no statement, and adds the counts to the tables every few seconds. */
-export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: Logger): ProgramStats {
+export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: Logger) {
   let states = new Map<string, StateStatTable>();
   let calls = new Map<string, CallStatTable>();
   let running: Promise<void> | undefined;
@@ -124,7 +115,7 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
   });
 
   return {
-    count({ menu, now, opened, inputs, waitedMs, isCutOff = false }) {
+    count({ menu, now, opened, inputs, waitedMs, isCutOff = false }: CountedRequest) {
       const day = dayOf(now);
       const version = menu.id;
       if (opened) {
@@ -147,9 +138,10 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
         if (outcome !== 'refused' && !(isLast && isCutOff)) rowOf(day, version, after).shown += 1;
       }
     },
-    countTimedOut(timedOut, now) {
+    countTimedOut(timedOut: readonly TimedOut[], now: number) {
       for (const call of timedOut) rowOf(dayOf(now), call.version, call).timed_out += 1;
     },
+    /** Writes all that is counted when it is called. */
     flush,
     async stop() {
       await flushing.stop();
@@ -157,6 +149,8 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
     },
   };
 }
+
+export type ProgramStats = ReturnType<typeof startProgramStats>;
 
 function toColumn(ms: number): (typeof answerColumns)[number] {
   const at = answerSeconds.findIndex((seconds) => ms < seconds * 1000);

@@ -1,13 +1,5 @@
 import type { Session } from '../store/session-row.ts';
 
-export interface SessionCache {
-  get(id: string): Session | undefined;
-  set(session: Session): void;
-  delete(id: string): void;
-  /** Drops what was last seen before `before`; returns how many are left. */
-  sweep(before: number): number;
-}
-
 /** A session larger than this (a long answer being paged) is read from the database instead of being kept. */
 const maxCharacters = 1_500;
 
@@ -16,15 +8,15 @@ const maxCharacters = 1_500;
  * Two generations instead of one list: when the newer is half of what may be kept, the older is dropped as a whole. To
  * look for the oldest of a hundred thousand at every request costs more than the request.
  */
-export function createSessionCache(maxSessions: number): SessionCache {
+export function createSessionCache(maxSessions: number) {
   let older = new Map<string, Session>();
   let newer = new Map<string, Session>();
   const remove = (id: string) => {
     if (!newer.delete(id)) older.delete(id);
   };
   return {
-    get: (id) => newer.get(id) ?? older.get(id),
-    set(session) {
+    get: (id: string) => newer.get(id) ?? older.get(id),
+    set(session: Session) {
       // Removed first, so that a map's order is the order in which its sessions were last seen.
       remove(session.id);
       if (session.dialogue.length + session.opening.length + session.reply.length > maxCharacters) return;
@@ -34,7 +26,8 @@ export function createSessionCache(maxSessions: number): SessionCache {
       newer = new Map();
     },
     delete: remove,
-    sweep(before) {
+    /** Drops what was last seen before `before`; returns how many are left. */
+    sweep(before: number) {
       for (const generation of [older, newer]) {
         for (const [id, session] of generation) {
           if (session.seenAt >= before) break;
@@ -45,3 +38,5 @@ export function createSessionCache(maxSessions: number): SessionCache {
     },
   };
 }
+
+export type SessionCache = ReturnType<typeof createSessionCache>;

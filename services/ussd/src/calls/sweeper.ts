@@ -72,14 +72,8 @@ export interface SweeperParts extends SweepParts {
   intervalMs: number;
 }
 
-export interface Sweeper {
-  /** Seconds since a sweep, here or on another instance, last left nothing behind. */
-  lagSeconds(): number;
-  stop(): Promise<void>;
-}
-
 /** Sweeps again and again until stopped; a sweep that fails (the database is unreachable) is tried at the next time. */
-export function startSweeper(parts: SweeperParts): Sweeper {
+export function startSweeper(parts: SweeperParts) {
   let doneAt = performance.now();
   const stopping = new AbortController();
   const sweeping = runEvery({
@@ -90,6 +84,7 @@ export function startSweeper(parts: SweeperParts): Sweeper {
     onFault: (error) => parts.logger.warn({ err: error }, 'sweeping sessions failed'),
   });
   return {
+    /** Seconds since a sweep, here or on another instance, last left nothing behind. */
     lagSeconds: () => (performance.now() - doneAt) / 1000,
     async stop() {
       stopping.abort();
@@ -97,3 +92,5 @@ export function startSweeper(parts: SweeperParts): Sweeper {
     },
   };
 }
+
+export type Sweeper = ReturnType<typeof startSweeper>;

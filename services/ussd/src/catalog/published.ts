@@ -24,36 +24,17 @@ export interface Change {
   now: number;
 }
 
-/** Drafts and published versions of programs, in the database: all instances serve the same. */
-export interface PublishedPrograms {
-  /** The id of the version in use, by program. */
-  current(trx?: Transaction<UssdTables>): Promise<Map<string, string>>;
-  load(id: string): Promise<KeptVersion | undefined>;
-  list(): Promise<KeptProgram[]>;
-  loadDraft(name: string): Promise<Draft | undefined>;
-  /** How often a draft of it was changed; 0 where there has been none. */
-  revision(name: string): Promise<number>;
-  /** The new revision; `undefined` if someone else has saved meanwhile. */
-  saveDraft(
-    trx: Transaction<UssdTables>,
-    name: string,
-    draft: Change & { files: ProgramFileMap; revision: number },
-  ): Promise<number | undefined>;
-  /** `false` if someone else has saved meanwhile, or there is none. */
-  removeDraft(trx: Transaction<UssdTables>, name: string, revision: number): Promise<boolean>;
-  /** Takes a version that is kept into use; `null` takes the program out of use. */
-  use(trx: Transaction<UssdTables>, name: string, id: string | null): Promise<void>;
-}
-
 const maxPrograms = 200;
 
-export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): PublishedPrograms {
+/** Drafts and published versions of programs, in the database: all instances serve the same. */
+export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>) {
   return {
-    async current(trx) {
+    /** The id of the version in use, by program. */
+    async current(trx?: Transaction<UssdTables>) {
       const rows = await (trx ?? db).selectFrom('ussd_program').select(['name', 'published']).orderBy('name').execute();
       return new Map(rows.flatMap(({ name, published }) => (published === null ? [] : [[name, published]])));
     },
-    async load(id) {
+    async load(id: string) {
       const row = await db.selectFrom('ussd_program_version').select('source').where('id', '=', id).executeTakeFirst();
       return row && (JSON.parse(row.source) as KeptVersion);
     },
@@ -69,17 +50,23 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): 
         draft: draft_at === null ? null : { revision, updatedAt: toTime(draft_at), updatedBy: draft_by ?? '' },
       }));
     },
-    async loadDraft(name) {
+    async loadDraft(name: string) {
       const row = await db.selectFrom('ussd_program').selectAll().where('name', '=', name).executeTakeFirst();
       if (!row || row.draft === null || row.draft_at === null) return undefined;
       const { revision, draft, draft_at, draft_by } = row;
       return { files: JSON.parse(draft), revision, updatedAt: toTime(draft_at), updatedBy: draft_by ?? '' };
     },
-    async revision(name) {
+    /** How often a draft of it was changed; 0 where there has been none. */
+    async revision(name: string) {
       const row = await db.selectFrom('ussd_program').select('revision').where('name', '=', name).executeTakeFirst();
       return row?.revision ?? 0;
     },
-    async saveDraft(trx, name, { files, revision, by, now }) {
+    /** The new revision; `undefined` if someone else has saved meanwhile. */
+    async saveDraft(
+      trx: Transaction<UssdTables>,
+      name: string,
+      { files, revision, by, now }: Change & { files: ProgramFileMap; revision: number },
+    ) {
       const set = { draft: JSON.stringify(files), draft_at: now, draft_by: by };
       const changed = await trx
         .updateTable('ussd_program')
@@ -102,7 +89,8 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): 
         .executeTakeFirst();
       return (added.numInsertedOrUpdatedRows ?? 0n) > 0n ? 1 : undefined;
     },
-    async removeDraft(trx, name, revision) {
+    /** `false` if someone else has saved meanwhile, or there is none. */
+    async removeDraft(trx: Transaction<UssdTables>, name: string, revision: number) {
       const removed = await trx
         .updateTable('ussd_program')
         .set({ draft: null, draft_at: null, draft_by: null, revision: revision + 1 })
@@ -112,7 +100,8 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): 
         .executeTakeFirst();
       return removed.numUpdatedRows > 0n;
     },
-    async use(trx, name, id) {
+    /** Takes a version that is kept into use; `null` takes the program out of use. */
+    async use(trx: Transaction<UssdTables>, name: string, id: string | null) {
       await trx
         .insertInto('ussd_program')
         .values({ name, published: id, revision: 0, draft: null, draft_at: null, draft_by: null })
@@ -121,6 +110,8 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): 
     },
   };
 }
+
+export type PublishedPrograms = ReturnType<typeof createPublishedPrograms>;
 
 function toTime(ms: number): string {
   return new Date(ms).toISOString();

@@ -9,15 +9,6 @@ export interface KeptVersion {
   base?: ProgramSource;
 }
 
-/** Versions of programs in the database: other instances and later starts continue sessions on them. */
-export interface ProgramVersions {
-  keep(id: string, version: KeptVersion): Promise<void>;
-  load(id: string): Promise<KeptVersion | undefined>;
-  /** The versions of a program, the newest first. */
-  list(program: string): Promise<ListedVersion[]>;
-  markPublished(trx: Transaction<UssdTables>, id: string, publication: Publication): Promise<void>;
-}
-
 export interface Publication {
   at: number;
   by: string;
@@ -41,12 +32,10 @@ const keptVersions = 20;
 const maxListed = 200;
 const keptMs = 30 * 24 * 3_600_000;
 
-export function createProgramVersions(
-  { db }: Pick<Store<UssdTables>, 'db'>,
-  clock: Pick<DatabaseClock, 'now'>,
-): ProgramVersions {
+/** Versions of programs in the database: other instances and later starts continue sessions on them. */
+export function createProgramVersions({ db }: Pick<Store<UssdTables>, 'db'>, clock: Pick<DatabaseClock, 'now'>) {
   return {
-    async keep(id, version) {
+    async keep(id: string, version: KeptVersion) {
       const program = nameOf(id);
       const now = clock.now();
       await db
@@ -77,11 +66,12 @@ export function createProgramVersions(
         )
         .execute();
     },
-    async load(id) {
+    async load(id: string) {
       const row = await db.selectFrom('ussd_program_version').select('source').where('id', '=', id).executeTakeFirst();
       return row && (JSON.parse(row.source) as KeptVersion);
     },
-    async list(program) {
+    /** The versions of a program, the newest first. */
+    async list(program: string) {
       const rows = await db
         .selectFrom('ussd_program_version')
         .select(['id', 'used_at', 'published_at', 'published_by', 'note', 'replaced'])
@@ -98,12 +88,14 @@ export function createProgramVersions(
         replaced,
       }));
     },
-    async markPublished(trx, id, { at, by, replaced, note = null }) {
+    async markPublished(trx: Transaction<UssdTables>, id: string, { at, by, replaced, note }: Publication) {
       await trx
         .updateTable('ussd_program_version')
-        .set({ published_at: at, published_by: by, note, ...(replaced !== id && { replaced }) })
+        .set({ published_at: at, published_by: by, note: note ?? null, ...(replaced !== id && { replaced }) })
         .where('id', '=', id)
         .execute();
     },
   };
 }
+
+export type ProgramVersions = ReturnType<typeof createProgramVersions>;

@@ -44,20 +44,6 @@ export interface Appended extends Opened {
   confirm(): void;
 }
 
-/** Accumulates the inputs of gateways that send only the newest one. */
-export interface InputLog {
-  open(sessionId: string, opened: Opened): Promise<void>;
-  /**
-   * The text so far, with the input unless the request repeats the one before; the reply where it repeats the last of an ended
-   * call; `undefined` when the session was never opened, or by another number.
-   */
-  append(sessionId: string, phoneNumber: string, newest: NewRequest): Promise<Appended | { ended: string } | undefined>;
-  /** Opens a call whose session id is used again. Gives the call's id: that of a call without any input yet, which is opened again. */
-  openReused(sessionId: string, opened: Omit<Opened, 'text'>): Promise<string>;
-  /** Removes the inputs. `isShared`: links of other instances may repeat the last request. */
-  remove(sessionId: string, last?: Ended, isShared?: boolean): Promise<void>;
-}
-
 /** Longer than a gateway repeats a request. */
 const endedMs = 60_000;
 const maxEnded = 10_000;
@@ -74,7 +60,7 @@ const maxEnded = 10_000;
 export function createInputLog(
   { db }: Pick<Store<UssdTables>, 'db'>,
   { keys, clock, textHash }: { keys: KeyRing; clock: Pick<DatabaseClock, 'now'>; textHash: TextHash },
-): InputLog {
+) {
   const about = (sessionId: string) => `ussd input ${sessionId}`;
   const seal = (sessionId: string, kept: Kept) => keys.seal(Buffer.from(JSON.stringify(kept)), about(sessionId));
   const load = (sessionId: string) =>
@@ -111,7 +97,7 @@ export function createInputLog(
   }
 
   return {
-    async open(sessionId, opened) {
+    async open(sessionId: string, opened: Opened) {
       ended.delete(sessionId);
       const row = { session_id: sessionId, version: 1, sealed: seal(sessionId, opened), seen_at: clock.now() };
       await db
@@ -120,7 +106,11 @@ export function createInputLog(
         .onConflict((conflict) => conflict.column('session_id').doUpdateSet(row))
         .execute();
     },
-    async append(sessionId, phoneNumber, newest) {
+    /**
+     * The text so far, with the input unless the request repeats the one before; the reply where it repeats the last of an ended
+     * call; `undefined` when the session was never opened, or by another number.
+     */
+    async append(sessionId: string, phoneNumber: string, newest: NewRequest) {
       // Two requests of one session at once are two inputs, one after the other; the loser of the race tries again.
       for (let attempt = 0; attempt < 10; attempt++) {
         const row = await load(sessionId);
@@ -165,7 +155,8 @@ export function createInputLog(
       }
       throw new Error('the inputs of a session were changed by others again and again');
     },
-    async openReused(sessionId, opened) {
+    /** Opens a call whose session id is used again. Gives the call's id: that of a call without any input yet, which is opened again. */
+    async openReused(sessionId: string, opened: Omit<Opened, 'text'>) {
       const callId = randomUUID();
       const before = await load(sessionId);
       const known = before && unseal(before);
@@ -194,7 +185,8 @@ export function createInputLog(
       const now = await load(sessionId);
       return (now && unseal(now).callId) ?? callId;
     },
-    async remove(sessionId, last, isShared = false) {
+    /** Removes the inputs. `isShared`: links of other instances may repeat the last request. */
+    async remove(sessionId: string, last?: Ended, isShared = false) {
       const kept = last && { ...last, ...hash(sessionId, last) };
       if (kept) ended.set(sessionId, kept);
       if (kept && isShared) {
@@ -207,6 +199,8 @@ export function createInputLog(
     },
   };
 }
+
+export type InputLog = ReturnType<typeof createInputLog>;
 
 function isRepeated(last: NewestRequest | undefined, sequence: unknown): boolean {
   if (last?.sequence === undefined) return false;

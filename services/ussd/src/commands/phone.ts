@@ -18,20 +18,10 @@ export interface Reply {
   ended: boolean;
 }
 
-/** A phone and the telecom gateway between it and a server: it keeps the session and accumulates the text. */
-export interface Phone {
-  /** The session of the last dial. */
-  sessionId(): string;
-  dial(serviceCode?: string): Promise<Reply>;
-  send(input: string): Promise<Reply>;
-  /** Whether the question on the screen asks for a secret; `undefined` if the server does not say. */
-  asksSecret(): Promise<boolean | undefined>;
-}
-
 const timeoutMs = 30_000;
 
 /** Runs in browsers too. */
-export function createPhone(options: PhoneOptions): Phone {
+export function createPhone(options: PhoneOptions) {
   const { serviceCode: ownCode = defaultServiceCode, phoneNumber, secret, operatorToken: token } = options;
   let session = { sessionId: '', serviceCode: ownCode, text: '' };
   // biome-ignore lint/style/noRestrictedGlobals: fetchBounded does not run in browsers.
@@ -52,15 +42,17 @@ export function createPhone(options: PhoneOptions): Phone {
   }
 
   return {
+    /** The session of the last dial. */
     sessionId: () => session.sessionId,
     dial(serviceCode = ownCode) {
       session = { sessionId: `phone-${createId()}`, serviceCode, text: '' };
       return ask();
     },
-    send(input) {
+    send(input: string) {
       session.text = session.text === '' ? input : `${session.text}*${input}`;
       return ask();
     },
+    /** Whether the question on the screen asks for a secret; `undefined` if the server does not say. */
     async asksSecret() {
       const response = await request(`/api/ussd/debug/${session.sessionId}`, {
         headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
@@ -71,6 +63,8 @@ export function createPhone(options: PhoneOptions): Phone {
     },
   };
 }
+
+export type Phone = ReturnType<typeof createPhone>;
 
 /** A reply as a telecom gateway gets it. */
 export function formatReply({ text, ended }: Reply): string {

@@ -15,14 +15,6 @@ export interface RecentCaller {
   seenAt: string;
 }
 
-/** Callers as operators see them, one at a time. */
-export interface Callers {
-  /** Who called last, each number once. */
-  recent(limit: number): Promise<RecentCaller[]>;
-  /** The newest of everything kept of a number; `undefined` if nothing is. */
-  load(phoneNumber: string): Promise<CallerOverview | undefined>;
-}
-
 export interface CallerParts {
   store: Pick<Store<UssdTables>, 'readDb' | 'cipher'>;
   accounts: Pick<Accounts, 'find'>;
@@ -34,11 +26,13 @@ const shownSessions = 20;
 const shownResults = 20;
 const statuses = Object.entries(sessionStatus) as [keyof typeof sessionStatus, number][];
 
-export function createCallers({ store, accounts, results, clock }: CallerParts): Callers {
+/** Callers as operators see them, one at a time. */
+export function createCallers({ store, accounts, results, clock }: CallerParts) {
   const { readDb, cipher } = store;
   const open = (row: SessionTable) => cipher.openRow(sealedTables.session, row);
   return {
-    async recent(limit) {
+    /** Who called last, each number once. */
+    async recent(limit: number) {
       // A number may have called several times. One status at a time, because the index begins with it.
       const queries = statuses.map(([, status]) =>
         readDb
@@ -62,7 +56,8 @@ export function createCallers({ store, accounts, results, clock }: CallerParts):
         seenAt: toTime(row.seen_at),
       }));
     },
-    async load(phoneNumber) {
+    /** The newest of everything kept of a number; `undefined` if nothing is. */
+    async load(phoneNumber: string) {
       const phone = cipher.token(phoneNumber);
       const sessions = await readDb
         .selectFrom('ussd_session')
@@ -88,6 +83,8 @@ export function createCallers({ store, accounts, results, clock }: CallerParts):
     },
   };
 }
+
+export type Callers = ReturnType<typeof createCallers>;
 
 function toSession(row: SessionTable): CallerOverview['sessions'][number] {
   return {

@@ -98,16 +98,11 @@ function toMetadata(language: string): PhoneContext {
   return parsed.success ? parsed.data : context;
 }
 
-/** What the agent keeps of a phone number, asked for in its own name. */
-export interface AgentPerson {
-  export(phone: string): Promise<unknown>;
-  erase(phone: string): Promise<void>;
-}
-
 const personMs = 30_000;
 const maxBytes = 100_000_000;
 
-export function createAgentPerson(transportFor: TransportFor): AgentPerson {
+/** What the agent keeps of a phone number, asked for in its own name. */
+export function createAgentPerson(transportFor: TransportFor) {
   async function call(phone: string, method: 'GET' | 'DELETE', path: string): Promise<unknown> {
     try {
       const transport = await transportFor(phone, maxBytes);
@@ -120,7 +115,9 @@ export function createAgentPerson(transportFor: TransportFor): AgentPerson {
     }
   }
   return {
-    export: (phone) => call(phone, 'GET', '/me/export'),
-    erase: async (phone) => void (await call(phone, 'DELETE', '/me')),
+    export: (phone: string) => call(phone, 'GET', '/me/export'),
+    erase: async (phone: string) => void (await call(phone, 'DELETE', '/me')),
   };
 }
+
+export type AgentPerson = ReturnType<typeof createAgentPerson>;

@@ -10,20 +10,11 @@ export interface Question {
   language: string;
 }
 
-/** Asks the agent in the background and keeps the answer. */
-export interface Assistant {
-  start(question: Question, log: Logger): void;
-  /** Waits until the question is settled, at most `waitMs`. Questions of other instances are simply not waited for. */
-  wait(id: string): Promise<void>;
-  /** Asks the agent for the answer to a question that no task of this process waits for, and keeps it. */
-  recover(question: Pick<Question, 'id' | 'phone'> & { isOld: boolean }, log: Logger): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** Beyond this many at once a question is refused rather than queued: its user would have hung up. */
 const maxRunning = 200;
 
-export function createAssistant(agent: AgentClient, questions: Questions, waitMs: number): Assistant {
+/** Asks the agent in the background and keeps the answer. */
+export function createAssistant(agent: AgentClient, questions: Questions, waitMs: number) {
   const running = new Map<string, Promise<void>>();
 
   async function answer({ id, text, phone, language }: Question, log: Logger): Promise<void> {
@@ -40,7 +31,7 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
   }
 
   return {
-    start(question, log) {
+    start(question: Question, log: Logger) {
       if (running.has(question.id)) return;
       const task = running.size >= maxRunning ? questions.settle(question.id, undefined) : answer(question, log);
       running.set(
@@ -48,14 +39,16 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
         task.finally(() => running.delete(question.id)),
       );
     },
-    async wait(id) {
+    /** Waits until the question is settled, at most `waitMs`. Questions of other instances are simply not waited for. */
+    async wait(id: string) {
       const task = running.get(id);
       if (!task) return;
       const timer = Promise.withResolvers<void>();
       const timeout = setTimeout(timer.resolve, waitMs);
       await Promise.race([task, timer.promise]).finally(() => clearTimeout(timeout));
     },
-    async recover({ id, isOld, phone }, log) {
+    /** Asks the agent for the answer to a question that no task of this process waits for, and keeps it. */
+    async recover({ id, isOld, phone }: Pick<Question, 'id' | 'phone'> & { isOld: boolean }, log: Logger) {
       if (running.has(id)) return;
       const session = await questions.findChat(phone);
       const text =
@@ -76,3 +69,5 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
     },
   };
 }
+
+export type Assistant = ReturnType<typeof createAssistant>;

@@ -17,21 +17,13 @@ export interface NewMessage {
   now: number;
 }
 
-export interface Messages {
-  /** `false` if the number is invalid, or if it or the caller has used up the daily number of messages. */
-  queue(trx: Transaction<UssdTables>, message: NewMessage): Promise<boolean>;
-  /** Queues failed ones again: one, those of a program, or all of them. Gives their number. */
-  retry(now: number, only?: { id?: string | undefined; program?: string | undefined }): Promise<number>;
-  countWaiting(): number;
-}
-
 const dayMs = 24 * 3_600_000;
 const maxCounted = 10_000;
 
 export function createMessages(
   { db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>,
   { perDay }: { perDay: number },
-): Messages {
+) {
   const countWaiting = createLastKnown(0, async () => {
     const queued = db.selectFrom('ussd_sms').select('id').where('status', 'in', ['queued', 'sending']);
     const { count } = await db
@@ -41,7 +33,8 @@ export function createMessages(
     return Number(count);
   });
   return {
-    async queue(trx, { id, program, phone, caller, text, now }) {
+    /** `false` if the number is invalid, or if it or the caller has used up the daily number of messages. */
+    async queue(trx: Transaction<UssdTables>, { id, program, phone, caller, text, now }: NewMessage) {
       if (!phoneNumberPattern.test(phone)) return false;
       for (const [column, number] of [
         ['phone', phone],
@@ -76,10 +69,14 @@ export function createMessages(
         .execute();
       return true;
     },
-    retry: (now, only = {}) => retryFailed(db, 'ussd_sms', { now, only }),
+    /** Queues failed ones again: one, those of a program, or all of them. Gives their number. */
+    retry: (now: number, only: { id?: string | undefined; program?: string | undefined } = {}) =>
+      retryFailed(db, 'ussd_sms', { now, only }),
     countWaiting,
   };
 }
+
+export type Messages = ReturnType<typeof createMessages>;
 
 export interface MessageSenderParts extends Omit<OutboxParts<'ussd_sms'>, 'table' | 'claimedStatus' | 'send'> {
   store: Pick<Store<UssdTables>, 'db' | 'engine' | 'cipher'>;

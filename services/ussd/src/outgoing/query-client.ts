@@ -1,4 +1,4 @@
-import { createGatewayClient, type GatewayAccess, type GatewayResult } from '@palaver/protocol';
+import { createGatewayClient, type GatewayAccess } from '@palaver/protocol';
 import { formatCoin } from '@palaver/protocol/internal';
 import { z } from 'zod';
 
@@ -27,15 +27,6 @@ export interface OwnClaims {
   newest: { id: string; date: string; status: 'submitted' | 'approved' | 'rejected' | 'paid' }[];
 }
 
-export interface QueryClient {
-  /** The reason why the gateway does not answer, or `undefined` when it does. */
-  findFault(): Promise<string | undefined>;
-  /** The answer to a path of the gateway. */
-  query(path: string): Promise<GatewayResult>;
-  loadHoldings(holder: Holder): Promise<Holdings>;
-  listClaims(holder: Holder): Promise<Holdings['claims']>;
-}
-
 const balancesSchema = z.object({ balances: z.array(z.object({ denom: z.string(), amount: z.string() })) });
 const claimSchema = z.object({
   claim_id: z.string().default(''),
@@ -57,7 +48,7 @@ const maxPages = 10;
 /** Telecom gateways wait for about ten seconds. */
 const claimsMs = 4_000;
 
-export function createQueryClient(access: GatewayAccess): QueryClient {
+export function createQueryClient(access: GatewayAccess) {
   const gateway = createGatewayClient(access);
   const get = async <T>(path: string, schema: z.ZodType<T>, query: Record<string, string> = {}): Promise<Part<T>> => {
     const result = await gateway.get(path, { query });
@@ -89,13 +80,15 @@ export function createQueryClient(access: GatewayAccess): QueryClient {
   }
 
   return {
+    /** The reason why the gateway does not answer, or `undefined` when it does. */
     async findFault() {
       const result = await gateway.get('/cosmos/base/tendermint/v1beta1/syncing');
       return result.ok || result.kind === 'missing' || result.kind === 'unsupported' ? undefined : result.message;
     },
-    query: (path) => gateway.get(path),
+    /** The answer to a path of the gateway. */
+    query: (path: string) => gateway.get(path),
     listClaims,
-    async loadHoldings(holder) {
+    async loadHoldings(holder: Holder) {
       const at = encodeURIComponent(holder.address);
       const [balances, claims, tokens] = await Promise.all([
         get(`/cosmos/bank/v1beta1/balances/${at}`, balancesSchema),
@@ -110,6 +103,8 @@ export function createQueryClient(access: GatewayAccess): QueryClient {
     },
   };
 }
+
+export type QueryClient = ReturnType<typeof createQueryClient>;
 
 function toOwnClaim({ claim_id: id, submission_date, evaluation, payments_status }: z.infer<typeof claimSchema>) {
   const isPaid = payments_status?.approval === 'PAID';

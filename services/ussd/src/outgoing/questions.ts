@@ -4,23 +4,11 @@ import { sealedTables } from '../store/sealed-tables.ts';
 import type { QuestionTable, UssdTables } from '../store/tables.ts';
 
 /** Questions and their answers, kept for a day: a slow answer is there when the user asks for it, at the next dial too. */
-export interface Questions {
-  /** `false` when the question is there already. */
-  insertOnce(question: { id: string; phone: string; text: string; now: number }): Promise<boolean>;
-  find(id: string): Promise<QuestionTable | undefined>;
-  /** The phone's last question, unless its answer was shown. */
-  findOpen(phone: string): Promise<QuestionTable | undefined>;
-  settle(id: string, answer: string | undefined): Promise<void>;
-  markShown(trx: Transaction<UssdTables>, id: string): Promise<void>;
-  findChat(phone: string): Promise<string | undefined>;
-  /** The chat of a question's phone; nothing where the question was erased meanwhile. */
-  setChat(questionId: string, agentSession: string): Promise<void>;
-}
-
-export function createQuestions({ db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>): Questions {
+export function createQuestions({ db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>) {
   const toQuestion = (row: QuestionTable | undefined) => row && cipher.openRow(sealedTables.question, row);
   return {
-    async insertOnce({ id, phone, text, now }) {
+    /** `false` when the question is there already. */
+    async insertOnce({ id, phone, text, now }: { id: string; phone: string; text: string; now: number }) {
       const row = { id, phone, question: text, status: 'pending' as const, answer: null, asked_at: now, shown: 0 };
       const insert = db
         .insertInto('ussd_question')
@@ -28,24 +16,25 @@ export function createQuestions({ db, cipher }: Pick<Store<UssdTables>, 'db' | '
         .onConflict((conflict) => conflict.column('id').doNothing());
       return (await insert.executeTakeFirst()).numInsertedOrUpdatedRows === 1n;
     },
-    find: async (id) =>
+    find: async (id: string) =>
       toQuestion(await db.selectFrom('ussd_question').selectAll().where('id', '=', id).executeTakeFirst()),
-    async findOpen(phone) {
+    /** The phone's last question, unless its answer was shown. */
+    async findOpen(phone: string) {
       const query = db.selectFrom('ussd_question').selectAll().where('phone', '=', cipher.token(phone));
       const last = await query.orderBy('asked_at', 'desc').orderBy('id').limit(1).executeTakeFirst();
       return last?.shown === 0 ? toQuestion(last) : undefined;
     },
-    async settle(id, answer) {
+    async settle(id: string, answer: string | undefined) {
       const change = {
         status: answer === undefined ? ('failed' as const) : ('answered' as const),
         answer: cipher.sealRow(sealedTables.question, { id, answer: answer ?? null }).answer,
       };
       await db.updateTable('ussd_question').set(change).where('id', '=', id).where('status', '=', 'pending').execute();
     },
-    async markShown(trx, id) {
+    async markShown(trx: Transaction<UssdTables>, id: string) {
       await trx.updateTable('ussd_question').set({ shown: 1 }).where('id', '=', id).execute();
     },
-    async findChat(phone) {
+    async findChat(phone: string) {
       const row = await db
         .selectFrom('ussd_chat')
         .selectAll()
@@ -53,7 +42,8 @@ export function createQuestions({ db, cipher }: Pick<Store<UssdTables>, 'db' | '
         .executeTakeFirst();
       return row?.agent_session;
     },
-    async setChat(questionId, agentSession) {
+    /** The chat of a question's phone; nothing where the question was erased meanwhile. */
+    async setChat(questionId: string, agentSession: string) {
       await db
         .insertInto('ussd_chat')
         .columns(['phone', 'agent_session'])
@@ -68,3 +58,5 @@ export function createQuestions({ db, cipher }: Pick<Store<UssdTables>, 'db' | '
     },
   };
 }
+
+export type Questions = ReturnType<typeof createQuestions>;

@@ -37,13 +37,6 @@ export interface RetryOnly {
   formId?: string | undefined;
 }
 
-export interface Submissions {
-  insert(trx: Transaction<UssdTables>, submission: NewSubmission): Promise<void>;
-  /** Queues failed ones again: one, those of a form or program, or all of them. Gives their number. */
-  retry(now: number, only?: RetryOnly): Promise<number>;
-  countWaiting(): WaitingSubmissions;
-}
-
 /** What has not arrived at the forms server. */
 export interface WaitingSubmissions {
   queued: number;
@@ -58,7 +51,7 @@ export interface SubmissionOptions {
 export function createSubmissions(
   { db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>,
   { isSent = false }: SubmissionOptions = {},
-): Submissions {
+) {
   const countWaiting = createLastKnown<WaitingSubmissions>({ queued: 0, failed: 0 }, async () => {
     const rows = await readDb
       .selectFrom('ussd_submission')
@@ -70,7 +63,10 @@ export function createSubmissions(
     return { queued: countOf('queued'), failed: countOf('failed') };
   });
   return {
-    async insert(trx, { instanceId, program, formId, version, phone, xml, answers, now }) {
+    async insert(
+      trx: Transaction<UssdTables>,
+      { instanceId, program, formId, version, phone, xml, answers, now }: NewSubmission,
+    ) {
       const row: SubmissionTable = {
         id: instanceId,
         program,
@@ -93,11 +89,14 @@ export function createSubmissions(
         .onConflict((conflict) => conflict.column('id').doNothing())
         .execute();
     },
-    retry: (now, { instanceId, program, formId } = {}) =>
+    /** Queues failed ones again: one, those of a form or program, or all of them. Gives their number. */
+    retry: (now: number, { instanceId, program, formId }: RetryOnly = {}) =>
       retryFailed(db, 'ussd_submission', { now, only: { id: instanceId, program, form_id: formId } }),
     countWaiting: () => (isSent ? countWaiting() : { queued: 0, failed: 0 }),
   };
 }
+
+export type Submissions = ReturnType<typeof createSubmissions>;
 
 /** A completed form as operators see it. */
 export function toSubmission(row: Row): StoredSubmission {

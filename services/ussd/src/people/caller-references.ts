@@ -1,19 +1,14 @@
 import { AppError } from '@palaver/contract';
 import type { KeyRing } from '@palaver/store/internal';
 
-/** Represents a phone number in lists that show it masked; only the service can decrypt it. */
-export interface CallerReferences {
-  create(phoneNumber: string): string;
-  /** Throws for what the service has not made. */
-  open(reference: string): string;
-}
-
 const about = 'caller reference';
 
-export function createCallerReferences(keys: KeyRing): CallerReferences {
+/** Represents a phone number in lists that show it masked; only the service can decrypt it. */
+export function createCallerReferences(keys: KeyRing) {
   return {
-    create: (phoneNumber) => keys.seal(Buffer.from(phoneNumber), about),
-    open(reference) {
+    create: (phoneNumber: string) => keys.seal(Buffer.from(phoneNumber), about),
+    /** Throws for what the service has not made. */
+    open(reference: string) {
       try {
         return keys.open(reference, about).toString();
       } catch {
@@ -22,3 +17,5 @@ export function createCallerReferences(keys: KeyRing): CallerReferences {
     },
   };
 }
+
+export type CallerReferences = ReturnType<typeof createCallerReferences>;

@@ -10,17 +10,6 @@ export interface Wallet {
   address: string;
 }
 
-/** Wallets that wait to be linked: a page shows a code, and its user types it on the phone. */
-export interface Links {
-  /** A new code takes the place of an earlier one of the same DID. */
-  open(wallet: Wallet): Promise<{ code: string; expiresAt: number }>;
-  /** `false` if the invocation was used before. `expiration` in Unix seconds. */
-  useInvocation(invocation: { cid: string; expiration: number }): Promise<boolean>;
-  find(code: string): Promise<Wallet | undefined>;
-  /** Uses a code up. */
-  take(trx: Transaction<UssdTables>, code: string): Promise<Wallet | undefined>;
-}
-
 const lifetimeMs = 10 * 60_000;
 const digits = 8;
 
@@ -30,7 +19,8 @@ export interface LinkParts {
   clock: Pick<DatabaseClock, 'now'>;
 }
 
-export function createLinks({ store, secret, clock }: LinkParts): Links {
+/** Wallets that wait to be linked: a page shows a code, and its user types it on the phone. */
+export function createLinks({ store, secret, clock }: LinkParts) {
   const { cipher } = store;
   const key = new Uint8Array(hkdfSync('sha256', secret, '', 'palaver ussd link codes', 32));
   const hash = (kind: 'code' | 'did' | 'invocation', text: string) =>
@@ -44,7 +34,8 @@ export function createLinks({ store, secret, clock }: LinkParts): Links {
   }
 
   return {
-    async open({ did, address }) {
+    /** A new code takes the place of an earlier one of the same DID. */
+    async open({ did, address }: Wallet) {
       const code = String(randomInt(10 ** digits)).padStart(digits, '0');
       const owner = hash('did', did);
       const expiresAt = clock.now() + lifetimeMs;
@@ -64,7 +55,8 @@ export function createLinks({ store, secret, clock }: LinkParts): Links {
         .execute();
       return { code, expiresAt };
     },
-    async useInvocation({ cid, expiration }) {
+    /** `false` if the invocation was used before. `expiration` in Unix seconds. */
+    async useInvocation({ cid, expiration }: { cid: string; expiration: number }) {
       // A row that no code finds, kept for longer than the invocation is good.
       const id = hash('invocation', cid);
       const row = { id, owner: id, did: '', address: '', expires_at: expiration * 1_000 + lifetimeMs };
@@ -75,8 +67,9 @@ export function createLinks({ store, secret, clock }: LinkParts): Links {
         .executeTakeFirst();
       return numInsertedOrUpdatedRows > 0n;
     },
-    find: (code) => findRow(store.db, code),
-    async take(trx, code) {
+    find: (code: string) => findRow(store.db, code),
+    /** Uses a code up. */
+    async take(trx: Transaction<UssdTables>, code: string) {
       const wallet = await findRow(trx, code);
       const { numDeletedRows } = await trx
         .deleteFrom('ussd_link')
@@ -86,3 +79,5 @@ export function createLinks({ store, secret, clock }: LinkParts): Links {
     },
   };
 }
+
+export type Links = ReturnType<typeof createLinks>;

@@ -10,34 +10,28 @@ export interface AskedBy {
   from: string | null;
 }
 
-export interface PersonData {
-  export(phone: string, by: AskedBy): Promise<{ phoneNumber: string; exportedAt: string; data: object }>;
-  erase(phone: string, by: AskedBy): Promise<void>;
-  /** Encrypts what is not encrypted with the current key, while the gateway runs; gives the number of rows changed. */
-  encrypt(by: AskedBy): Promise<number>;
-}
-
 /** Everything the gateway keeps of a phone number: handed out, or erased in one transaction. */
 export function createPersonData(
   store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
   audit: Pick<AuditLog<UssdTables>, 'record' | 'person'>,
   textHash: Pick<TextHash, 'ofErased'>,
-): PersonData {
+) {
   const personalData = createPersonalData(textHash);
   return {
-    async export(phoneNumber, by) {
+    async export(phoneNumber: string, by: AskedBy) {
       const data = await store.transaction(async (trx) => {
         await audit.record({ ...by, action: 'data.exported', subject: audit.person(phoneNumber) }, trx);
         return personalData.collect(trx, store.cipher.token(phoneNumber), store.cipher);
       });
       return { phoneNumber, exportedAt: new Date().toISOString(), data };
     },
-    async encrypt(by) {
+    /** Encrypts what is not encrypted with the current key, while the gateway runs; gives the number of rows changed. */
+    async encrypt(by: AskedBy) {
       const rows = await encryptTables(store, personalData.sealed ?? []);
       await audit.record({ ...by, action: 'keys.rotated', details: { rows } });
       return rows;
     },
-    async erase(phone, by) {
+    async erase(phone: string, by: AskedBy) {
       const erase = async (trx: Transaction<UssdTables>) => {
         await personalData.erase(trx, store.cipher.token(phone));
         await audit.record({ ...by, action: 'data.erased', subject: audit.person(phone) }, trx);
@@ -47,3 +41,5 @@ export function createPersonData(
     },
   };
 }
+
+export type PersonData = ReturnType<typeof createPersonData>;

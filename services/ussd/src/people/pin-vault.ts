@@ -2,16 +2,6 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { createLimiter } from '@palaver/service-kit/internal';
 import type { KeyRing } from '@palaver/store/internal';
 
-/** Makes and checks the records of PINs: a slow salted hash, sealed, bound to the account. */
-export interface PinVault {
-  create(pin: string, accountId: string): Promise<string>;
-  verify(pin: string, record: string, accountId: string): Promise<boolean>;
-  /** Whether two records are of one hash: a rotation of keys seals it again. */
-  isSame(record: string, other: string, accountId: string): boolean;
-  /** The same record under the current key. */
-  reseal(record: string, accountId: string): string;
-}
-
 interface ScryptCost {
   N: number;
   r: number;
@@ -22,7 +12,8 @@ interface ScryptCost {
 const cost: ScryptCost = { N: 2 ** 14, r: 8, p: 1 };
 const hashBytes = 32;
 
-export function createPinVault(keys: KeyRing): PinVault {
+/** Makes and checks the records of PINs: a slow salted hash, sealed, bound to the account. */
+export function createPinVault(keys: KeyRing) {
   // Hashing runs on Node's thread pool of four; two at a time leave room for name lookups and files.
   const limit = createLimiter({
     concurrency: 2,
@@ -30,13 +21,13 @@ export function createPinVault(keys: KeyRing): PinVault {
     toError: () => new Error('too many PINs are waiting to be checked'),
   });
   return {
-    async create(pin, accountId) {
+    async create(pin: string, accountId: string) {
       const salt = randomBytes(16);
       const hash = await limit(() => hashPin(pin, salt, cost));
       const plain = JSON.stringify({ ...cost, salt: salt.toString('base64'), hash: hash.toString('base64') });
       return keys.seal(Buffer.from(plain), accountId);
     },
-    async verify(pin, record, accountId) {
+    async verify(pin: string, record: string, accountId: string) {
       const { salt, hash, ...kept } = JSON.parse(keys.open(record, accountId).toString()) as ScryptCost & {
         salt: string;
         hash: string;
@@ -44,11 +35,15 @@ export function createPinVault(keys: KeyRing): PinVault {
       const given = await limit(() => hashPin(pin, Buffer.from(salt, 'base64'), kept));
       return timingSafeEqual(given, Buffer.from(hash, 'base64'));
     },
-    isSame: (record, other, accountId) =>
+    /** Whether two records are of one hash: a rotation of keys seals it again. */
+    isSame: (record: string, other: string, accountId: string) =>
       record === other || keys.open(record, accountId).equals(keys.open(other, accountId)),
-    reseal: (record, accountId) => keys.seal(keys.open(record, accountId), accountId),
+    /** The same record under the current key. */
+    reseal: (record: string, accountId: string) => keys.seal(keys.open(record, accountId), accountId),
   };
 }
+
+export type PinVault = ReturnType<typeof createPinVault>;
 
 function hashPin(pin: string, salt: Buffer, { N, r, p }: ScryptCost): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -45,29 +45,13 @@ export interface RecordChange {
   fields: Record<string, unknown>;
 }
 
-/** What programs keep of their callers' answers. */
-export interface RecordStore {
-  insert(trx: Transaction<UssdTables>, record: NewRecord): Promise<void>;
-  /** Changes a record if it still matches, as it is in the transaction; false if it does not, or is gone. */
-  update(trx: Transaction<UssdTables>, change: RecordChange): Promise<boolean>;
-  /** The newest first; of one phone, or of everyone. */
-  find(kind: WantedRecords & { limit: number }): Promise<StoredRecord[]>;
-  count(kind: RecordKind & { phone: string }): Promise<number>;
-  /** How many records there are and in which state, read from an index alone; `count` is above `most` where there are more. */
-  mark(kind: WantedRecords & { most: number }, trx?: Transaction<UssdTables>): Promise<RecordMarks>;
-  /**
-   * Every record, the newest first, in batches between which other requests are served; in a transaction, as it sees them.
-   * Throws at a record that cannot be decrypted: whatever is computed without it would be wrong.
-   */
-  scan(kind: WantedRecords, trx?: Transaction<UssdTables>): AsyncGenerator<MarkedRecord[]>;
-}
-
 /** 48 bits: the sum of many is still a 64-bit integer. */
 const newMark = () => randomInt(2 ** 48 - 1);
 
 const unreadable = { fields: JSON.stringify({ unreadable: true }), phone: unreadableText };
 
-export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>): RecordStore {
+/** What programs keep of their callers' answers. */
+export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>) {
   const seal = <Row extends Partial<RecordTable> & { id: string }>(row: Row) =>
     cipher.sealRow(sealedTables.record, row);
   const open = (row: RecordTable) => toRecord(cipher.openRow(sealedTables.record, row));
@@ -82,7 +66,7 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
       .orderBy('created_at', 'desc')
       .orderBy('id');
   return {
-    async insert(trx, { id, program, kind, phone, fields, now }) {
+    async insert(trx: Transaction<UssdTables>, { id, program, kind, phone, fields, now }: NewRecord) {
       const row = { id, program, kind, phone, fields: JSON.stringify(fields), created_at: now, mark: newMark() };
       await trx
         .insertInto('ussd_record')
@@ -90,7 +74,8 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
         .onConflict((conflict) => conflict.column('id').doNothing())
         .execute();
     },
-    async update(trx, { id, matches, fields }) {
+    /** Changes a record if it still matches, as it is in the transaction; false if it does not, or is gone. */
+    async update(trx: Transaction<UssdTables>, { id, matches, fields }: RecordChange) {
       const row = await trx.selectFrom('ussd_record').selectAll().where('id', '=', id).executeTakeFirst();
       const before = row && open(row);
       if (!before || !matches(before)) return false;
@@ -99,12 +84,15 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
       await trx.updateTable('ussd_record').set(change).where('id', '=', id).execute();
       return true;
     },
-    find: async ({ limit, ...wanted }) => (await newest(db, wanted).limit(limit).execute()).map(openAny),
-    async count(wanted) {
+    /** The newest first; of one phone, or of everyone. */
+    find: async ({ limit, ...wanted }: WantedRecords & { limit: number }) =>
+      (await newest(db, wanted).limit(limit).execute()).map(openAny),
+    async count(wanted: RecordKind & { phone: string }) {
       const query = select(db, wanted).select(({ fn }) => fn.countAll<number>().as('count'));
       return Number((await query.executeTakeFirstOrThrow()).count);
     },
-    async mark({ most, ...wanted }, trx) {
+    /** How many records there are and in which state, read from an index alone; `count` is above `most` where there are more. */
+    async mark({ most, ...wanted }: WantedRecords & { most: number }, trx?: Transaction<UssdTables>) {
       const some = select(trx ?? db, wanted)
         .select('mark')
         .limit(most + 1)
@@ -118,7 +106,11 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
         .executeTakeFirstOrThrow();
       return { count: Number(count), marks: BigInt(marks) };
     },
-    async *scan(wanted, trx) {
+    /**
+     * Every record, the newest first, in batches between which other requests are served; in a transaction, as it sees them.
+     * Throws at a record that cannot be decrypted: whatever is computed without it would be wrong.
+     */
+    async *scan(wanted: WantedRecords, trx?: Transaction<UssdTables>) {
       const query = newest(trx ?? db, wanted);
       const load = (after: RecordTable | undefined, limit: number): Promise<RecordTable[]> =>
         (after ? query.where(isAfter(after)) : query).limit(limit).execute();
@@ -126,6 +118,8 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
     },
   };
 }
+
+export type RecordStore = ReturnType<typeof createRecordStore>;
 
 export function toRecord({
   id,

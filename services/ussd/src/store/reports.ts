@@ -26,29 +26,21 @@ export interface ReportDetails {
   note: string | null;
 }
 
-export interface Reports {
-  file(trx: Transaction<UssdTables>, report: NewReport): Promise<string>;
-  describe(trx: Transaction<UssdTables>, details: ReportDetails): Promise<void>;
-  /** The reference of a report with the same content that was filed after `since`. */
-  findSame(trx: Transaction<UssdTables>, report: NewReport, since: number): Promise<string | undefined>;
-  listOf(phone: string, limit: number): Promise<UssdReport[]>;
-  countOf(phone: string): Promise<number>;
-}
-
 // Without letters and digits that are mistaken for each other when read out over the phone.
 const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
 
-export function createReports(records: RecordStore): Reports {
+export function createReports(records: RecordStore) {
   return {
-    async file(trx, { phone, now, ...fields }) {
+    async file(trx: Transaction<UssdTables>, { phone, now, ...fields }: NewReport) {
       const reference = Array.from({ length: 9 }, () => alphabet[randomInt(alphabet.length)]).join('');
       await records.insert(trx, { ...reportKind, id: reference, phone, fields, now });
       return reference;
     },
-    async describe(trx, { reference, phone, ...fields }) {
+    async describe(trx: Transaction<UssdTables>, { reference, phone, ...fields }: ReportDetails) {
       await records.update(trx, { id: reference, matches: ({ phoneNumber }) => phoneNumber === phone, fields });
     },
-    async findSame(trx, { phone, type, amount }, since) {
+    /** The reference of a report with the same content that was filed after `since`. */
+    async findSame(trx: Transaction<UssdTables>, { phone, type, amount }: NewReport, since: number) {
       for await (const piece of records.scan({ ...reportKind, phone }, trx))
         for (const { id, createdAt, fields } of piece) {
           if (Date.parse(createdAt) <= since) return undefined;
@@ -56,10 +48,12 @@ export function createReports(records: RecordStore): Reports {
         }
       return undefined;
     },
-    listOf: async (phone, limit) => (await records.find({ ...reportKind, phone, limit })).map(toReport),
-    countOf: (phone) => records.count({ ...reportKind, phone }),
+    listOf: async (phone: string, limit: number) => (await records.find({ ...reportKind, phone, limit })).map(toReport),
+    countOf: (phone: string) => records.count({ ...reportKind, phone }),
   };
 }
+
+export type Reports = ReturnType<typeof createReports>;
 
 /** A report as operators read it. */
 export const rowToReport = ({ id, phone, created_at, fields = '{}' }: Row) =>

@@ -3,20 +3,11 @@ import { sql } from 'kysely';
 import { createBatchLoader } from './batch-loader.ts';
 import { forgetNotices } from './notices.ts';
 import { sealedTables } from './sealed-tables.ts';
-import { type Session, sessionStatus } from './session-row.ts';
+import { sessionStatus } from './session-row.ts';
 import { type ApplyWrites, fromRow, type SessionWrite, toForms, toRow, toShown } from './session-writes.ts';
 import { createSqliteWriter } from './sqlite-writer.ts';
 import type { SessionTable, UssdTables } from './tables.ts';
 import type { TextHash } from './text-hash.ts';
-
-export interface SessionStore {
-  /** Also one whose caller was erased; see `isErased`. */
-  load(id: string): Promise<Session | undefined>;
-  /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
-  save(write: SessionWrite): Promise<boolean>;
-  /** The sessions that are open now, and the ids of the oldest thousand. */
-  listActive(now: number): Promise<{ ids: string[]; count: number }>;
-}
 
 const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
   id: 'text',
@@ -40,10 +31,7 @@ export interface SessionStoreOptions {
   textHash: Pick<TextHash, 'ofErased'>;
 }
 
-export function createSessionStore(
-  store: Store<UssdTables>,
-  { timeoutMs, textHash }: SessionStoreOptions,
-): SessionStore {
+export function createSessionStore(store: Store<UssdTables>, { timeoutMs, textHash }: SessionStoreOptions) {
   const writer = store.createGroupWriter<SessionWrite, boolean>({
     isolation: 'read committed',
     ...(store.engine === 'postgres'
@@ -53,12 +41,15 @@ export function createSessionStore(
   const load = createBatchLoader<SessionTable>(store, 'ussd_session', 'id');
 
   return {
-    load: async (id) => {
+    /** Also one whose caller was erased; see `isErased`. */
+    load: async (id: string) => {
       const row = (await load(id)) ?? (await load(textHash.ofErased(id)));
       return row && fromRow(store.cipher.openRow(sealedTables.session, row));
     },
-    save: (write) => writer.write(write),
-    async listActive(now) {
+    /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
+    save: (write: SessionWrite) => writer.write(write),
+    /** The sessions that are open now, and the ids of the oldest thousand. */
+    async listActive(now: number) {
       const active = store.readDb
         .selectFrom('ussd_session')
         .where('status', '=', sessionStatus.active)
@@ -69,6 +60,8 @@ export function createSessionStore(
     },
   };
 }
+
+export type SessionStore = ReturnType<typeof createSessionStore>;
 
 /** Sessions and forms in one statement, without a transaction around it: a key press is one round trip to PostgreSQL. */
 function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
