@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { placeholdersOf } from '../model/locales.ts';
 import type { ActionSignature, Records } from '../model/menu.ts';
 import type { Expression } from '../values/expressions.ts';
-import { suggest } from '../values/suggest.ts';
+import { suggest } from '../values/fault.ts';
 import type { ValueType } from '../values/value-types.ts';
 
 export const nameSchema = z.string().regex(/^[a-zA-Z][a-zA-Z0-9]*$/, 'must be a name of letters and digits');

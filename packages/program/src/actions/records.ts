@@ -1,8 +1,8 @@
 // What the keywords `store`, `find`, `total` and `update` share.
 import { z } from 'zod';
 import type { ActionSignature } from '../model/menu.ts';
+import { suggest } from '../values/fault.ts';
 import { resultTypes } from '../values/infer-type.ts';
-import { suggest } from '../values/suggest.ts';
 import { type ActionCheck, expressionSchema, nameSchema, type UsedExpression } from './keyword.ts';
 
 export const kindSchema = nameSchema.meta({ description: 'A kind of `records` in program.yaml' });

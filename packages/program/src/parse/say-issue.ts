@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { actionKeywords } from '../actions/actions.ts';
-import { suggest } from '../values/suggest.ts';
+import { suggest } from '../values/fault.ts';
 
 /** Part of a Zod issue, of whatever code. */
 interface Issue {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { actionKeywords, type BuiltIn, builtInNames, builtInSignature, keywordOf } from '../actions/actions.ts';
 import { nameSchema, textKeySchema } from '../actions/keyword.ts';
 import type { ActionSignature, Registry } from '../model/menu.ts';
-import { suggest } from '../values/suggest.ts';
+import { suggest } from '../values/fault.ts';
 import { guarded, type Kind } from './kind.ts';
 
 const outcomeSchema = z.union([

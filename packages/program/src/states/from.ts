@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { expressionSchema, nameSchema, type UsedExpression } from '../actions/keyword.ts';
 import type { Dialogue } from '../model/dialogue.ts';
 import { evaluate, filterRows } from '../model/evaluate.ts';
-import type { Menu, Option } from '../model/menu.ts';
-import { type DataFile, type Row, toRows } from '../model/rows.ts';
+import { type DataFile, type Menu, type Option, type Row, toRows } from '../model/menu.ts';
+import { suggest } from '../values/fault.ts';
 import { searchAbove, toChoiceKey, toSearchable } from '../values/keys.ts';
-import { suggest } from '../values/suggest.ts';
 import { fromExpressionValue, parseJson, toExpressionValue } from '../values/value-types.ts';
 import type { Declared, GivenType, StateCheck } from './kind.ts';
 

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { type EditorFields, textKeySchema, type UsedExpression, type UsedText } from '../actions/keyword.ts';
-import type { Dialogue, Input, Step } from '../model/dialogue.ts';
-import type { FormSource } from '../model/form-protocol.ts';
-import type { Menu, Option, Records, Registry } from '../model/menu.ts';
-import type { DataFile } from '../model/rows.ts';
+import type { Dialogue, FormSource, Input, Step } from '../model/dialogue.ts';
+import type { DataFile, Menu, Option, Records, Registry } from '../model/menu.ts';
 import type { ValueType } from '../values/value-types.ts';
 
 /** Where a state leads, and what the way is called. */

@@ -4,6 +4,7 @@ import { type Dialogue, forget, type Input, leaveScreen, type Reveal, type Step,
 import { holds, todayOf } from '../model/evaluate.ts';
 import { hasText } from '../model/locales.ts';
 import type { Menu, State } from '../model/menu.ts';
+import { suggest } from '../values/fault.ts';
 import { backKeyFor, reservedKeys } from '../values/keys.ts';
 import { maxPatternLength, patternFault } from '../values/pattern.ts';
 import {
@@ -16,7 +17,6 @@ import {
   typeHintOf,
   type Validation,
 } from '../values/question.ts';
-import { suggest } from '../values/suggest.ts';
 import { longest, longestOf, toExpressionValue } from '../values/value-types.ts';
 import { at, type Kind, type Press, refuse, screen } from './kind.ts';
 import { optionExpressions, optionTexts } from './page.ts';

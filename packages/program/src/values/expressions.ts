@@ -13,16 +13,17 @@ import {
 } from '@bufbuild/cel';
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 import { ExpressionFault, inferType, type ResultType, type Scope } from './infer-type.ts';
-import { joinLimited, refuseTooLong } from './limit-values.ts';
 import {
   type ExpressionBudget,
+  joinLimited,
   madeFunction,
   meterExpression,
   partsOf,
+  refuseTooLong,
   roundFunction,
   takeRound,
   useUp,
-} from './meter-expression.ts';
+} from './limits.ts';
 import { hasMatch } from './pattern.ts';
 
 /** A compiled expression; `undefined` when it cannot be computed, as for a division by zero. */

@@ -1,5 +1,5 @@
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
-import { suggest } from './suggest.ts';
+import { suggest } from './fault.ts';
 import type { ValueType } from './value-types.ts';
 
 /** What an expression gives, as far as it can be known before it runs. */
