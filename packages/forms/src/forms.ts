@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { FormSource } from '@palaver/program/internal';
+import { type FormSource, type Menu, type Step, takeFormReply } from '@palaver/program/internal';
 import type { Thread } from '@palaver/service-kit/internal';
 import type { FormCall, FormReport, WorkerCall, WorkerReply } from './form-protocol.ts';
 import { createFormThreads, startFormThread } from './form-threads.ts';
 
-export interface FormsOptions {
+interface FormsOptions {
   /** How many forms are computed at the same time. */
   threads?: number;
   /** How long one key press may compute. */
@@ -102,4 +102,22 @@ function toSlowReport(error: Error): { report: FormReport } {
   if (reason === undefined) throw error;
   const faults = [{ line: 1, message: `the form cannot be loaded: it ${reason}` }];
   return { report: { title: '', formId: '', version: '', languages: [], names: [], faults } };
+}
+
+/** A form computes from its answers alone: nothing of it needs to be recorded until it is complete. */
+export async function askForm(forms: Pick<Forms, 'press'>, menu: Menu, { dialogue, form }: Step): Promise<Step> {
+  const state = menu.states.get(dialogue.state);
+  const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;
+  if (state?.kind !== 'form' || !source) throw new Error(`state ${dialogue.state} has no form`);
+  const { language, caller } = dialogue;
+  const progress = dialogue.form?.progress;
+  const reply = await forms.press(source, {
+    language,
+    phoneNumber: caller?.phoneNumber ?? '',
+    take: state.take,
+    waive: state.waive,
+    ...(progress && { progress }),
+    ...form,
+  });
+  return takeFormReply(menu, dialogue, reply);
 }

@@ -1,5 +1,5 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { fetchBounded } from '@palaver/service-kit/internal';
-import { authorize, type Credentials } from './authorization.ts';
 
 export interface ListedForm {
   formId: string;
@@ -10,16 +10,10 @@ export interface ListedForm {
   manifestUrl?: string;
 }
 
-export interface MediaFile {
-  filename: string;
-  hash: string;
-  downloadUrl: string;
-}
-
 /** `refused`: sending it again cannot help. */
-export type Sent = { ok: true } | { ok: false; refused: boolean; fault: string };
+type Sent = { ok: true } | { ok: false; refused: boolean; fault: string };
 
-export interface OpenRosaOptions {
+interface OpenRosaOptions {
   /** Without a slash at its end. */
   server: string;
   credentials?: Credentials | undefined;
@@ -141,4 +135,62 @@ function textOf(xml: string, name: string): string {
   const [, text = ''] = new RegExp(`<(?:\\w{1,40}:)?${name}>([^<]*)<`).exec(xml) ?? [];
   const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
   return text.trim().replace(/&(lt|gt|quot|apos|amp);/g, (_, entity: string) => entities[entity] ?? '');
+}
+
+interface Credentials {
+  user: string;
+  password: string;
+}
+
+interface Challenged {
+  method: string;
+  /** Path and query. */
+  path: string;
+  /** The header `WWW-Authenticate`. */
+  challenge: string;
+}
+
+/** The header `Authorization` that a server asks for: Digest (RFC 7616) before Basic. */
+function authorize({ user, password }: Credentials, request: Challenged): string | undefined {
+  const { method, path, challenge } = request;
+  const digest = /\bDigest\s+(.*)$/is.exec(challenge)?.[1];
+  if (digest === undefined)
+    return /\bBasic\b/i.test(challenge) ? `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` : undefined;
+  const field = (name: string) => {
+    const [, quoted, plain] = new RegExp(`\\b${name}=(?:"([^"]*)"|([^\\s,]+))`, 'i').exec(digest) ?? [];
+    return quoted ?? plain;
+  };
+  const {
+    realm = '',
+    nonce = '',
+    opaque,
+    algorithm = 'MD5',
+  } = {
+    realm: field('realm'),
+    nonce: field('nonce'),
+    opaque: field('opaque'),
+    algorithm: field('algorithm'),
+  };
+  const name = /^SHA-256$/i.test(algorithm) ? 'sha256' : /^MD5$/i.test(algorithm) ? 'md5' : undefined;
+  if (!name) return undefined;
+  const hash = (text: string) => createHash(name).update(text).digest('hex');
+  const [ha1, ha2] = [hash(`${user}:${realm}:${password}`), hash(`${method}:${path}`)];
+  const hasQop =
+    field('qop')
+      ?.split(/\s*,\s*/)
+      .includes('auth') ?? false;
+  const cnonce = randomBytes(12).toString('hex');
+  const count = '00000001';
+  const response = hash(hasQop ? `${ha1}:${nonce}:${count}:${cnonce}:auth:${ha2}` : `${ha1}:${nonce}:${ha2}`);
+  const quoted = (value: string) => `"${value.replace(/["\\]/g, '\\$&')}"`;
+  return `Digest ${[
+    `username=${quoted(user)}`,
+    `realm=${quoted(realm)}`,
+    `nonce=${quoted(nonce)}`,
+    `uri=${quoted(path)}`,
+    `algorithm=${algorithm}`,
+    `response="${response}"`,
+    ...(opaque === undefined ? [] : [`opaque=${quoted(opaque)}`]),
+    ...(hasQop ? ['qop=auth', `nc=${count}`, `cnonce="${cnonce}"`] : []),
+  ].join(', ')}`;
 }

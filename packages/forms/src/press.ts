@@ -1,9 +1,18 @@
 import type { FormHint, FormProgress, FormReply } from '@palaver/program/internal';
 import { backKeyFor, reservedKeys, searchAbove } from '@palaver/program/keys';
-import { answerQuestion, canKeep, clearAnswer, forbids, readAnswer, screenTypeOf, toHint } from './answers.ts';
+import {
+  answerQuestion,
+  canKeep,
+  clearAnswer,
+  forbids,
+  hasMatch,
+  readAnswer,
+  screenTypeOf,
+  toHint,
+  toScreen,
+} from './answers.ts';
 import type { FormCall } from './form-protocol.ts';
 import { maxInstances } from './repeats.ts';
-import { hasMatch, toScreen } from './screens.ts';
 import { isBlank, isPathOf, type Stop, stopsOf } from './walk.ts';
 import { type FormLanguage, type FormNode, type FormRoot, readInstance } from './xforms.ts';
 

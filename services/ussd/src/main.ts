@@ -16,7 +16,7 @@ import { openStore } from '@palaver/store';
 import { engineOf } from '@palaver/store/internal';
 import { createUssdApp, type UssdParts } from './app.ts';
 import { adapterSecretPrefix, toProgramSecrets, toSecrets, ussdConfigSchema } from './config.ts';
-import { loadKeys } from './people/load-keys.ts';
+import { loadKeys } from './people/service-secret.ts';
 import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 

@@ -4,7 +4,7 @@ import type { QueryClient } from '../outgoing/query-client.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { Profiles } from '../people/profiles.ts';
 import type { SimSwapCheck } from '../people/sim-swap.ts';
-import type { Reports } from '../store/reports.ts';
+import type { Reports } from '../store/records.ts';
 import type { AccountTable, ClaimTable, UssdTables } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
 import { logAudit, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';

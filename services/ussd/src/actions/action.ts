@@ -1,5 +1,15 @@
-import type { ActionResult, ActionSignature } from '@palaver/program/internal';
-import type { Logger } from '@palaver/service-kit';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type {
+  ActionResult,
+  ActionSignature,
+  BuiltIn,
+  BuiltInName,
+  Dialogue,
+  Menu,
+  Registry,
+} from '@palaver/program/internal';
+import { type Logger, StartError } from '@palaver/service-kit';
 import type { Transaction } from 'kysely';
 import type { UssdTables } from '../store/tables.ts';
 
@@ -39,3 +49,26 @@ export type Actions = Record<string, Action>;
 
 /** The function of each action, without its declaration. */
 export type RunOf<Name extends string> = Record<Name, Action['run']>;
+
+export interface BuiltInCall<Name extends BuiltInName = BuiltInName> {
+  spec: BuiltIn<Name>;
+  menu: Menu;
+  dialogue: Dialogue;
+  context: ActionContext;
+}
+
+export type Runs = { [Name in BuiltInName]: (call: BuiltInCall<Name>) => Promise<ActionResult> };
+
+interface OwnCode {
+  actions: Actions;
+  validators: Registry['validators'];
+}
+
+/** The operator's own actions and validators, from the module that `USSD_ACTIONS` names. */
+export async function loadOwnActions(path: string | undefined): Promise<OwnCode> {
+  if (path === undefined) return { actions: {}, validators: {} };
+  const { actions, validators } = (await import(pathToFileURL(resolve(path)).href)) as Partial<OwnCode>;
+  if (typeof actions !== 'object' && typeof validators !== 'object')
+    throw new StartError(`USSD_ACTIONS=${path}: the module exports neither "actions" nor "validators"`);
+  return { actions: actions ?? {}, validators: validators ?? {} };
+}

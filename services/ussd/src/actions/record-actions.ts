@@ -17,7 +17,7 @@ import { createLimiter } from '@palaver/service-kit/internal';
 import type { Transaction } from 'kysely';
 import type { MarkedRecord, RecordMarks, RecordStore, StoredRecord, WantedRecords } from '../store/records.ts';
 import type { UssdTables } from '../store/tables.ts';
-import type { BuiltInCall, Runs } from './keyword-call.ts';
+import type { BuiltInCall, Runs } from './action.ts';
 
 /** Records that programs keep: `store`, `find`, `total` and `update`. */
 export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 'find' | 'total' | 'update'> {

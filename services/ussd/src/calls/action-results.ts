@@ -1,8 +1,7 @@
 import type { ActionResult } from '@palaver/program/internal';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { type Kysely, sql, type Transaction } from 'kysely';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { UssdTables } from '../store/tables.ts';
+import { sealedTables, type UssdTables } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 
 export interface ResultKey {

@@ -17,21 +17,18 @@ import type { DatabaseClock } from '@palaver/store';
 import { faultKind } from '@palaver/store/internal';
 import type { Programs } from '../catalog/programs.ts';
 import type { Profiles } from '../people/profiles.ts';
-import { isErased } from '../store/erased-sessions.ts';
-import { isExpired, type Session, sessionStatus } from '../store/session-row.ts';
+import { isErased, isExpired, type Session, sessionStatus } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
 import { type ResultKey, SessionChanged } from './action-results.ts';
 import type { Call, RequestResult } from './call.ts';
-import { createKeyedQueue } from './keyed-queue.ts';
 import type { ProgramStats, TakenInput } from './program-stats.ts';
 import type { RunAction } from './run-action.ts';
 import { type Outcome, toReply, toSaving } from './saving.ts';
-import { unpackDialogue, unpackOpening, withProgram } from './session.ts';
-import type { SessionCache } from './session-cache.ts';
+import { type SessionCache, unpackDialogue, unpackOpening, withProgram } from './session.ts';
 
 export type HandleRequest = (call: Call, log: Logger) => Promise<RequestResult>;
 
-export interface RequestParts {
+interface RequestParts {
   sessions: SessionStore;
   cache: SessionCache;
   profiles: Profiles;
@@ -265,4 +262,28 @@ async function refuseExpired(parts: RequestParts, session: Session): Promise<Req
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
   const { language } = unpackDialogue(session.dialogue) ?? opening;
   return { reply: `END ${toShowable(translate(menu.locales, language, 'main.expired'))}`, kind: 'expired' };
+}
+
+interface Tail {
+  last?: Promise<unknown>;
+  waiting: number;
+}
+
+/** Runs tasks of one key one after the other; keys do not wait for each other. Nothing is kept once a key is idle. */
+export function createKeyedQueue(options: { maxWaiting: number }) {
+  const tails = new Map<string, Tail>();
+  return async <T>(key: string, task: () => Promise<T>): Promise<T> => {
+    const tail: Tail = tails.get(key) ?? { waiting: 0 };
+    if (tail.waiting >= options.maxWaiting) throw new Error('too many requests of one session are waiting');
+    const run = tail.last ? tail.last.then(task, task) : task();
+    tail.last = run;
+    tail.waiting += 1;
+    tails.set(key, tail);
+    try {
+      return await run;
+    } finally {
+      tail.waiting -= 1;
+      if (tail.waiting === 0) tails.delete(key);
+    }
+  };
 }

@@ -10,8 +10,7 @@ import {
   toShowable,
   toSnapshot,
 } from '@palaver/program/internal';
-import { type Session, sessionStatus } from '../store/session-row.ts';
-import type { SessionWrite } from '../store/session-writes.ts';
+import { type Session, type SessionWrite, sessionStatus } from '../store/session-row.ts';
 import type { Call, RequestKind } from './call.ts';
 import type { TakenInput } from './program-stats.ts';
 import { packDialogue, packOpening, unpackDialogue } from './session.ts';

@@ -12,9 +12,8 @@ import { createActionResults } from './action-results.ts';
 import { createHandleRequest } from './handle-request.ts';
 import { startProgramStats } from './program-stats.ts';
 import { createRunAction, type RunActionParts } from './run-action.ts';
-import { createSessionCache } from './session-cache.ts';
-import { startSweeper } from './sweeper.ts';
-import { toTimedOut } from './timed-out.ts';
+import { createSessionCache } from './session.ts';
+import { startSweeper, toTimedOut } from './sweeper.ts';
 
 interface CallsParts extends Omit<RunActionParts, 'results'> {
   config: UssdConfig;

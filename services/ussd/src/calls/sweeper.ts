@@ -1,16 +1,17 @@
 import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
+import type { DatabaseClock, DataCipher, Store } from '@palaver/store';
 import { changePieces } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { type SweepPeriods, toSweepStatements } from '../store/sweep-statements.ts';
-import type { SessionTable, UssdTables } from '../store/tables.ts';
-import type { SessionCache } from './session-cache.ts';
+import { type SessionTable, sealedTables, type UssdTables } from '../store/tables.ts';
+import { questionOf, type TimedOut } from './program-stats.ts';
+import { type SessionCache, unpackDialogue, unpackOpening } from './session.ts';
 
 /** As it is stored. */
-export type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
+type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
 
-export interface SweepParts extends SweepPeriods {
+interface SweepParts extends SweepPeriods {
   store: Pick<Store<UssdTables>, 'transaction' | 'engine'>;
   cache: SessionCache;
   /** Sessions that were marked as expired. */
@@ -22,7 +23,7 @@ export interface SweepParts extends SweepPeriods {
 }
 
 /** `done`: nothing is left; `busy`: another instance sweeps; `late`: the time ran out. */
-export type SweepResult = 'done' | 'busy' | 'late';
+type SweepResult = 'done' | 'busy' | 'late';
 
 /** The key of an advisory lock: instances that share a PostgreSQL database sweep one at a time. */
 const advisoryLock = 7_252_838;
@@ -66,7 +67,7 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
   return 'done';
 }
 
-export interface SweeperParts extends SweepParts {
+interface SweeperParts extends SweepParts {
   logger: Logger;
   clock: Pick<DatabaseClock, 'now'>;
   intervalMs: number;
@@ -93,4 +94,17 @@ export function startSweeper(parts: SweeperParts) {
   };
 }
 
-export type Sweeper = ReturnType<typeof startSweeper>;
+const unreadable = { opening: '{}', dialogue: '{"f":1e9}' };
+
+/** Where calls have expired. */
+export function toTimedOut(cipher: DataCipher, expired: readonly ExpiredSession[]): TimedOut[] {
+  return expired.flatMap((row) => {
+    const { opening, dialogue: packed } = cipher.openRow(sealedTables.session, row, unreadable);
+    const { program: version } = unpackOpening(opening);
+    const dialogue = unpackDialogue(packed);
+    if (version === undefined || !dialogue) return [];
+    const { language, state } = dialogue;
+    const question = questionOf(dialogue);
+    return [{ version, state, language }, ...(question === undefined ? [] : [{ version, state: question, language }])];
+  });
+}

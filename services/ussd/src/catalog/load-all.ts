@@ -1,20 +1,21 @@
+import { createHash } from 'node:crypto';
 import { checkForms, type Forms } from '@palaver/forms/internal';
 import {
+  checkProgram,
   type Fault,
   type Menu,
   type MenuCheck,
   nameOf,
   type ProgramSource,
   programFile,
+  type Registry,
   type SourceFile,
 } from '@palaver/program/internal';
-import type { FindUnmetNeeds } from './deployment-needs.ts';
-import { toVersion } from './load-program.ts';
+import type { FindUnmetNeeds } from './bundled-menus.ts';
 import type { CheckProgram } from './program-checks.ts';
-import type { PublishedPrograms } from './published.ts';
+import { checkCodes, codesOf } from './program-files.ts';
+import type { KeptVersion, PublishedPrograms } from './published.ts';
 import { findPrograms, type MenuSources, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
-import { checkCodes, codesOf } from './service-codes.ts';
-import type { KeptVersion } from './versions.ts';
 
 export interface Loaded {
   menus: Map<string, Menu>;
@@ -39,7 +40,7 @@ export interface LoadOptions {
   published?: Pick<PublishedPrograms, 'current' | 'load'>;
 }
 
-export interface LoadParts extends LoadOptions {
+interface LoadParts extends LoadOptions {
   base: ProgramSource;
   check: CheckProgram;
 }
@@ -182,4 +183,25 @@ async function listSources({ menus, folder }: LoadOptions, faults: Fault[]): Pro
     faults.push({ file: error.path, line: 1, message: error.message });
     return own;
   }
+}
+
+/** Reads and checks the files of a menu. A file that cannot be read is a fault like any other. */
+export async function loadMenu(sources: MenuSources, registry: Registry): Promise<MenuCheck> {
+  try {
+    const source = await readMenuSource('palaver', sources);
+    return checkProgram(source, registry, source);
+  } catch (error) {
+    if (!(error instanceof SourceFault)) throw error;
+    return { ok: false, faults: [{ file: error.path, line: 1, message: error.message }] };
+  }
+}
+
+const versionCharacters = 12;
+
+/** A hash of everything the program is made of, including the program it extends. */
+function toVersion(source: ProgramSource, base: ProgramSource): string {
+  const hash = createHash('sha256');
+  const all = source === base ? [source] : [source, base];
+  for (const { files } of all) for (const { path, text } of files) hash.update(`${path}\0${text.length}\0${text}\0`);
+  return hash.digest('hex').slice(0, versionCharacters);
 }

@@ -1,4 +1,5 @@
-import type { ProgramSource } from '@palaver/program/internal';
+import { serviceCodePattern } from '@palaver/contract/internal';
+import { type Fault, type Menu, type ProgramSource, parseYaml, programFile, sayIssue } from '@palaver/program/internal';
 import { z } from 'zod';
 
 /** The files of a program by their path. */
@@ -52,4 +53,22 @@ export function toSource(name: string, files: ProgramFileMap): ProgramSource {
 
 export function fromSource({ files }: ProgramSource): Record<string, string> {
   return Object.fromEntries(files.map(({ path, text }) => [path, text]));
+}
+
+const schema = z.strictObject({
+  codes: z.array(z.string().regex(serviceCodePattern, 'must be a USSD code such as "*384*7#"')).default([]),
+});
+
+/** The service codes that a program answers; none of its own means every code that no other program names. */
+export function codesOf({ channel }: Menu): readonly string[] {
+  return schema.safeParse({ codes: channel.codes }).data?.codes ?? [];
+}
+
+/** What is wrong with the codes of a program, if anything. */
+export function checkCodes({ channel }: Menu, { files }: ProgramSource): Fault[] {
+  const { error } = schema.safeParse({ codes: channel.codes });
+  const file = files.find(({ path }) => path === programFile);
+  if (!error || !file) return [];
+  const { fault } = parseYaml(file.file, file.text);
+  return error.issues.map((issue) => fault(issue.path, sayIssue(issue, channel, schema)));
 }

@@ -6,10 +6,9 @@ import { type Logger, StartError } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
 import { type CheckedProgram, checkSource, findOwner, type Loaded, type LoadOptions, loadAll } from './load-all.ts';
 import { createProgramChecks, type ProgramChecks } from './program-checks.ts';
-import { type ProgramFileMap, toSource } from './program-files.ts';
+import { codesOf, type ProgramFileMap, toSource } from './program-files.ts';
+import type { ProgramVersions } from './published.ts';
 import { type MenuSources, readMenuSource } from './read-source.ts';
-import { codesOf } from './service-codes.ts';
-import type { ProgramVersions } from './versions.ts';
 
 /** The programs in use, their renewal while the service runs, and the versions that open sessions began with. */
 export interface Programs {

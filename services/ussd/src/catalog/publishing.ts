@@ -3,12 +3,10 @@ import { type Fault, formatFault, type Menu, nameOf } from '@palaver/program/int
 import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
 import { LRUCache } from 'lru-cache';
 import type { UssdTables } from '../store/tables.ts';
-import { fromSource, type ProgramFileMap } from './program-files.ts';
+import { codesOf, fromSource, type ProgramFileMap } from './program-files.ts';
 import type { Programs } from './programs.ts';
-import type { PublishedPrograms } from './published.ts';
-import { codesOf } from './service-codes.ts';
+import type { ProgramVersions, PublishedPrograms } from './published.ts';
 import type { Trial } from './try-program.ts';
-import type { ProgramVersions } from './versions.ts';
 
 /** Who does it, for the audit log. */
 export interface By {

@@ -7,12 +7,10 @@ import type { Actions } from '../actions/action.ts';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
 import type { UssdTables } from '../store/tables.ts';
-import { toMenuSources, toRegistry, toServed } from './bundled-menus.ts';
-import { createFindUnmetNeeds } from './deployment-needs.ts';
+import { createFindUnmetNeeds, toMenuSources, toRegistry, toServed } from './bundled-menus.ts';
 import { openPrograms } from './programs.ts';
-import { createPublishedPrograms } from './published.ts';
+import { createProgramVersions, createPublishedPrograms } from './published.ts';
 import { createPublishing } from './publishing.ts';
-import { createProgramVersions } from './versions.ts';
 
 interface CatalogParts {
   config: UssdConfig;

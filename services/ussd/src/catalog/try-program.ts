@@ -14,7 +14,7 @@ import {
   toFormSnapshot,
   toInput,
 } from '@palaver/program/internal';
-import { codesOf } from './service-codes.ts';
+import { codesOf } from './program-files.ts';
 
 export interface Trial {
   inputs: readonly string[];

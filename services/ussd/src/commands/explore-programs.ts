@@ -11,10 +11,9 @@ import {
   type Menu,
 } from '@palaver/program/internal';
 import { sample, stringMatching } from 'fast-check';
-import { codesOf } from '../catalog/service-codes.ts';
-import type { MenuReport } from './check-menu-files.ts';
+import { codesOf } from '../catalog/program-files.ts';
+import { loadPrograms, type MenuReport, type ProgramFiles } from './check-menu-files.ts';
 import { parseFlow } from './flow.ts';
-import { loadPrograms, type ProgramFiles } from './load-programs.ts';
 
 export interface ExploreFiles extends ProgramFiles {
   /** For each program and language. */

@@ -47,7 +47,7 @@ export type Flow = z.infer<typeof flowSchema>;
 /** What placeholders stand for, by name. */
 type Seen = Map<string, string>;
 
-export type ReplayResult =
+type ReplayResult =
   | { ok: true; seen: Seen }
   | { ok: false; step: number; sent: string; expected: string; received: string };
 
@@ -83,7 +83,7 @@ export function formatFlow(flow: Flow): string {
   return stringify(flow, flowLayout);
 }
 
-export interface ReplayOptions {
+interface ReplayOptions {
   /** The secrets that the file does not hold, by name; a PIN without one is made up. */
   answers?: Readonly<Record<string, string>>;
   /** Gets replies that differ, by the index of their step; without it the replay stops at the first. */
@@ -121,7 +121,7 @@ export function formatDifference({ step, sent, expected, received }: Extract<Rep
 }
 
 /** Placeholders of PINs begin with it. */
-export const pinName = 'pin';
+const pinName = 'pin';
 const wildcard = /\{\{(\w+)\}\}/g;
 
 /** `{{reference}}` stands for any text at first, and for that same text wherever it comes again. */
@@ -151,4 +151,33 @@ function fillSecrets(text: string, seen: Map<string, string>): string {
     seen.set(name, makePin({ others: [...seen.values()] }));
   }
   return fill(text, seen);
+}
+
+const pinShape = /^\d{4,6}$/;
+
+/** Whether each step answers a secret question; `undefined` if the server did not say. */
+type SecretSteps = readonly (boolean | undefined)[];
+
+/**
+ * Replaces secret answers by placeholders: `{{pin}}`, `{{pin2}}`, `{{secret}}`. The same answer has the same placeholder.
+ * Where the server does not say what is secret, every answer of 4 to 6 digits is taken for a PIN.
+ */
+export function maskSecrets(steps: readonly FlowStep[], secret: SecretSteps = []): FlowStep[] {
+  const names = new Map<string, string>();
+  for (const [i, step] of steps.entries()) {
+    if (!('send' in step) || names.has(step.send) || !(secret[i] ?? pinShape.test(step.send))) continue;
+    const kind = pinShape.test(step.send) ? pinName : 'secret';
+    const count = [...names.values()].filter((name) => name.startsWith(kind)).length;
+    names.set(step.send, count === 0 ? kind : `${kind}${count + 1}`);
+  }
+  return steps.map((step, i) => {
+    const name = 'send' in step && secret[i] !== false ? names.get(step.send) : undefined;
+    return name === undefined ? step : { ...step, send: `{{${name}}}` };
+  });
+}
+
+/** A random number, which most likely has not called before. */
+export function makePhoneNumber(): string {
+  const [number = 0] = crypto.getRandomValues(new Uint32Array(1));
+  return `+2547${String(number % 100_000_000).padStart(8, '0')}`;
 }

@@ -2,7 +2,7 @@ import type { Env } from '@palaver/service-kit';
 import { mapPieces, submissionCsv, toCsv, toJsonLines, toXml } from '../operators/show-rows.ts';
 import { createSubmissions, type SubmissionStatus, toSubmission } from '../outgoing/submissions.ts';
 import { createRows } from '../store/rows.ts';
-import { withDatabase } from './open-database.ts';
+import { withDatabase } from './database.ts';
 
 export type ExportFormat = 'csv' | 'json' | 'xml';
 export interface SubmissionQuery {

@@ -8,13 +8,13 @@ import { formatFault, type Menu } from '@palaver/program/internal';
 import { type Env, StartError } from '@palaver/service-kit';
 import { fetchBounded } from '@palaver/service-kit/internal';
 import type { ProgramServers } from '../actions/http-actions.ts';
-import { codesOf } from '../catalog/service-codes.ts';
+import { codesOf } from '../catalog/program-files.ts';
 import { programSecretPrefix } from '../config.ts';
 // biome-ignore lint/style/noRestrictedImports: these commands start the whole service.
 import { startUssd } from '../main.ts';
 import type { Sms } from '../outgoing/sms-provider.ts';
-import { createKeptClaims } from './kept-claims.ts';
-import { loadPrograms, type ProgramFiles } from './load-programs.ts';
+import { loadPrograms, type ProgramFiles } from './check-menu-files.ts';
+import { createKeptClaims } from './test-servers.ts';
 
 export interface TemporaryOptions extends ProgramFiles {
   /** The environment with the secrets of programs and the query gateway; none by default. */

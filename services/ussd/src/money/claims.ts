@@ -4,8 +4,7 @@ import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { ClaimTable, UssdTables } from '../store/tables.ts';
+import { type ClaimTable, sealedTables, type UssdTables } from '../store/tables.ts';
 import { bookReward, bookUnclaimed } from './payouts.ts';
 
 type Trx = Transaction<UssdTables>;

@@ -3,8 +3,7 @@ import { type Coin, type OutboxRow, type TxOutbox, toSend } from '@palaver/proto
 import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { UssdTables } from '../store/tables.ts';
+import { sealedTables, type UssdTables } from '../store/tables.ts';
 import { holderAccount, lockBalance, post, systemAccounts } from './books.ts';
 
 type Trx = Transaction<UssdTables>;

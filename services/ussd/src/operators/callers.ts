@@ -2,11 +2,9 @@ import type { CallerOverview } from '@palaver/contract/internal';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { unpackDialogue, unpackOpening } from '../calls/session.ts';
 import { type Accounts, shorten } from '../people/accounts.ts';
-import { isLocked, isLockedForGood } from '../people/lockout.ts';
-import { isErased } from '../store/erased-sessions.ts';
-import { sealedTables } from '../store/sealed-tables.ts';
-import { sessionStatus } from '../store/session-row.ts';
-import type { AccountTable, SessionTable, UssdTables } from '../store/tables.ts';
+import { isLocked, isLockedForGood } from '../people/pin-vault.ts';
+import { isErased, sessionStatus } from '../store/session-row.ts';
+import { type AccountTable, type SessionTable, sealedTables, type UssdTables } from '../store/tables.ts';
 import type { Results } from './results.ts';
 
 export interface RecentCaller {

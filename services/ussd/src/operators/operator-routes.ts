@@ -20,13 +20,22 @@ import type { PersonData } from '../people/person-data.ts';
 import { isExpired, type Session, sessionStatus } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
 import type { UssdTables } from '../store/tables.ts';
-import { type AddressParts, addAddressRoutes } from './address-routes.ts';
-import { addCallerRoutes, addPersonDataRoutes, type CallerRouteParts } from './caller-routes.ts';
+import {
+  type AddressParts,
+  addAddressRoutes,
+  addCallerRoutes,
+  addPersonDataRoutes,
+  type CallerRouteParts,
+} from './caller-routes.ts';
 import { addListRoutes, type ListParts } from './list-routes.ts';
 import { addProgramRoutes } from './program-routes.ts';
-import { addResultRoutes, type ResultRouteParts } from './result-routes.ts';
+import {
+  addProgramStatsRoute,
+  addResultRoutes,
+  type ProgramStatsParts,
+  type ResultRouteParts,
+} from './result-routes.ts';
 import { showCallersTo } from './show-rows.ts';
-import { addProgramStatsRoute, type ProgramStatsParts } from './stats-routes.ts';
 
 export interface OperatorParts extends AddressParts, ProgramStatsParts, ResultRouteParts, CallerRouteParts, ListParts {
   accounts: Accounts;

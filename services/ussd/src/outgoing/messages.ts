@@ -1,8 +1,7 @@
 import { phoneNumberPattern } from '@palaver/contract';
 import type { DatabaseClock, Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { SmsTable, UssdTables } from '../store/tables.ts';
+import { type SmsTable, sealedTables, type UssdTables } from '../store/tables.ts';
 import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox } from './outbox.ts';
 import type { SmsProvider } from './sms-provider.ts';
 

@@ -3,8 +3,7 @@ import type { Submission } from '@palaver/program/internal';
 import type { DataCipher, Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import type { Row } from '../store/rows.ts';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { SubmissionTable, UssdTables } from '../store/tables.ts';
+import { type SubmissionTable, sealedTables, type UssdTables } from '../store/tables.ts';
 import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox } from './outbox.ts';
 
 export interface NewSubmission extends Submission {

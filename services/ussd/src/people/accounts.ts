@@ -4,8 +4,8 @@ import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store'
 import { keyIdOf, readPieces, unreadableText } from '@palaver/store/internal';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { createSetNotice } from '../store/notices.ts';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { AccountTable, UssdTables } from '../store/tables.ts';
+import { type AccountTable, sealedTables, type UssdTables } from '../store/tables.ts';
+import { makePin } from './pin-rules.ts';
 import {
   countFailure,
   isLocked,
@@ -13,10 +13,9 @@ import {
   type Lockout,
   minutesLeft,
   noFailures,
+  type PinVault,
   resetFailures,
-} from './lockout.ts';
-import { makePin } from './pin-rules.ts';
-import type { PinVault } from './pin-vault.ts';
+} from './pin-vault.ts';
 
 type Db = Kysely<UssdTables>;
 type Trx = Transaction<UssdTables>;

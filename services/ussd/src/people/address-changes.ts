@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { AuditLog, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { UssdTables } from '../store/tables.ts';
+import { sealedTables, type UssdTables } from '../store/tables.ts';
 
 const lifetimeMs = 24 * 3_600_000;
 

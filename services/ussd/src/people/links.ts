@@ -1,11 +1,13 @@
 import { createHmac, hkdfSync, randomInt } from 'node:crypto';
+import { createGatewayClient, type GatewayAccess } from '@palaver/protocol';
+import { findAddress, toAccessHeaders } from '@palaver/protocol/internal';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
+import { createDidResolver, createVerifier, deriveSigner } from '@palaver/ucan';
 import type { Kysely, Transaction } from 'kysely';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { UssdTables } from '../store/tables.ts';
+import { sealedTables, type UssdTables } from '../store/tables.ts';
 
-export interface Wallet {
+interface Wallet {
   did: string;
   address: string;
 }
@@ -13,7 +15,7 @@ export interface Wallet {
 const lifetimeMs = 10 * 60_000;
 const digits = 8;
 
-export interface LinkParts {
+interface LinkParts {
   store: Pick<Store<UssdTables>, 'db' | 'cipher'>;
   secret: Uint8Array;
   clock: Pick<DatabaseClock, 'now'>;
@@ -81,3 +83,19 @@ export function createLinks({ store, secret, clock }: LinkParts) {
 }
 
 export type Links = ReturnType<typeof createLinks>;
+
+/** The audience of pages' invocations, and how the wallet of an issuer is found. */
+export async function createLinking(secret: Uint8Array, access: GatewayAccess | undefined) {
+  const audience: string = (await deriveSigner({ secret, label: 'ussd gateway' })).did();
+  const resolveDid = createDidResolver(
+    access
+      ? { gatewayUrl: access.url, gatewayPrefix: access.prefix ?? '/ixo', gatewayHeaders: toAccessHeaders(access) }
+      : {},
+  );
+  const gateway = access && createGatewayClient(access);
+  return {
+    audience,
+    verifier: createVerifier({ audiences: [audience], resolveDid }),
+    findAddress: (did: string, given: string | undefined) => findAddress(gateway, did, given),
+  };
+}

@@ -1,11 +1,12 @@
+import { AppError } from '@palaver/contract';
 import type { AuditActor, AuditLog, Store } from '@palaver/store';
-import { encryptTables } from '@palaver/store/internal';
+import { encryptTables, type KeyRing } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
 import { createPersonalData } from '../store/personal-data.ts';
 import type { UssdTables } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 
-export interface AskedBy {
+interface AskedBy {
   actor: AuditActor;
   from: string | null;
 }
@@ -43,3 +44,22 @@ export function createPersonData(
 }
 
 export type PersonData = ReturnType<typeof createPersonData>;
+
+const about = 'caller reference';
+
+/** Represents a phone number in lists that show it masked; only the service can decrypt it. */
+export function createCallerReferences(keys: KeyRing) {
+  return {
+    create: (phoneNumber: string) => keys.seal(Buffer.from(phoneNumber), about),
+    /** Throws for what the service has not made. */
+    open(reference: string) {
+      try {
+        return keys.open(reference, about).toString();
+      } catch {
+        throw new AppError('VALIDATION_FAILED', 'caller: is not a reference of this service. Load the list again.');
+      }
+    },
+  };
+}
+
+export type CallerReferences = ReturnType<typeof createCallerReferences>;

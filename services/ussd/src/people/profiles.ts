@@ -3,8 +3,7 @@ import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import { createBatchLoader } from '../store/batch-loader.ts';
 import { openNotices } from '../store/notices.ts';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { UssdTables } from '../store/tables.ts';
+import { sealedTables, type UssdTables } from '../store/tables.ts';
 
 export interface ProfileOptions {
   /** Of callers who have not chosen one, where the program has it; else the program's first. */

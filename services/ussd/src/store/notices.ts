@@ -1,7 +1,6 @@
 import type { DataCipher } from '@palaver/store';
 import { type Kysely, sql, type Transaction } from 'kysely';
-import { sealedTables } from './sealed-tables.ts';
-import type { ProfileTable, UssdTables } from './tables.ts';
+import { type ProfileTable, sealedTables, type UssdTables } from './tables.ts';
 
 /** What is shown to a phone number at a dial. `text` is a key into the locales. */
 interface Notice {

@@ -1,17 +1,17 @@
 import { randomInt } from 'node:crypto';
+import type { UssdReport } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { readPieces, unreadableText } from '@palaver/store/internal';
 import { sql, type Transaction } from 'kysely';
-import { isAfter } from './rows.ts';
-import { sealedTables } from './sealed-tables.ts';
-import type { RecordTable, UssdTables } from './tables.ts';
+import { isAfter, type Row } from './rows.ts';
+import { type RecordTable, sealedTables, type UssdTables } from './tables.ts';
 
-export interface RecordKind {
+interface RecordKind {
   program: string;
   kind: string;
 }
 
-export interface NewRecord extends RecordKind {
+interface NewRecord extends RecordKind {
   /** The key of the action that stores it: the same for a retry. */
   id: string;
   phone: string;
@@ -39,7 +39,7 @@ export interface RecordMarks {
 /** Records of a kind, of one phone or of everyone. */
 export type WantedRecords = RecordKind & { phone?: string | undefined };
 
-export interface RecordChange {
+interface RecordChange {
   id: string;
   matches(record: StoredRecord): boolean;
   fields: Record<string, unknown>;
@@ -128,4 +128,66 @@ export function toRecord({
   created_at,
 }: Pick<RecordTable, 'id' | 'phone' | 'fields' | 'created_at'>): StoredRecord {
   return { id, phoneNumber: phone, createdAt: new Date(created_at).toISOString(), fields: JSON.parse(fields) };
+}
+
+/** Reports of activities are records that the bundled menus keep. */
+export const reportKind = { program: 'palaver', kind: 'report' };
+
+interface NewReport {
+  phone: string;
+  type: string;
+  amount: string;
+  unit: string | null;
+  now: number;
+}
+
+/** What a reporter adds to a report of their own. */
+interface ReportDetails {
+  reference: string;
+  phone: string;
+  place: string | null;
+  date: string | null;
+  note: string | null;
+}
+
+// Without letters and digits that are mistaken for each other when read out over the phone.
+const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
+
+export function createReports(records: RecordStore) {
+  return {
+    async file(trx: Transaction<UssdTables>, { phone, now, ...fields }: NewReport) {
+      const reference = Array.from({ length: 9 }, () => alphabet[randomInt(alphabet.length)]).join('');
+      await records.insert(trx, { ...reportKind, id: reference, phone, fields, now });
+      return reference;
+    },
+    async describe(trx: Transaction<UssdTables>, { reference, phone, ...fields }: ReportDetails) {
+      await records.update(trx, { id: reference, matches: ({ phoneNumber }) => phoneNumber === phone, fields });
+    },
+    /** The reference of a report with the same content that was filed after `since`. */
+    async findSame(trx: Transaction<UssdTables>, { phone, type, amount }: NewReport, since: number) {
+      for await (const piece of records.scan({ ...reportKind, phone }, trx))
+        for (const { id, createdAt, fields } of piece) {
+          if (Date.parse(createdAt) <= since) return undefined;
+          if (fields.type === type && fields.amount === amount) return id;
+        }
+      return undefined;
+    },
+    listOf: async (phone: string, limit: number) => (await records.find({ ...reportKind, phone, limit })).map(toReport),
+    countOf: (phone: string) => records.count({ ...reportKind, phone }),
+  };
+}
+
+export type Reports = ReturnType<typeof createReports>;
+
+/** A report as operators read it. */
+export const rowToReport = ({ id, phone, created_at, fields = '{}' }: Row) =>
+  toReport(toRecord({ id, phone, created_at, fields }));
+
+function toReport({ id, phoneNumber, createdAt, fields }: StoredRecord): UssdReport {
+  const { type = unreadableText, amount = unreadableText, ...more } = fields as Partial<UssdReport>;
+  const details = ['unit', 'place', 'date', 'note'].flatMap((name) => {
+    const value = more[name as keyof typeof more] ?? null;
+    return value === null ? [] : [[name, value]];
+  });
+  return { reference: id, phoneNumber, type, amount, createdAt, ...Object.fromEntries(details) };
 }

@@ -2,8 +2,7 @@ import type { DeliveryStatus, ResultSource } from '@palaver/contract/internal';
 import type { SealedTable, Store } from '@palaver/store';
 import { mapRows, readPieces, unreadableText } from '@palaver/store/internal';
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { sealedTables } from './sealed-tables.ts';
-import type { UssdTables } from './tables.ts';
+import { sealedTables, type UssdTables } from './tables.ts';
 
 /** A record, a submission of a form or an SMS message, decrypted. */
 export interface Row {

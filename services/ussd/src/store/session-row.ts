@@ -1,3 +1,9 @@
+import type { DataCipher } from '@palaver/store';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { ShownNotice } from './notices.ts';
+import { type SessionTable, sealedTables, type UssdTables } from './tables.ts';
+import type { TextHash } from './text-hash.ts';
+
 export const sessionStatus = { active: 1, ended: 0, expired: 2 } as const;
 
 /** A session as it is kept: flat texts and numbers, so that a hundred thousand open ones are small. */
@@ -24,4 +30,91 @@ export function isExpired(session: Session, now: number, timeoutMs: number): boo
     session.status === sessionStatus.expired ||
     (session.status === sessionStatus.active && now - session.seenAt >= timeoutMs)
   );
+}
+
+export interface SessionWrite {
+  session: Session;
+  /** The session was open before and still is: status and time of opening are as they were. */
+  isStep?: boolean;
+  /** The form to offer at this phone's next dial; `null` takes the offer back. */
+  resume?: { form: string | null; at: number };
+  /** The phone has never called before. */
+  isNewcomer?: boolean;
+  /** The text of a notice for this phone that was on the screen and can be removed. */
+  noticeShown?: string;
+}
+
+export type ApplyWrites = (trx: Transaction<UssdTables>, writes: readonly SessionWrite[]) => Promise<boolean[]>;
+
+/** The last one of a phone wins: a statement may touch a row once only. */
+export function toForms(cipher: DataCipher, writes: readonly SessionWrite[]) {
+  const forms = writes.flatMap(({ session: { id, phone }, resume, isNewcomer }) =>
+    resume ? [{ id, phone, resume: resume.form, resume_at: resume.at, first_session: isNewcomer ? id : null }] : [],
+  );
+  return [...new Map(forms.map((form) => [form.phone, cipher.sealRow(sealedTables.profile, form)])).values()];
+}
+
+/** The notices that were on the screen. */
+export function toShown(writes: readonly SessionWrite[], written: ReadonlySet<string>): ShownNotice[] {
+  return writes.flatMap(({ session: { id, phone }, noticeShown: text }) =>
+    text && written.has(id) ? [{ phone, text }] : [],
+  );
+}
+
+export function toRow(session: Session): SessionTable {
+  const { id, phone, version, status, opening, dialogue, reply } = session;
+  return {
+    id,
+    phone,
+    service_code: session.serviceCode,
+    version,
+    status,
+    text_hash: session.textHash,
+    text_length: session.textLength,
+    opening,
+    dialogue,
+    reply,
+    opened_at: session.openedAt,
+    seen_at: session.seenAt,
+  };
+}
+
+export function fromRow(row: SessionTable): Session {
+  const { id, phone, version, status, opening, dialogue, reply } = row;
+  return {
+    id,
+    phone,
+    serviceCode: row.service_code,
+    version,
+    status,
+    textHash: row.text_hash,
+    textLength: row.text_length,
+    opening,
+    dialogue,
+    reply,
+    openedAt: row.opened_at,
+    seenAt: row.seen_at,
+  };
+}
+
+// Of a session whose caller was erased an empty row stays, until it is as old as others are when they are removed. Without it the
+// next key press, at whichever instance, would be taken for one of a lost session, and its inputs played again.
+
+/** No phone has an empty number. */
+export const isErased = ({ phone }: Pick<Session, 'phone'>) => phone === '';
+
+/** Ends the sessions of a phone number, given as it is stored. The version grows: instances that have one in memory notice. */
+export async function endSessions(
+  trx: Kysely<UssdTables>,
+  phone: string,
+  textHash: Pick<TextHash, 'ofErased'>,
+): Promise<void> {
+  for (const { id } of await trx.selectFrom('ussd_session').select('id').where('phone', '=', phone).execute()) {
+    const erasedId = textHash.ofErased(id);
+    // Of an earlier call with this id.
+    await trx.deleteFrom('ussd_session').where('id', '=', erasedId).execute();
+    await sql`update ussd_session set id = ${erasedId}, phone = '', status = ${sessionStatus.expired}, version = version + 1,
+      text_hash = '', text_length = 0, opening = '{"language":"en"}', dialogue = '{"f":1,"s":"","l":"en"}', reply = ''
+      where id = ${id} and phone = ${phone}`.execute(trx);
+  }
 }

@@ -2,11 +2,9 @@ import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
 import { createBatchLoader } from './batch-loader.ts';
 import { forgetNotices } from './notices.ts';
-import { sealedTables } from './sealed-tables.ts';
-import { sessionStatus } from './session-row.ts';
-import { type ApplyWrites, fromRow, type SessionWrite, toForms, toRow, toShown } from './session-writes.ts';
+import { type ApplyWrites, fromRow, type SessionWrite, sessionStatus, toForms, toRow, toShown } from './session-row.ts';
 import { createSqliteWriter } from './sqlite-writer.ts';
-import type { SessionTable, UssdTables } from './tables.ts';
+import { type SessionTable, sealedTables, type UssdTables } from './tables.ts';
 import type { TextHash } from './text-hash.ts';
 
 const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {

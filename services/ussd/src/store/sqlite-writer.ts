@@ -1,10 +1,8 @@
 import type { Store } from '@palaver/store';
 import { runForEach } from '@palaver/store/internal';
 import { forgetNotices } from './notices.ts';
-import { sealedTables } from './sealed-tables.ts';
-import { sessionStatus } from './session-row.ts';
-import { type ApplyWrites, type SessionWrite, toForms, toRow, toShown } from './session-writes.ts';
-import type { SessionTable, UssdTables } from './tables.ts';
+import { type ApplyWrites, type SessionWrite, sessionStatus, toForms, toRow, toShown } from './session-row.ts';
+import { type SessionTable, sealedTables, type UssdTables } from './tables.ts';
 
 type Columns = readonly (keyof SessionTable)[];
 

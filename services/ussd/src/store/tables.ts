@@ -1,4 +1,5 @@
 import type { OutboxRow } from '@palaver/protocol';
+import type { SealedTable } from '@palaver/store';
 import type { LeaseColumns } from '@palaver/store/internal';
 import type { Generated } from 'kysely';
 
@@ -37,7 +38,7 @@ export interface UssdTables {
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
 }
 
-export interface ProgramVersionTable {
+interface ProgramVersionTable {
   id: string;
   program: string;
   source: string;
@@ -49,7 +50,7 @@ export interface ProgramVersionTable {
   replaced: string | null;
 }
 
-export interface ProgramTable {
+interface ProgramTable {
   name: string;
   /** The id of the version in use. */
   published: string | null;
@@ -102,7 +103,7 @@ export interface CallStatTable {
   returning_calls: number;
 }
 
-export interface ActionResultTable {
+interface ActionResultTable {
   key: string;
   phone: string;
   result: string;
@@ -213,7 +214,7 @@ export interface SmsTable extends OutboxColumns {
 }
 
 /** A wallet that waits for its code to be typed on a phone. */
-export interface LinkTable {
+interface LinkTable {
   /** Keyed hash of the code. */
   id: string;
   /** Keyed hash of the DID: each has one code at a time. */
@@ -224,7 +225,7 @@ export interface LinkTable {
 }
 
 /** Coins that an account holder has sent. */
-export interface PayoutTable {
+interface PayoutTable {
   id: string;
   account_id: string;
   address: string;
@@ -265,3 +266,22 @@ export interface ClaimTable {
   checked_at: number;
   created_at: number;
 }
+
+/** What is encrypted where DATA_ENCRYPTION_KEY is set. Phone numbers are tokens: rows are found by them. */
+const tokens = ['phone'];
+
+export const sealedTables = {
+  session: { table: 'ussd_session', key: ['id'], sealed: ['opening', 'dialogue', 'reply'], tokens },
+  result: { table: 'ussd_action_result', key: ['key'], sealed: ['result'], tokens },
+  profile: { table: 'ussd_profile', key: ['phone'], sealed: ['resume', 'notice'], tokens },
+  account: { table: 'ussd_account', key: ['id'], sealed: ['name', 'address', 'did'], tokens },
+  addressChange: { table: 'ussd_address_change', key: ['id'], sealed: ['address'] },
+  link: { table: 'ussd_link', key: ['id'], sealed: ['did', 'address'] },
+  payout: { table: 'ussd_payout', key: ['id'], sealed: ['address'] },
+  record: { table: 'ussd_record', key: ['id'], sealed: ['fields'], tokens },
+  submission: { table: 'ussd_submission', key: ['id'], sealed: ['xml', 'answers'], tokens },
+  sms: { table: 'ussd_sms', key: ['id'], sealed: ['body'], tokens: ['phone', 'caller'] },
+  claim: { table: 'ussd_claim', key: ['id'], sealed: ['content'], tokens },
+  question: { table: 'ussd_question', key: ['id'], sealed: ['question', 'answer'], tokens },
+  chat: { table: 'ussd_chat', key: ['phone'], sealed: [], tokens },
+} satisfies Record<string, SealedTable>;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Session } from '../store/session-row.ts';
-import { createSessionCache } from './session-cache.ts';
+import { createSessionCache } from './session.ts';
 
 function toSession(id: string, seenAt: number, reply = 'CON x'): Session {
   return {
