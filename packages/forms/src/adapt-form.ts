@@ -1,7 +1,6 @@
 // What community health forms use and ODK's engine does not know: the function `difference-in-months`, and a group named
 // `meta` beside the `meta` that holds the instance id.
 
-/** What is used of the DOM. */
 interface Element {
   localName: string;
   namespaceURI: string | null;
@@ -35,7 +34,6 @@ export function adaptForm(xml: string): string {
   return new XMLSerializer().serializeToString(document);
 }
 
-/** The children of every `meta` in one, the first. */
 function joinMetas(root: Element): void {
   const metas = [...root.children].filter(({ localName }) => localName === 'meta');
   for (const [index, meta] of metas.entries()) {

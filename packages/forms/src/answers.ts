@@ -5,7 +5,6 @@ import { holdInstances, RefusedAnswer, RepeatsChanged } from './repeats.ts';
 import type { Stop } from './walk.ts';
 import type { FormItem, FormNode, FormText } from './xforms.ts';
 
-/** How a question is answered on a keypad. */
 export function screenTypeOf(node: FormNode): ScreenType {
   const { nodeType, valueType, selectType, currentState } = node;
   if (nodeType === 'note' || currentState.readonly) return 'note';
@@ -172,7 +171,6 @@ interface ScreenOptions {
   hint?: FormHint | undefined;
 }
 
-/** What a stop of a form shows. */
 export function toScreen(stop: Stop, { search, hint }: ScreenOptions): FormScreen {
   const { kind, node } = stop;
   const added = { ...(hint && { hint }) };

@@ -59,7 +59,6 @@ export async function exploreForm(forms: Pick<Forms, 'press'>, form: FormToExplo
   return result;
 }
 
-/** The questions of a form that a keypad can answer. */
 export function questionsOf({ xml }: FormSource): string[] {
   const controls = xml.matchAll(
     /<(?:\w+:)?(?:input|select1|select|range|trigger|rank)\b[^>]*?\sref="(\/[^"]+)"[^>]*>/g,
@@ -84,7 +83,6 @@ function conditionsOf(xml: string): string[] {
   );
 }
 
-/** Some values of its choices. */
 function choicesOf(xml: string): string[] {
   const values = Array.from(xml.matchAll(/<(name|value)>([^<>&]{1,40})<\/\1>/g), ([, , value = '']) => value.trim());
   return [...new Set(values.slice(0, 200))].slice(0, 5);
@@ -103,9 +101,7 @@ type Strategy = 'first' | 'last' | number;
 interface Walk {
   strategy: Strategy;
   press(shown: ShownForm | undefined, input: string | undefined): Promise<FormReply>;
-  /** Called for every screen. */
   see?(shown: ShownForm): void;
-  /** What the form compares with. */
   constants?: Constants;
   samples?: readonly string[];
   /** Values of the form's choices: what is typed may have to be like one of them. */
@@ -131,7 +127,6 @@ interface Asked {
 /** A form that cannot be filled in to its end. */
 class WalkFault extends Error {
   override readonly name = 'WalkFault';
-  /** The question that accepts no answer. */
   readonly at: string | undefined;
 
   constructor(message: string, at?: string) {

@@ -10,7 +10,6 @@ export interface FormCall {
   input?: string;
   /** Questions whose answers the program wants, by the name it gives them. */
   take?: Readonly<Record<string, string>>;
-  /** Required questions that the program leaves out. */
   waive?: readonly string[];
 }
 
@@ -20,7 +19,6 @@ export interface FormReport {
   formId: string;
   version: string;
   languages: readonly string[];
-  /** The names of its questions and calculations. */
   names: readonly string[];
   /** `question` is the path of a required one that a keypad cannot answer: a program may waive it. */
   faults: readonly { line: number; message: string; question?: string }[];

@@ -11,7 +11,6 @@ export interface FormJob {
   /** How long it may compute, and how long its form may take to load. */
   limitMs: number;
   loadMs: number;
-  /** How long it may wait for a thread. */
   waitMs: number;
 }
 
@@ -28,7 +27,6 @@ interface FormThread {
   thread: Thread<WorkerCall, WorkerReply>;
   /** The forms that it has loaded: each form is in one thread. */
   forms: Set<string>;
-  /** What it works on now. */
   job?: Waiting | undefined;
   isLoading?: boolean;
 }
@@ -75,7 +73,6 @@ export function createFormThreads(
     return own;
   };
   const laneOf = ({ key, call }: FormJob) => (call.kind === 'load' ? 'load' : isGuilty(key) ? 'guilty' : key);
-  /** The thread that may take a job now. */
   const findThread = (job: Waiting): FormThread | undefined => {
     for (const own of threads) if (!own.job && !own.thread.isUsable()) threads.delete(own);
     const all = [...threads];
@@ -162,7 +159,6 @@ export function createFormThreads(
     queue.push(job);
   };
   const isLoading = (key: string) => [...threads].some((own) => own.job?.key === key && own.isLoading);
-  /** Ends a thread that nothing runs in. */
   const replace = (own: FormThread) => {
     threads.delete(own);
     own.thread.retire();

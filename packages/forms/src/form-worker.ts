@@ -32,7 +32,6 @@ interface Loading {
 
 interface Instance {
   root: FormRoot;
-  /** How long the engine computes to build it. */
   builtMs: number;
 }
 
@@ -46,7 +45,6 @@ const maxForms = 50;
 const forms = new Map<string, OpenForm>();
 let loads = 0;
 
-/** A loading that takes more instances. */
 function findLoading({ loadings }: OpenForm): Loading | undefined {
   const last = loadings.at(-1);
   return last && last.created < instancesOfLoading ? last : undefined;

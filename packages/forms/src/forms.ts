@@ -5,15 +5,11 @@ import type { FormCall, FormReport, WorkerCall, WorkerReply } from './form-proto
 import { createFormThreads, startFormThread } from './form-threads.ts';
 
 interface FormsOptions {
-  /** How many forms are computed at the same time. */
   threads?: number;
-  /** How long one key press may compute. */
   timeoutMs?: number;
-  /** How long a form may take to load. */
   loadMs?: number;
   /** How long a key press waits for others. The telecom gateway gives up after a few seconds more. */
   waitMs?: number;
-  /** How long an inspection may take. */
   inspectMs?: number;
   /** Called when a thread has loaded a form, before anybody called or for a caller. */
   onLoad?(by: 'ahead' | 'call'): void;

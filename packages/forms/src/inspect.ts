@@ -91,7 +91,6 @@ function findPatterns(xml: string, elements: readonly XmlElement[]): { line: num
   );
 }
 
-/** Questions that must be answered and cannot be. */
 function findMissing(
   xml: string,
   elements: readonly XmlElement[],

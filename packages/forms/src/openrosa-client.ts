@@ -28,7 +28,6 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
   const { origin, protocol, hostname } = new URL(server);
   const isPrivate = protocol === 'https:' || ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
 
-  /** What the server asked for last. */
   let known: string | undefined;
 
   async function request(url: string, init: { method: string; body?: FormData }): Promise<Response> {
@@ -144,9 +143,7 @@ interface Credentials {
 
 interface Challenged {
   method: string;
-  /** Path and query. */
   path: string;
-  /** The header `WWW-Authenticate`. */
   challenge: string;
 }
 

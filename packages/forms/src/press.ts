@@ -97,7 +97,6 @@ function answer({ stop, input, call, show, stay, showNext }: Asked): FormReply {
   return hint ? show(stop.at, { hint, search: call.progress?.search }) : showNext();
 }
 
-/** `0`, or `00` where a number is asked for. */
 function backKeyOf(stop: Stop): string {
   const type = stop.kind === 'question' ? screenTypeOf(stop.node) : 'note';
   return backKeyFor(type === 'integer' || type === 'decimal');

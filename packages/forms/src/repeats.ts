@@ -1,6 +1,5 @@
 import type { FormHint } from '@palaver/program/internal';
 
-/** What is used here of a node of a form. */
 interface Node {
   nodeType: string;
   currentState: { children: readonly Node[] | null };
@@ -42,7 +41,6 @@ interface Range extends Node {
   removeChildren(start: number, count: number): unknown;
 }
 
-/** How many nodes may still be made. */
 let room = maxNodes;
 /** Until when expressions may be computed, by the time that the thread computes. */
 let until = Number.POSITIVE_INFINITY;
@@ -59,7 +57,6 @@ let isHolding = true;
 interface Held {
   changes: number;
   made: number;
-  /** A single repeat has too many instances. */
   isTooLong: boolean;
 }
 
@@ -95,10 +92,8 @@ export function limitBuilding(): void {
 /** Why the engine could not do what an input asks for: it may say so in an error of its own, or not at all. */
 export const findRefusal = () => refused;
 export const tookTooLong = () => isOutOfTime;
-/** Whether the input has added instances. */
 export const hasGrown = () => isGrown;
 
-/** The nodes of all instances. */
 function countMade({ nodeType, currentState, definition }: Node): number {
   const children = currentState.children ?? [];
   const own = nodeType.startsWith('repeat-range') ? children.length * countNodes(definition) : 0;

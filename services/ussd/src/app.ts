@@ -35,9 +35,7 @@ export interface UssdParts {
   store: Store<UssdTables>;
   keys: KeyRing;
   redis?: RateLimitRedis;
-  /** What programs may send in headers, by name. */
   secrets?: Readonly<Record<string, string>>;
-  /** What adapters check requests with, by name. */
   adapterSecrets?: Readonly<Record<string, string>>;
   servers?: ProgramServers | undefined;
 }

@@ -21,7 +21,6 @@ export interface DomainParts {
   store: Store<UssdTables>;
   keys: KeyRing;
   metrics: UssdMetrics;
-  /** What programs may send in headers, by name. */
   secrets: Readonly<Record<string, string>>;
   servers?: ProgramServers | undefined;
 }

@@ -26,7 +26,6 @@ import type { UssdTables } from './store/tables.ts';
  */
 const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, statementTimeoutMs: 4_000 } };
 
-/** Starts the USSD gateway from its environment. */
 export async function startUssd(
   env: Env,
   options: ConfigOptions & Pick<UssdParts, 'servers'> = {},

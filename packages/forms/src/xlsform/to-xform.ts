@@ -3,7 +3,6 @@ import { type QuestionType, questionTypes, typeAliases } from './question-types.
 import type { SheetRow } from './read-workbook.ts';
 import { XlsFormFault } from './xlsform-fault.ts';
 
-/** A question, group or repeat of a form, with what it holds. */
 interface Item {
   type: string;
   /** Of a select: its list, or the file that has it. */
@@ -351,7 +350,6 @@ interface List {
   isTranslated: boolean;
 }
 
-/** The lists that questions choose from, as instances. */
 function listsOf(form: Form, choices: SheetRow[]): Map<string, List> {
   const rows = Map.groupBy(choices, (row) => row.list_name ?? '');
   const named = form.items.flatMap(({ type, list }) =>

@@ -28,7 +28,6 @@ export const totalsFields = {
     .meta({ description: 'What each value is: `count()`, `sum(FIELD)`, `min(FIELD)` or `max(FIELD)`' }),
 };
 
-/** The figures that a `total` or a `check` saves. */
 export type Totals = z.infer<z.ZodObject<typeof totalsFields>>;
 
 /** The condition of a write, over the records that there are when it is written. */
@@ -62,7 +61,6 @@ export function writeSignature(done: string[], check: RecordCheck | undefined): 
   return check ? { values: totalValues(check) } : { outcomes: done, values: {} };
 }
 
-/** The fields of the kind; a fault if it is not declared. */
 function findFields(keyword: string, kind: string, { records, say }: ActionCheck) {
   if (Object.hasOwn(records, kind)) return records[kind];
   say([keyword], `program.yaml declares no record ${kind}${suggest(kind, Object.keys(records))}`);
@@ -74,11 +72,9 @@ interface UsedRecord {
   kind: string;
   fields?: Readonly<Record<string, string>>;
   totals?: Pick<Totals, 'save'> | undefined;
-  /** Where the totals are. */
   at?: string[];
 }
 
-/** The kind of records, its fields and their types. */
 export function checkRecord({ keyword, kind, fields = {}, totals, at = [] }: UsedRecord, check: ActionCheck): void {
   const known = findFields(keyword, kind, check);
   if (!known) return;

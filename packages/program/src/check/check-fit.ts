@@ -78,7 +78,6 @@ function hintsFor(menu: Menu, { question, validator = '' }: PromptState, more: s
   return [...new Set(['hint.empty', 'main.callLow', ...own, ...more])].filter((key) => texts?.has(key));
 }
 
-/** The hints with which actions lead to a state. */
 function hintsByState(menu: Menu): Map<string, string[]> {
   const hints = new Map<string, string[]>();
   for (const state of menu.states.values())
@@ -115,6 +114,5 @@ function writersOf(menu: Menu, name: string): readonly State[] {
   return known.get(name) ?? [];
 }
 
-/** Whether callers type the value freely. */
 const isTypedValue = (menu: Menu, name: string): boolean =>
   writersOf(menu, name).some((state) => state.kind === 'prompt' && isTyped(state));

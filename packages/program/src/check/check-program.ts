@@ -26,7 +26,6 @@ import { checkAnswers, warnOfSums, warnOfUnchecked } from './check-ways.ts';
 
 export type MenuCheck = { ok: true; menu: Menu; warnings: Fault[] } | { ok: false; faults: Fault[] };
 
-/** The files of a program, parsed. */
 interface ParsedProgram {
   files: MenuFile[];
   locales: LocaleFile[];

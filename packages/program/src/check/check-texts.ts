@@ -7,7 +7,6 @@ import { kindOf, targetsOf } from '../states/states.ts';
 import { type Fault, suggest } from '../values/fault.ts';
 import { questionTexts } from '../values/question.ts';
 
-/** Texts the engine itself shows. */
 const engineTexts = ['common.more', 'common.back', 'common.exit', 'hint.empty', 'hint.choice'];
 
 /** Shown where they exist: menus from before them say the same in English. */

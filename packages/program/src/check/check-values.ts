@@ -88,7 +88,6 @@ function toScope(types: ReadonlyMap<string, ValueType>): Scope {
   };
 }
 
-/** Accepts every name. */
 function openScope(scope: Scope): Scope {
   return {
     get: (name) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn'),

@@ -88,7 +88,6 @@ function toFault(
 
 type Checked = Pick<CheckedValues, 'expressions'>;
 
-/** What the keyword of a state says that has the field. */
 function specWith<Field extends 'find' | 'total' | 'store'>(field: Field, placed: PlacedState | undefined) {
   const spec = placed?.state.kind === 'action' ? placed.state.spec : undefined;
   return spec && field in spec ? (spec as Extract<typeof spec, Record<Field, string>>) : undefined;

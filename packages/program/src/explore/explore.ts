@@ -81,7 +81,6 @@ function createPlaces(walk: Walk) {
       (isNew ? fresh : others).push(place);
     },
     next: () => fresh.pop() ?? others.shift(),
-    /** The first unfinished form. */
     snapshot: () => snapshot,
   };
 }
@@ -106,7 +105,6 @@ function createPresser(walk: Walk, places: Places) {
   }
 
   return {
-    /** Everything that a caller could press at a place. */
     async pressAll(place: Place): Promise<void> {
       beginPress(place);
       const { dialogue } = place;

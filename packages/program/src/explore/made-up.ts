@@ -59,7 +59,6 @@ interface Wanted {
 const toNumber = ({ variant, place }: Pick<Wanted, 'variant' | 'place'>) =>
   String(variant === 1 ? 900 - place : 12 + place);
 
-/** A list of a few equal rows. */
 const toRows = (row: object, variant: number) =>
   JSON.stringify(Array.from({ length: variant === 2 ? 12 : variant + 1 }, () => row));
 
@@ -122,7 +121,6 @@ interface Inputs {
   taken: string[];
   /** What the screen refuses, to see its hints. */
   refused: string[];
-  /** How many answers were tried without success. */
   tried: number;
 }
 
@@ -130,7 +128,6 @@ const mostAnswers = 5;
 const mostRows = 4;
 const unknownKey = '77';
 
-/** What to press on the screen that a dialogue shows. */
 export function inputsFor(walk: Walk, place: Place): Inputs {
   const { menu } = walk;
   const { dialogue } = place;
@@ -198,7 +195,6 @@ function typedAnswers({ constants, textsMatching }: Walk, dialogue: Dialogue, qu
   }
 }
 
-/** A text of words of common lengths. */
 function toText(length: number): string {
   return 'maize and beans '
     .repeat(Math.ceil(length / 16))

@@ -6,7 +6,6 @@ import { countPages, renderScreen } from '../show/render.ts';
 
 export type ShownForm = Extract<FormReply, { kind: 'screen' }>;
 
-/** A form that the explorer comes to. */
 export interface FormToExplore {
   source: FormSource;
   language: string;
@@ -19,7 +18,6 @@ export interface FormToExplore {
 
 export interface FormExploration {
   submissions: Submission[];
-  /** Questions that were shown, without the numbers of repeats. */
   seen: Set<string>;
   faults: string[];
 }
@@ -36,16 +34,13 @@ export interface ExploreOptions {
   /** Lets the host do other work: a walk hardly ever waits for anything. */
   pause(): Promise<void>;
   maxSteps: number;
-  /** When to stop, in milliseconds since 1970. */
   until: number;
-  /** Called every second. */
   onProgress?: (soFar: Exploration) => void;
 }
 
 export interface Finding {
   state: string;
   message: string;
-  /** What was typed to come there. */
   typed: readonly string[];
 }
 
@@ -121,7 +116,6 @@ function examineScreen(menu: Menu, place: Place, { faults, notes }: Exploration)
   for (const name of missingValues(menu, dialogue)) note(`{${name}} is empty here`);
 }
 
-/** The placeholders of the screen's text that have no value. */
 export function missingValues(menu: Menu, { state, language, values }: Dialogue): string[] {
   const shown = menu.states.get(state);
   if (!shown || !('text' in shown)) return [];
@@ -158,7 +152,6 @@ export function readConstants(sources: readonly string[]): Constants {
   return { numbers: [...numbers].slice(0, most), texts: [...texts].slice(0, most) };
 }
 
-/** Each number with its neighbours. */
 export function around(numbers: readonly number[]): string[] {
   return numbers.flatMap((number) => [number, number + 1, number - 1].map(String));
 }

@@ -34,9 +34,7 @@ export interface Dialogue {
   afterLogin?: Place;
   /** The sub-flows and loops under way, the innermost last. */
   frames?: readonly Frame[];
-  /** What was typed to shorten the list that is shown. */
   search?: string;
-  /** The ODK form that the dialogue is in. */
   form?: OpenForm;
   /** Who calls, and when. Comes with every request and is not kept. */
   caller?: Caller;
@@ -47,7 +45,6 @@ export interface ScreenView extends Partial<Pick<Dialogue, 'page' | 'search' | '
 }
 
 export interface OpenForm {
-  /** The state of kind `form`. */
   state: string;
   progress: FormProgress;
   screen: FormScreen;
@@ -63,7 +60,6 @@ export interface Caller {
 }
 
 export interface Frame {
-  /** The state of kind `call` or `each`. */
   state: string;
   /** How many screens were behind when it began: Back past them leaves it. */
   depth: number;
@@ -109,7 +105,6 @@ export function toInput(inputs: readonly string[], index: number): Input {
 export interface PendingAction {
   state: string;
   action: string;
-  /** What a form that is complete submits. */
   submission?: Submission;
 }
 
@@ -137,7 +132,6 @@ export function withoutView(dialogue: Dialogue, state: string): Dialogue {
   return withViews(dialogue, { ...dialogue.left, [state]: {} });
 }
 
-/** Also of the screens that Back leads through. */
 export function forgetSecrets(dialogue: Dialogue): Dialogue {
   const { left = {}, stack } = dialogue;
   const views = stack.map((name): [string, ScreenView] => {
@@ -163,17 +157,14 @@ export function stay(dialogue: Dialogue, hint: string): Step {
   return { dialogue: { ...rest, hint, ...(page > 0 && { hintPage: page }) }, ended: false };
 }
 
-/** Without the values of these names. */
 export function forget(dialogue: Dialogue, names: readonly string[]): Dialogue {
   const keep = <T>(record: Readonly<Record<string, T>>) =>
     Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name.replace(/\.label$/, ''))));
   return { ...dialogue, values: keep(dialogue.values), secrets: keep(dialogue.secrets) };
 }
 
-/** A form and the files beside it. */
 export interface FormSource {
   xml: string;
-  /** CSV, GeoJSON and XML files by their name. */
   attachments: Readonly<Record<string, string>>;
 }
 
@@ -184,7 +175,6 @@ export interface FormProgress {
   xml: string;
   /** The question shown. */
   at: string;
-  /** What was typed to shorten the list of choices. */
   search?: string;
   /** At least one question is answered. */
   begun?: true;
@@ -213,12 +203,10 @@ export type ScreenType =
 export interface FormScreen {
   type: ScreenType;
   body: string;
-  /** The choices with their numbers. */
   options?: readonly { key: string; label: string }[];
   /** There are so many choices that the caller may search them. */
   isLong?: true;
   optional?: true;
-  /** How many instances a repeat has. */
   count?: number;
   /** The answer it has already, which the caller may keep. */
   answer?: string;

@@ -54,7 +54,6 @@ export function holds(menu: Menu, dialogue: Dialogue, source: string, extra?: Re
   return evaluate(menu, dialogue, source, extra) === true;
 }
 
-/** The rows that a `where` holds for. */
 export function filterRows<Row>(
   menu: Menu,
   dialogue: Dialogue,

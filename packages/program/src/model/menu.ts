@@ -61,7 +61,6 @@ export interface Registry {
   texts: readonly string[];
 }
 
-/** The types of a record's fields. */
 export const fieldTypes = ['text', 'integer', 'decimal', 'date', 'phone', 'boolean'] as const;
 export type Records = Record<string, Record<string, (typeof fieldTypes)[number]>>;
 
@@ -80,13 +79,10 @@ export interface Menu {
   places: ReadonlyMap<string, { file: string; line: number; inherited?: boolean }>;
   locales: Locales;
   registry: Registry;
-  /** The type of every value that some state may give. */
   types: ReadonlyMap<string, ValueType>;
   records: Records;
   secrets: readonly string[];
-  /** The CSV and JSON files of the program, by their path. */
   data: ReadonlyMap<string, DataFile>;
-  /** The ODK forms of the program, by their path. */
   forms: ReadonlyMap<string, FormSource>;
   /** By their source. */
   expressions: ReadonlyMap<string, Expression>;

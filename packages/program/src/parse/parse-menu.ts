@@ -7,14 +7,11 @@ import { parseYaml, type YamlFile } from './parse-yaml.ts';
 import { programFile } from './program-source.ts';
 import { sayIssue } from './say-issue.ts';
 
-/** A state as one file gives it, with its place. */
 export interface PlacedState {
   state: State;
   file: string;
-  /** It is a state of the program that this one extends. */
   inherited?: boolean;
   lineOf(...path: PropertyKey[]): number;
-  /** Something wrong at one of its fields. */
   fault(path: readonly PropertyKey[], message: string): Fault;
 }
 
@@ -94,7 +91,6 @@ export interface LocaleFile {
   /** The texts that are not the program's own. */
   inherited?: ReadonlyMap<string, string> | undefined;
   lineOf(key: string): number;
-  /** Something wrong with a text. */
   fault(key: string, message: string): Fault;
   faults: Fault[];
 }

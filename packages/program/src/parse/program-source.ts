@@ -21,7 +21,6 @@ export interface ProgramSource {
 
 export const programFile = 'program.yaml';
 
-/** The language of a file of texts, if it is one. */
 export const languageOf = (path: string): string | undefined => /^locales\/([^/]+)\.ya?ml$/.exec(path)?.[1];
 
 /** States are in the YAML files of the folder itself. */

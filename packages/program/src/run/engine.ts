@@ -23,7 +23,6 @@ import { isQuestion, kindOf, reach, requiresLogin, targetsOf } from '../states/s
 import { reservedKeys } from '../values/keys.ts';
 import { addValues } from '../values/limits.ts';
 
-/** What an action reports back. */
 export interface ActionResult {
   outcome: string;
   values?: Record<string, string>;
@@ -36,7 +35,6 @@ export interface ActionResult {
 
 export interface Opening {
   language: string;
-  /** The id of the program that the session began with. */
   program?: string;
   resume?: FormSnapshot;
   /** When it was left; another call may have continued it since. */

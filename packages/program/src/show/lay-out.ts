@@ -1,7 +1,6 @@
 import { type Surface, ussd } from '../values/surface.ts';
 import { countSeptets, isGsm, toShowable } from './gsm.ts';
 
-/** A choice or another key of a screen. */
 export interface Line {
   key: string;
   label: string;

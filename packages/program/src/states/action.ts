@@ -19,7 +19,6 @@ const fields = z.strictObject({
 
 export interface ActionState extends Omit<z.infer<typeof fields>, 'action' | 'outcomes'> {
   action: string;
-  /** What the keyword says, of an action that has one. */
   spec?: BuiltIn;
   outcomes: Record<string, { to: string; hint?: string }>;
 }
@@ -42,7 +41,6 @@ const schema = z.looseObject({ kind: z.literal('action') }).transform((given, co
   return spec.success ? { ...parsed.data, action: name, spec: spec.data } : fail(spec.error.issues);
 });
 
-/** What its keyword or the host declares. */
 export function signatureOf({ action, spec }: ActionState, { actions }: Registry): ActionSignature | undefined {
   if (spec) return builtInSignature(action, spec);
   return Object.hasOwn(actions, action) ? actions[action] : undefined;

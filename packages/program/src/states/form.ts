@@ -76,7 +76,6 @@ const formats: Partial<Record<FormScreen['type'], string>> = {
   dateTime: 'form.dateTimeHint',
 };
 
-/** The screen of a form, with its choices and other keys. */
 function toFormContent({ form, hint }: Dialogue, say: Say): ScreenContent {
   const screen = form?.screen ?? { type: 'note', body: '' };
   const own = screen.hint;

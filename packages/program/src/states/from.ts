@@ -43,7 +43,6 @@ export function* listExpressions({ list, where }: ListSource): Generator<UsedExp
   if (where !== undefined) yield { source: where, path: ['from', 'where'], wanted: 'bool', hasRow: true };
 }
 
-/** The file and the columns that are named. */
 export function checkList(from: ListSource, { data, say }: StateCheck): void {
   const { csv, list, text, save } = from;
   if (list !== undefined) return;
@@ -62,7 +61,6 @@ export function cellsOf({ data }: Menu, from: ListSource, field: string, languag
 
 const maxShown = 500;
 
-/** A menu whose options come from a list. */
 interface Listing {
   from: ListSource;
   to: string;

@@ -30,7 +30,6 @@ import { hasMatch } from './pattern.ts';
 export interface Expression {
   type: ResultType;
   names: readonly string[];
-  /** Compiles it, if it is not compiled yet. */
   prepare(): void;
   /** Throws an `ExpressionLimit` when the budget is used up. */
   run(values: Record<string, CelInput>, budget: ExpressionBudget): CelValue | undefined;

@@ -5,7 +5,6 @@ import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 
 type Values = Readonly<Record<string, string>>;
 
-/** Characters of one text. */
 export const maxTextLength = 20_000;
 /** The largest list or record in an expression, and all values of a dialogue together. */
 const maxAllLength = 200_000;
@@ -61,7 +60,6 @@ function sumLengths(values: Values): number {
 
 /** What one key press may compute, with all its expressions together. */
 export interface ExpressionBudget {
-  /** Rounds of all loops together. */
   rounds: number;
   /** A round takes longer the more text it looks through. In microseconds of this thread's processor time. */
   microseconds: number;

@@ -14,10 +14,8 @@ export interface AccountActionParts {
   reports: Reports;
   profiles: Profiles;
   protocol: QueryClient | undefined;
-  /** Absent where reports do not become claims. */
   claims: Claims | undefined;
   audit: AuditLog<UssdTables>;
-  /** Absent when no SIM swap check is configured. */
   simSwap: SimSwapCheck | undefined;
   /** A report with the same content within this time is the same report: its caller may have read "unavailable". */
   repeatMs: number;

@@ -13,13 +13,11 @@ import { type Logger, StartError } from '@palaver/service-kit';
 import type { Transaction } from 'kysely';
 import type { UssdTables } from '../store/tables.ts';
 
-/** The data and operations that an action has. */
 export interface ActionContext {
   /** Of session and step: the same for a retry, a replay and another instance. */
   key: string;
   phoneNumber: string;
   language: string;
-  /** The account logged in, if any. */
   account: string | undefined;
   now: number;
   log: Logger;
@@ -27,7 +25,6 @@ export interface ActionContext {
   answer(name: string): string;
   /** The same, for an answer that may be missing. */
   findAnswer(name: string): string | undefined;
-  /** A text in the user's language. */
   say(key: string, values?: Record<string, string>): string;
   /** Commits what `act` writes together with its result, once. `act` must be quick. */
   commit(act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
@@ -47,7 +44,6 @@ export interface Action extends DeclaredAction {
 
 export type Actions = Record<string, Action>;
 
-/** The function of each action, without its declaration. */
 export type RunOf<Name extends string> = Record<Name, Action['run']>;
 
 export interface BuiltInCall<Name extends BuiltInName = BuiltInName> {

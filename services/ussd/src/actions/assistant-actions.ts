@@ -5,7 +5,6 @@ import type { QuestionTable } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
 
 export interface AssistantActionParts {
-  /** Absent when no agent service is configured. */
   assistant: Assistant | undefined;
   questions: Questions;
   accounts: Pick<Accounts, 'find'>;

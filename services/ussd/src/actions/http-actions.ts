@@ -16,7 +16,6 @@ export interface ProgramServers {
   claims?: Pick<Claims, 'add' | 'countSince'>;
 }
 
-/** What programs may reach, and with which secrets. */
 export interface ServerAccess {
   allowedHosts: readonly string[];
   /** By name, without the prefix that they have in the environment. */
@@ -26,7 +25,6 @@ export interface ServerAccess {
 
 const tries = 2;
 
-/** Asks a server that the program names. */
 export async function askServer(access: ServerAccess, call: BuiltInCall<'http'>): Promise<ActionResult> {
   const { spec, menu, dialogue, context } = call;
   const { get, post, headers, body, timeout } = spec.http;
@@ -56,7 +54,6 @@ export async function askServer(access: ServerAccess, call: BuiltInCall<'http'>)
   return settle(call, answer.status, parse(answer.body));
 }
 
-/** Asks the protocol through the query gateway. */
 export async function queryProtocol(
   client: Pick<QueryClient, 'query'> | undefined,
   call: BuiltInCall<'protocol'>,
@@ -149,7 +146,6 @@ interface GuardedRequest {
 
 type GuardedAnswer = { status: number; body: string } | { fault: string };
 
-/** How programs reach servers. */
 export type AskServer = (request: GuardedRequest) => Promise<GuardedAnswer>;
 
 const maxBytes = 256_000;

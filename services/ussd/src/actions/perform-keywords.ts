@@ -20,17 +20,13 @@ import { createRecordActions, toId } from './record-actions.ts';
 export interface BuiltInParts extends ServerAccess {
   records: RecordStore;
   messages: Pick<Messages, 'queue'>;
-  /** Absent when no query gateway is configured. */
   protocol: Pick<QueryClient, 'query'> | undefined;
-  /** Absent where CLAIMS_COLLECTION is not set. */
   claims: Pick<Claims, 'add' | 'countSince'> | undefined;
-  /** Asks the assistant the question in the answer `question`. */
   askAssistant: Action['run'];
 }
 
 export type RunBuiltIn = (state: ActionState, call: Omit<BuiltInCall, 'spec'>) => Promise<ActionResult>;
 
-/** Runs the actions that need no code. */
 export function createBuiltInActions(parts: BuiltInParts): RunBuiltIn {
   const runs: Runs = {
     ...createRecordActions(parts.records),

@@ -14,7 +14,6 @@ export interface PinQuestion {
   audit: AuditLog<UssdTables>;
   simSwap: SimSwapCheck | undefined;
   context: ActionContext;
-  /** The name the PIN was saved under. */
   answer: string;
   /** The audit event of a right PIN, unless another step records it. */
   action?: AuditAction;
@@ -78,7 +77,6 @@ export function requireLogin({ account }: ActionContext): void {
   if (account === undefined) throw new Error('a state of this menu needs "requires: authenticated"');
 }
 
-/** The account of a caller who has logged in. */
 export async function findOwnAccount(accounts: Accounts, context: ActionContext): Promise<AccountTable> {
   requireLogin(context);
   const account = await accounts.find(context.phoneNumber);

@@ -197,12 +197,10 @@ const maxScanned = 100_000;
 const scansAtOnce = { concurrency: 2, maxWaiting: 20, maxWaitMs: 3_000 };
 /** One at a time, and a pause as long as each has taken: on SQLite the caller of the next key press waits for what they read. */
 const checksAtOnce = { ...scansAtOnce, concurrency: 1, pauses: true };
-/** Records that a check reads before its write. */
 const maxChecked = 20_000;
 /** How often a check reads records that others have changed meanwhile. */
 const maxAttempts = 10;
 
-/** Others have changed records since a check has read them. */
 class RecordsChanged extends Error {}
 
 const tooMany = (most: number, kind: string) =>

@@ -66,7 +66,6 @@ interface PayoutActionParts {
   accounts: Accounts;
   audit: AuditLog<UssdTables>;
   simSwap: SimSwapCheck | undefined;
-  /** Absent where rewards are not paid out. */
   payouts: Payouts | undefined;
 }
 

@@ -1,5 +1,5 @@
 import type { Dialogue, Input, Menu } from '@palaver/program/internal';
-import type { Session } from '../store/session-row.ts';
+import type { SessionTable } from '../store/tables.ts';
 
 /** A request of a call, as its channel hands it in. What was typed may hold a PIN, so that a session keeps its hash alone. */
 export interface Call {
@@ -8,7 +8,6 @@ export interface Call {
   phoneNumber: string;
   /** Everything typed so far, the newest input last; empty at the first dial. */
   inputs: readonly string[];
-  /** How much was typed so far. */
   typedLength: number;
   /** The input at an index, with the way to the secret ones before it. */
   toInput(index: number): Input;
@@ -17,7 +16,7 @@ export interface Call {
    * The index of the first input that a session has not taken yet; `inputs.length` if it has taken all of them. `undefined` if
    * the call does not continue from there, and all inputs must be played again.
    */
-  findFirstNew(session: Session): number | undefined;
+  findFirstNew(session: SessionTable): number | undefined;
   /** The key of the `step`-th action that the last of the first `count` inputs runs. */
   toActionKey(count: number, step: number): string;
   measureRoom(menu: Menu, dialogue: Dialogue): CallRoom;

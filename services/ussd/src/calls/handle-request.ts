@@ -17,8 +17,9 @@ import type { DatabaseClock } from '@palaver/store';
 import { faultKind } from '@palaver/store/internal';
 import type { Programs } from '../catalog/programs.ts';
 import type { Profiles } from '../people/profiles.ts';
-import { isErased, isExpired, type Session, sessionStatus } from '../store/session-row.ts';
+import { isErased, isExpired, sessionStatus } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
+import type { SessionTable } from '../store/tables.ts';
 import { type ResultKey, SessionChanged } from './action-results.ts';
 import type { Call, RequestResult } from './call.ts';
 import type { ProgramStats, TakenInput } from './program-stats.ts';
@@ -38,7 +39,6 @@ interface RequestParts {
   forms: Pick<Forms, 'press'>;
   programs: Pick<Programs, 'forCode' | 'find'>;
   stats: Pick<ProgramStats, 'count'>;
-  /** The reply to a code that no program answers. */
   unknownCode: string;
   clock: Pick<DatabaseClock, 'now'>;
   timeoutMs: number;
@@ -116,7 +116,7 @@ async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Ou
   if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, known);
 
   const kept = known && unpackOpening(known.opening);
-  const found = findMenu(parts, known?.serviceCode ?? call.serviceCode, kept?.program);
+  const found = findMenu(parts, known?.service_code ?? call.serviceCode, kept?.program);
   // A version that is in memory needs no wait, which every key press would pay for.
   const menu = found instanceof Promise ? await found : found;
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
@@ -147,7 +147,7 @@ function findMenu(
 }
 
 /** A session that looks expired here may have continued at another instance, so the row is read. */
-function findCached({ cache, timeoutMs }: RequestParts, { call, now }: OwnRequest): Session | undefined {
+function findCached({ cache, timeoutMs }: RequestParts, { call, now }: OwnRequest): SessionTable | undefined {
   const session = cache.get(call.sessionId);
   return session && !isExpired(session, now, timeoutMs) ? session : undefined;
 }
@@ -155,7 +155,7 @@ function findCached({ cache, timeoutMs }: RequestParts, { call, now }: OwnReques
 async function openSession(
   parts: RequestParts,
   request: OwnRequest,
-  known: Session | undefined,
+  known: SessionTable | undefined,
 ): Promise<Outcome | RequestResult> {
   const menu = parts.programs.forCode(request.call.serviceCode);
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
@@ -167,8 +167,7 @@ async function openSession(
 interface Course {
   /** The one in use when the request came: a reload meanwhile changes nothing for it. */
   menu: Menu;
-  known: Session | undefined;
-  /** The index of the first input that is to be taken. */
+  known: SessionTable | undefined;
   first: number;
   opening: Opening;
   /** Where the inputs start; the main menu when they are all there is. */
@@ -236,7 +235,7 @@ function toCaller({ call: { phoneNumber }, now }: OwnRequest): Caller {
   return { phoneNumber, now };
 }
 
-function keepInMemory(cache: SessionCache, session: Session): void {
+function keepInMemory(cache: SessionCache, session: SessionTable): void {
   if (session.status === sessionStatus.active) cache.set(session);
   else cache.delete(session.id);
 }
@@ -250,15 +249,15 @@ function countRequest({ stats }: RequestParts, { now }: OwnRequest, outcome: Out
     now,
     opened: known ? undefined : { state: first.state, language: first.language, isReturning: !opening.isNewcomer },
     inputs: known && !before ? taken.slice(-1) : taken,
-    waitedMs: known && before ? now - known.seenAt : undefined,
+    waitedMs: known && before ? now - known.seen_at : undefined,
     isCutOff,
   });
 }
 
-async function refuseExpired(parts: RequestParts, session: Session): Promise<RequestResult> {
+async function refuseExpired(parts: RequestParts, session: SessionTable): Promise<RequestResult> {
   parts.cache.delete(session.id);
   const opening = unpackOpening(session.opening);
-  const menu = await findMenu(parts, session.serviceCode, opening.program);
+  const menu = await findMenu(parts, session.service_code, opening.program);
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
   const { language } = unpackDialogue(session.dialogue) ?? opening;
   return { reply: `END ${toShowable(translate(menu.locales, language, 'main.expired'))}`, kind: 'expired' };

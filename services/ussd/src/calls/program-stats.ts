@@ -9,11 +9,9 @@ export const answerSeconds = [2, 4, 7, 10, 15, 20, 30, 60, 120] as const;
 export const answerColumns = ['s2', 's4', 's7', 's10', 's15', 's20', 's30', 's60', 's120', 'longer'] as const;
 export const countColumns = ['shown', 'answered', 'refused', 'back', 'exited', 'timed_out'] as const;
 
-/** One request as it is counted, once its reply is saved. */
 export interface CountedRequest {
   menu: Menu;
   now: number;
-  /** The call begins with this request. */
   opened?: { state: string; language: string; isReturning: boolean } | undefined;
   inputs: readonly TakenInput[];
   /** How long the caller looked at the screen that the last input answers. */
@@ -141,7 +139,6 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
     countTimedOut(timedOut: readonly TimedOut[], now: number) {
       for (const call of timedOut) rowOf(dayOf(now), call.version, call).timed_out += 1;
     },
-    /** Writes all that is counted when it is called. */
     flush,
     async stop() {
       await flushing.stop();

@@ -10,7 +10,6 @@ export interface StatsQuery {
   from: number;
   to: number;
   version?: string | undefined;
-  /** Days and languages of this state alone. */
   state?: string | undefined;
 }
 
@@ -19,7 +18,6 @@ export type StatsReport = Omit<ProgramStats, 'name' | 'from' | 'to'>;
 const dayMs = 24 * 3_600_000;
 const sumOf = [...countColumns, ...answerColumns];
 
-/** Sums of the counts by state, day, language and version. */
 export async function readStats(
   { readDb }: Pick<Store<UssdTables>, 'readDb'>,
   query: StatsQuery,

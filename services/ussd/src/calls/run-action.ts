@@ -24,7 +24,6 @@ export interface ActionCall {
   menu: Menu;
   dialogue: Dialogue;
   phoneNumber: string;
-  /** Finds secret answers. */
   reveal: Reveal;
   now: number;
   log: Logger;

@@ -1,12 +1,11 @@
 import type { Dialogue, FormSnapshot, Frame, OpenForm, Opening, Place, ScreenView } from '@palaver/program/internal';
-import type { Session } from '../store/session-row.ts';
+import type { SessionTable } from '../store/tables.ts';
 
 /** Increased with every change that an earlier version would misread. */
 const format = 1;
 
 // One letter for each field and none for empty ones: most sessions are `{"f":1,"s":"preMenu","l":"en"}`.
 interface PackedDialogue {
-  /** The format. */
   f: number;
   s: string;
   l: string;
@@ -89,14 +88,14 @@ const maxCharacters = 1_500;
  * look for the oldest of a hundred thousand at every request costs more than the request.
  */
 export function createSessionCache(maxSessions: number) {
-  let older = new Map<string, Session>();
-  let newer = new Map<string, Session>();
+  let older = new Map<string, SessionTable>();
+  let newer = new Map<string, SessionTable>();
   const remove = (id: string) => {
     if (!newer.delete(id)) older.delete(id);
   };
   return {
     get: (id: string) => newer.get(id) ?? older.get(id),
-    set(session: Session) {
+    set(session: SessionTable) {
       // Removed first, so that a map's order is the order in which its sessions were last seen.
       remove(session.id);
       if (session.dialogue.length + session.opening.length + session.reply.length > maxCharacters) return;
@@ -110,7 +109,7 @@ export function createSessionCache(maxSessions: number) {
     sweep(before: number) {
       for (const generation of [older, newer]) {
         for (const [id, session] of generation) {
-          if (session.seenAt >= before) break;
+          if (session.seen_at >= before) break;
           generation.delete(id);
         }
       }

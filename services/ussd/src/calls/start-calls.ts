@@ -30,7 +30,6 @@ interface CallsParts extends Omit<RunActionParts, 'results'> {
 const cachedSessions = 100_000;
 const sweepIntervalMs = 5_000;
 
-/** The calls under way, and the sweep of what is over. */
 export function startCalls({ config, store, logger, clock, textHash, profiles, started, ...parts }: CallsParts) {
   const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
   const sessions = createSessionStore(store, { timeoutMs, textHash });

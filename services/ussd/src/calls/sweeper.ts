@@ -8,13 +8,11 @@ import { type SessionTable, sealedTables, type UssdTables } from '../store/table
 import { questionOf, type TimedOut } from './program-stats.ts';
 import { type SessionCache, unpackDialogue, unpackOpening } from './session.ts';
 
-/** As it is stored. */
 type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
 
 interface SweepParts extends SweepPeriods {
   store: Pick<Store<UssdTables>, 'transaction' | 'engine'>;
   cache: SessionCache;
-  /** Sessions that were marked as expired. */
   onExpired?(sessions: readonly ExpiredSession[]): void;
   /** Rows of one transaction: few, so that no request waits long for a sweep. */
   batchSize?: number;
@@ -96,7 +94,6 @@ export function startSweeper(parts: SweeperParts) {
 
 const unreadable = { opening: '{}', dialogue: '{"f":1e9}' };
 
-/** Where calls have expired. */
 export function toTimedOut(cipher: DataCipher, expired: readonly ExpiredSession[]): TimedOut[] {
   return expired.flatMap((row) => {
     const { opening, dialogue: packed } = cipher.openRow(sealedTables.session, row, unreadable);

@@ -27,7 +27,6 @@ export function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: Me
   return { folder, menus: isAlone ? undefined : toMenuSources({ USSD_MENUS, USSD_LOCALES }) };
 }
 
-/** What menu files are checked against. */
 export function toRegistry(actions: Record<string, DeclaredAction>, own: Registry['validators'] = {}): Registry {
   return { actions, validators: { ...validators, ...own }, texts: serviceTexts };
 }

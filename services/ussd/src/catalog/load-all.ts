@@ -26,11 +26,9 @@ export interface Loaded {
   unusable: Fault[];
 }
 
-/** Where programs are loaded from, and what they may need. */
 export interface LoadOptions {
   /** A menu without a program file: answers every code that no program names. */
   menus?: MenuSources | undefined;
-  /** A program's folder, or a folder of them. */
   folder?: string | undefined;
   forms: Pick<Forms, 'inspect'>;
   /** Forms of a server, which programs may name. */
@@ -47,7 +45,6 @@ interface LoadParts extends LoadOptions {
 
 export interface CheckedProgram {
   check: MenuCheck;
-  /** Name and version. */
   id: string;
   kept: KeptVersion;
 }

@@ -10,7 +10,6 @@ export type CheckProgram = (source: ProgramSource, base: ProgramSource) => MenuC
 export interface ProgramChecksOptions {
   timeoutMs?: number;
   tryMs?: number;
-  /** The module of the operator's own validators. */
   ownActions?: string | undefined;
 }
 

@@ -2,13 +2,11 @@ import { serviceCodePattern } from '@palaver/contract/internal';
 import { type Fault, type Menu, type ProgramSource, parseYaml, programFile, sayIssue } from '@palaver/program/internal';
 import { z } from 'zod';
 
-/** The files of a program by their path. */
 export type ProgramFileMap = Readonly<Record<string, string>>;
 
 /** The largest public form that a phone can fill in has 1.6 MB. */
 export const programLimits = { files: 200, fileBytes: 2_000_000, bytes: 8_000_000 } as const;
 
-/** The fault of the first file that is too large, if any. */
 export function sizeFault(
   files: readonly { path: string; bytes: number }[],
 ): { path?: string; message: string } | undefined {
@@ -64,7 +62,6 @@ export function codesOf({ channel }: Menu): readonly string[] {
   return schema.safeParse({ codes: channel.codes }).data?.codes ?? [];
 }
 
-/** What is wrong with the codes of a program, if anything. */
 export function checkCodes({ channel }: Menu, { files }: ProgramSource): Fault[] {
   const { error } = schema.safeParse({ codes: channel.codes });
   const file = files.find(({ path }) => path === programFile);

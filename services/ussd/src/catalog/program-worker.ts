@@ -30,7 +30,6 @@ export interface TryCall {
   key: string;
   menu: PlainMenu;
   registry: PlainRegistry;
-  /** The module of the operator's own validators. */
   ownActions: string | undefined;
   trial: Trial;
 }

@@ -34,7 +34,6 @@ export interface ProgramOptions extends LoadOptions {
   /** The menus that come with the service, which programs may extend. */
   bundled: MenuSources;
   registry: Registry;
-  /** The module of the operator's own validators. */
   ownActions?: string | undefined;
   versions: ProgramVersions;
   /** Called with programs that are taken into use. */
@@ -45,7 +44,6 @@ export interface ProgramOptions extends LoadOptions {
 
 const settleMs = 100;
 const maxOldVersions = 50;
-/** How often to look for what other instances have published. */
 const pollMs = 2_000;
 
 /** Loads every program, or throws with every fault. When watched, a changed program is in use once it is right. */

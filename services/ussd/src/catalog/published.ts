@@ -15,7 +15,6 @@ const maxPrograms = 200;
 /** Drafts and published versions of programs, in the database: all instances serve the same. */
 export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>) {
   return {
-    /** The id of the version in use, by program. */
     async current(trx?: Transaction<UssdTables>) {
       const rows = await (trx ?? db).selectFrom('ussd_program').select(['name', 'published']).orderBy('name').execute();
       return new Map(rows.flatMap(({ name, published }) => (published === null ? [] : [[name, published]])));
@@ -112,7 +111,6 @@ export interface KeptVersion {
 interface Publication {
   at: number;
   by: string;
-  /** The version that was in use before. */
   replaced: string | null;
   note?: string | undefined;
 }

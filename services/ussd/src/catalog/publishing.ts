@@ -8,14 +8,12 @@ import type { Programs } from './programs.ts';
 import type { ProgramVersions, PublishedPrograms } from './published.ts';
 import type { Trial } from './try-program.ts';
 
-/** Who does it, for the audit log. */
 export interface By {
   actor: AuditActor;
   from: string | null;
 }
 
 export interface PublishOptions {
-  /** The draft when not given. */
   files?: ProgramFileMap;
   /** The revision of the draft that was checked; a request for an older one is refused. */
   revision?: number | undefined;
@@ -134,7 +132,6 @@ export function createPublishing(parts: PublishingParts) {
         ? { ok: true, faults: [], warnings: check.warnings }
         : { ok: false, faults: check.faults, warnings: [] };
     },
-    /** Plays inputs on the draft. */
     async try(name: string, trial: Trial) {
       const { key, menu } = await checkDraft(name);
       return programs.try(key, menu, trial);
@@ -179,7 +176,6 @@ export type Publishing = ReturnType<typeof createPublishing>;
 interface Change {
   action: 'program.published' | 'program.rolledBack' | 'program.withdrawn';
   note?: string | undefined;
-  /** The version, where it is checked already. */
   menu?: Menu;
   /** What others had published when it was checked. */
   others?: string;

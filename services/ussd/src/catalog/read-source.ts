@@ -7,7 +7,6 @@ import { programLimits, sizeFault } from './program-files.ts';
 export interface MenuSources {
   /** One file, or a folder whose `.yaml` files together are the menu. */
   menus: string;
-  /** A folder with one `.yaml` file for each language. */
   locales: string;
 }
 

@@ -21,7 +21,6 @@ interface CatalogParts {
   audit: AuditLog<UssdTables>;
   actions: Actions;
   ownValidators: Registry['validators'];
-  /** What programs may send in headers, by name. */
   secrets: Readonly<Record<string, string>>;
   formsServer: OpenRosaClient | undefined;
   started: CloseStack;

@@ -106,7 +106,6 @@ export function parsePlace(place: string): { kind?: 'header' | 'query' | 'path';
 
 export const placeholder = /\{([^{}]*)\}/g;
 
-/** What a reply has placeholders for. */
 export function namesIn(template: unknown): string[] {
   if (typeof template === 'string') return [...template.matchAll(placeholder)].map(([, name = '']) => name);
   if (typeof template !== 'object' || template === null) return [];

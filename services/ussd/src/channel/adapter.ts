@@ -82,7 +82,6 @@ export interface AdapterAccess {
 
 type SampleAdapter = Adapter & Required<Pick<Adapter, 'toSample'>>;
 
-/** The adapters that programs can be tried with, by name. */
 export function toSampleAdapters(adapters: readonly Adapter[]): ReadonlyMap<string, SampleAdapter> {
   const samples = adapters.filter((adapter): adapter is SampleAdapter => adapter.toSample !== undefined);
   return new Map(samples.map((adapter) => [adapter.name, adapter]));

@@ -24,7 +24,6 @@ interface Ended extends NewestRequest {
 }
 
 interface Kept extends Opened {
-  /** The call is over, and its inputs are removed. */
   ended?: Ended;
   /** Each request has another sequence than the one before. */
   isCounted?: boolean;

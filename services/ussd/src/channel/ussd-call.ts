@@ -6,7 +6,7 @@ import type { Call, CallRoom } from '../calls/call.ts';
 import type { HandleRequest } from '../calls/handle-request.ts';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { Session } from '../store/session-row.ts';
+import type { SessionTable } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { AdapterRequest, NewestInput } from './adapter.ts';
 import { measureCallRoom } from './call-room.ts';
@@ -17,7 +17,6 @@ export interface UssdRequest {
   sessionId: string;
   serviceCode: string;
   phoneNumber: string;
-  /** All inputs of the call, accumulated. */
   text: string;
 }
 
@@ -43,7 +42,6 @@ export type Answer = (
   onConfirm: (confirm: () => void) => void,
 ) => Promise<string>;
 
-/** Finds the new input and lets the program answer it. */
 export function createAnswer(parts: AnswerParts): Answer {
   const { config, metrics, handleRequest, inputLog, textHash, clock } = parts;
   let inFlight = 0;
@@ -176,7 +174,7 @@ export class UssdCall implements Call {
     return this.#textHash.ofText(this.sessionId, this.#text);
   }
 
-  findFirstNew({ textHash, textLength }: Session): number | undefined {
+  findFirstNew({ text_hash: textHash, text_length: textLength }: SessionTable): number | undefined {
     const known = this.#text.slice(0, textLength);
     if (this.#textHash.ofText(this.sessionId, known) !== textHash) return undefined;
     const added = toNewParts(this.#text, textLength, this.#parts);

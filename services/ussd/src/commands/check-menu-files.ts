@@ -6,10 +6,8 @@ import { codesOf } from '../catalog/program-files.ts';
 import { findPrograms, readMenuSource, readProgramSource, SourceFault } from '../catalog/read-source.ts';
 
 interface MenuFiles {
-  /** A menu file or folder; the default service's when absent. */
   menus?: string | undefined;
   locales?: string | undefined;
-  /** A module of actions beside the default service's. */
   actions?: string | undefined;
 }
 
@@ -82,9 +80,7 @@ async function eachProgram(files: ProgramFiles, describe: (check: MenuCheck) => 
 }
 
 export interface ProgramFiles {
-  /** A program's folder, or a folder of several. */
   folder: string;
-  /** A module of actions beside the default service's. */
   actions?: string | undefined;
 }
 

@@ -57,7 +57,6 @@ export async function migrateUssdDatabase(env: Env): Promise<void> {
   await migrateUssd(store).finally(() => store.close());
 }
 
-/** Opens the gateway's database for `palaver user`. */
 export function withPersonData<T>(
   env: Env,
   use: (data: PersonData, didOf: (phone: string) => Promise<string>) => Promise<T>,

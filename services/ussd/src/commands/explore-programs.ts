@@ -16,10 +16,8 @@ import { loadPrograms, type MenuReport, type ProgramFiles } from './check-menu-f
 import { parseFlow } from './flow.ts';
 
 export interface ExploreFiles extends ProgramFiles {
-  /** For each program and language. */
   maxSteps?: number | undefined;
   maxSeconds?: number | undefined;
-  /** Called now and then while a program is walked. */
   onProgress?: ((text: string) => void) | undefined;
 }
 
@@ -27,9 +25,7 @@ export interface ExploreFiles extends ProgramFiles {
 export interface ExploreFinding extends Fault {
   kind: 'fault' | 'note';
   program?: string;
-  /** The languages in which it was found. */
   languages?: string[];
-  /** What to dial and to type to see it. */
   typed?: string[];
 }
 

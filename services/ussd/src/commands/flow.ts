@@ -44,7 +44,6 @@ const flowSchema = z.strictObject({
 export type FlowStep = z.infer<typeof stepSchema>;
 export type Flow = z.infer<typeof flowSchema>;
 
-/** What placeholders stand for, by name. */
 type Seen = Map<string, string>;
 
 type ReplayResult =
@@ -90,7 +89,6 @@ interface ReplayOptions {
   onDifference?(step: number, reply: string): void;
 }
 
-/** Plays a dialogue against a server. */
 export async function replayFlow(
   flow: Flow,
   phone: Pick<Phone, 'dial' | 'send'>,
@@ -108,14 +106,12 @@ export async function replayFlow(
   return { ok: true, seen };
 }
 
-/** Puts placeholders back where their values are. */
 export function maskSeen(text: string, seen: Seen): string {
   let masked = text;
   for (const [name, value] of seen) if (value !== '') masked = masked.replaceAll(value, `{{${name}}}`);
   return masked;
 }
 
-/** A failed replay as people read it. */
 export function formatDifference({ step, sent, expected, received }: Extract<ReplayResult, { ok: false }>): string {
   return `step ${step} (sent ${JSON.stringify(sent)})\n--- expected\n${expected}\n--- received\n${received}`;
 }

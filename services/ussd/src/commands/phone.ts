@@ -42,7 +42,6 @@ export function createPhone(options: PhoneOptions) {
   }
 
   return {
-    /** The session of the last dial. */
     sessionId: () => session.sessionId,
     dial(serviceCode = ownCode) {
       session = { sessionId: `phone-${createId()}`, serviceCode, text: '' };
@@ -66,7 +65,6 @@ export function createPhone(options: PhoneOptions) {
 
 export type Phone = ReturnType<typeof createPhone>;
 
-/** A reply as a telecom gateway gets it. */
 export function formatReply({ text, ended }: Reply): string {
   return `${ended ? 'END' : 'CON'} ${text}`;
 }

@@ -22,7 +22,6 @@ export function listSubmissions(env: Env, { limit, formId, status }: SubmissionQ
   });
 }
 
-/** Writes all submissions, piece by piece. */
 export function exportSubmissions(
   env: Env,
   { format, formId, status }: SubmissionQuery & { format: ExportFormat },

@@ -62,9 +62,7 @@ export async function startTemporary({ folder, actions, env, servers }: Temporar
     url: service.url,
     /** The SMS messages that programs have sent, once none is queued. */
     messages: () => readMessages(service.url, join(dataDir, 'sms')),
-    /** The claims that a caller has filed. */
     claims: claims.of,
-    /** The first code of the first program. */
     serviceCode: (menus[0] && codesOf(menus[0])[0]) ?? defaultServiceCode,
     async [Symbol.asyncDispose]() {
       await service.close();

@@ -25,7 +25,6 @@ export interface FlowResult {
   ok: boolean;
   /** The file was rewritten with what is received now. */
   isUpdated: boolean;
-  /** What differs, or what is wrong with the file. */
   fault?: string;
 }
 
@@ -34,7 +33,6 @@ export interface TestReport extends MenuReport {
 }
 
 export interface TestOptions {
-  /** Writes what is received now into dialogues that differ. */
   update?: boolean | undefined;
   onProgress?(text: string): void;
 }

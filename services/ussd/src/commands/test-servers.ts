@@ -52,7 +52,6 @@ export function createTestServers(): TestServers {
   };
 }
 
-/** A claim as a test of a program names it. */
 export interface KeptClaim {
   claim: string;
   collection?: string;
@@ -60,7 +59,6 @@ export interface KeptClaim {
 }
 
 interface KeptClaims extends Pick<Claims, 'add' | 'countSince'> {
-  /** In the order in which the caller filed them. */
   of(phone: string): KeptClaim[];
 }
 

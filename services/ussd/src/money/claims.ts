@@ -199,7 +199,6 @@ export function createClaims(parts: ClaimsParts) {
         .onConflict((conflict) => conflict.doNothing())
         .execute();
     },
-    /** How many claims of a phone were added after that time. */
     async countSince(trx: Trx, phone: string, since: number) {
       const { count } = await trx
         .selectFrom('ussd_claim')
@@ -209,7 +208,6 @@ export function createClaims(parts: ClaimsParts) {
         .executeTakeFirstOrThrow();
       return Number(count);
     },
-    /** The claim about each source, where there is one. */
     async find(sources: readonly string[]) {
       if (sources.length === 0) return new Map();
       const rows = await db.selectFrom('ussd_claim').selectAll().where('source', 'in', sources).execute();

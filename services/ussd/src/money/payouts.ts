@@ -10,7 +10,6 @@ type Trx = Transaction<UssdTables>;
 
 export interface NewPayout {
   accountId: string;
-  /** Where the coins go. */
   address: string;
   /** In the smallest unit. */
   amount: number;
@@ -22,7 +21,6 @@ export type PayoutResult = { ok: true; id: string } | { ok: false; reason: 'notE
 export interface PayoutParts {
   store: Pick<Store<UssdTables>, 'db' | 'cipher'>;
   outbox: TxOutbox<UssdTables>;
-  /** What one account can send in 24 hours. */
   limit: Coin;
 }
 

@@ -19,7 +19,6 @@ export interface ClaimsServiceParts {
 export interface RunningClaims {
   claims: Claims;
   outbox: TxOutbox<UssdTables>;
-  /** Where rewards can be paid out. */
   payouts: Payouts | undefined;
   stop(): Promise<void>;
 }

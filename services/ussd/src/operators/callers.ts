@@ -24,12 +24,10 @@ const shownSessions = 20;
 const shownResults = 20;
 const statuses = Object.entries(sessionStatus) as [keyof typeof sessionStatus, number][];
 
-/** Callers as operators see them, one at a time. */
 export function createCallers({ store, accounts, results, clock }: CallerParts) {
   const { readDb, cipher } = store;
   const open = (row: SessionTable) => cipher.openRow(sealedTables.session, row);
   return {
-    /** Who called last, each number once. */
     async recent(limit: number) {
       // A number may have called several times. One status at a time, because the index begins with it.
       const queries = statuses.map(([, status]) =>

@@ -9,7 +9,6 @@ import { protocolAddressSchema } from './caller-routes.ts';
 
 export interface LinkRouteParts {
   links: Links;
-  /** The audience of invocations. */
   audience: string;
   verifier: Verifier;
   findAddress(

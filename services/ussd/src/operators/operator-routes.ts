@@ -17,9 +17,9 @@ import type { Adapter } from '../channel/adapter.ts';
 import type { AgentPerson } from '../outgoing/agent-client.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { PersonData } from '../people/person-data.ts';
-import { isExpired, type Session, sessionStatus } from '../store/session-row.ts';
+import { isExpired, sessionStatus } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { SessionTable, UssdTables } from '../store/tables.ts';
 import {
   type AddressParts,
   addAddressRoutes,
@@ -94,7 +94,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
   });
 }
 
-function toDebugRecord(session: Session, activeSessions: string[], menu: Menu | undefined): UssdDebugRecord {
+function toDebugRecord(session: SessionTable, activeSessions: string[], menu: Menu | undefined): UssdDebugRecord {
   const dialogue = unpackDialogue(session.dialogue);
   if (!dialogue) throw new AppError('SESSION_NOT_FOUND', 'The session was stored by a newer version of the service.');
   const state = menu?.states.get(dialogue.state);
@@ -106,13 +106,13 @@ function toDebugRecord(session: Session, activeSessions: string[], menu: Menu | 
       context: {
         sessionId: session.id,
         phoneNumber: session.phone,
-        serviceCode: session.serviceCode,
+        serviceCode: session.service_code,
         message: session.reply.slice(4),
         isAuthenticated: dialogue.account !== undefined,
         asksSecret: state?.kind === 'prompt' && state.secret,
         language: dialogue.language,
-        startedAt: new Date(session.openedAt).toISOString(),
-        lastSeenAt: new Date(session.seenAt).toISOString(),
+        startedAt: new Date(session.opened_at).toISOString(),
+        lastSeenAt: new Date(session.seen_at).toISOString(),
       },
     },
     activeSessions,

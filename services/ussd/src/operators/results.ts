@@ -19,7 +19,6 @@ export interface Result extends UssdResult {
   phoneNumber: string;
 }
 
-/** A result of one caller, with where it belongs. */
 export type CallerResult = UssdResult & ResultSet;
 
 export interface ResultFilter {
@@ -27,10 +26,8 @@ export interface ResultFilter {
   since?: number | undefined;
   until?: number | undefined;
   status?: DeliveryStatus | undefined;
-  /** Results whose `column` is `value`. */
   column?: string | undefined;
   value?: string | undefined;
-  /** Results with this text in any value. */
   search?: string | undefined;
   /** A result as the reader sees it. Only that is compared, so that nobody finds a masked number by guessing its digits. */
   show?(result: Result): Result;
@@ -74,7 +71,6 @@ export function createResults(rows: Rows) {
       );
       return (await Promise.all(lists)).flat();
     },
-    /** The newest first. */
     async page(set: ResultSet, filter: ResultFilter, { limit, offset }: { limit: number; offset: number }) {
       if (!comparesValues(filter)) {
         const page = await rows.page(set.source, toRowFilter(set, filter), { limit, offset });

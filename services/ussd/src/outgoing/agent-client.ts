@@ -23,7 +23,6 @@ export interface AgentClient {
     id: string;
     phone: string;
     text: string;
-    /** Of the menus. */
     language: string;
     session: string | undefined;
     /** Called before anything is sent in a new chat. */
@@ -93,7 +92,6 @@ export function createAgentClient(transportFor: TransportFor): AgentClient {
   };
 }
 
-/** The agent no longer knows the chat. */
 function isUnknown(error: unknown): boolean {
   return error instanceof OracleError && error.status === 404;
 }
@@ -173,14 +171,12 @@ export function createTransportFor(baseUrl: string, secret: Uint8Array): Transpo
   };
 }
 
-/** Why a request failed, for the log. */
 function toReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   return error instanceof OracleError && cause instanceof Error ? `${error.message} ${cause.message}` : error.message;
 }
 
-/** The DID that the agent knows a phone number by. */
 export async function toPhoneDid(secret: Uint8Array, phone: string): Promise<string> {
   return (await toPhoneSigner(secret, phone)).did();
 }

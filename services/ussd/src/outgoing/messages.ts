@@ -8,7 +8,6 @@ import type { SmsProvider } from './sms-provider.ts';
 export interface NewMessage {
   id: string;
   program: string;
-  /** Who it is for. */
   phone: string;
   /** Whose key press sends it. */
   caller: string;

@@ -12,7 +12,6 @@ export interface Holdings {
   claims: Part<OwnClaims>;
 }
 
-/** Whose holdings are asked for. */
 export interface Holder {
   address: string;
   did: string | null;
@@ -85,7 +84,6 @@ export function createQueryClient(access: GatewayAccess) {
       const result = await gateway.get('/cosmos/base/tendermint/v1beta1/syncing');
       return result.ok || result.kind === 'missing' || result.kind === 'unsupported' ? undefined : result.message;
     },
-    /** The answer to a path of the gateway. */
     query: (path: string) => gateway.get(path),
     listClaims,
     async loadHoldings(holder: Holder) {

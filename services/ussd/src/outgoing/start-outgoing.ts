@@ -22,7 +22,6 @@ interface OutgoingParts {
   access: GatewayAccess | undefined;
   /** From which the keys of callers at the agent derive. */
   secret: Uint8Array;
-  /** In place of the one at AGENT_URL. */
   agent: AgentClient | undefined;
   started: CloseStack;
 }

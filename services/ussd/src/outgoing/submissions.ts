@@ -14,7 +14,6 @@ export interface NewSubmission extends Submission {
 
 export type SubmissionStatus = SubmissionTable['status'];
 
-/** A completed form as operators see it. */
 export interface StoredSubmission {
   instanceId: string;
   program: string;
@@ -36,7 +35,6 @@ export interface RetryOnly {
   formId?: string | undefined;
 }
 
-/** What has not arrived at the forms server. */
 export interface WaitingSubmissions {
   queued: number;
   failed: number;
@@ -97,7 +95,6 @@ export function createSubmissions(
 
 export type Submissions = ReturnType<typeof createSubmissions>;
 
-/** A completed form as operators see it. */
 export function toSubmission(row: Row): StoredSubmission {
   return {
     instanceId: row.id,

@@ -118,7 +118,6 @@ export function createAccounts(
         await setNotice(trx, { phone, now: clock.now() }, 'addressChanged');
         return true;
       }),
-    /** Links an account to a wallet. */
     async link(trx: Trx, { id, phone }: AccountTable, wallet: { did: string; address: string }) {
       await setWallet(trx, id, wallet);
       await setNotice(trx, { phone, now: clock.now() }, 'walletLinked');

@@ -70,7 +70,6 @@ export function createLinks({ store, secret, clock }: LinkParts) {
       return numInsertedOrUpdatedRows > 0n;
     },
     find: (code: string) => findRow(store.db, code),
-    /** Uses a code up. */
     async take(trx: Transaction<UssdTables>, code: string) {
       const wallet = await findRow(trx, code);
       const { numDeletedRows } = await trx

@@ -39,7 +39,6 @@ export function createPinVault(keys: KeyRing) {
     /** Whether two records are of one hash: a rotation of keys seals it again. */
     isSame: (record: string, other: string, accountId: string) =>
       record === other || keys.open(record, accountId).equals(keys.open(other, accountId)),
-    /** The same record under the current key. */
     reseal: (record: string, accountId: string) => keys.seal(keys.open(record, accountId), accountId),
   };
 }

@@ -30,7 +30,6 @@ export async function loadServiceSecret(store: Pick<Store<UssdTables>, 'db'>, ke
   }
 }
 
-/** Seals the secret with the current key. */
 export async function rotateServiceSecret(store: Pick<Store<UssdTables>, 'db'>, keys: KeyRing): Promise<boolean> {
   const secret = await loadServiceSecret(store, keys);
   const row = await store.db.selectFrom('ussd_secret').selectAll().where('name', '=', name).executeTakeFirstOrThrow();

@@ -22,7 +22,6 @@ interface PeopleParts {
   logger: Logger;
   metrics: UssdMetrics;
   clock: DatabaseClock;
-  /** The query gateway, where there is one. */
   access: GatewayAccess | undefined;
   started: CloseStack;
 }

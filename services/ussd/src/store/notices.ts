@@ -8,7 +8,6 @@ interface Notice {
   date: string;
 }
 
-/** A notice that was on the screen of a phone. */
 export interface ShownNotice {
   phone: string;
   text: string;

@@ -19,7 +19,6 @@ interface NewRecord extends RecordKind {
   now: number;
 }
 
-/** A record as programs and operators see it. */
 export interface StoredRecord {
   id: string;
   phoneNumber: string;
@@ -141,7 +140,6 @@ interface NewReport {
   now: number;
 }
 
-/** What a reporter adds to a report of their own. */
 interface ReportDetails {
   reference: string;
   phone: string;
@@ -179,7 +177,6 @@ export function createReports(records: RecordStore) {
 
 export type Reports = ReturnType<typeof createReports>;
 
-/** A report as operators read it. */
 export const rowToReport = ({ id, phone, created_at, fields = '{}' }: Row) =>
   toReport(toRecord({ id, phone, created_at, fields }));
 

@@ -82,7 +82,6 @@ const unreadable = {
 /** The XML of a form may have a hundred kilobytes. */
 const xmlPieceSize = 20;
 
-/** What comes after a row where the newest is first. */
 export const isAfter = ({ created_at: at, id }: Pick<Row, 'created_at' | 'id'>) =>
   sql<SqlBool>`created_at <= ${at} and (created_at < ${at} or id > ${id})`;
 

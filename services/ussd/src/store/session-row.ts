@@ -6,34 +6,16 @@ import type { TextHash } from './text-hash.ts';
 
 export const sessionStatus = { active: 1, ended: 0, expired: 2 } as const;
 
-/** A session as it is kept: flat texts and numbers, so that a hundred thousand open ones are small. */
-export interface Session {
-  id: string;
-  phone: string;
-  serviceCode: string;
-  version: number;
-  status: number;
-  /** Keyed hash of the text consumed so far; the text may hold a PIN and is never kept. */
-  textHash: string;
-  textLength: number;
-  opening: string;
-  dialogue: string;
-  /** The whole last reply, prefix included, for a telecom gateway that asks again. */
-  reply: string;
-  openedAt: number;
-  seenAt: number;
-}
-
 /** A session is expired from the moment of its timeout on, whether or not it was swept already. */
-export function isExpired(session: Session, now: number, timeoutMs: number): boolean {
+export function isExpired(session: SessionTable, now: number, timeoutMs: number): boolean {
   return (
     session.status === sessionStatus.expired ||
-    (session.status === sessionStatus.active && now - session.seenAt >= timeoutMs)
+    (session.status === sessionStatus.active && now - session.seen_at >= timeoutMs)
   );
 }
 
 export interface SessionWrite {
-  session: Session;
+  session: SessionTable;
   /** The session was open before and still is: status and time of opening are as they were. */
   isStep?: boolean;
   /** The form to offer at this phone's next dial; `null` takes the offer back. */
@@ -54,54 +36,17 @@ export function toForms(cipher: DataCipher, writes: readonly SessionWrite[]) {
   return [...new Map(forms.map((form) => [form.phone, cipher.sealRow(sealedTables.profile, form)])).values()];
 }
 
-/** The notices that were on the screen. */
 export function toShown(writes: readonly SessionWrite[], written: ReadonlySet<string>): ShownNotice[] {
   return writes.flatMap(({ session: { id, phone }, noticeShown: text }) =>
     text && written.has(id) ? [{ phone, text }] : [],
   );
 }
 
-export function toRow(session: Session): SessionTable {
-  const { id, phone, version, status, opening, dialogue, reply } = session;
-  return {
-    id,
-    phone,
-    service_code: session.serviceCode,
-    version,
-    status,
-    text_hash: session.textHash,
-    text_length: session.textLength,
-    opening,
-    dialogue,
-    reply,
-    opened_at: session.openedAt,
-    seen_at: session.seenAt,
-  };
-}
-
-export function fromRow(row: SessionTable): Session {
-  const { id, phone, version, status, opening, dialogue, reply } = row;
-  return {
-    id,
-    phone,
-    serviceCode: row.service_code,
-    version,
-    status,
-    textHash: row.text_hash,
-    textLength: row.text_length,
-    opening,
-    dialogue,
-    reply,
-    openedAt: row.opened_at,
-    seenAt: row.seen_at,
-  };
-}
-
 // Of a session whose caller was erased an empty row stays, until it is as old as others are when they are removed. Without it the
 // next key press, at whichever instance, would be taken for one of a lost session, and its inputs played again.
 
 /** No phone has an empty number. */
-export const isErased = ({ phone }: Pick<Session, 'phone'>) => phone === '';
+export const isErased = ({ phone }: Pick<SessionTable, 'phone'>) => phone === '';
 
 /** Ends the sessions of a phone number, given as it is stored. The version grows: instances that have one in memory notice. */
 export async function endSessions(

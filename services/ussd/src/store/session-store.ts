@@ -2,7 +2,7 @@ import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
 import { createBatchLoader } from './batch-loader.ts';
 import { forgetNotices } from './notices.ts';
-import { type ApplyWrites, fromRow, type SessionWrite, sessionStatus, toForms, toRow, toShown } from './session-row.ts';
+import { type ApplyWrites, type SessionWrite, sessionStatus, toForms, toShown } from './session-row.ts';
 import { createSqliteWriter } from './sqlite-writer.ts';
 import { type SessionTable, sealedTables, type UssdTables } from './tables.ts';
 import type { TextHash } from './text-hash.ts';
@@ -42,7 +42,7 @@ export function createSessionStore(store: Store<UssdTables>, { timeoutMs, textHa
     /** Also one whose caller was erased; see `isErased`. */
     load: async (id: string) => {
       const row = (await load(id)) ?? (await load(textHash.ofErased(id)));
-      return row && fromRow(store.cipher.openRow(sealedTables.session, row));
+      return row && store.cipher.openRow(sealedTables.session, row);
     },
     /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
     save: (write: SessionWrite) => writer.write(write),
@@ -87,9 +87,7 @@ function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
     return { compile: () => statement.compile(db) };
   });
   return async (db, writes) => {
-    const sessions = JSON.stringify(
-      writes.map(({ session }) => store.cipher.sealRow(sealedTables.session, toRow(session))),
-    );
+    const sessions = JSON.stringify(writes.map(({ session }) => store.cipher.sealRow(sealedTables.session, session)));
     const { rows } = await write({ sessions, forms: JSON.stringify(toForms(store.cipher, writes)) }, db);
     const written = new Set(rows.map(({ id }) => id));
     // In a separate write: a notice that is shown twice does no harm.

@@ -1,7 +1,7 @@
 import type { Store } from '@palaver/store';
 import { runForEach } from '@palaver/store/internal';
 import { forgetNotices } from './notices.ts';
-import { type ApplyWrites, type SessionWrite, sessionStatus, toForms, toRow, toShown } from './session-row.ts';
+import { type ApplyWrites, type SessionWrite, sessionStatus, toForms, toShown } from './session-row.ts';
 import { type SessionTable, sealedTables, type UssdTables } from './tables.ts';
 
 type Columns = readonly (keyof SessionTable)[];
@@ -35,7 +35,7 @@ const writeForm = `insert into ussd_profile (phone, resume, resume_at, first_ses
 
 /** A statement for each session: one for many has to return which of them it wrote, and costs SQLite more. */
 export function createSqliteWriter({ cipher }: Pick<Store<UssdTables>, 'cipher'>): ApplyWrites {
-  const toSealed = ({ session }: SessionWrite) => cipher.sealRow(sealedTables.session, toRow(session));
+  const toSealed = ({ session }: SessionWrite) => cipher.sealRow(sealedTables.session, session);
   return async (trx, writes) => {
     const written = new Set<string>();
     const write = async (statement: string, some: SessionWrite[], toList: ReturnType<typeof toUpdateValues>) => {

@@ -19,9 +19,7 @@ export interface UssdTables {
   ussd_question: QuestionTable;
   ussd_chat: { phone: string; agent_session: string };
   ussd_secret: { name: string; sealed: string };
-  /** `source` is JSON of a program's files. */
   ussd_program_version: ProgramVersionTable;
-  /** Programs of the database: what is published, and a draft. */
   ussd_program: ProgramTable;
   ussd_record: Omit<RecordTable, 'mark'> & { mark: Generated<number> };
   ussd_submission: SubmissionTable;
@@ -52,11 +50,9 @@ interface ProgramVersionTable {
 
 interface ProgramTable {
   name: string;
-  /** The id of the version in use. */
   published: string | null;
   /** Counts the changes of the draft. */
   revision: number;
-  /** JSON of its files by path. */
   draft: string | null;
   draft_at: number | null;
   draft_by: string | null;
@@ -64,7 +60,6 @@ interface ProgramTable {
 
 const dayMs = 24 * 3_600_000;
 
-/** The day of a statistic. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / dayMs);
 }
@@ -121,6 +116,7 @@ export interface ProfileTable {
   first_session?: string | null;
 }
 
+/** Flat texts and numbers, so that a hundred thousand open ones are small in memory. */
 export interface SessionTable {
   id: string;
   phone: string;
@@ -128,10 +124,12 @@ export interface SessionTable {
   /** Counts writes: one that does not follow the version it read is refused. */
   version: number;
   status: number;
+  /** Keyed hash of the text consumed so far; the text may hold a PIN and is never kept. */
   text_hash: string;
   text_length: number;
   opening: string;
   dialogue: string;
+  /** The whole last reply, prefix included, for a telecom gateway that asks again. */
   reply: string;
   opened_at: number;
   seen_at: number;
@@ -165,7 +163,6 @@ export interface QuestionTable {
   shown: number;
 }
 
-/** What a program stored; `fields` is JSON. */
 export interface RecordTable {
   id: string;
   program: string;
@@ -184,7 +181,6 @@ export interface OutboxColumns extends LeaseColumns {
   attempts: number;
   /** When it is sent next. */
   next_at: number | null;
-  /** Why the last attempt failed. */
   fault: string | null;
 }
 
@@ -202,10 +198,8 @@ export interface SubmissionTable extends OutboxColumns {
   status: 'stored' | 'queued' | 'sent' | 'failed';
 }
 
-/** A message that a program sends. */
 export interface SmsTable extends OutboxColumns {
   program: string;
-  /** Who it is for. */
   phone: string;
   caller: string;
   body: string;
@@ -224,7 +218,6 @@ interface LinkTable {
   expires_at: number;
 }
 
-/** Coins that an account holder has sent. */
 interface PayoutTable {
   id: string;
   account_id: string;
@@ -262,7 +255,6 @@ export interface ClaimTable {
   /** What was paid for it, as phones show it. */
   reward: string | null;
   fault: string | null;
-  /** When its evaluation was last asked for. */
   checked_at: number;
   created_at: number;
 }

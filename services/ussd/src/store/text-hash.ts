@@ -5,7 +5,6 @@ export function createTextHash(secret: Uint8Array) {
   const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', 'palaver ussd text, hmac', 32)));
   const mac = (message: string) => createHmac('sha256', key).update(message).digest('base64url').slice(0, 22);
   return {
-    /** The hash of a text of a session; the empty text has none. */
     ofText: (sessionId: string, text: string) => (text === '' ? '' : mac(`t\0${sessionId}\0${text}`)),
     /** The key of the `step`-th action that the last of these inputs runs. */
     ofAction: (sessionId: string, inputs: readonly string[], step: number) =>
