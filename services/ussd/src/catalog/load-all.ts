@@ -35,10 +35,10 @@ export interface LoadOptions {
   fetched?: () => readonly SourceFile[];
   findUnmetNeeds: FindUnmetNeeds;
   /** Programs of the database, which come before those of the folder. */
-  published?: Pick<PublishedPrograms, 'current' | 'load'>;
+  published: PublishedPrograms;
 }
 
-interface LoadParts extends LoadOptions {
+export interface LoadParts extends LoadOptions {
   base: ProgramSource;
   check: CheckProgram;
 }
@@ -70,7 +70,7 @@ export async function checkSource(
 type PublishedCheck = MenuCheck | undefined;
 
 async function checkPublished(parts: LoadParts, id: string): Promise<PublishedCheck> {
-  const kept = await parts.published?.load(id);
+  const kept = await parts.published.load(id);
   return kept && addNeeds(await parts.check(kept.source, kept.base ?? parts.base), parts, kept.source);
 }
 
@@ -94,7 +94,7 @@ const fileOf = ({ files }: ProgramSource) => files.find(({ path }) => path === p
 export async function loadAll(parts: LoadParts, inUse: ReadonlyMap<string, Menu>): Promise<Loaded> {
   const loaded: Loaded = { menus: new Map(), sources: new Map(), warnings: [], faults: [], unusable: [] };
   const taken = new Map<string, string>();
-  for (const [name, id] of (await parts.published?.current()) ?? []) {
+  for (const [name, id] of await parts.published.current()) {
     const same = inUse.get(id);
     const check: PublishedCheck = same ? { ok: true, menu: same, warnings: [] } : await checkPublished(parts, id);
     const clash = check?.ok ? findClash(name, check.menu, taken) : undefined;

@@ -11,17 +11,29 @@ interface Change {
 }
 
 const maxPrograms = 200;
+const keptVersions = 20;
+const maxListed = 200;
+const keptMs = 30 * 24 * 3_600_000;
 
-/** Drafts and published versions of programs, in the database: all instances serve the same. */
-export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>) {
+/** A version as it is kept: the program's files, and those of the program it extends. */
+export interface KeptVersion {
+  source: ProgramSource;
+  base?: ProgramSource;
+}
+
+interface Publication {
+  at: number;
+  by: string;
+  replaced: string | null;
+  note?: string | undefined;
+}
+
+/** Drafts, published programs and all their versions, in the database: instances serve the same, and continue sessions on earlier ones. */
+export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>, clock: Pick<DatabaseClock, 'now'>) {
   return {
     async current(trx?: Transaction<UssdTables>) {
       const rows = await (trx ?? db).selectFrom('ussd_program').select(['name', 'published']).orderBy('name').execute();
       return new Map(rows.flatMap(({ name, published }) => (published === null ? [] : [[name, published]])));
-    },
-    async load(id: string) {
-      const row = await db.selectFrom('ussd_program_version').select('source').where('id', '=', id).executeTakeFirst();
-      return row && (JSON.parse(row.source) as KeptVersion);
     },
     async list() {
       const rows = await db
@@ -93,35 +105,6 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>) {
         .onConflict((conflict) => conflict.column('name').doUpdateSet({ published: id }))
         .execute();
     },
-  };
-}
-
-export type PublishedPrograms = ReturnType<typeof createPublishedPrograms>;
-
-function toTime(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
-/** A version as it is kept: the program's files, and those of the program it extends. */
-export interface KeptVersion {
-  source: ProgramSource;
-  base?: ProgramSource;
-}
-
-interface Publication {
-  at: number;
-  by: string;
-  replaced: string | null;
-  note?: string | undefined;
-}
-
-const keptVersions = 20;
-const maxListed = 200;
-const keptMs = 30 * 24 * 3_600_000;
-
-/** Versions of programs in the database: other instances and later starts continue sessions on them. */
-export function createProgramVersions({ db }: Pick<Store<UssdTables>, 'db'>, clock: Pick<DatabaseClock, 'now'>) {
-  return {
     async keep(id: string, version: KeptVersion) {
       const program = nameOf(id);
       const now = clock.now();
@@ -158,7 +141,7 @@ export function createProgramVersions({ db }: Pick<Store<UssdTables>, 'db'>, clo
       return row && (JSON.parse(row.source) as KeptVersion);
     },
     /** The versions of a program, the newest first. */
-    async list(program: string) {
+    async versions(program: string) {
       const rows = await db
         .selectFrom('ussd_program_version')
         .select(['id', 'used_at', 'published_at', 'published_by', 'note', 'replaced'])
@@ -168,8 +151,8 @@ export function createProgramVersions({ db }: Pick<Store<UssdTables>, 'db'>, clo
         .execute();
       return rows.map(({ id, used_at, published_at, published_by, note, replaced }) => ({
         version: id,
-        usedAt: new Date(used_at).toISOString(),
-        publishedAt: published_at === null ? null : new Date(published_at).toISOString(),
+        usedAt: toTime(used_at),
+        publishedAt: published_at === null ? null : toTime(published_at),
         publishedBy: published_by,
         note,
         replaced,
@@ -185,4 +168,8 @@ export function createProgramVersions({ db }: Pick<Store<UssdTables>, 'db'>, clo
   };
 }
 
-export type ProgramVersions = ReturnType<typeof createProgramVersions>;
+export type PublishedPrograms = ReturnType<typeof createPublishedPrograms>;
+
+function toTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

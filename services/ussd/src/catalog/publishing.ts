@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { UssdTables } from '../store/tables.ts';
 import { codesOf, fromSource, type ProgramFileMap } from './program-files.ts';
 import type { Programs } from './programs.ts';
-import type { ProgramVersions, PublishedPrograms } from './published.ts';
+import type { PublishedPrograms } from './published.ts';
 import type { Trial } from './try-program.ts';
 
 export interface By {
@@ -24,7 +24,6 @@ export interface PublishingParts {
   store: Pick<Store<UssdTables>, 'transaction'>;
   programs: Pick<Programs, 'current' | 'check' | 'try' | 'refuse' | 'refresh' | 'reload'>;
   published: PublishedPrograms;
-  versions: ProgramVersions;
   audit: AuditLog<UssdTables>;
   clock: Pick<DatabaseClock, 'now'>;
   readOnly: boolean;
@@ -35,7 +34,7 @@ const maxTried = 20;
 
 /** What operators do with programs: drafts, checks, publishing and the way back. */
 export function createPublishing(parts: PublishingParts) {
-  const { store, programs, published, versions, audit, clock } = parts;
+  const { store, programs, published, audit, clock } = parts;
   const guard = () => {
     if (parts.readOnly) throw new AppError('FORBIDDEN', 'Programs cannot be changed here: PROGRAMS_READONLY is set.');
   };
@@ -67,7 +66,7 @@ export function createPublishing(parts: PublishingParts) {
       const replaced = current.get(name) ?? null;
       await published.use(trx, name, id);
       if (action === 'program.published' && id !== null)
-        await versions.markPublished(trx, id, { at: clock.now(), by: by.actor, replaced, note });
+        await published.markPublished(trx, id, { at: clock.now(), by: by.actor, replaced, note });
       await audit.record({ ...by, action, subject: name, details: { version: id } }, trx);
     });
     // The program is published even if this instance loses its connection now.
@@ -144,14 +143,14 @@ export function createPublishing(parts: PublishingParts) {
       const checked = await programs.check(name, files ?? draft?.files ?? {});
       if (!checked.check.ok) throw hasFaults(checked.check.faults);
       const { id, kept } = checked;
-      await versions.keep(id, kept);
+      await published.keep(id, kept);
       const menu = { ...checked.check.menu, id };
       await change(name, id, by, { action: 'program.published', note, menu, others });
       return { version: id };
     },
     async versions(name: string) {
       const id = inUse(name)?.id;
-      return (await versions.list(name)).map((version) => ({ ...version, isCurrent: version.version === id }));
+      return (await published.versions(name)).map((version) => ({ ...version, isCurrent: version.version === id }));
     },
     files: async (name: string, version: string) => fromSource((await load(name, version)).source),
     async rollBack(name: string, version: string, by: By) {

@@ -9,7 +9,7 @@ import type { UssdMetrics } from '../metrics.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { createFindUnmetNeeds, toMenuSources, toRegistry, toServed } from './bundled-menus.ts';
 import { openPrograms } from './programs.ts';
-import { createProgramVersions, createPublishedPrograms } from './published.ts';
+import { createPublishedPrograms } from './published.ts';
 import { createPublishing } from './publishing.ts';
 
 interface CatalogParts {
@@ -41,8 +41,7 @@ export async function startCatalog({ config, store, logger, metrics, clock, audi
       onChange: () => programs.reload(),
     }));
   started.defer(() => fetched?.stop());
-  const published = createPublishedPrograms(store);
-  const versions = createProgramVersions(store, clock);
+  const published = createPublishedPrograms(store, clock);
   const programs = await openPrograms({
     forms,
     ...(fetched && { fetched: fetched.files }),
@@ -51,7 +50,6 @@ export async function startCatalog({ config, store, logger, metrics, clock, audi
     registry: toRegistry(parts.actions, parts.ownValidators),
     ownActions: config.USSD_ACTIONS,
     findUnmetNeeds: createFindUnmetNeeds(config, parts.secrets),
-    versions,
     published,
     onUse: (menus) => forms.warm([...menus].flatMap((menu) => [...menu.forms.values()])),
     watch: config.USSD_WATCH_MENUS,
@@ -64,6 +62,6 @@ export async function startCatalog({ config, store, logger, metrics, clock, audi
   return {
     forms,
     programs,
-    publishing: createPublishing({ store, programs, published, versions, audit, clock, readOnly }),
+    publishing: createPublishing({ store, programs, published, audit, clock, readOnly }),
   };
 }

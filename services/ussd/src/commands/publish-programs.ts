@@ -6,7 +6,7 @@ import { type Env, StartError } from '@palaver/service-kit';
 import { createFindUnmetNeeds, loadRegistry, toMenuSources, toServed } from '../catalog/bundled-menus.ts';
 import { fromSource, programFilesSchema } from '../catalog/program-files.ts';
 import { openPrograms } from '../catalog/programs.ts';
-import { createProgramVersions, createPublishedPrograms } from '../catalog/published.ts';
+import { createPublishedPrograms } from '../catalog/published.ts';
 import { createPublishing, type Publishing } from '../catalog/publishing.ts';
 import { readProgramSource, SourceFault } from '../catalog/read-source.ts';
 import { toProgramSecrets } from '../config.ts';
@@ -93,7 +93,7 @@ export function withdrawProgram(env: Env, name: string): Promise<void> {
 function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>): Promise<T> {
   return withDatabase(env, async ({ config, logger, store, audit }) => {
     const clock = { now: Date.now };
-    const [published, versions] = [createPublishedPrograms(store), createProgramVersions(store, clock)];
+    const published = createPublishedPrograms(store, clock);
     await using forms = createForms();
     const programs = await openPrograms({
       bundled: toMenuSources({}),
@@ -101,13 +101,12 @@ function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>
       registry: await loadRegistry(config.USSD_ACTIONS),
       findUnmetNeeds: createFindUnmetNeeds(config, toProgramSecrets(env)),
       forms,
-      versions,
       published,
       watch: false,
       logger,
     });
     const readOnly = config.PROGRAMS_READONLY;
-    const parts = { store, programs, published, versions, audit, clock, readOnly };
+    const parts = { store, programs, published, audit, clock, readOnly };
     try {
       return await use(createPublishing(parts));
     } catch (error) {
