@@ -10,7 +10,6 @@ import {
   toEdge,
   type ZodTypeProvider,
 } from '@palaver/service-kit/internal';
-import type { Store } from '@palaver/store';
 import { type KeyRing, timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import type { ProgramServers } from './actions/http-actions.ts';
 import { loadAdapters } from './channel/load-adapters.ts';
@@ -24,7 +23,7 @@ import { addUssdDocs } from './operators/api-docs.ts';
 import { addClaimRoutes } from './operators/claim-routes.ts';
 import { addLinkRoutes } from './operators/link-routes.ts';
 import { addOperatorRoutes } from './operators/operator-routes.ts';
-import type { UssdTables } from './store/tables.ts';
+import type { UssdStore } from './store/tables.ts';
 
 type RateLimitRedis = Parameters<typeof addRateLimit>[1]['redis'];
 
@@ -32,7 +31,7 @@ export interface UssdParts {
   config: UssdConfig;
   logger: Logger;
   /** Open and migrated. */
-  store: Store<UssdTables>;
+  store: UssdStore;
   keys: KeyRing;
   redis?: RateLimitRedis;
   secrets?: Readonly<Record<string, string>>;

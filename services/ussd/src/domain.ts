@@ -1,6 +1,6 @@
 import { toGatewayAccess } from '@palaver/protocol/internal';
 import { CloseStack, keepOpen, type Logger } from '@palaver/service-kit';
-import { type Store, startDatabaseClock } from '@palaver/store';
+import { startDatabaseClock } from '@palaver/store';
 import type { KeyRing } from '@palaver/store/internal';
 import type { ProgramServers } from './actions/http-actions.ts';
 import { startActions } from './actions/start-actions.ts';
@@ -13,12 +13,12 @@ import { startClaims } from './money/start-claims.ts';
 import { startOperators } from './operators/start-operators.ts';
 import { startOutgoing } from './outgoing/start-outgoing.ts';
 import { startPeople } from './people/start-people.ts';
-import type { UssdTables } from './store/tables.ts';
+import type { UssdStore } from './store/tables.ts';
 
 export interface DomainParts {
   config: UssdConfig;
   logger: Logger;
-  store: Store<UssdTables>;
+  store: UssdStore;
   keys: KeyRing;
   metrics: UssdMetrics;
   secrets: Readonly<Record<string, string>>;

@@ -10,8 +10,7 @@ import type {
   Registry,
 } from '@palaver/program/internal';
 import { type Logger, StartError } from '@palaver/service-kit';
-import type { Transaction } from 'kysely';
-import type { UssdTables } from '../store/tables.ts';
+import type { Trx } from '../store/tables.ts';
 
 export interface ActionContext {
   /** Of session and step: the same for a retry, a replay and another instance. */
@@ -27,7 +26,7 @@ export interface ActionContext {
   findAnswer(name: string): string | undefined;
   say(key: string, values?: Record<string, string>): string;
   /** Commits what `act` writes together with its result, once. `act` must be quick. */
-  commit(act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
+  commit(act: (trx: Trx) => Promise<ActionResult>): Promise<ActionResult>;
 }
 
 export interface DeclaredAction extends ActionSignature {

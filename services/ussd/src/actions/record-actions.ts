@@ -14,9 +14,8 @@ import {
   type Totals,
 } from '@palaver/program/internal';
 import { createLimiter } from '@palaver/service-kit/internal';
-import type { Transaction } from 'kysely';
 import type { MarkedRecord, RecordMarks, RecordStore, StoredRecord, WantedRecords } from '../store/records.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { Trx } from '../store/tables.ts';
 import type { BuiltInCall, Runs } from './action.ts';
 
 /** Records that programs keep: `store`, `find`, `total` and `update`. */
@@ -57,7 +56,7 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
   async function checkAndWrite(
     call: BuiltInCall<'store' | 'update'>,
     { that, ...options }: Check & { kind: string },
-    write: (trx: Transaction<UssdTables>) => Promise<string>,
+    write: (trx: Trx) => Promise<string>,
   ): Promise<ActionResult> {
     const { menu, dialogue, context } = call;
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
@@ -83,7 +82,7 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
   const commit = (
     call: BuiltInCall<'store' | 'update'>,
     kind: string,
-    write: (trx: Transaction<UssdTables>) => Promise<string>,
+    write: (trx: Trx) => Promise<string>,
   ): Promise<ActionResult> => {
     const { check } = call.spec;
     if (!check) return call.context.commit(async (trx) => ({ outcome: await write(trx) }));

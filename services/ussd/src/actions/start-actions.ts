@@ -1,8 +1,7 @@
-import type { Store } from '@palaver/store';
 import type { UssdConfig } from '../config.ts';
 import type { RunningClaims } from '../money/start-claims.ts';
 import { createRecordStore, createReports } from '../store/records.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdStore } from '../store/tables.ts';
 import { type AccountActionParts, createAccountActions } from './account-actions.ts';
 import { type Actions, type DeclaredAction, loadOwnActions, type RunOf } from './action.ts';
 import { type AssistantActionParts, createAssistantActions } from './assistant-actions.ts';
@@ -16,7 +15,7 @@ interface ActionsParts
     Pick<WalletActionParts, 'links'>,
     Pick<BuiltInParts, 'messages' | 'secrets' | 'servers'> {
   config: UssdConfig;
-  store: Store<UssdTables>;
+  store: UssdStore;
   claiming: RunningClaims | undefined;
 }
 

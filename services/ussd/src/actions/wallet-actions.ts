@@ -1,19 +1,18 @@
 import type { ActionResult } from '@palaver/program/internal';
 import { formatCoin } from '@palaver/protocol/internal';
-import type { AuditLog } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import type { Payouts } from '../money/payouts.ts';
 import type { QueryClient } from '../outgoing/query-client.ts';
 import { type Accounts, shorten } from '../people/accounts.ts';
 import type { Links } from '../people/links.ts';
 import type { SimSwapCheck } from '../people/sim-swap.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdAudit } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
 import { findOwnAccount, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 
 export interface WalletActionParts {
   accounts: Accounts;
-  audit: AuditLog<UssdTables>;
+  audit: UssdAudit;
   simSwap: SimSwapCheck | undefined;
   links: Links;
   protocol: QueryClient | undefined;
@@ -64,7 +63,7 @@ export function createWalletActions(parts: WalletActionParts): RunOf<'findWallet
 
 interface PayoutActionParts {
   accounts: Accounts;
-  audit: AuditLog<UssdTables>;
+  audit: UssdAudit;
   simSwap: SimSwapCheck | undefined;
   payouts: Payouts | undefined;
 }

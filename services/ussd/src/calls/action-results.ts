@@ -1,7 +1,6 @@
 import type { ActionResult } from '@palaver/program/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
-import { type Kysely, sql, type Transaction } from 'kysely';
-import { sealedTables, type UssdTables } from '../store/tables.ts';
+import { type Kysely, sql } from 'kysely';
+import { type Clock, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 
 export interface ResultKey {
@@ -21,8 +20,8 @@ export class SessionChanged extends Error {}
  * retry, a replay after a crash and another instance find it and do not act again.
  */
 export function createActionResults(
-  store: Pick<Store<UssdTables>, 'db' | 'engine' | 'transaction' | 'cipher'>,
-  { clock, textHash }: { clock: Pick<DatabaseClock, 'now'>; textHash: Pick<TextHash, 'ofErased'> },
+  store: UssdStore,
+  { clock, textHash }: { clock: Clock; textHash: Pick<TextHash, 'ofErased'> },
 ) {
   /** Throws `SessionChanged` where the caller was erased. */
   const find = async ({ key, sessionId }: Pick<ResultKey, 'key' | 'sessionId'>) => {
@@ -59,7 +58,7 @@ export function createActionResults(
     record: async (own: ResultKey, result: ActionResult) =>
       (await insert(store.db, own, result)) ? result : findAgain(own),
     /** Runs `act` and records its result, or gives back what was recorded for the key meanwhile. */
-    async commit(own: ResultKey, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>) {
+    async commit(own: ResultKey, act: (trx: Trx) => Promise<ActionResult>) {
       try {
         return await store.transaction(async (trx) => {
           const result = await act(trx);

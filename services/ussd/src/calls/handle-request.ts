@@ -13,13 +13,12 @@ import {
   translate,
 } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
-import type { DatabaseClock } from '@palaver/store';
 import { faultKind } from '@palaver/store/internal';
 import type { Programs } from '../catalog/programs.ts';
 import type { Profiles } from '../people/profiles.ts';
 import { isErased, isExpired, sessionStatus } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
-import type { SessionTable } from '../store/tables.ts';
+import type { Clock, SessionTable } from '../store/tables.ts';
 import { type ResultKey, SessionChanged } from './action-results.ts';
 import type { Call, RequestResult } from './call.ts';
 import type { ProgramStats, TakenInput } from './program-stats.ts';
@@ -40,7 +39,7 @@ interface RequestParts {
   programs: Pick<Programs, 'forCode' | 'find'>;
   stats: Pick<ProgramStats, 'count'>;
   unknownCode: string;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
   timeoutMs: number;
 }
 

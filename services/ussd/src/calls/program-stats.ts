@@ -1,8 +1,7 @@
 import { backKeyOf, canGoBack, type Dialogue, type Menu, nameOf, reservedKeys } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
-import type { Store } from '@palaver/store';
-import { type CallStatTable, dayOf, type StateStatTable, type UssdTables } from '../store/tables.ts';
+import { type CallStatTable, dayOf, type StateStatTable, type UssdStore } from '../store/tables.ts';
 
 /** The upper limits of the intervals in which times to an answer are counted, in seconds; the last interval has none. */
 export const answerSeconds = [2, 4, 7, 10, 15, 20, 30, 60, 120] as const;
@@ -42,7 +41,7 @@ type Count = (typeof countColumns)[number] | (typeof answerColumns)[number];
 const zeros = Object.fromEntries([...countColumns, ...answerColumns].map((name) => [name, 0])) as Record<Count, number>;
 
 /** Counts in memory, so that a key press costs no statement, and adds the counts to the tables every few seconds. */
-export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: Logger) {
+export function startProgramStats(store: UssdStore, logger: Logger) {
   let states = new Map<string, StateStatTable>();
   let calls = new Map<string, CallStatTable>();
   let running: Promise<void> | undefined;
@@ -169,7 +168,7 @@ function join<Row extends StateStatTable | CallStatTable>(rows: Row[], later: Re
   return joined;
 }
 
-type Db = Store<UssdTables>['db'];
+type Db = UssdStore['db'];
 
 /** In one order everywhere: two instances that write the same rows do not wait for each other in a circle. */
 const inOrder = (one: StateStatTable | CallStatTable, other: StateStatTable | CallStatTable) => {

@@ -1,7 +1,6 @@
 import type { ProgramStats, StateCounts } from '@palaver/contract/internal';
-import type { Store } from '@palaver/store';
 import type { ExpressionBuilder } from 'kysely';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdStore, UssdTables } from '../store/tables.ts';
 import { answerColumns, answerSeconds, countColumns } from './program-stats.ts';
 
 export interface StatsQuery {
@@ -18,10 +17,7 @@ export type StatsReport = Omit<ProgramStats, 'name' | 'from' | 'to'>;
 const dayMs = 24 * 3_600_000;
 const sumOf = [...countColumns, ...answerColumns];
 
-export async function readStats(
-  { readDb }: Pick<Store<UssdTables>, 'readDb'>,
-  query: StatsQuery,
-): Promise<StatsReport> {
+export async function readStats({ readDb }: UssdStore, query: StatsQuery): Promise<StatsReport> {
   const { program, from, to, version, state } = query;
   const sumBy = async (column: 'state' | 'day' | 'language', ofState?: string) => {
     let statement = readDb

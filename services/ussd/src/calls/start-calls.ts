@@ -1,12 +1,12 @@
 import type { Forms } from '@palaver/forms/internal';
 import { toShowable } from '@palaver/program/internal';
 import type { CloseStack, Logger } from '@palaver/service-kit';
-import type { DatabaseClock, Store } from '@palaver/store';
+import type { DatabaseClock } from '@palaver/store';
 import type { Programs } from '../catalog/programs.ts';
 import type { UssdConfig } from '../config.ts';
 import type { Profiles } from '../people/profiles.ts';
 import { createSessionStore } from '../store/session-store.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import { createActionResults } from './action-results.ts';
 import { createHandleRequest } from './handle-request.ts';
@@ -17,7 +17,7 @@ import { startSweeper, toTimedOut } from './sweeper.ts';
 
 interface CallsParts extends Omit<RunActionParts, 'results'> {
   config: UssdConfig;
-  store: Store<UssdTables>;
+  store: UssdStore;
   logger: Logger;
   clock: DatabaseClock;
   textHash: TextHash;

@@ -1,17 +1,17 @@
 import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
-import type { DatabaseClock, DataCipher, Store } from '@palaver/store';
+import type { DataCipher } from '@palaver/store';
 import { changePieces } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { type SweepPeriods, toSweepStatements } from '../store/sweep-statements.ts';
-import { type SessionTable, sealedTables, type UssdTables } from '../store/tables.ts';
+import { type Clock, type SessionTable, sealedTables, type UssdStore } from '../store/tables.ts';
 import { questionOf, type TimedOut } from './program-stats.ts';
 import { type SessionCache, unpackDialogue, unpackOpening } from './session.ts';
 
 type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
 
 interface SweepParts extends SweepPeriods {
-  store: Pick<Store<UssdTables>, 'transaction' | 'engine'>;
+  store: UssdStore;
   cache: SessionCache;
   onExpired?(sessions: readonly ExpiredSession[]): void;
   /** Rows of one transaction: few, so that no request waits long for a sweep. */
@@ -67,7 +67,7 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
 
 interface SweeperParts extends SweepParts {
   logger: Logger;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
   intervalMs: number;
 }
 

@@ -1,8 +1,6 @@
 import { AppError } from '@palaver/contract';
 import { nameOf, type ProgramSource } from '@palaver/program/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
-import type { UssdTables } from '../store/tables.ts';
+import type { Clock, Trx, UssdStore } from '../store/tables.ts';
 import type { ProgramFileMap } from './program-files.ts';
 
 interface Change {
@@ -29,9 +27,9 @@ interface Publication {
 }
 
 /** Drafts, published programs and all their versions, in the database: instances serve the same, and continue sessions on earlier ones. */
-export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>, clock: Pick<DatabaseClock, 'now'>) {
+export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
   return {
-    async current(trx?: Transaction<UssdTables>) {
+    async current(trx?: Trx) {
       const rows = await (trx ?? db).selectFrom('ussd_program').select(['name', 'published']).orderBy('name').execute();
       return new Map(rows.flatMap(({ name, published }) => (published === null ? [] : [[name, published]])));
     },
@@ -60,7 +58,7 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>, c
     },
     /** The new revision; `undefined` if someone else has saved meanwhile. */
     async saveDraft(
-      trx: Transaction<UssdTables>,
+      trx: Trx,
       name: string,
       { files, revision, by, now }: Change & { files: ProgramFileMap; revision: number },
     ) {
@@ -87,7 +85,7 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>, c
       return (added.numInsertedOrUpdatedRows ?? 0n) > 0n ? 1 : undefined;
     },
     /** `false` if someone else has saved meanwhile, or there is none. */
-    async removeDraft(trx: Transaction<UssdTables>, name: string, revision: number) {
+    async removeDraft(trx: Trx, name: string, revision: number) {
       const removed = await trx
         .updateTable('ussd_program')
         .set({ draft: null, draft_at: null, draft_by: null, revision: revision + 1 })
@@ -98,7 +96,7 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>, c
       return removed.numUpdatedRows > 0n;
     },
     /** Takes a version that is kept into use; `null` takes the program out of use. */
-    async use(trx: Transaction<UssdTables>, name: string, id: string | null) {
+    async use(trx: Trx, name: string, id: string | null) {
       await trx
         .insertInto('ussd_program')
         .values({ name, published: id, revision: 0, draft: null, draft_at: null, draft_by: null })
@@ -158,7 +156,7 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>, c
         replaced,
       }));
     },
-    async markPublished(trx: Transaction<UssdTables>, id: string, { at, by, replaced, note }: Publication) {
+    async markPublished(trx: Trx, id: string, { at, by, replaced, note }: Publication) {
       await trx
         .updateTable('ussd_program_version')
         .set({ published_at: at, published_by: by, note: note ?? null, ...(replaced !== id && { replaced }) })

@@ -1,8 +1,8 @@
 import { AppError } from '@palaver/contract';
 import { type Fault, formatFault, type Menu, nameOf } from '@palaver/program/internal';
-import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
+import type { AuditActor } from '@palaver/store';
 import { LRUCache } from 'lru-cache';
-import type { UssdTables } from '../store/tables.ts';
+import type { Clock, UssdAudit, UssdStore } from '../store/tables.ts';
 import { codesOf, fromSource, type ProgramFileMap } from './program-files.ts';
 import type { Programs } from './programs.ts';
 import type { PublishedPrograms } from './published.ts';
@@ -21,11 +21,11 @@ export interface PublishOptions {
 }
 
 export interface PublishingParts {
-  store: Pick<Store<UssdTables>, 'transaction'>;
+  store: UssdStore;
   programs: Pick<Programs, 'current' | 'check' | 'try' | 'refuse' | 'refresh' | 'reload'>;
   published: PublishedPrograms;
-  audit: AuditLog<UssdTables>;
-  clock: Pick<DatabaseClock, 'now'>;
+  audit: UssdAudit;
+  clock: Clock;
   readOnly: boolean;
 }
 

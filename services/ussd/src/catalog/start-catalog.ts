@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { createForms, type OpenRosaClient, startFetching } from '@palaver/forms/internal';
 import type { Registry } from '@palaver/program/internal';
 import { type CloseStack, type Logger, StartError } from '@palaver/service-kit';
-import type { AuditLog, DatabaseClock, Store } from '@palaver/store';
+import type { DatabaseClock } from '@palaver/store';
 import type { Actions } from '../actions/action.ts';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdAudit, UssdStore } from '../store/tables.ts';
 import { createFindUnmetNeeds, toMenuSources, toRegistry, toServed } from './bundled-menus.ts';
 import { openPrograms } from './programs.ts';
 import { createPublishedPrograms } from './published.ts';
@@ -14,11 +14,11 @@ import { createPublishing } from './publishing.ts';
 
 interface CatalogParts {
   config: UssdConfig;
-  store: Store<UssdTables>;
+  store: UssdStore;
   logger: Logger;
   metrics: UssdMetrics;
   clock: DatabaseClock;
-  audit: AuditLog<UssdTables>;
+  audit: UssdAudit;
   actions: Actions;
   ownValidators: Registry['validators'];
   secrets: Readonly<Record<string, string>>;

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { DatabaseClock, Store } from '@palaver/store';
 import type { KeyRing } from '@palaver/store/internal';
 import { LRUCache } from 'lru-cache';
-import type { UssdTables } from '../store/tables.ts';
+import type { Clock, UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { NewestInput } from './adapter.ts';
 import { appendInput, maxListedCharacters } from './text-parts.ts';
@@ -57,8 +56,8 @@ const maxEnded = 10_000;
  * too many.
  */
 export function createInputLog(
-  { db }: Pick<Store<UssdTables>, 'db'>,
-  { keys, clock, textHash }: { keys: KeyRing; clock: Pick<DatabaseClock, 'now'>; textHash: TextHash },
+  { db }: UssdStore,
+  { keys, clock, textHash }: { keys: KeyRing; clock: Clock; textHash: TextHash },
 ) {
   const about = (sessionId: string) => `ussd input ${sessionId}`;
   const seal = (sessionId: string, kept: Kept) => keys.seal(Buffer.from(JSON.stringify(kept)), about(sessionId));

@@ -1,12 +1,11 @@
 import { ussdReplies, ussdRequestSchema } from '@palaver/contract/internal';
 import { type Dialogue, type Input, type Menu, toInput, toShowable } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
-import type { DatabaseClock } from '@palaver/store';
 import type { Call, CallRoom } from '../calls/call.ts';
 import type { HandleRequest } from '../calls/handle-request.ts';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { SessionTable } from '../store/tables.ts';
+import type { Clock, SessionTable } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { AdapterRequest, NewestInput } from './adapter.ts';
 import { measureCallRoom } from './call-room.ts';
@@ -26,7 +25,7 @@ export interface AnswerParts {
   inputLog: InputLog;
   textHash: TextHash;
   metrics: UssdMetrics;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
 }
 
 interface CallRequest extends UssdRequest {

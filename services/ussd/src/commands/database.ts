@@ -8,7 +8,7 @@ import {
   StartError,
 } from '@palaver/service-kit';
 import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
-import { type AuditLog, openStore, type Store } from '@palaver/store';
+import { openStore } from '@palaver/store';
 import { createAuditLog, createKeyRing, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
 import { z } from 'zod';
 import { type UssdConfig, ussdConfigSchema } from '../config.ts';
@@ -18,15 +18,15 @@ import { createPersonData, type PersonData } from '../people/person-data.ts';
 import { createPinVault } from '../people/pin-vault.ts';
 import { loadKeys, loadServiceSecret, rotateServiceSecret, toReferenceKey } from '../people/service-secret.ts';
 import { migrateUssd } from '../store/migrations.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdAudit, UssdStore, UssdTables } from '../store/tables.ts';
 import { createTextHash } from '../store/text-hash.ts';
 
 interface OpenDatabase {
   config: UssdConfig;
   logger: Logger;
-  store: Store<UssdTables>;
+  store: UssdStore;
   secret: Uint8Array;
-  audit: AuditLog<UssdTables>;
+  audit: UssdAudit;
 }
 
 /** Opens the gateway's database for a command, with the audit log that the service keeps. */

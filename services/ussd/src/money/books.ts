@@ -1,9 +1,6 @@
-import type { Transaction } from 'kysely';
-import type { UssdTables } from '../store/tables.ts';
+import type { Trx } from '../store/tables.ts';
 
 // Double entry: the entries of every transaction sum to zero, and a balance is the sum of the entries of its account.
-
-type Trx = Transaction<UssdTables>;
 
 /** What an account holder has of a coin, in its smallest unit. */
 export const holderAccount = (accountId: string, denom: string) => `holder:${accountId}:${denom}`;

@@ -1,13 +1,16 @@
 import { type GatewayClient, type OutboxRow, type TxOutbox, toSubmitClaim } from '@palaver/protocol';
 import { formatCoin, readClaim, readCollection, renewContent, toClaimId } from '@palaver/protocol/internal';
 import type { Logger } from '@palaver/service-kit';
-import type { DatabaseClock, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import type { Transaction } from 'kysely';
-import { type ClaimTable, sealedTables, type UssdTables } from '../store/tables.ts';
+import {
+  type ClaimTable,
+  type Clock,
+  sealedTables,
+  type Trx,
+  type UssdStore,
+  type UssdTables,
+} from '../store/tables.ts';
 import { bookReward, bookUnclaimed } from './payouts.ts';
-
-type Trx = Transaction<UssdTables>;
 
 export interface NewClaim {
   /** What it is a claim about, such as `report:K7QX2M9PA` or `farm:planting:0f1e2d3c4b5a6978`; one claim for each. */
@@ -21,12 +24,12 @@ export interface NewClaim {
 }
 
 export interface ClaimsParts {
-  store: Store<UssdTables>;
+  store: UssdStore;
   outbox: TxOutbox<UssdTables>;
   gateway: GatewayClient;
   collection: string;
   agentDid: string;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
   logger: Logger;
 }
 

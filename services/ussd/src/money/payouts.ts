@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Coin, type OutboxRow, type TxOutbox, toSend } from '@palaver/protocol';
-import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import type { Transaction } from 'kysely';
-import { sealedTables, type UssdTables } from '../store/tables.ts';
+import { sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 import { holderAccount, lockBalance, post, systemAccounts } from './books.ts';
-
-type Trx = Transaction<UssdTables>;
 
 export interface NewPayout {
   accountId: string;
@@ -19,7 +15,7 @@ export interface NewPayout {
 export type PayoutResult = { ok: true; id: string } | { ok: false; reason: 'notEnough' | 'overLimit' };
 
 export interface PayoutParts {
-  store: Pick<Store<UssdTables>, 'db' | 'cipher'>;
+  store: UssdStore;
   outbox: TxOutbox<UssdTables>;
   limit: Coin;
 }

@@ -2,17 +2,16 @@ import { createGatewayClient, createTxOutbox, type GatewayAccess, type TxOutbox 
 import { loadSigningAccount } from '@palaver/protocol/internal';
 import { type Logger, StartError } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
 import type { UssdConfig } from '../config.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { Clock, UssdStore, UssdTables } from '../store/tables.ts';
 import { type Claims, createClaims, onClaimSettled } from './claims.ts';
 import { createPayouts, onPayoutSettled, type Payouts } from './payouts.ts';
 
 export interface ClaimsServiceParts {
   config: UssdConfig;
   access: GatewayAccess | undefined;
-  store: Store<UssdTables>;
-  clock: Pick<DatabaseClock, 'now'>;
+  store: UssdStore;
+  clock: Clock;
   logger: Logger;
 }
 

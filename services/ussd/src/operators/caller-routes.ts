@@ -2,7 +2,6 @@ import { AppError, errorBodySchema } from '@palaver/contract';
 import { boundedText, callerSchema, phoneNumberSchema, recentCallersSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { isNamed, maskPhone, toAuditBy } from '@palaver/service-kit/internal';
-import type { AuditLog } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -10,14 +9,14 @@ import type { AgentPerson } from '../outgoing/agent-client.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { AddressChanges } from '../people/address-changes.ts';
 import type { CallerReferences, PersonData } from '../people/person-data.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdAudit } from '../store/tables.ts';
 import type { Callers } from './callers.ts';
 
 export interface CallerRouteParts {
   callers: Callers;
   callerReferences: CallerReferences;
   accounts: Pick<Accounts, 'unlock' | 'resetPin'>;
-  audit: Pick<AuditLog<UssdTables>, 'record' | 'person'>;
+  audit: UssdAudit;
 }
 
 const recentCallers = 20;

@@ -1,10 +1,9 @@
 import type { CallerOverview } from '@palaver/contract/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
 import { unpackDialogue, unpackOpening } from '../calls/session.ts';
 import { type Accounts, shorten } from '../people/accounts.ts';
 import { isLocked, isLockedForGood } from '../people/pin-vault.ts';
 import { isErased, sessionStatus } from '../store/session-row.ts';
-import { type AccountTable, type SessionTable, sealedTables, type UssdTables } from '../store/tables.ts';
+import { type AccountTable, type Clock, type SessionTable, sealedTables, type UssdStore } from '../store/tables.ts';
 import type { Results } from './results.ts';
 
 export interface RecentCaller {
@@ -14,10 +13,10 @@ export interface RecentCaller {
 }
 
 export interface CallerParts {
-  store: Pick<Store<UssdTables>, 'readDb' | 'cipher'>;
+  store: UssdStore;
   accounts: Pick<Accounts, 'find'>;
   results: Pick<Results, 'ofCaller'>;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
 }
 
 const shownSessions = 20;

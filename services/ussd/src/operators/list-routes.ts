@@ -2,13 +2,13 @@ import { AppError } from '@palaver/contract';
 import { boundedText, offsetPageQuerySchema, ussdReportListSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { sendFile, tableReply, toReply } from '@palaver/service-kit/internal';
-import type { DatabaseClock } from '@palaver/store';
 import { mapRows } from '@palaver/store/internal';
 import { z } from 'zod';
 import type { Messages } from '../outgoing/messages.ts';
 import { type Submissions, toSubmission } from '../outgoing/submissions.ts';
 import { reportKind, rowToReport, toRecord } from '../store/records.ts';
 import type { Row, Rows } from '../store/rows.ts';
+import type { Clock } from '../store/tables.ts';
 import { toResult } from './results.ts';
 import { mapPieces, showCallersTo, submissionCsv, toCsv, toXml } from './show-rows.ts';
 
@@ -16,7 +16,7 @@ export interface ListParts {
   rows: Rows;
   submissions: Pick<Submissions, 'retry'>;
   messages: Pick<Messages, 'retry'>;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
 }
 
 const tableQuerySchema = offsetPageQuerySchema.extend({

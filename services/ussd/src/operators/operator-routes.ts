@@ -9,7 +9,6 @@ import {
 import type { Menu } from '@palaver/program/internal';
 import type { Server } from '@palaver/service-kit';
 import { addAuditRoute, type ZodTypeProvider } from '@palaver/service-kit/internal';
-import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { unpackDialogue, unpackOpening } from '../calls/session.ts';
 import type { Programs } from '../catalog/programs.ts';
 import type { Publishing } from '../catalog/publishing.ts';
@@ -19,7 +18,7 @@ import type { Accounts } from '../people/accounts.ts';
 import type { PersonData } from '../people/person-data.ts';
 import { isExpired, sessionStatus } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
-import type { SessionTable, UssdTables } from '../store/tables.ts';
+import type { Clock, SessionTable, UssdAudit } from '../store/tables.ts';
 import {
   type AddressParts,
   addAddressRoutes,
@@ -44,8 +43,8 @@ export interface OperatorParts extends AddressParts, ProgramStatsParts, ResultRo
   publishing: Publishing;
   adapters: readonly Adapter[];
   timeoutMs: number;
-  audit: AuditLog<UssdTables>;
-  clock: Pick<DatabaseClock, 'now'>;
+  audit: UssdAudit;
+  clock: Clock;
   personData: PersonData;
   agentPerson: AgentPerson | undefined;
 }

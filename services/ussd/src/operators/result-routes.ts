@@ -11,13 +11,12 @@ import {
 } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { createLimiter, maskPhone, sendFile, tableReply, toAuditBy } from '@palaver/service-kit/internal';
-import type { AuditLog, DatabaseClock, Store } from '@palaver/store';
 import { mapRows } from '@palaver/store/internal';
 import { z } from 'zod';
 import type { ProgramStats } from '../calls/program-stats.ts';
 import { readStats, toDate } from '../calls/read-stats.ts';
 import type { CallerReferences } from '../people/person-data.ts';
-import { dayOf, type UssdTables } from '../store/tables.ts';
+import { type Clock, dayOf, type UssdAudit, type UssdStore } from '../store/tables.ts';
 import { programNameSchema, programVersionSchema } from './program-routes.ts';
 import { maxCompared, type Result, type ResultFilter, type ResultSet, type Results } from './results.ts';
 import { mapPieces, showCallersTo, toCsv, toJson } from './show-rows.ts';
@@ -26,7 +25,7 @@ import { summarize } from './summarize.ts';
 export interface ResultRouteParts {
   results: Results;
   callerReferences: CallerReferences;
-  audit: Pick<AuditLog<UssdTables>, 'record'>;
+  audit: UssdAudit;
 }
 
 const maxExported = 200_000;
@@ -142,9 +141,9 @@ function toFilter({ from, to, ...filter }: z.infer<typeof filterSchema>): Result
 }
 
 export interface ProgramStatsParts {
-  store: Pick<Store<UssdTables>, 'readDb'>;
+  store: UssdStore;
   stats: Pick<ProgramStats, 'flush'>;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
 }
 
 const maxDays = 400;

@@ -1,7 +1,6 @@
 import type { Logger } from '@palaver/service-kit';
-import type { Store } from '@palaver/store';
-import { sql, type Transaction } from 'kysely';
-import { type QuestionTable, sealedTables, type UssdTables } from '../store/tables.ts';
+import { sql } from 'kysely';
+import { type QuestionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
 import type { AgentClient } from './agent-client.ts';
 import { toPlainText } from './plain-text.ts';
 
@@ -75,7 +74,7 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
 export type Assistant = ReturnType<typeof createAssistant>;
 
 /** Questions and their answers, kept for a day: a slow answer is there when the user asks for it, at the next dial too. */
-export function createQuestions({ db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>) {
+export function createQuestions({ db, cipher }: UssdStore) {
   const toQuestion = (row: QuestionTable | undefined) => row && cipher.openRow(sealedTables.question, row);
   return {
     /** `false` when the question is there already. */
@@ -102,7 +101,7 @@ export function createQuestions({ db, cipher }: Pick<Store<UssdTables>, 'db' | '
       };
       await db.updateTable('ussd_question').set(change).where('id', '=', id).where('status', '=', 'pending').execute();
     },
-    async markShown(trx: Transaction<UssdTables>, id: string) {
+    async markShown(trx: Trx, id: string) {
       await trx.updateTable('ussd_question').set({ shown: 1 }).where('id', '=', id).execute();
     },
     async findChat(phone: string) {

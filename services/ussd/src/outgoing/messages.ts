@@ -1,7 +1,5 @@
 import { phoneNumberPattern } from '@palaver/contract';
-import type { DatabaseClock, Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
-import { type SmsTable, sealedTables, type UssdTables } from '../store/tables.ts';
+import { type Clock, type SmsTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
 import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox } from './outbox.ts';
 import type { SmsProvider } from './sms-provider.ts';
 
@@ -18,10 +16,7 @@ export interface NewMessage {
 const dayMs = 24 * 3_600_000;
 const maxCounted = 10_000;
 
-export function createMessages(
-  { db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>,
-  { perDay }: { perDay: number },
-) {
+export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: number }) {
   const countWaiting = createLastKnown(0, async () => {
     const queued = db.selectFrom('ussd_sms').select('id').where('status', 'in', ['queued', 'sending']);
     const { count } = await db
@@ -32,7 +27,7 @@ export function createMessages(
   });
   return {
     /** `false` if the number is invalid, or if it or the caller has used up the daily number of messages. */
-    async queue(trx: Transaction<UssdTables>, { id, program, phone, caller, text, now }: NewMessage) {
+    async queue(trx: Trx, { id, program, phone, caller, text, now }: NewMessage) {
       if (!phoneNumberPattern.test(phone)) return false;
       for (const [column, number] of [
         ['phone', phone],
@@ -77,9 +72,9 @@ export function createMessages(
 export type Messages = ReturnType<typeof createMessages>;
 
 export interface MessageSenderParts extends Omit<OutboxParts<'ussd_sms'>, 'table' | 'claimedStatus' | 'send'> {
-  store: Pick<Store<UssdTables>, 'db' | 'engine' | 'cipher'>;
+  store: UssdStore;
   provider: SmsProvider;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
 }
 
 const doubt = 'the provider may have sent it';

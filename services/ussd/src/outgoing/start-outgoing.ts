@@ -1,10 +1,10 @@
 import { createOpenRosaClient } from '@palaver/forms/internal';
 import type { GatewayAccess } from '@palaver/protocol';
 import type { CloseStack, Logger } from '@palaver/service-kit';
-import type { DatabaseClock, Store } from '@palaver/store';
+import type { DatabaseClock } from '@palaver/store';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdStore } from '../store/tables.ts';
 import { type AgentClient, createAgentClient, createAgentPerson, createTransportFor } from './agent-client.ts';
 import { createAssistant, createQuestions } from './assistant.ts';
 import { createMessages, startMessageSender } from './messages.ts';
@@ -15,7 +15,7 @@ import { createSubmissions, startSender } from './submissions.ts';
 
 interface OutgoingParts {
   config: UssdConfig;
-  store: Store<UssdTables>;
+  store: UssdStore;
   logger: Logger;
   metrics: UssdMetrics;
   clock: DatabaseClock;

@@ -1,9 +1,8 @@
 import type { OpenRosaClient } from '@palaver/forms/internal';
 import type { Submission } from '@palaver/program/internal';
-import type { DataCipher, Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
+import type { DataCipher } from '@palaver/store';
 import type { Row } from '../store/rows.ts';
-import { type SubmissionTable, sealedTables, type UssdTables } from '../store/tables.ts';
+import { type SubmissionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
 import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox } from './outbox.ts';
 
 export interface NewSubmission extends Submission {
@@ -45,10 +44,7 @@ export interface SubmissionOptions {
   isSent?: boolean;
 }
 
-export function createSubmissions(
-  { db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>,
-  { isSent = false }: SubmissionOptions = {},
-) {
+export function createSubmissions({ db, readDb, cipher }: UssdStore, { isSent = false }: SubmissionOptions = {}) {
   const countWaiting = createLastKnown<WaitingSubmissions>({ queued: 0, failed: 0 }, async () => {
     const rows = await readDb
       .selectFrom('ussd_submission')
@@ -60,10 +56,7 @@ export function createSubmissions(
     return { queued: countOf('queued'), failed: countOf('failed') };
   });
   return {
-    async insert(
-      trx: Transaction<UssdTables>,
-      { instanceId, program, formId, version, phone, xml, answers, now }: NewSubmission,
-    ) {
+    async insert(trx: Trx, { instanceId, program, formId, version, phone, xml, answers, now }: NewSubmission) {
       const row: SubmissionTable = {
         id: instanceId,
         program,

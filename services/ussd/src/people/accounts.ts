@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
-import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
+import type { AuditActor } from '@palaver/store';
 import { keyIdOf, readPieces, unreadableText } from '@palaver/store/internal';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { createSetNotice } from '../store/notices.ts';
-import { type AccountTable, sealedTables, type UssdTables } from '../store/tables.ts';
+import {
+  type AccountTable,
+  type Clock,
+  sealedTables,
+  type Trx,
+  type UssdAudit,
+  type UssdStore,
+  type UssdTables,
+} from '../store/tables.ts';
 import { makePin } from './pin-rules.ts';
 import {
   countFailure,
@@ -18,8 +26,6 @@ import {
 } from './pin-vault.ts';
 
 type Db = Kysely<UssdTables>;
-type Trx = Transaction<UssdTables>;
-
 const maxLinkTries = 5;
 const linkTriesMs = 24 * 3_600_000;
 
@@ -36,14 +42,11 @@ export interface CheckedPin {
 
 export interface AccountParts {
   vault: PinVault;
-  audit: AuditLog<UssdTables>;
-  clock: Pick<DatabaseClock, 'now'>;
+  audit: UssdAudit;
+  clock: Clock;
 }
 
-export function createAccounts(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
-  { vault, audit, clock }: AccountParts,
-) {
+export function createAccounts(store: UssdStore, { vault, audit, clock }: AccountParts) {
   const { cipher } = store;
   const setNotice = createSetNotice(cipher);
   const findBy = async (db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> => {
@@ -182,11 +185,7 @@ async function insertNew(trx: Trx, account: AccountTable): Promise<boolean> {
   return ((await insert.executeTakeFirst()).numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-async function rotatePins(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
-  vault: PinVault,
-  currentKeyId: string,
-): Promise<number> {
+async function rotatePins(store: UssdStore, vault: PinVault, currentKeyId: string): Promise<number> {
   let changed = 0;
   const accounts = store.db.selectFrom('ussd_account').select(['id', 'pin']).orderBy('id');
   const load = (last: { id: string; pin: string } | undefined, limit: number) =>

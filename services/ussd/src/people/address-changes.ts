@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { AuditLog, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import { sealedTables, type UssdTables } from '../store/tables.ts';
+import { sealedTables, type UssdAudit, type UssdStore } from '../store/tables.ts';
 
 const lifetimeMs = 24 * 3_600_000;
 
@@ -16,10 +15,7 @@ export interface AddressChange {
 type By = { actor: `operator:${string}`; from: string };
 
 /** Payout addresses that one admin has proposed and another must approve. */
-export function createAddressChanges(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
-  audit: AuditLog<UssdTables>,
-) {
+export function createAddressChanges(store: UssdStore, audit: UssdAudit) {
   const { cipher } = store;
   return {
     /** `undefined` if no account has the number. A new proposal for an account replaces the one before. */

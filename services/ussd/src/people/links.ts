@@ -1,11 +1,10 @@
 import { createHmac, hkdfSync, randomInt } from 'node:crypto';
 import { createGatewayClient, type GatewayAccess } from '@palaver/protocol';
 import { findAddress, toAccessHeaders } from '@palaver/protocol/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import { createDidResolver, createVerifier, deriveSigner } from '@palaver/ucan';
-import type { Kysely, Transaction } from 'kysely';
-import { sealedTables, type UssdTables } from '../store/tables.ts';
+import type { Kysely } from 'kysely';
+import { type Clock, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 
 interface Wallet {
   did: string;
@@ -16,9 +15,9 @@ const lifetimeMs = 10 * 60_000;
 const digits = 8;
 
 interface LinkParts {
-  store: Pick<Store<UssdTables>, 'db' | 'cipher'>;
+  store: UssdStore;
   secret: Uint8Array;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
 }
 
 /** Wallets that wait to be linked: a page shows a code, and its user types it on the phone. */
@@ -70,7 +69,7 @@ export function createLinks({ store, secret, clock }: LinkParts) {
       return numInsertedOrUpdatedRows > 0n;
     },
     find: (code: string) => findRow(store.db, code),
-    async take(trx: Transaction<UssdTables>, code: string) {
+    async take(trx: Trx, code: string) {
       const wallet = await findRow(trx, code);
       const { numDeletedRows } = await trx
         .deleteFrom('ussd_link')

@@ -1,9 +1,8 @@
 import { AppError } from '@palaver/contract';
-import type { AuditActor, AuditLog, Store } from '@palaver/store';
+import type { AuditActor } from '@palaver/store';
 import { encryptTables, type KeyRing } from '@palaver/store/internal';
-import type { Transaction } from 'kysely';
 import { createPersonalData } from '../store/personal-data.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { Trx, UssdAudit, UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 
 interface AskedBy {
@@ -12,11 +11,7 @@ interface AskedBy {
 }
 
 /** Everything the gateway keeps of a phone number: handed out, or erased in one transaction. */
-export function createPersonData(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
-  audit: Pick<AuditLog<UssdTables>, 'record' | 'person'>,
-  textHash: Pick<TextHash, 'ofErased'>,
-) {
+export function createPersonData(store: UssdStore, audit: UssdAudit, textHash: Pick<TextHash, 'ofErased'>) {
   const personalData = createPersonalData(textHash);
   return {
     async export(phoneNumber: string, by: AskedBy) {
@@ -33,7 +28,7 @@ export function createPersonData(
       return rows;
     },
     async erase(phone: string, by: AskedBy) {
-      const erase = async (trx: Transaction<UssdTables>) => {
+      const erase = async (trx: Trx) => {
         await personalData.erase(trx, store.cipher.token(phone));
         await audit.record({ ...by, action: 'data.erased', subject: audit.person(phone) }, trx);
       };

@@ -1,9 +1,7 @@
 import { type FormSnapshot, type Menu, nameOf, type Opening } from '@palaver/program/internal';
-import type { Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
 import { createBatchLoader } from '../store/batch-loader.ts';
 import { openNotices } from '../store/notices.ts';
-import { sealedTables, type UssdTables } from '../store/tables.ts';
+import { sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 
 export interface ProfileOptions {
   /** Of callers who have not chosen one, where the program has it; else the program's first. */
@@ -12,7 +10,7 @@ export interface ProfileOptions {
 }
 
 /** What is remembered of a phone number: its language, and the form it left unfinished. */
-export function createProfiles(store: Store<UssdTables>, options: ProfileOptions) {
+export function createProfiles(store: UssdStore, options: ProfileOptions) {
   const { cipher } = store;
   const load = createBatchLoader<UssdTables['ussd_profile']>(store, 'ussd_profile', 'phone');
   return {
@@ -35,7 +33,7 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
     },
     /** When the unfinished form of a phone was last changed, finished ones included. */
     findResumeAt: async (phone: string) => (await load(cipher.token(phone)))?.resume_at,
-    async setLanguage(trx: Transaction<UssdTables>, phone: string, language: string) {
+    async setLanguage(trx: Trx, phone: string, language: string) {
       await trx
         .insertInto('ussd_profile')
         .values({ phone: cipher.token(phone), language, resume: null, resume_at: null, notice: null })

@@ -2,10 +2,9 @@ import { hkdfSync, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Logger, StartError } from '@palaver/service-kit';
 import { loadOrCreateSecretFile, prepareDataDir } from '@palaver/service-kit/internal';
-import type { Store } from '@palaver/store';
 import { createKeyRing, type KeyRing, keyIdOf } from '@palaver/store/internal';
 import { parseKey, type UssdConfig } from '../config.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdStore } from '../store/tables.ts';
 
 const name = 'service';
 
@@ -13,7 +12,7 @@ const name = 'service';
  * The secret everything but PINs derives from: keyed hashes of texts, the keys of phone numbers. Made once and kept in the
  * database, sealed, so that all instances share it and rotating PIN_ENCRYPTION_KEY does not change it.
  */
-export async function loadServiceSecret(store: Pick<Store<UssdTables>, 'db'>, keys: KeyRing): Promise<Buffer> {
+export async function loadServiceSecret(store: UssdStore, keys: KeyRing): Promise<Buffer> {
   const { db } = store;
   const sealed = keys.seal(randomBytes(32), name);
   await db
@@ -30,7 +29,7 @@ export async function loadServiceSecret(store: Pick<Store<UssdTables>, 'db'>, ke
   }
 }
 
-export async function rotateServiceSecret(store: Pick<Store<UssdTables>, 'db'>, keys: KeyRing): Promise<boolean> {
+export async function rotateServiceSecret(store: UssdStore, keys: KeyRing): Promise<boolean> {
   const secret = await loadServiceSecret(store, keys);
   const row = await store.db.selectFrom('ussd_secret').selectAll().where('name', '=', name).executeTakeFirstOrThrow();
   if (keyIdOf(row.sealed) === keys.currentId) return false;

@@ -1,10 +1,10 @@
 import type { GatewayAccess } from '@palaver/protocol';
 import type { CloseStack, Logger } from '@palaver/service-kit';
-import type { DatabaseClock, Store } from '@palaver/store';
+import type { DatabaseClock } from '@palaver/store';
 import { createAuditLog, type KeyRing, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdStore } from '../store/tables.ts';
 import { createTextHash } from '../store/text-hash.ts';
 import { createAccounts } from './accounts.ts';
 import { createAddressChanges } from './address-changes.ts';
@@ -17,7 +17,7 @@ import { createSimSwapCheck } from './sim-swap.ts';
 
 interface PeopleParts {
   config: UssdConfig;
-  store: Store<UssdTables>;
+  store: UssdStore;
   keys: KeyRing;
   logger: Logger;
   metrics: UssdMetrics;

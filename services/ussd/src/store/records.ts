@@ -1,10 +1,9 @@
 import { randomInt } from 'node:crypto';
 import type { UssdReport } from '@palaver/contract/internal';
-import type { Store } from '@palaver/store';
 import { readPieces, unreadableText } from '@palaver/store/internal';
-import { sql, type Transaction } from 'kysely';
+import { sql } from 'kysely';
 import { isAfter, type Row } from './rows.ts';
-import { type RecordTable, sealedTables, type UssdTables } from './tables.ts';
+import { type RecordTable, sealedTables, type Trx, type UssdStore } from './tables.ts';
 
 interface RecordKind {
   program: string;
@@ -50,7 +49,7 @@ const newMark = () => randomInt(2 ** 48 - 1);
 const unreadable = { fields: JSON.stringify({ unreadable: true }), phone: unreadableText };
 
 /** What programs keep of their callers' answers. */
-export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>) {
+export function createRecordStore({ db, cipher }: UssdStore) {
   const seal = <Row extends Partial<RecordTable> & { id: string }>(row: Row) =>
     cipher.sealRow(sealedTables.record, row);
   const open = (row: RecordTable) => toRecord(cipher.openRow(sealedTables.record, row));
@@ -65,7 +64,7 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
       .orderBy('created_at', 'desc')
       .orderBy('id');
   return {
-    async insert(trx: Transaction<UssdTables>, { id, program, kind, phone, fields, now }: NewRecord) {
+    async insert(trx: Trx, { id, program, kind, phone, fields, now }: NewRecord) {
       const row = { id, program, kind, phone, fields: JSON.stringify(fields), created_at: now, mark: newMark() };
       await trx
         .insertInto('ussd_record')
@@ -74,7 +73,7 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
         .execute();
     },
     /** Changes a record if it still matches, as it is in the transaction; false if it does not, or is gone. */
-    async update(trx: Transaction<UssdTables>, { id, matches, fields }: RecordChange) {
+    async update(trx: Trx, { id, matches, fields }: RecordChange) {
       const row = await trx.selectFrom('ussd_record').selectAll().where('id', '=', id).executeTakeFirst();
       const before = row && open(row);
       if (!before || !matches(before)) return false;
@@ -91,7 +90,7 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
       return Number((await query.executeTakeFirstOrThrow()).count);
     },
     /** How many records there are and in which state, read from an index alone; `count` is above `most` where there are more. */
-    async mark({ most, ...wanted }: WantedRecords & { most: number }, trx?: Transaction<UssdTables>) {
+    async mark({ most, ...wanted }: WantedRecords & { most: number }, trx?: Trx) {
       const some = select(trx ?? db, wanted)
         .select('mark')
         .limit(most + 1)
@@ -109,7 +108,7 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
      * Every record, the newest first, in batches between which other requests are served; in a transaction, as it sees them.
      * Throws at a record that cannot be decrypted: whatever is computed without it would be wrong.
      */
-    async *scan(wanted: WantedRecords, trx?: Transaction<UssdTables>) {
+    async *scan(wanted: WantedRecords, trx?: Trx) {
       const query = newest(trx ?? db, wanted);
       const load = (after: RecordTable | undefined, limit: number): Promise<RecordTable[]> =>
         (after ? query.where(isAfter(after)) : query).limit(limit).execute();
@@ -153,16 +152,16 @@ const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
 
 export function createReports(records: RecordStore) {
   return {
-    async file(trx: Transaction<UssdTables>, { phone, now, ...fields }: NewReport) {
+    async file(trx: Trx, { phone, now, ...fields }: NewReport) {
       const reference = Array.from({ length: 9 }, () => alphabet[randomInt(alphabet.length)]).join('');
       await records.insert(trx, { ...reportKind, id: reference, phone, fields, now });
       return reference;
     },
-    async describe(trx: Transaction<UssdTables>, { reference, phone, ...fields }: ReportDetails) {
+    async describe(trx: Trx, { reference, phone, ...fields }: ReportDetails) {
       await records.update(trx, { id: reference, matches: ({ phoneNumber }) => phoneNumber === phone, fields });
     },
     /** The reference of a report with the same content that was filed after `since`. */
-    async findSame(trx: Transaction<UssdTables>, { phone, type, amount }: NewReport, since: number) {
+    async findSame(trx: Trx, { phone, type, amount }: NewReport, since: number) {
       for await (const piece of records.scan({ ...reportKind, phone }, trx))
         for (const { id, createdAt, fields } of piece) {
           if (Date.parse(createdAt) <= since) return undefined;

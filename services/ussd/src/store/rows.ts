@@ -1,8 +1,8 @@
 import type { DeliveryStatus, ResultSource } from '@palaver/contract/internal';
-import type { SealedTable, Store } from '@palaver/store';
+import type { SealedTable } from '@palaver/store';
 import { mapRows, readPieces, unreadableText } from '@palaver/store/internal';
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { sealedTables, type UssdTables } from './tables.ts';
+import { sealedTables, type UssdStore } from './tables.ts';
 
 /** A record, a submission of a form or an SMS message, decrypted. */
 export interface Row {
@@ -86,7 +86,7 @@ export const isAfter = ({ created_at: at, id }: Pick<Row, 'created_at' | 'id'>) 
   sql<SqlBool>`created_at <= ${at} and (created_at < ${at} or id > ${id})`;
 
 /** What programs have collected and sent, as operators read it: the newest first. */
-export function createRows({ readDb, cipher }: Pick<Store<UssdTables>, 'readDb' | 'cipher'>) {
+export function createRows({ readDb, cipher }: UssdStore) {
   const toWhere = ({ name, status }: Source, filter: RowFilter, after?: Row): RawBuilder<SqlBool> => {
     const { id, program, phone, since, until } = filter;
     const parts = [

@@ -1,7 +1,7 @@
 import type { DataCipher } from '@palaver/store';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { ShownNotice } from './notices.ts';
-import { type SessionTable, sealedTables, type UssdTables } from './tables.ts';
+import { type SessionTable, sealedTables, type Trx, type UssdTables } from './tables.ts';
 import type { TextHash } from './text-hash.ts';
 
 export const sessionStatus = { active: 1, ended: 0, expired: 2 } as const;
@@ -26,7 +26,7 @@ export interface SessionWrite {
   noticeShown?: string;
 }
 
-export type ApplyWrites = (trx: Transaction<UssdTables>, writes: readonly SessionWrite[]) => Promise<boolean[]>;
+export type ApplyWrites = (trx: Trx, writes: readonly SessionWrite[]) => Promise<boolean[]>;
 
 /** The last one of a phone wins: a statement may touch a row once only. */
 export function toForms(cipher: DataCipher, writes: readonly SessionWrite[]) {

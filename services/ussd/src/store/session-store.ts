@@ -1,10 +1,9 @@
-import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
 import { createBatchLoader } from './batch-loader.ts';
 import { forgetNotices } from './notices.ts';
 import { type ApplyWrites, type SessionWrite, sessionStatus, toForms, toShown } from './session-row.ts';
 import { createSqliteWriter } from './sqlite-writer.ts';
-import { type SessionTable, sealedTables, type UssdTables } from './tables.ts';
+import { type SessionTable, sealedTables, type UssdStore } from './tables.ts';
 import type { TextHash } from './text-hash.ts';
 
 const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
@@ -29,7 +28,7 @@ export interface SessionStoreOptions {
   textHash: Pick<TextHash, 'ofErased'>;
 }
 
-export function createSessionStore(store: Store<UssdTables>, { timeoutMs, textHash }: SessionStoreOptions) {
+export function createSessionStore(store: UssdStore, { timeoutMs, textHash }: SessionStoreOptions) {
   const writer = store.createGroupWriter<SessionWrite, boolean>({
     isolation: 'read committed',
     ...(store.engine === 'postgres'
@@ -62,7 +61,7 @@ export function createSessionStore(store: Store<UssdTables>, { timeoutMs, textHa
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
 /** Sessions and forms in one statement, without a transaction around it: a key press is one round trip to PostgreSQL. */
-function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
+function createJoinedWriter(store: UssdStore): ApplyWrites {
   const write = store.prepare((db, { sessions, forms }: { sessions: string; forms: string }) => {
     // A session whose row was read is updated only: one that is gone since was removed and is not written again. Of an array
     // PostgreSQL expects a few ids and looks each up; of the rows it expects a hundred and may read the whole table.

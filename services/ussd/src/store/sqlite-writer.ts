@@ -1,8 +1,7 @@
-import type { Store } from '@palaver/store';
 import { runForEach } from '@palaver/store/internal';
 import { forgetNotices } from './notices.ts';
 import { type ApplyWrites, type SessionWrite, sessionStatus, toForms, toShown } from './session-row.ts';
-import { type SessionTable, sealedTables, type UssdTables } from './tables.ts';
+import { type SessionTable, sealedTables, type UssdStore } from './tables.ts';
 
 type Columns = readonly (keyof SessionTable)[];
 
@@ -34,7 +33,7 @@ const writeForm = `insert into ussd_profile (phone, resume, resume_at, first_ses
   first_session = coalesce(ussd_profile.first_session, excluded.first_session)`;
 
 /** A statement for each session: one for many has to return which of them it wrote, and costs SQLite more. */
-export function createSqliteWriter({ cipher }: Pick<Store<UssdTables>, 'cipher'>): ApplyWrites {
+export function createSqliteWriter({ cipher }: UssdStore): ApplyWrites {
   const toSealed = ({ session }: SessionWrite) => cipher.sealRow(sealedTables.session, session);
   return async (trx, writes) => {
     const written = new Set<string>();

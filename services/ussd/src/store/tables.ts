@@ -1,7 +1,12 @@
 import type { OutboxRow } from '@palaver/protocol';
-import type { SealedTable } from '@palaver/store';
+import type { AuditLog, DatabaseClock, SealedTable, Store } from '@palaver/store';
 import type { LeaseColumns } from '@palaver/store/internal';
-import type { Generated } from 'kysely';
+import type { Generated, Transaction } from 'kysely';
+
+export type UssdStore = Store<UssdTables>;
+export type UssdAudit = AuditLog<UssdTables>;
+export type Trx = Transaction<UssdTables>;
+export type Clock = Pick<DatabaseClock, 'now'>;
 
 /** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
 export interface UssdTables {
