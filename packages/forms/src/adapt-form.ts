@@ -14,7 +14,6 @@ interface XmlDocument {
   getElementsByTagName(name: string): Iterable<Element>;
 }
 
-/** Globals of the thread that runs the engine. */
 interface Dom {
   DOMParser: new () => { parseFromString(xml: string, type: 'text/xml'): XmlDocument };
   XMLSerializer: new () => { serializeToString(document: XmlDocument): string };
@@ -62,7 +61,6 @@ export function expandMonths(expression: string): string {
   return expandMonths(expression.slice(0, start) + expanded + expression.slice(call.end));
 }
 
-/** The arguments of a call, from its opening parenthesis. */
 export function readArguments(expression: string, open: number): { parts: string[]; end: number } | undefined {
   let [depth, from, quote] = [0, open + 1, ''];
   const parts: string[] = [];

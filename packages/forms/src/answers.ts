@@ -195,7 +195,6 @@ export function toScreen(stop: Stop, { search, hint }: ScreenOptions): FormScree
   return screen;
 }
 
-/** Whether anything that can be chosen is named like this. */
 export function hasMatch(node: FormNode, search: string): boolean {
   const wanted = toSearchable(search);
   return (node.currentState.valueOptions ?? []).some((option) => toSearchable(toLabel(option)).includes(wanted));

@@ -15,7 +15,6 @@ import { sendStop } from './walk.ts';
 
 const strategies: readonly Strategy[] = ['first', 'last', 1, 2, 3, 4];
 
-/** Fills a form in several times, each time differently. */
 export async function exploreForm(forms: Pick<Forms, 'press'>, form: FormToExplore): Promise<FormExploration> {
   const { source, see, isOver, samples, ...call } = form;
   const { language, phoneNumber, take } = call;
@@ -124,7 +123,6 @@ interface Asked {
   tries: number;
 }
 
-/** A form that cannot be filled in to its end. */
 class WalkFault extends Error {
   override readonly name = 'WalkFault';
   readonly at: string | undefined;
@@ -135,7 +133,6 @@ class WalkFault extends Error {
   }
 }
 
-/** Fills in a form with made-up answers until it is complete. */
 export async function walkForm(walk: Walk): Promise<Submission> {
   const { press, see } = walk;
   const asked: Asked[] = [];

@@ -35,7 +35,6 @@ export type WorkerReply =
   | { id: number; report: FormReport }
   | { id: number; reply: FormReply; loads: number }
   | { id: number; loads: number }
-  /** The form has to be loaded first, or again. */
   | { id: number; missing: true }
   /** The input computes for longer than its slice; nothing is changed. */
   | { id: number; costly: true }

@@ -25,7 +25,6 @@ interface Waiting extends FormJob {
 
 interface FormThread {
   thread: Thread<WorkerCall, WorkerReply>;
-  /** The forms that it has loaded: each form is in one thread. */
   forms: Set<string>;
   job?: Waiting | undefined;
   isLoading?: boolean;

@@ -26,7 +26,6 @@ const maxLoadings = 3;
 interface Loading {
   form: LoadedForm;
   created: number;
-  /** The instances in use, with the answers that they were built from. */
   instances: Map<string, Instance & { xml: string }>;
 }
 

@@ -25,7 +25,6 @@ const mediaNames: Record<string, string> = {
   geoshape: 'an area by GPS',
 };
 
-/** Loads a form and says what it is, and everything about it that a keypad cannot do. */
 export async function inspectForm(source: FormSource): Promise<FormReport> {
   const report = { title: '', formId: '', version: '', languages: [] as string[], names: [] as string[] };
   try {

@@ -21,7 +21,6 @@ interface At {
   hint?: FormHint | undefined;
 }
 
-/** Applies one input of the caller to a form, and says what is shown next. */
 export async function pressKey(root: FormRoot, id: string, call: FormCall): Promise<FormReply> {
   useLanguage(root, call.language);
   const { progress, input } = call;

@@ -47,7 +47,6 @@ let until = Number.POSITIVE_INFINITY;
 let isGrown = false;
 /** Why the engine may do no more: it may try again before it gives up. */
 let refused: RefusedAnswer | undefined;
-/** The input is refused because it computes for too long. */
 let isOutOfTime = false;
 /** What the engine wants to do to repeats while an answer is looked at. */
 let held: Held | undefined;
@@ -83,7 +82,6 @@ export function limitInput(root: Node, builtMs: number, sliceMs: number = maxCom
   isHolding = true;
 }
 
-/** For the same input, with which the form is built again. */
 export function limitBuilding(): void {
   room = maxNodes;
   isHolding = false;

@@ -224,7 +224,6 @@ export async function restoreInstance(form: LoadedForm, xml: string, phoneNumber
   return (await form.restoreInstance({ data: [data] }, optionsFor(phoneNumber))).root;
 }
 
-/** The finished instance; the time of its end is set. */
 export async function readInstance(root: FormRoot): Promise<string> {
   const { data } = await root.prepareInstancePayload();
   return (data[0].get(instanceFile) as File).text();

@@ -39,7 +39,6 @@ export interface UssdParts {
   servers?: ProgramServers | undefined;
 }
 
-/** The USSD gateway as a server that is not listening yet; closing it ends what it has started. */
 export async function createUssdApp(parts: UssdParts): Promise<Server> {
   const { config, logger, store, keys, redis, secrets = {}, adapterSecrets = {}, servers } = parts;
   await using started = new CloseStack();

@@ -30,7 +30,6 @@ export const totalsFields = {
 
 export type Totals = z.infer<z.ZodObject<typeof totalsFields>>;
 
-/** The condition of a write, over the records that there are when it is written. */
 export const checkSchema = z.strictObject({ ...totalsFields, that: expressionSchema }).meta({
   description:
     '`of`, `where` and `save` as in a `total` over the records of this kind; `that`: a condition over them. It is computed together with the write, so calls at the same time pass it one after the other',

@@ -86,7 +86,6 @@ function hintsByState(menu: Menu): Map<string, string[]> {
   return hints;
 }
 
-/** The longest value that a placeholder can have in a language. */
 function longestValue(menu: Menu, name: string, language: string): string {
   const [head = '', field] = name.split('.');
   const seen = { menu, language, say: (key: string) => translate(menu.locales, language, key) };

@@ -142,7 +142,6 @@ function joinLocales(program: MenuFile | undefined, own: LocaleFile[], base: Loc
 
 type Named = 'start' | 'exit' | 'login';
 
-/** A state with a part of its own, and the file that names it; without one it is inherited. */
 interface NamedState {
   which: Named;
   name: string;

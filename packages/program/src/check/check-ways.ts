@@ -8,7 +8,6 @@ import type { Fault } from '../values/fault.ts';
 
 interface Step {
   name: string;
-  /** The state before, with its field that leads here. */
   from?: { step: Step; path: PropertyKey[] };
 }
 

@@ -151,7 +151,6 @@ interface Taken {
 
 const maxActions = 10;
 
-/** Every place to which a step leads that waits for an action or a form. */
 async function settle(walk: Walk, { step, typed }: Taken, depth = 0): Promise<Place[]> {
   const { menu, result } = walk;
   const { dialogue, pending, form } = step;
@@ -177,7 +176,6 @@ async function settle(walk: Walk, { step, typed }: Taken, depth = 0): Promise<Pl
   return places;
 }
 
-/** What a form submits, filled in several times at its first place. */
 async function fillIn(walk: Walk, { dialogue, typed }: Place): Promise<Submission[]> {
   const { menu, result } = walk;
   const state = menu.states.get(dialogue.state);

@@ -117,9 +117,7 @@ function fieldsOf(menu: Menu, name: string): string[] {
 }
 
 interface Inputs {
-  /** What leads on. */
   taken: string[];
-  /** What the screen refuses, to see its hints. */
   refused: string[];
   tried: number;
 }

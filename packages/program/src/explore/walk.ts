@@ -25,7 +25,6 @@ export interface FormExploration {
 export interface ExploreOptions {
   menu: Menu;
   language: string;
-  /** Fills a form in several times, each time differently. */
   fillForm(form: FormToExplore): Promise<FormExploration>;
   /** Answers of recorded dialogues, tried where they fit. */
   samples: readonly string[];
@@ -60,7 +59,6 @@ export interface Place {
   typed: readonly string[];
 }
 
-/** One walk through a program in one language, with what it has found so far. */
 export interface Walk extends ExploreOptions {
   result: Exploration;
   constants: Constants;

@@ -20,7 +20,6 @@ export interface Dialogue {
   hint?: string;
   /** The page of the hint, when it is not the first. */
   hintPage?: number;
-  /** Answers and what actions reported, by name. Never a secret. */
   values: Readonly<Record<string, string>>;
   /** Secret answers by name: never the answer, only where the host finds it. */
   secrets: Readonly<Record<string, SecretRef>>;
@@ -76,7 +75,6 @@ export interface Place {
 }
 
 export interface FormSnapshot extends Place {
-  /** The name of the program it belongs to. */
   program?: string;
   /** The form was filled in by someone who had logged in, and asks for it again. */
   authenticated?: true;
@@ -92,7 +90,6 @@ export interface Input {
 /** The secret answer behind a reference; `undefined` if the host no longer has it. */
 export type Reveal = (ref: SecretRef) => string | undefined;
 
-/** An input of a host that has all inputs of the dialogue at hand: a secret is found by its index. */
 export function toInput(inputs: readonly string[], index: number): Input {
   return {
     value: inputs[index] ?? '',
@@ -199,12 +196,10 @@ export type ScreenType =
   | 'another'
   | 'send';
 
-/** What a question of a form shows, before it is laid out on screens. */
 export interface FormScreen {
   type: ScreenType;
   body: string;
   options?: readonly { key: string; label: string }[];
-  /** There are so many choices that the caller may search them. */
   isLong?: true;
   optional?: true;
   count?: number;

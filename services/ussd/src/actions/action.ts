@@ -22,7 +22,6 @@ export interface ActionContext {
   log: Logger;
   /** An answer by the name it was saved under, secret ones included. */
   answer(name: string): string;
-  /** The same, for an answer that may be missing. */
   findAnswer(name: string): string | undefined;
   say(key: string, values?: Record<string, string>): string;
   /** Commits what `act` writes together with its result, once. `act` must be quick. */

@@ -8,7 +8,6 @@ import type { BuiltInCall } from './action.ts';
 
 type Call = BuiltInCall<'http'> | BuiltInCall<'protocol'>;
 
-/** Replaces what programs reach outside the service, in tests of programs. */
 export interface ProgramServers {
   ask?: AskServer;
   protocol?: Pick<QueryClient, 'query'>;
@@ -150,7 +149,6 @@ export type AskServer = (request: GuardedRequest) => Promise<GuardedAnswer>;
 
 const maxBytes = 256_000;
 
-/** Asks a server that a program names. Whatever goes wrong is a result. */
 export async function guardedRequest({
   url,
   timeoutMs,

@@ -18,7 +18,6 @@ import type { MarkedRecord, RecordMarks, RecordStore, StoredRecord, WantedRecord
 import type { Trx } from '../store/tables.ts';
 import type { BuiltInCall, Runs } from './action.ts';
 
-/** Records that programs keep: `store`, `find`, `total` and `update`. */
 export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 'find' | 'total' | 'update'> {
   const toWanted = ({ menu, context }: BuiltInCall, { kind, of }: ScanOptions): WantedRecords => ({
     ...{ program: nameOf(menu.id), kind },
@@ -133,7 +132,6 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
   };
 }
 
-/** The records for which `where` holds, as expressions see them. */
 function filter(menu: Menu, dialogue: Dialogue, records: StoredRecord[], where: string | undefined): Row[] {
   const rows = records.map(
     ({ id, phoneNumber, createdAt, fields }): Row => ({
@@ -213,7 +211,6 @@ interface ScanOptions {
   kind: string;
   of: Totals['of'];
   where?: string | undefined;
-  /** Receives the records that are read, whether `where` holds for them or not. */
   onBatch?(batch: MarkedRecord[]): void;
 }
 

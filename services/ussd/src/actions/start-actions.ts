@@ -19,7 +19,6 @@ interface ActionsParts
   claiming: RunningClaims | undefined;
 }
 
-/** What programs may do: the bundled actions, the operator's own, and the keywords that need no code. */
 export async function startActions({ config, store, claiming, ...parts }: ActionsParts) {
   const records = createRecordStore(store);
   const claims = claiming?.claims;

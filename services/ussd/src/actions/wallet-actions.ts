@@ -20,7 +20,6 @@ export interface WalletActionParts {
 
 const claimsShown = 5;
 
-/** A wallet that belongs to the account: linking it, and what it has claimed. */
 export function createWalletActions(parts: WalletActionParts): RunOf<'findWallet' | 'linkWallet' | 'listClaims'> {
   const { accounts, audit, links, protocol } = parts;
   return {

@@ -54,10 +54,8 @@ export function createActionResults(
   };
   return {
     find,
-    /** Records the result of an action that wrote nothing, or gives back what was recorded for the key before. */
     record: async (own: ResultKey, result: ActionResult) =>
       (await insert(store.db, own, result)) ? result : findAgain(own),
-    /** Runs `act` and records its result, or gives back what was recorded for the key meanwhile. */
     async commit(own: ResultKey, act: (trx: Trx) => Promise<ActionResult>) {
       try {
         return await store.transaction(async (trx) => {

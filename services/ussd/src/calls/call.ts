@@ -9,7 +9,6 @@ export interface Call {
   /** Everything typed so far, the newest input last; empty at the first dial. */
   inputs: readonly string[];
   typedLength: number;
-  /** The input at an index, with the way to the secret ones before it. */
   toInput(index: number): Input;
   hashTyped(): string;
   /**
@@ -22,10 +21,8 @@ export interface Call {
   measureRoom(menu: Menu, dialogue: Dialogue): CallRoom;
 }
 
-/** Whether another answer fits into the call: with more to spare, with little more, or not at all. */
 export type CallRoom = { kind: 'enough' } | { kind: 'low'; dialogue: Dialogue } | { kind: 'full'; closing: string };
 
 export type RequestKind = 'opened' | 'continued' | 'rebuilt' | 'retried' | 'ended' | 'expired' | 'refused';
 
-/** The reply as it is sent, or the reason why the request is not valid. */
 export type RequestResult = { reply: string; kind: RequestKind } | { invalid: string };

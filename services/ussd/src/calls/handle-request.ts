@@ -85,7 +85,6 @@ export function createHandleRequest(parts: RequestParts): HandleRequest {
     });
 }
 
-/** `undefined` when the session was changed by another instance between reading and writing. */
 async function runRequest(parts: RequestParts, request: OwnRequest): Promise<RequestResult | undefined> {
   const outcome = await takeRequest(parts, request);
   if (!('step' in outcome)) return outcome;
@@ -100,7 +99,6 @@ async function runRequest(parts: RequestParts, request: OwnRequest): Promise<Req
   return { reply: write.session.reply, kind: isFull ? 'ended' : outcome.kind };
 }
 
-/** What to save and to show, or the reply where there is nothing to save. */
 async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Outcome | RequestResult> {
   const { call, now, isRepeated } = request;
   const { sessionId, phoneNumber } = call;
@@ -169,7 +167,6 @@ interface Course {
   known: SessionTable | undefined;
   first: number;
   opening: Opening;
-  /** Where the inputs start; the main menu when they are all there is. */
   from: Dialogue | undefined;
 }
 

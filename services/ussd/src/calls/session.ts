@@ -105,7 +105,6 @@ export function createSessionCache(maxSessions: number) {
       newer = new Map();
     },
     delete: remove,
-    /** Drops what was last seen before `before`; returns how many are left. */
     sweep(before: number) {
       for (const generation of [older, newer]) {
         for (const [id, session] of generation) {

@@ -12,7 +12,6 @@ type MenuConfig = Pick<UssdConfig, 'USSD_PROGRAMS' | 'USSD_MENUS' | 'USSD_LOCALE
 /** Texts the service itself says, outside of any state. */
 const serviceTexts = ['main.expired'];
 
-/** Where the menus and texts are: the operator's own, or the bundled ones. */
 export function toMenuSources(own: {
   USSD_MENUS?: string | undefined;
   USSD_LOCALES?: string | undefined;
@@ -31,7 +30,6 @@ export function toRegistry(actions: Record<string, DeclaredAction>, own: Registr
   return { actions, validators: { ...validators, ...own }, texts: serviceTexts };
 }
 
-/** The same for the bundled actions and those of the operator's module. */
 export async function loadRegistry(ownActions: string | undefined): Promise<Registry> {
   const own = await loadOwnActions(ownActions);
   return toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);

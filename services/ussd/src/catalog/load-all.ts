@@ -31,10 +31,8 @@ export interface LoadOptions {
   menus?: MenuSources | undefined;
   folder?: string | undefined;
   forms: Pick<Forms, 'inspect'>;
-  /** Forms of a server, which programs may name. */
   fetched?: () => readonly SourceFile[];
   findUnmetNeeds: FindUnmetNeeds;
-  /** Programs of the database, which come before those of the folder. */
   published: PublishedPrograms;
 }
 
@@ -49,7 +47,6 @@ export interface CheckedProgram {
   kept: KeptVersion;
 }
 
-/** Checks a program with its forms, those of a forms server included. */
 export async function checkSource(
   parts: LoadParts,
   source: ProgramSource,
@@ -154,7 +151,6 @@ function findClash(name: string, menu: Menu, taken: ReadonlyMap<string, string>)
   return clash === undefined ? undefined : `${clash} belongs to ${taken.get(clash)}`;
 }
 
-/** The service codes of a program that another one in use already has. */
 export function findOwner(name: string, menu: Menu, current: ReadonlyMap<string, Menu>): string | undefined {
   const taken = new Map<string, string>();
   for (const [other, used] of current) {
@@ -182,7 +178,6 @@ async function listSources({ menus, folder }: LoadOptions, faults: Fault[]): Pro
   }
 }
 
-/** Reads and checks the files of a menu. A file that cannot be read is a fault like any other. */
 export async function loadMenu(sources: MenuSources, registry: Registry): Promise<MenuCheck> {
   try {
     const source = await readMenuSource('palaver', sources);

@@ -42,7 +42,6 @@ export function createProgramChecks(
     /** For what is taken into use. A caller may wait for it, so it waits for nothing that operators try. */
     check: checkIn(inUse.send),
     checkDraft: checkIn(drafts.send),
-    /** Plays inputs on a checked draft; `key` says which. */
     async try(key: string, menu: Menu, trial: Trial) {
       const call = { kind: 'try', key, menu: toPlainMenu(menu), registry: plain, ownActions, trial } as const;
       const reply = await drafts.send(call, tryMs).catch((error: Error) => {

@@ -23,7 +23,6 @@ const filePath =
 
 const pathHint = 'a path such as program.yaml, locales/en.yaml, data/markets.csv, of letters, digits, _ and -';
 
-/** The part of the rules that JSON Schema can say. */
 const documented = {
   propertyNames: { pattern: filePath.source },
   minProperties: 1,

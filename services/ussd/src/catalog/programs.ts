@@ -10,10 +10,8 @@ import { codesOf, type ProgramFileMap, toSource } from './program-files.ts';
 import { type MenuSources, readMenuSource } from './read-source.ts';
 
 export interface ProgramOptions extends LoadOptions {
-  /** The menus that come with the service, which programs may extend. */
   bundled: MenuSources;
   registry: Registry;
-  /** The module of the operator's own validators. */
   ownActions?: string | undefined;
   onUse?(menus: Iterable<Menu>): void;
   watch: boolean;
@@ -51,7 +49,6 @@ export async function openPrograms(options: ProgramOptions) {
   let inUse = await use(first);
   let timer: NodeJS.Timeout | undefined;
 
-  /** Takes programs into use: they replace all others at once. */
   async function use({ menus, sources }: Loaded) {
     for (const menu of menus.values()) {
       const kept = sources.get(menu.id);
@@ -153,7 +150,6 @@ export async function openPrograms(options: ProgramOptions) {
   const watched = options.watch ? toWatched(options) : [];
   const watchers = watched.map((path) => watchPath(path, reload).on('error', onWatchFault));
   return {
-    /** The newest version of the program that a service code chooses. */
     forCode: (serviceCode: string): Menu | undefined => inUse.byCode.get(serviceCode) ?? inUse.other,
     find,
     current: () => [...inUse.menus.values()],
@@ -169,9 +165,7 @@ export async function openPrograms(options: ProgramOptions) {
       if (message === undefined) return checked;
       return { ...checked, check: { ok: false, faults: [{ file: programFile, line: 1, message }] } };
     },
-    /** Plays inputs on a program that was checked. */
     try: checks.try,
-    /** Why a version cannot be used. */
     async refuse(id: string): Promise<string | undefined> {
       const menu = await find(id);
       if (!menu) return 'it has faults with this version of the service';

@@ -84,7 +84,6 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
         .executeTakeFirst();
       return (added.numInsertedOrUpdatedRows ?? 0n) > 0n ? 1 : undefined;
     },
-    /** `false` if someone else has saved meanwhile, or there is none. */
     async removeDraft(trx: Trx, name: string, revision: number) {
       const removed = await trx
         .updateTable('ussd_program')
@@ -138,7 +137,6 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
       const row = await db.selectFrom('ussd_program_version').select('source').where('id', '=', id).executeTakeFirst();
       return row && (JSON.parse(row.source) as KeptVersion);
     },
-    /** The versions of a program, the newest first. */
     async versions(program: string) {
       const rows = await db
         .selectFrom('ussd_program_version')

@@ -29,10 +29,8 @@ export interface PublishingParts {
   readOnly: boolean;
 }
 
-/** Drafts that are tried are checked once. */
 const maxTried = 20;
 
-/** What operators do with programs: drafts, checks, publishing and the way back. */
 export function createPublishing(parts: PublishingParts) {
   const { store, programs, published, audit, clock } = parts;
   const guard = () => {
@@ -103,7 +101,6 @@ export function createPublishing(parts: PublishingParts) {
         };
       });
     },
-    /** The draft; without one, the files of the version in use. */
     draft: draftOf,
     async saveDraft(name: string, draft: { files: ProgramFileMap; revision: number }, by: By) {
       guard();

@@ -26,7 +26,6 @@ interface CatalogParts {
   started: CloseStack;
 }
 
-/** The programs that are served, from folders and from the database, with their versions and their forms. */
 export async function startCatalog({ config, store, logger, metrics, clock, audit, ...parts }: CatalogParts) {
   const { started, formsServer } = parts;
   const forms = createForms({ onLoad: metrics.countFormLoad });

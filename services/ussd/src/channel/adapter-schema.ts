@@ -90,7 +90,6 @@ export type AdapterMapping = z.infer<typeof adapterSchema>;
 
 export type BodyFormat = 'json' | 'form' | 'xml' | 'query';
 
-/** The content types that a format is sent with. */
 export const contentTypesOf: Record<BodyFormat, readonly string[]> = {
   json: ['application/json'],
   form: ['application/x-www-form-urlencoded'],
@@ -112,7 +111,6 @@ export function namesIn(template: unknown): string[] {
   return Object.values(template).flatMap(namesIn);
 }
 
-/** The last request of a call, with the fields that the mapping reads and those of `sample`. */
 export function toSample(
   { path, request }: AdapterMapping,
   { sessionId, phoneNumber, serviceCode, inputs }: SampleCall,
@@ -146,7 +144,6 @@ export function toSample(
   };
 }
 
-/** What a later request has where the first has `value`. */
 function otherThan(value: unknown, sample: unknown): unknown {
   if (sample !== undefined) return sample;
   return typeof value === 'boolean' ? !value : typeof value === 'number' ? value + 1 : 'response';

@@ -87,7 +87,6 @@ export function toSampleAdapters(adapters: readonly Adapter[]): ReadonlyMap<stri
   return new Map(samples.map((adapter) => [adapter.name, adapter]));
 }
 
-/** What a telecom gateway sends for the last input of a call, and what it gets for `reply`. */
 export function toSampleExchange(adapter: SampleAdapter, call: SampleCall, reply: string): TriedCall['exchange'] {
   const { path, contentType, body } = adapter.toSample(call);
   const [pathname = '', search] = path.split('?');

@@ -140,7 +140,6 @@ function compileCondition(condition: AdapterMapping['request']['first']): (sourc
 const toComparable = (value: unknown) =>
   typeof value === 'object' || value === undefined ? undefined : String(value).toLowerCase();
 
-/** `header:`, `query:` and `path:` name parts of the request; everything else is a path of fields in its body. */
 function compilePlace(place: string): Get {
   const { kind, name } = parsePlace(place);
   if (kind === 'header') return ({ raw }) => raw.headers[name.toLowerCase()];

@@ -38,7 +38,6 @@ export interface NewRequest extends NewestRequest, Pick<NewestInput, 'repeatWith
 }
 
 export interface Appended extends Opened {
-  /** Call it once the gateway has the reply. */
   confirm(): void;
 }
 

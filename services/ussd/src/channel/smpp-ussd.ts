@@ -22,7 +22,6 @@ const endBit = 1;
 /** Longer than a caller waits for a screen. */
 const screenMs = 30_000;
 
-/** Handles what an SMSC delivers: inputs of USSD sessions, and delivery receipts. */
 export function createSmppReceiver({ answer, inputLog, metrics, logger }: SmppReceiverParts): OnDeliver {
   return async (pdu, link) => {
     const receipt = toReceipt(pdu);

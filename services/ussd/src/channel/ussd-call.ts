@@ -125,7 +125,6 @@ function toUssdRequest(config: UssdConfig, input: AdapterRequest | undefined): C
   return request;
 }
 
-/** Completes the text for gateways that send only the newest input. */
 async function addInputs(
   { inputLog }: AnswerParts,
   request: UssdRequest,
@@ -142,7 +141,6 @@ function toCall(request: CallRequest, textHash: TextHash): UssdCall {
   return new UssdCall(callId === undefined ? request : { ...request, sessionId: callId }, textHash);
 }
 
-/** A request whose inputs are in the accumulated text. */
 export class UssdCall implements Call {
   readonly sessionId: string;
   readonly serviceCode: string;

@@ -16,7 +16,6 @@ export interface MenuReport {
   lines: string[];
 }
 
-/** What `palaver menu check` prints. */
 export async function checkMenuFiles(files: MenuFiles): Promise<MenuReport> {
   const result = await load(files);
   if (!result.ok) return { ok: false, lines: result.faults.map(formatFault) };
@@ -25,7 +24,6 @@ export async function checkMenuFiles(files: MenuFiles): Promise<MenuReport> {
   return { ok: true, lines: [...result.warnings.map((warning) => `note: ${formatFault(warning)}`), summary] };
 }
 
-/** What `palaver menu draw` prints: Mermaid. */
 export async function drawMenuFiles(files: MenuFiles, language?: string): Promise<MenuReport> {
   const result = await load(files);
   if (!result.ok) return { ok: false, lines: result.faults.map(formatFault) };
@@ -42,7 +40,6 @@ interface ProgramCheckReport extends MenuReport {
   warnings: Fault[];
 }
 
-/** What `palaver program check` prints. */
 export async function checkProgramFiles(files: ProgramFiles): Promise<ProgramCheckReport> {
   const faults: Fault[] = [];
   const warnings: Fault[] = [];
@@ -60,7 +57,6 @@ export async function checkProgramFiles(files: ProgramFiles): Promise<ProgramChe
   return { ...report, faults, warnings };
 }
 
-/** What `palaver program draw` prints: Mermaid. */
 export function drawProgramFiles(files: ProgramFiles, language?: string): Promise<MenuReport> {
   return eachProgram(files, (check) => {
     if (!check.ok) return check.faults.map(formatFault);

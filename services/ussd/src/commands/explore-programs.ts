@@ -21,7 +21,6 @@ export interface ExploreFiles extends ProgramFiles {
   onProgress?: ((text: string) => void) | undefined;
 }
 
-/** Something that was found while a program was walked, or that keeps it from being walked. */
 export interface ExploreFinding extends Fault {
   kind: 'fault' | 'note';
   program?: string;
@@ -44,7 +43,6 @@ export interface ExploreReport extends MenuReport {
   programs: ExploredProgram[];
 }
 
-/** What `palaver program explore` prints. */
 export async function explorePrograms({
   maxSteps = 20_000,
   maxSeconds = 120,

@@ -55,7 +55,6 @@ export class FlowFault extends Error {
   override readonly name = 'FlowFault';
 }
 
-/** Reads a recorded dialogue; throws a `FlowFault` with what is wrong in it. */
 export function parseFlow(source: string): Flow {
   const document = parseDocument(source, { prettyErrors: false });
   const [fault] = document.errors;
@@ -71,7 +70,6 @@ export function parseFlow(source: string): Flow {
   throw new FlowFault(`This is not a flow file: ${hasFields ? faults.join('; ') : 'name and steps are missing'}.`);
 }
 
-/** How flow files are written. */
 export const flowLayout = {
   blockQuote: 'literal',
   lineWidth: 0,
@@ -151,7 +149,6 @@ function fillSecrets(text: string, seen: Map<string, string>): string {
 
 const pinShape = /^\d{4,6}$/;
 
-/** Whether each step answers a secret question; `undefined` if the server did not say. */
 type SecretSteps = readonly (boolean | undefined)[];
 
 /**

@@ -3,7 +3,6 @@ import { defaultServiceCode } from '@palaver/contract/internal';
 export interface PhoneOptions {
   /** Base address of any server that speaks the USSD interface. */
   url: string;
-  /** In place of the global one. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
   phoneNumber: string;
   serviceCode?: string | undefined;

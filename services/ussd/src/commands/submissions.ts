@@ -10,7 +10,6 @@ export interface SubmissionQuery {
   status?: SubmissionStatus | undefined;
 }
 
-/** What `palaver submissions list` shows: counts of each form, and the newest. */
 export function listSubmissions(env: Env, { limit, formId, status }: SubmissionQuery & { limit: number }) {
   return withDatabase(env, async ({ store }) => {
     const rows = createRows(store);

@@ -48,7 +48,6 @@ export async function post(
   return true;
 }
 
-/** Locks an account until the commit and gives its balance. */
 export async function lockBalance(trx: Trx, id: string): Promise<bigint> {
   // An update that changes nothing takes the row's lock on PostgreSQL; SQLite has the whole file.
   const row = await trx

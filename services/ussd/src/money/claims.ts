@@ -136,7 +136,6 @@ export function createClaims(parts: ClaimsParts) {
     }
   }
 
-  /** Rewards of numbers that have an account by now. */
   async function readUnclaimed(): Promise<void> {
     const found = await db
       .selectFrom('ussd_claim as claim')

@@ -42,7 +42,6 @@ export function createPayouts({ store, outbox, limit }: PayoutParts) {
 
   return {
     denom,
-    /** What a holder has, and what of it they can send now. */
     async balanceOf(accountId: string, now: number) {
       const row = await db
         .selectFrom('ussd_money_account')
@@ -71,7 +70,6 @@ export function createPayouts({ store, outbox, limit }: PayoutParts) {
       await outbox.add(trx, { id: `${entryPrefix}${id}`, message }, now);
       return { ok: true, id };
     },
-    /** The newest first. */
     async list(accountId: string, count: number) {
       const query = db.selectFrom('ussd_payout').selectAll().where('account_id', '=', accountId);
       const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(count).execute();

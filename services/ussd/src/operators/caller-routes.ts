@@ -94,7 +94,6 @@ function noAccount(): AppError {
   return new AppError('NOT_FOUND', 'This phone number has no account.');
 }
 
-/** Everything kept of a phone number, here and at the agent, for admins. */
 export function addPersonDataRoutes(
   server: Server,
   { personData, agentPerson }: { personData: PersonData; agentPerson: AgentPerson | undefined },
@@ -124,7 +123,6 @@ export function addPersonDataRoutes(
 export interface AddressParts {
   accounts: Accounts;
   addressChanges: AddressChanges;
-  /** A second admin must approve. */
   fourEyes: boolean;
 }
 

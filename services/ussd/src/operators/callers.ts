@@ -51,7 +51,6 @@ export function createCallers({ store, accounts, results, clock }: CallerParts) 
         seenAt: toTime(row.seen_at),
       }));
     },
-    /** The newest of everything kept of a number; `undefined` if nothing is. */
     async load(phoneNumber: string) {
       const phone = cipher.token(phoneNumber);
       const sessions = await readDb

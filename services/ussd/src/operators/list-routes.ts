@@ -33,7 +33,6 @@ const smsQuerySchema = offsetPageQuerySchema.extend({
 const submissionReply = toReply('A page as JSON, or all of it as a file', 'application/json', 'text/csv', 'text/xml');
 const reportColumns = ['reference', 'phoneNumber', 'type', 'amount', 'createdAt', 'unit', 'place', 'date', 'note'];
 
-/** What callers have left behind, for operators: pages as JSON, and all of it as a file. */
 export function addListRoutes(server: Server, { rows, submissions, messages, clock }: ListParts): void {
   const reports = { program: reportKind.program, name: reportKind.kind };
   // The header `Accept` may ask for the file too.

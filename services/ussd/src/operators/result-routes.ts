@@ -47,7 +47,6 @@ const filterSchema = z.object({
   search: boundedText(1, 100).optional(),
 });
 
-/** What programs have collected and sent: for viewers with masked numbers, as a file with whole ones for operators. */
 export function addResultRoutes(server: Server, { results, callerReferences, audit }: ResultRouteParts): void {
   const path = '/api/ussd/programs/:program/results';
   const scan = createLimiter({
@@ -156,7 +155,6 @@ const querySchema = z.object({
   state: boundedText(0, 500).optional(),
 });
 
-/** How callers move through a program, for operators: counts alone. */
 export function addProgramStatsRoute(server: Server, { store, stats, clock }: ProgramStatsParts): void {
   server.get(
     '/api/ussd/programs/:name/stats',

@@ -43,7 +43,6 @@ export interface ResultPage {
 /** Values may be encrypted, so the database cannot compare them. */
 export const maxCompared = 20_000;
 
-/** What programs have collected and sent, as operators look through it. */
 export function createResults(rows: Rows) {
   async function* readAll(set: ResultSet, filter: ResultFilter): AsyncGenerator<Result[]> {
     for await (const piece of rows.pieces(set.source, toRowFilter(set, filter))) yield piece.map(toResult);
@@ -53,7 +52,6 @@ export function createResults(rows: Rows) {
     return counted?.count ?? 0;
   }
   return {
-    /** How many there are by time and status, whatever their values. */
     count,
     async sets(program: string) {
       const lists = resultSources.map(async (source) =>

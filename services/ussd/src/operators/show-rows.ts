@@ -60,7 +60,6 @@ export async function* toCsv<Row extends object>(
   }
 }
 
-/** One array, written in pieces. */
 export async function* toJson(all: Pieces<object>): AsyncGenerator<string> {
   let separator = '[\n';
   for await (const piece of all) {

@@ -25,7 +25,6 @@ export interface AgentClient {
     text: string;
     language: string;
     session: string | undefined;
-    /** Called before anything is sent in a new chat. */
     onChat(session: string): Promise<void>;
   }): Promise<Answer>;
   /** The answer to a question that was asked before, by a process that ended before the answer came. */
@@ -106,7 +105,6 @@ function toMetadata(language: string): PhoneContext {
 const personMs = 30_000;
 const maxBytes = 100_000_000;
 
-/** What the agent keeps of a phone number, asked for in its own name. */
 export function createAgentPerson(transportFor: TransportFor) {
   async function call(phone: string, method: 'GET' | 'DELETE', path: string): Promise<unknown> {
     try {

@@ -14,7 +14,6 @@ interface Question {
 /** Beyond this many at once a question is refused rather than queued: its user would have hung up. */
 const maxRunning = 200;
 
-/** Asks the agent in the background and keeps the answer. */
 export function createAssistant(agent: AgentClient, questions: Questions, waitMs: number) {
   const running = new Map<string, Promise<void>>();
 
@@ -77,7 +76,6 @@ export type Assistant = ReturnType<typeof createAssistant>;
 export function createQuestions({ db, cipher }: UssdStore) {
   const toQuestion = (row: QuestionTable | undefined) => row && cipher.openRow(sealedTables.question, row);
   return {
-    /** `false` when the question is there already. */
     async insertOnce({ id, phone, text, now }: { id: string; phone: string; text: string; now: number }) {
       const row = { id, phone, question: text, status: 'pending' as const, answer: null, asked_at: now, shown: 0 };
       const insert = db

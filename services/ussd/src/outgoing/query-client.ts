@@ -2,7 +2,6 @@ import { createGatewayClient, type GatewayAccess } from '@palaver/protocol';
 import { formatCoin } from '@palaver/protocol/internal';
 import { z } from 'zod';
 
-/** One thing that was asked for, or why it cannot be had. */
 export type Part<T> = { ok: true; value: T } | { ok: false; reason: string };
 
 /** The protocol's data about an address; each part can fail alone. */

@@ -11,7 +11,6 @@ export type SubmitResult =
   | { ok: false; kind: 'again' | 'refused' | 'unknown'; fault: string };
 
 export interface SubmitOptions {
-  /** Attempts end then. */
   deadlineMs: number;
   /** Submits it again where its outcome is unknown: for what the other side recognises. */
   isRepeatable: boolean;
