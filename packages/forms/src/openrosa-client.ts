@@ -157,25 +157,12 @@ function authorize({ user, password }: Credentials, request: Challenged): string
     const [, quoted, plain] = new RegExp(`\\b${name}=(?:"([^"]*)"|([^\\s,]+))`, 'i').exec(digest) ?? [];
     return quoted ?? plain;
   };
-  const {
-    realm = '',
-    nonce = '',
-    opaque,
-    algorithm = 'MD5',
-  } = {
-    realm: field('realm'),
-    nonce: field('nonce'),
-    opaque: field('opaque'),
-    algorithm: field('algorithm'),
-  };
+  const [realm = '', nonce = '', opaque, algorithm = 'MD5'] = ['realm', 'nonce', 'opaque', 'algorithm'].map(field);
   const name = /^SHA-256$/i.test(algorithm) ? 'sha256' : /^MD5$/i.test(algorithm) ? 'md5' : undefined;
   if (!name) return undefined;
   const hash = (text: string) => createHash(name).update(text).digest('hex');
   const [ha1, ha2] = [hash(`${user}:${realm}:${password}`), hash(`${method}:${path}`)];
-  const hasQop =
-    field('qop')
-      ?.split(/\s*,\s*/)
-      .includes('auth') ?? false;
+  const hasQop = (field('qop') ?? '').split(/\s*,\s*/).includes('auth');
   const cnonce = randomBytes(12).toString('hex');
   const count = '00000001';
   const response = hash(hasQop ? `${ha1}:${nonce}:${count}:${cnonce}:auth:${ha2}` : `${ha1}:${nonce}:${ha2}`);

@@ -1,12 +1,18 @@
 import { backKeyOf, canGoBack, type Dialogue, type Menu, nameOf, reservedKeys } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
-import { type CallStatTable, dayOf, type StateStatTable, type UssdStore } from '../store/tables.ts';
+import {
+  answerColumns,
+  type CallStatTable,
+  countColumns,
+  dayOf,
+  type StatCount,
+  type StateStatTable,
+  type UssdStore,
+} from '../store/tables.ts';
 
 /** The upper limits of the intervals in which times to an answer are counted, in seconds; the last interval has none. */
 export const answerSeconds = [2, 4, 7, 10, 15, 20, 30, 60, 120] as const;
-export const answerColumns = ['s2', 's4', 's7', 's10', 's15', 's20', 's30', 's60', 's120', 'longer'] as const;
-export const countColumns = ['shown', 'answered', 'refused', 'back', 'exited', 'timed_out'] as const;
 
 export interface CountedRequest {
   menu: Menu;
@@ -36,9 +42,11 @@ const flushMs = 5_000;
 const maxRows = 500;
 
 type StateKey = Pick<StateStatTable, 'day' | 'program' | 'version' | 'state' | 'language'>;
-type Count = (typeof countColumns)[number] | (typeof answerColumns)[number];
 
-const zeros = Object.fromEntries([...countColumns, ...answerColumns].map((name) => [name, 0])) as Record<Count, number>;
+const zeros = Object.fromEntries([...countColumns, ...answerColumns].map((name) => [name, 0])) as Record<
+  StatCount,
+  number
+>;
 
 /** Counts in memory, so that a key press costs no statement, and adds the counts to the tables every few seconds. */
 export function startProgramStats(store: UssdStore, logger: Logger) {

@@ -1,7 +1,7 @@
 import type { ProgramStats, StateCounts } from '@palaver/contract/internal';
 import type { ExpressionBuilder } from 'kysely';
-import type { UssdStore, UssdTables } from '../store/tables.ts';
-import { answerColumns, answerSeconds, countColumns } from './program-stats.ts';
+import { answerColumns, countColumns, type UssdStore, type UssdTables } from '../store/tables.ts';
+import { answerSeconds } from './program-stats.ts';
 
 export interface StatsQuery {
   program: string;

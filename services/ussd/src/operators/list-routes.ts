@@ -124,14 +124,10 @@ export function addListRoutes(server: Server, { rows, submissions, messages, clo
   });
 
   const admin = { onRequest: server.operatorGuardFor('admin') };
-  const [id, program, formId] = [
-    boundedText(0, 200).optional(),
-    boundedText(0, 60).optional(),
-    boundedText(0, 200).optional(),
-  ];
+  const [id, program] = [boundedText(0, 200).optional(), boundedText(0, 60).optional()];
   server.post(
     '/api/ussd/submissions/retry',
-    { ...admin, schema: { body: z.strictObject({ instanceId: id, program, formId }) } },
+    { ...admin, schema: { body: z.strictObject({ instanceId: id, program, formId: id }) } },
     async ({ body }) => ({ queued: await submissions.retry(clock.now(), body) }),
   );
   server.post(

@@ -1,6 +1,6 @@
 import { phoneNumberPattern } from '@palaver/contract';
 import { type Clock, type SmsTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
-import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox } from './outbox.ts';
+import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox, unsent } from './outbox.ts';
 import type { SmsProvider } from './sms-provider.ts';
 
 export interface NewMessage {
@@ -42,18 +42,8 @@ export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: 
         if (Number(count) >= perDay) return false;
       }
       const row: SmsTable = {
-        id,
-        program,
-        phone,
-        caller,
-        body: text,
-        created_at: now,
-        status: 'queued',
-        attempts: 0,
-        next_at: now,
-        fault: null,
-        claimed_by: null,
-        lease_until: 0,
+        ...{ id, program, phone, caller, body: text, created_at: now },
+        ...{ ...unsent, status: 'queued', next_at: now },
       };
       await trx
         .insertInto('ussd_sms')

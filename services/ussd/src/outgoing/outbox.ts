@@ -27,6 +27,8 @@ export interface Sender {
   stop(): Promise<void>;
 }
 
+/** What an entry begins with. */
+export const unsent = { attempts: 0, fault: null, claimed_by: null, lease_until: 0 } as const;
 /** Longer than a request may take: until then no other instance sends the same. */
 const leaseMs = 60_000;
 const firstWaitMs = 5_000;

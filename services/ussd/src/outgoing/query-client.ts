@@ -4,25 +4,9 @@ import { z } from 'zod';
 
 export type Part<T> = { ok: true; value: T } | { ok: false; reason: string };
 
-/** The protocol's data about an address; each part can fail alone. */
-export interface Holdings {
-  coins: Part<string[]>;
-  tokens: Part<string[]>;
-  claims: Part<OwnClaims>;
-}
-
 export interface Holder {
   address: string;
   did: string | null;
-}
-
-/** Claims that a holder submitted. `isComplete` is false if there are more to look through. */
-export interface OwnClaims {
-  total: number;
-  approved: number;
-  isComplete: boolean;
-  /** The newest first. */
-  newest: { id: string; date: string; status: 'submitted' | 'approved' | 'rejected' | 'paid' }[];
 }
 
 const balancesSchema = z.object({ balances: z.array(z.object({ denom: z.string(), amount: z.string() })) });
@@ -55,8 +39,11 @@ export function createQueryClient(access: GatewayAccess) {
     return parsed.success ? { ok: true, value: parsed.data } : { ok: false, reason: `${path}: not what was expected` };
   };
 
-  /** The list comes by id, so that the newest are known only once all are looked through. */
-  async function listClaims({ address, did }: Holder): Promise<Holdings['claims']> {
+  /**
+   * Claims that a holder submitted, the newest first. The list comes by id, so that those are known only once all are looked
+   * through; `isComplete` is false if there are more.
+   */
+  async function listClaims({ address, did }: Holder) {
     const own: z.infer<typeof claimSchema>[] = [];
     const endsAt = Date.now() + claimsMs;
     let key: string | undefined;
@@ -72,7 +59,7 @@ export function createQueryClient(access: GatewayAccess) {
     }
     const approved = own.filter((claim) => claim.evaluation?.status === 'APPROVED').length;
     return {
-      ok: true,
+      ok: true as const,
       value: { total: own.length, approved, isComplete, newest: own.map(toOwnClaim).toSorted(byDate) },
     };
   }

@@ -3,7 +3,7 @@ import type { Submission } from '@palaver/program/internal';
 import type { DataCipher } from '@palaver/store';
 import type { Row } from '../store/rows.ts';
 import { type SubmissionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
-import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox } from './outbox.ts';
+import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox, unsent } from './outbox.ts';
 
 export interface NewSubmission extends Submission {
   program: string;
@@ -58,20 +58,10 @@ export function createSubmissions({ db, readDb, cipher }: UssdStore, { isSent = 
   return {
     async insert(trx: Trx, { instanceId, program, formId, version, phone, xml, answers, now }: NewSubmission) {
       const row: SubmissionTable = {
-        id: instanceId,
-        program,
-        form_id: formId,
-        form_version: version,
-        phone,
-        xml,
+        ...{ id: instanceId, program, form_id: formId, form_version: version, phone, xml, created_at: now },
         answers: JSON.stringify(answers),
-        created_at: now,
-        status: isSent ? 'queued' : 'stored',
-        attempts: 0,
-        next_at: isSent ? now : null,
-        fault: null,
-        claimed_by: null,
-        lease_until: 0,
+        ...unsent,
+        ...(isSent ? { status: 'queued', next_at: now } : { status: 'stored', next_at: null }),
       };
       await trx
         .insertInto('ussd_submission')

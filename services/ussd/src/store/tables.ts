@@ -69,30 +69,14 @@ export function dayOf(ms: number): number {
   return Math.floor(ms / dayMs);
 }
 
-/** Days are counted from 1970; times to an answer are counted in intervals that end at so many seconds. */
-export interface StateStatTable {
-  day: number;
-  program: string;
-  version: string;
-  state: string;
-  language: string;
-  shown: number;
-  answered: number;
-  refused: number;
-  back: number;
-  exited: number;
-  timed_out: number;
-  s2: number;
-  s4: number;
-  s7: number;
-  s10: number;
-  s15: number;
-  s20: number;
-  s30: number;
-  s60: number;
-  s120: number;
-  longer: number;
-}
+export const countColumns = ['shown', 'answered', 'refused', 'back', 'exited', 'timed_out'] as const;
+/** Times to an answer are counted in intervals that end at so many seconds. */
+export const answerColumns = ['s2', 's4', 's7', 's10', 's15', 's20', 's30', 's60', 's120', 'longer'] as const;
+export type StatCount = (typeof countColumns)[number] | (typeof answerColumns)[number];
+
+/** Days are counted from 1970. */
+export type StateStatTable = Record<'program' | 'version' | 'state' | 'language', string> &
+  Record<'day' | StatCount, number>;
 
 export interface CallStatTable {
   day: number;
