@@ -1,7 +1,6 @@
-import type { UssdConfig } from '../config.ts';
 import type { RunningClaims } from '../money/start-claims.ts';
+import type { Deployment } from '../store/deployment.ts';
 import { createRecordStore, createReports } from '../store/records.ts';
-import type { UssdStore } from '../store/tables.ts';
 import { type AccountActionParts, createAccountActions } from './account-actions.ts';
 import { type Actions, type DeclaredAction, loadOwnActions, type RunOf } from './action.ts';
 import { type AssistantActionParts, createAssistantActions } from './assistant-actions.ts';
@@ -13,9 +12,8 @@ interface ActionsParts
   extends Omit<AccountActionParts, 'reports' | 'claims' | 'repeatMs'>,
     Omit<AssistantActionParts, 'accounts'>,
     Pick<WalletActionParts, 'links'>,
-    Pick<BuiltInParts, 'messages' | 'secrets' | 'servers'> {
-  config: UssdConfig;
-  store: UssdStore;
+    Pick<BuiltInParts, 'messages' | 'secrets' | 'servers'>,
+    Pick<Deployment, 'config' | 'store'> {
   claiming: RunningClaims | undefined;
 }
 

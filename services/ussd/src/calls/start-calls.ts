@@ -1,12 +1,9 @@
 import type { Forms } from '@palaver/forms/internal';
 import { toShowable } from '@palaver/program/internal';
-import type { CloseStack, Logger } from '@palaver/service-kit';
-import type { DatabaseClock } from '@palaver/store';
 import type { Programs } from '../catalog/programs.ts';
-import type { UssdConfig } from '../config.ts';
 import type { Profiles } from '../people/profiles.ts';
+import type { Deployment } from '../store/deployment.ts';
 import { createSessionStore } from '../store/session-store.ts';
-import type { UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import { createActionResults } from './action-results.ts';
 import { createHandleRequest } from './handle-request.ts';
@@ -15,16 +12,11 @@ import { createRunAction, type RunActionParts } from './run-action.ts';
 import { createSessionCache } from './session.ts';
 import { startSweeper, toTimedOut } from './sweeper.ts';
 
-interface CallsParts extends Omit<RunActionParts, 'results'> {
-  config: UssdConfig;
-  store: UssdStore;
-  logger: Logger;
-  clock: DatabaseClock;
+interface CallsParts extends Deployment, Omit<RunActionParts, 'results' | 'metrics'> {
   textHash: TextHash;
   profiles: Profiles;
   forms: Forms;
   programs: Programs;
-  started: CloseStack;
 }
 
 const cachedSessions = 100_000;

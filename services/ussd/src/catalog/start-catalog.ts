@@ -1,29 +1,20 @@
 import { join } from 'node:path';
 import { createForms, type OpenRosaClient, startFetching } from '@palaver/forms/internal';
 import type { Registry } from '@palaver/program/internal';
-import { type CloseStack, type Logger, StartError } from '@palaver/service-kit';
-import type { DatabaseClock } from '@palaver/store';
+import { StartError } from '@palaver/service-kit';
 import type { Actions } from '../actions/action.ts';
-import type { UssdConfig } from '../config.ts';
-import type { UssdMetrics } from '../metrics.ts';
-import type { UssdAudit, UssdStore } from '../store/tables.ts';
+import type { Deployment } from '../store/deployment.ts';
+import type { UssdAudit } from '../store/tables.ts';
 import { createFindUnmetNeeds, toMenuSources, toRegistry, toServed } from './bundled-menus.ts';
 import { openPrograms } from './programs.ts';
 import { createPublishedPrograms } from './published.ts';
 import { createPublishing } from './publishing.ts';
 
-interface CatalogParts {
-  config: UssdConfig;
-  store: UssdStore;
-  logger: Logger;
-  metrics: UssdMetrics;
-  clock: DatabaseClock;
+interface CatalogParts extends Deployment {
   audit: UssdAudit;
   actions: Actions;
   ownValidators: Registry['validators'];
-  secrets: Readonly<Record<string, string>>;
   formsServer: OpenRosaClient | undefined;
-  started: CloseStack;
 }
 
 export async function startCatalog({ config, store, logger, metrics, clock, audit, ...parts }: CatalogParts) {

@@ -1,10 +1,7 @@
-import type { GatewayAccess } from '@palaver/protocol';
-import type { CloseStack, Logger } from '@palaver/service-kit';
-import type { DatabaseClock } from '@palaver/store';
-import { createAuditLog, type KeyRing, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
+import { createAuditLog, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { UssdStore } from '../store/tables.ts';
+import type { Deployment } from '../store/deployment.ts';
 import { createTextHash } from '../store/text-hash.ts';
 import { createAccounts } from './accounts.ts';
 import { createAddressChanges } from './address-changes.ts';
@@ -15,19 +12,8 @@ import { createProfiles } from './profiles.ts';
 import { loadServiceSecret, toReferenceKey } from './service-secret.ts';
 import { createSimSwapCheck } from './sim-swap.ts';
 
-interface PeopleParts {
-  config: UssdConfig;
-  store: UssdStore;
-  keys: KeyRing;
-  logger: Logger;
-  metrics: UssdMetrics;
-  clock: DatabaseClock;
-  access: GatewayAccess | undefined;
-  started: CloseStack;
-}
-
 /** Accounts and callers, with the audit log of what is done to them. */
-export async function startPeople({ config, store, keys, logger, metrics, clock, access, started }: PeopleParts) {
+export async function startPeople({ config, store, keys, logger, metrics, clock, access, started }: Deployment) {
   const secret = await loadServiceSecret(store, keys);
   const textHash = createTextHash(secret);
   const audit = createAuditLog(store, {
