@@ -183,5 +183,3 @@ export function createFormThreads(
     },
   };
 }
-
-export type FormThreads = ReturnType<typeof createFormThreads>;

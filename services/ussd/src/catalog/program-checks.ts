@@ -58,8 +58,6 @@ export function createProgramChecks(
   };
 }
 
-export type ProgramChecks = ReturnType<typeof createProgramChecks>;
-
 type Send = Thread<ProgramCall, ProgramReply>['send'];
 
 /** A thread that is started when it is needed, and ends when it has not been for a while. */

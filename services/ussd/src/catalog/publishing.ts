@@ -1,17 +1,11 @@
 import { AppError } from '@palaver/contract';
 import { type Fault, formatFault, type Menu, nameOf } from '@palaver/program/internal';
-import type { AuditActor } from '@palaver/store';
 import { LRUCache } from 'lru-cache';
-import type { Clock, UssdAudit, UssdStore } from '../store/tables.ts';
+import type { By, Clock, UssdAudit, UssdStore } from '../store/tables.ts';
 import { codesOf, fromSource, type ProgramFileMap } from './program-files.ts';
 import type { Programs } from './programs.ts';
 import type { PublishedPrograms } from './published.ts';
 import type { Trial } from './try-program.ts';
-
-export interface By {
-  actor: AuditActor;
-  from: string | null;
-}
 
 export interface PublishOptions {
   files?: ProgramFileMap;

@@ -14,17 +14,19 @@ export interface NewPayout {
 
 export type PayoutResult = { ok: true; id: string } | { ok: false; reason: 'notEnough' | 'overLimit' };
 
-export interface PayoutParts {
-  store: UssdStore;
-  outbox: TxOutbox<UssdTables>;
-  limit: Coin;
-}
-
 const dayMs = 24 * 3_600_000;
 const entryPrefix = 'payout:';
 
 /** Rewards of account holders that this service keeps for them, and their way to a wallet. */
-export function createPayouts({ store, outbox, limit }: PayoutParts) {
+export function createPayouts({
+  store,
+  outbox,
+  limit,
+}: {
+  store: UssdStore;
+  outbox: TxOutbox<UssdTables>;
+  limit: Coin;
+}) {
   const { db, cipher } = store;
   const { denom } = limit;
   const system = systemAccounts(denom);

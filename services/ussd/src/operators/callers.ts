@@ -6,12 +6,6 @@ import { isErased, sessionStatus } from '../store/session-row.ts';
 import { type AccountTable, type Clock, type SessionTable, sealedTables, type UssdStore } from '../store/tables.ts';
 import type { Results } from './results.ts';
 
-export interface RecentCaller {
-  phoneNumber: string;
-  serviceCode: string;
-  seenAt: string;
-}
-
 export interface CallerParts {
   store: UssdStore;
   accounts: Pick<Accounts, 'find'>;

@@ -19,8 +19,6 @@ export interface Result extends UssdResult {
   phoneNumber: string;
 }
 
-export type CallerResult = UssdResult & ResultSet;
-
 export interface ResultFilter {
   /** Milliseconds since 1970; `until` is not included. */
   since?: number | undefined;

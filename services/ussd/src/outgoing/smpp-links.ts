@@ -59,5 +59,3 @@ export function startSmppLinks(all: readonly SmppOptions[], logger: Logger) {
     },
   };
 }
-
-export type SmppLinks = ReturnType<typeof startSmppLinks>;

@@ -34,18 +34,8 @@ export interface RetryOnly {
   formId?: string | undefined;
 }
 
-export interface WaitingSubmissions {
-  queued: number;
-  failed: number;
-}
-
-export interface SubmissionOptions {
-  /** New ones are for a server that takes them. */
-  isSent?: boolean;
-}
-
-export function createSubmissions({ db, readDb, cipher }: UssdStore, { isSent = false }: SubmissionOptions = {}) {
-  const countWaiting = createLastKnown<WaitingSubmissions>({ queued: 0, failed: 0 }, async () => {
+export function createSubmissions({ db, readDb, cipher }: UssdStore, { isSent = false }: { isSent?: boolean } = {}) {
+  const countWaiting = createLastKnown({ queued: 0, failed: 0 }, async () => {
     const rows = await readDb
       .selectFrom('ussd_submission')
       .select(['status', ({ fn }) => fn.countAll<number>().as('count')])

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
-import type { AuditActor } from '@palaver/store';
 import { keyIdOf, readPieces, unreadableText } from '@palaver/store/internal';
 import { type Kysely, sql } from 'kysely';
 import { createSetNotice } from '../store/notices.ts';
 import {
   type AccountTable,
+  type By,
   type Clock,
   sealedTables,
   type Trx,
@@ -40,13 +40,10 @@ export interface CheckedPin {
   matches: boolean;
 }
 
-export interface AccountParts {
-  vault: PinVault;
-  audit: UssdAudit;
-  clock: Clock;
-}
-
-export function createAccounts(store: UssdStore, { vault, audit, clock }: AccountParts) {
+export function createAccounts(
+  store: UssdStore,
+  { vault, audit, clock }: { vault: PinVault; audit: UssdAudit; clock: Clock },
+) {
   const { cipher } = store;
   const setNotice = createSetNotice(cipher);
   const findBy = async (db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> => {
@@ -111,7 +108,7 @@ export function createAccounts(store: UssdStore, { vault, audit, clock }: Accoun
     hashNewPin: (account: AccountTable, pin: string) => vault.create(pin, account.id),
     setPin,
     /** Changes a payout address and records who did, in one transaction; `false` when the number has no account. */
-    setAddress: (phone: string, address: string | null, by: { actor: AuditActor; from: string }) =>
+    setAddress: (phone: string, address: string | null, by: By) =>
       store.transaction(async (trx) => {
         const account = await findBy(trx, 'phone', phone);
         if (!account) return false;
@@ -141,7 +138,7 @@ export function createAccounts(store: UssdStore, { vault, audit, clock }: Accoun
       return tries <= maxLinkTries;
     },
     /** Lets a locked account try PINs again; `false` when the number has no account. */
-    unlock: (phone: string, by: { actor: AuditActor; from: string }) =>
+    unlock: (phone: string, by: By) =>
       store.transaction(async (trx) => {
         const account = await findBy(trx, 'phone', phone);
         if (!account) return false;
@@ -153,7 +150,7 @@ export function createAccounts(store: UssdStore, { vault, audit, clock }: Accoun
         return true;
       }),
     /** Sets a new PIN and gives it, for the operator to pass on; `undefined` when the number has no account. */
-    async resetPin(phone: string, by: { actor: AuditActor; from: string }) {
+    async resetPin(phone: string, by: By) {
       const account = await findBy(store.db, 'phone', phone);
       if (!account) return undefined;
       const pin = makePin({ phoneNumber: phone });

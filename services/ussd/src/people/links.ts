@@ -14,14 +14,8 @@ interface Wallet {
 const lifetimeMs = 10 * 60_000;
 const digits = 8;
 
-interface LinkParts {
-  store: UssdStore;
-  secret: Uint8Array;
-  clock: Clock;
-}
-
 /** Wallets that wait to be linked: a page shows a code, and its user types it on the phone. */
-export function createLinks({ store, secret, clock }: LinkParts) {
+export function createLinks({ store, secret, clock }: { store: UssdStore; secret: Uint8Array; clock: Clock }) {
   const { cipher } = store;
   const key = new Uint8Array(hkdfSync('sha256', secret, '', 'palaver ussd link codes', 32));
   const hash = (kind: 'code' | 'did' | 'invocation', text: string) =>

@@ -1,20 +1,14 @@
 import { AppError } from '@palaver/contract';
-import type { AuditActor } from '@palaver/store';
 import { encryptTables, type KeyRing } from '@palaver/store/internal';
 import { createPersonalData } from '../store/personal-data.ts';
-import type { Trx, UssdAudit, UssdStore } from '../store/tables.ts';
+import type { By, Trx, UssdAudit, UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
-
-interface AskedBy {
-  actor: AuditActor;
-  from: string | null;
-}
 
 /** Everything the gateway keeps of a phone number: handed out, or erased in one transaction. */
 export function createPersonData(store: UssdStore, audit: UssdAudit, textHash: Pick<TextHash, 'ofErased'>) {
   const personalData = createPersonalData(textHash);
   return {
-    async export(phoneNumber: string, by: AskedBy) {
+    async export(phoneNumber: string, by: By) {
       const data = await store.transaction(async (trx) => {
         await audit.record({ ...by, action: 'data.exported', subject: audit.person(phoneNumber) }, trx);
         return personalData.collect(trx, store.cipher.token(phoneNumber), store.cipher);
@@ -22,12 +16,12 @@ export function createPersonData(store: UssdStore, audit: UssdAudit, textHash: P
       return { phoneNumber, exportedAt: new Date().toISOString(), data };
     },
     /** Encrypts what is not encrypted with the current key, while the gateway runs; gives the number of rows changed. */
-    async encrypt(by: AskedBy) {
+    async encrypt(by: By) {
       const rows = await encryptTables(store, personalData.sealed ?? []);
       await audit.record({ ...by, action: 'keys.rotated', details: { rows } });
       return rows;
     },
-    async erase(phone: string, by: AskedBy) {
+    async erase(phone: string, by: By) {
       const erase = async (trx: Trx) => {
         await personalData.erase(trx, store.cipher.token(phone));
         await audit.record({ ...by, action: 'data.erased', subject: audit.person(phone) }, trx);

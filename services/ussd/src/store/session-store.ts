@@ -23,12 +23,10 @@ const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
 
 const maxListed = 1_000;
 
-export interface SessionStoreOptions {
-  timeoutMs: number;
-  textHash: Pick<TextHash, 'ofErased'>;
-}
-
-export function createSessionStore(store: UssdStore, { timeoutMs, textHash }: SessionStoreOptions) {
+export function createSessionStore(
+  store: UssdStore,
+  { timeoutMs, textHash }: { timeoutMs: number; textHash: Pick<TextHash, 'ofErased'> },
+) {
   const writer = store.createGroupWriter<SessionWrite, boolean>({
     isolation: 'read committed',
     ...(store.engine === 'postgres'

@@ -1,5 +1,5 @@
 import type { OutboxRow } from '@palaver/protocol';
-import type { AuditLog, DatabaseClock, SealedTable, Store } from '@palaver/store';
+import type { AuditActor, AuditLog, DatabaseClock, SealedTable, Store } from '@palaver/store';
 import type { LeaseColumns } from '@palaver/store/internal';
 import type { Generated, Transaction } from 'kysely';
 
@@ -7,6 +7,11 @@ export type UssdStore = Store<UssdTables>;
 export type UssdAudit = AuditLog<UssdTables>;
 export type Trx = Transaction<UssdTables>;
 export type Clock = Pick<DatabaseClock, 'now'>;
+/** Who does it, for the audit log. */
+export interface By {
+  actor: AuditActor;
+  from: string | null;
+}
 
 /** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
 export interface UssdTables {
