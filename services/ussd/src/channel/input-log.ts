@@ -7,7 +7,7 @@ import type { TextHash } from '../store/text-hash.ts';
 import type { NewestInput } from './adapter.ts';
 import { appendInput, maxListedCharacters } from './text-parts.ts';
 
-interface Opened {
+export interface Opened {
   serviceCode: string;
   phoneNumber: string;
   text: string;
@@ -17,7 +17,7 @@ interface Opened {
   openedWith?: unknown;
 }
 
-interface Ended extends NewestRequest {
+export interface Ended extends NewestRequest {
   phoneNumber: string;
   reply: string;
 }

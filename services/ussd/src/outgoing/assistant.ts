@@ -4,7 +4,7 @@ import { type QuestionTable, sealedTables, type Trx, type UssdStore } from '../s
 import type { AgentClient } from './agent-client.ts';
 import { toPlainText } from './plain-text.ts';
 
-interface Question {
+export interface Question {
   id: string;
   phone: string;
   text: string;

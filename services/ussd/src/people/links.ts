@@ -6,7 +6,7 @@ import { createDidResolver, createVerifier, deriveSigner } from '@palaver/ucan';
 import type { Kysely } from 'kysely';
 import { type Clock, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 
-interface Wallet {
+export interface Wallet {
   did: string;
   address: string;
 }

@@ -35,7 +35,7 @@ export interface RowFilter {
   until?: number | undefined;
 }
 
-interface Page {
+export interface Page {
   limit: number;
   offset?: number;
   hasXml?: boolean;
