@@ -166,7 +166,7 @@ function parseChoices(node: FormNode, type: 'choice' | 'choices' | 'rank', input
 /** Of a longer list the first are shown; the others are found by typing. */
 const maxShown = 100;
 
-interface ScreenOptions {
+export interface ScreenOptions {
   search?: string | undefined;
   hint?: FormHint | undefined;
 }

@@ -7,6 +7,7 @@ import {
   forbids,
   hasMatch,
   readAnswer,
+  type ScreenOptions,
   screenTypeOf,
   toHint,
   toScreen,
@@ -15,11 +16,6 @@ import type { FormCall } from './form-protocol.ts';
 import { maxInstances } from './repeats.ts';
 import { isBlank, isPathOf, type Stop, stopsOf } from './walk.ts';
 import { type FormLanguage, type FormNode, type FormRoot, readInstance } from './xforms.ts';
-
-interface At {
-  search?: string | undefined;
-  hint?: FormHint | undefined;
-}
 
 export async function pressKey(root: FormRoot, id: string, call: FormCall): Promise<FormReply> {
   useLanguage(root, call.language);
@@ -30,7 +26,7 @@ export async function pressKey(root: FormRoot, id: string, call: FormCall): Prom
     stops.findIndex(({ at }) => at === progress?.at),
   );
   const stop = stops[index] as Stop;
-  const show = (at: string | undefined, { search, hint }: At = {}): FormReply => {
+  const show = (at: string | undefined, { search, hint }: ScreenOptions = {}): FormReply => {
     const all = stopsOf(root);
     const next = all.find((candidate) => candidate.at === at) ?? (all[0] as Stop);
     const screen = toScreen(next, { search, hint });
@@ -70,7 +66,7 @@ interface Asked {
   stop: Stop;
   input: string;
   call: FormCall;
-  show(at: string | undefined, options?: At): FormReply;
+  show(at: string | undefined, options?: ScreenOptions): FormReply;
   stay(hint: FormHint): FormReply;
   showNext(): FormReply;
 }

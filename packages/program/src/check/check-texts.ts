@@ -91,12 +91,6 @@ function checkSameKeys(locales: LocaleFile[], used: ReadonlySet<string>): Fault[
   return faults;
 }
 
-interface Offered {
-  start: string;
-  locales: readonly LocaleFile[];
-  registry: Registry;
-}
-
 /** Below the key of More. */
 const highestKey = 97;
 const [languageState, languageAction] = ['firstLanguage', 'setFirstLanguage'];
@@ -105,7 +99,10 @@ const [languageState, languageAction] = ['firstLanguage', 'setFirstLanguage'];
  * What a program need not write itself: an option to continue a call that had no room for more input, and one to choose the
  * language at the first dial. Both are at the end of its first menu, where the program has the texts and no such option.
  */
-export function offerOptions(states: PlacedStates, { start, locales, registry }: Offered): PlacedStates {
+export function offerOptions(
+  states: PlacedStates,
+  { start, locales, registry }: { start: string; locales: readonly LocaleFile[]; registry: Registry },
+): PlacedStates {
   const first = states.get(start);
   if (first?.state.kind !== 'menu' || first.state.from) return states;
   const has = (texts: string[]) => locales.every((locale) => texts.every((text) => locale.texts.has(text)));

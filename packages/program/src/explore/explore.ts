@@ -144,14 +144,13 @@ function keyOf(menu: Menu, dialogue: Dialogue, watched: ReadonlySet<string>): st
   return [...place, JSON.stringify(frames), ...empty, ...seen.sort()].join('\0');
 }
 
-interface Taken {
-  step: Step;
-  typed: readonly string[];
-}
-
 const maxActions = 10;
 
-async function settle(walk: Walk, { step, typed }: Taken, depth = 0): Promise<Place[]> {
+async function settle(
+  walk: Walk,
+  { step, typed }: { step: Step; typed: readonly string[] },
+  depth = 0,
+): Promise<Place[]> {
   const { menu, result } = walk;
   const { dialogue, pending, form } = step;
   const place = { dialogue, typed };

@@ -61,13 +61,12 @@ export function cellsOf({ data }: Menu, from: ListSource, field: string, languag
 
 const maxShown = 500;
 
-interface Listing {
-  from: ListSource;
-  to: string;
-}
-
 /** The options that a menu makes from data: those whose label holds what was searched for. */
-export function toListOptions(menu: Menu, { from, to }: Listing, dialogue: Dialogue): Option[] {
+export function toListOptions(
+  menu: Menu,
+  { from, to }: { from: ListSource; to: string },
+  dialogue: Dialogue,
+): Option[] {
   const wanted = toSearchable(dialogue.search ?? '');
   const { language } = dialogue;
   return findRows(menu, from, dialogue)
