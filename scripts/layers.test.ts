@@ -32,7 +32,7 @@ const layers = {
     'people money outgoing',
     'store',
     'config.ts metrics.ts',
-    'parse-key.ts smpp-options.ts smpp.d.ts',
+    'smpp-options.ts smpp.d.ts',
   ],
 };
 

@@ -2,7 +2,7 @@
 import { migrateAgent } from '@palaver/agent/migrate';
 import { createBundledPlugins } from '@palaver/agent-plugins';
 import { createTempDir, createTestDatabase, engines, listColumns } from '@palaver/test-kit';
-import { migrateUssdDatabase } from '@palaver/ussd/commands/migrate';
+import { migrateUssdDatabase } from '@palaver/ussd/commands/database';
 import { expect, test } from 'vitest';
 import previous from './fixtures/previous-schema.json' with { type: 'json' };
 

@@ -1,7 +1,6 @@
 // What community health forms use and ODK's engine does not know: the function `difference-in-months`, and a group named
 // `meta` beside the `meta` that holds the instance id.
 
-/** What is used of the DOM. */
 interface Element {
   localName: string;
   namespaceURI: string | null;
@@ -15,7 +14,6 @@ interface XmlDocument {
   getElementsByTagName(name: string): Iterable<Element>;
 }
 
-/** Globals of the thread that runs the engine. */
 interface Dom {
   DOMParser: new () => { parseFromString(xml: string, type: 'text/xml'): XmlDocument };
   XMLSerializer: new () => { serializeToString(document: XmlDocument): string };
@@ -35,7 +33,6 @@ export function adaptForm(xml: string): string {
   return new XMLSerializer().serializeToString(document);
 }
 
-/** The children of every `meta` in one, the first. */
 function joinMetas(root: Element): void {
   const metas = [...root.children].filter(({ localName }) => localName === 'meta');
   for (const [index, meta] of metas.entries()) {
@@ -64,7 +61,6 @@ export function expandMonths(expression: string): string {
   return expandMonths(expression.slice(0, start) + expanded + expression.slice(call.end));
 }
 
-/** The arguments of a call, from its opening parenthesis. */
 export function readArguments(expression: string, open: number): { parts: string[]; end: number } | undefined {
   let [depth, from, quote] = [0, open + 1, ''];
   const parts: string[] = [];

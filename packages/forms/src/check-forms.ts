@@ -2,7 +2,6 @@ import { type Fault, type MenuCheck, type ProgramSource, suggest } from '@palave
 import type { Forms } from './forms.ts';
 import { isPathOf } from './walk.ts';
 
-/** Loads the forms that a checked program names, and adds what is wrong with them. */
 export async function checkForms(
   check: MenuCheck,
   { files }: ProgramSource,

@@ -1,10 +1,20 @@
-import { type FormExploration, type FormSource, type FormToExplore, readConstants } from '@palaver/program/internal';
+import {
+  around,
+  type Constants,
+  type FormExploration,
+  type FormReply,
+  type FormScreen,
+  type FormSource,
+  type FormToExplore,
+  readConstants,
+  type ShownForm,
+  type Submission,
+} from '@palaver/program/internal';
 import type { Forms } from './forms.ts';
-import { type Strategy, WalkFault, walkForm } from './walk-form.ts';
+import { sendStop } from './walk.ts';
 
 const strategies: readonly Strategy[] = ['first', 'last', 1, 2, 3, 4];
 
-/** Fills a form in several times, each time differently. */
 export async function exploreForm(forms: Pick<Forms, 'press'>, form: FormToExplore): Promise<FormExploration> {
   const { source, see, isOver, samples, ...call } = form;
   const { language, phoneNumber, take } = call;
@@ -48,7 +58,6 @@ export async function exploreForm(forms: Pick<Forms, 'press'>, form: FormToExplo
   return result;
 }
 
-/** The questions of a form that a keypad can answer. */
 export function questionsOf({ xml }: FormSource): string[] {
   const controls = xml.matchAll(
     /<(?:\w+:)?(?:input|select1|select|range|trigger|rank)\b[^>]*?\sref="(\/[^"]+)"[^>]*>/g,
@@ -73,7 +82,6 @@ function conditionsOf(xml: string): string[] {
   );
 }
 
-/** Some values of its choices. */
 function choicesOf(xml: string): string[] {
   const values = Array.from(xml.matchAll(/<(name|value)>([^<>&]{1,40})<\/\1>/g), ([, , value = '']) => value.trim());
   return [...new Set(values.slice(0, 200))].slice(0, 5);
@@ -81,4 +89,148 @@ function choicesOf(xml: string): string[] {
 
 function plainPath(at: string): string {
   return at.replace(/\[\d+\]/g, '');
+}
+
+/**
+ * `first`: the first choices, two instances of every repeat. `last`: the last choices, and nothing that may be skipped.
+ * A number: other choices, the same at each walk with this number.
+ */
+type Strategy = 'first' | 'last' | number;
+
+interface Walk {
+  strategy: Strategy;
+  press(shown: ShownForm | undefined, input: string | undefined): Promise<FormReply>;
+  see?(shown: ShownForm): void;
+  constants?: Constants;
+  samples?: readonly string[];
+  /** Values of the form's choices: what is typed may have to be like one of them. */
+  choices?: readonly string[];
+}
+
+/** A form of a thousand questions, each asked three times. */
+const maxSteps = 3_000;
+/** After this many steps counts are small and nothing is added, so that forms with nested repeats end. */
+const manySteps = 100;
+
+/** How often to change an earlier answer because a later question accepts none. */
+const maxReturns = 40;
+
+const backKeys = ['0', '00'];
+
+interface Asked {
+  shown: ShownForm;
+  answers: readonly string[];
+  tries: number;
+}
+
+class WalkFault extends Error {
+  override readonly name = 'WalkFault';
+  readonly at: string | undefined;
+
+  constructor(message: string, at?: string) {
+    super(message);
+    this.at = at;
+  }
+}
+
+export async function walkForm(walk: Walk): Promise<Submission> {
+  const { press, see } = walk;
+  const asked: Asked[] = [];
+  let returns = 0;
+  let fault: WalkFault | undefined;
+  for (let step = 0; step < maxSteps; step++) {
+    const last = asked.at(-1);
+    const reply = await press(last?.shown, last?.answers[last.tries]);
+    if (reply.kind === 'complete') return reply.submission;
+    if (reply.kind === 'left') throw new WalkFault('the form was left');
+    see?.(reply);
+    const isAgain = last?.shown.progress.at === reply.progress.at && reply.screen.hint !== undefined;
+    if (!isAgain) asked.push({ shown: reply, answers: answersTo(reply.screen, walk, step), tries: 0 });
+    else Object.assign(last, { shown: reply, tries: last.tries + 1 });
+    // An earlier answer may leave a later question without an accepted answer.
+    while (isUsedUp(asked.at(-1))) {
+      const { shown, answers } = asked.pop() as Asked;
+      fault ??= toFault(shown, answers.length);
+      const before = asked.at(-1);
+      if (!before || returns++ >= maxReturns) throw fault;
+      before.tries += 1;
+    }
+  }
+  throw fault ?? new WalkFault(`the form does not end after ${maxSteps} answers`);
+}
+
+function isUsedUp(asked: Asked | undefined): boolean {
+  return asked !== undefined && asked.tries >= asked.answers.length;
+}
+
+function toFault({ progress: { at }, screen }: ShownForm, tried: number): WalkFault {
+  // A form may stop some callers on purpose; it is a fault only if no walk reaches its end.
+  if (screen.type === 'note') return new WalkFault(`${at}: forbids all answers that were tried`, sendStop);
+  const isEmpty = screen.options?.length === 0;
+  const fault = isEmpty ? 'shows no choice after these answers' : `accepts none of ${tried} answers`;
+  return new WalkFault(`${at}: ${fault}; record a dialogue in flows/ that answers it`, at);
+}
+
+function answersTo(
+  screen: FormScreen,
+  { strategy, constants, samples = [], choices = [] }: Walk,
+  step: number,
+): string[] {
+  const { type, options = [], optional, answer, count = 0 } = screen;
+  const keys = options.map(({ key }) => key);
+  const seed = typeof strategy === 'number' ? (strategy * 7919 + step * 104_729) >>> 0 : 0;
+  const rotate = (list: readonly string[]) => {
+    const at = list.length === 0 ? 0 : seed % list.length;
+    return [...list.slice(at), ...list.slice(0, at)];
+  };
+  const isSkipped =
+    optional && type !== 'note' && (strategy === 'last' || (typeof strategy === 'number' && seed % 3 === 0));
+  const numbers = around(constants?.numbers ?? []);
+  const isLate = step >= manySteps;
+  const texts = constants?.texts ?? [];
+  const ordered = strategy === 'last' ? keys.toReversed() : rotate(keys);
+  const two = ordered.slice(0, 2);
+  const answers: Record<FormScreen['type'], string[]> = {
+    text: rotate([
+      'Ana',
+      ...texts,
+      ...samples,
+      'a',
+      '12345',
+      '0712345678',
+      'ana@example.org',
+      'ABC-123',
+      ...choices,
+      ...numbers,
+    ]),
+    integer: [
+      ...(isLate ? ['1'] : []),
+      ...rotate(['3', '1', '12', '0', '40']),
+      '100',
+      '2020',
+      ...numbers,
+      ...samples,
+      '-1',
+    ],
+    decimal: [...rotate(['2.5', '12', '0.5', '100', '0']), ...numbers, ...samples, '-1'],
+    date: ['01022020', '01011980', '01012030', today(), ...samples],
+    time: ['0730', '1800'],
+    dateTime: ['01022020 0730', '01012030 0730', `${today()} 0730`],
+    choice: ordered,
+    choices: [...(typeof strategy === 'number' ? ordered.slice(0, 2) : []), keys.join(' '), two.join(' '), ...ordered],
+    rank: [keys.toReversed().join(' ')],
+    note: ['1'],
+    accept: ['1'],
+    another: [strategy !== 'last' && count < 2 && !isLate ? '1' : '2', '2', '1'],
+    send: ['1'],
+  };
+  const isKept = answer !== undefined && strategy === 'last';
+  const given = answers[type].filter((input) => type !== 'text' || !backKeys.includes(input));
+  if (isSkipped || isKept) return ['000', ...given];
+  // After some earlier answers the question must be left out.
+  return optional && type !== 'note' ? [...given, '000'] : given;
+}
+
+function today(): string {
+  return new Date().toISOString().slice(0, 10);
 }

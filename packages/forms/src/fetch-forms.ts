@@ -18,7 +18,6 @@ export interface FetchParts {
   folder: string;
   refreshMs: number;
   logger: Logger;
-  /** Something is new. */
   onChange(): void;
 }
 

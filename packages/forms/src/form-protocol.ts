@@ -10,7 +10,6 @@ export interface FormCall {
   input?: string;
   /** Questions whose answers the program wants, by the name it gives them. */
   take?: Readonly<Record<string, string>>;
-  /** Required questions that the program leaves out. */
   waive?: readonly string[];
 }
 
@@ -20,7 +19,6 @@ export interface FormReport {
   formId: string;
   version: string;
   languages: readonly string[];
-  /** The names of its questions and calculations. */
   names: readonly string[];
   /** `question` is the path of a required one that a keypad cannot answer: a program may waive it. */
   faults: readonly { line: number; message: string; question?: string }[];
@@ -37,7 +35,6 @@ export type WorkerReply =
   | { id: number; report: FormReport }
   | { id: number; reply: FormReply; loads: number }
   | { id: number; loads: number }
-  /** The form has to be loaded first, or again. */
   | { id: number; missing: true }
   /** The input computes for longer than its slice; nothing is changed. */
   | { id: number; costly: true }

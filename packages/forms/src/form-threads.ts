@@ -3,16 +3,6 @@ import { startThread as startAnyThread, type Thread } from '@palaver/service-kit
 import { LRUCache } from 'lru-cache';
 import type { FormCall, WorkerCall, WorkerReply } from './form-protocol.ts';
 
-/**
- * The threads that answer callers. A form is in one of them at a time, so one that takes long or does not end holds up nobody
- * who is in another form.
- */
-export interface FormThreads {
-  /** Rejects when it has waited or computed for too long; other calls continue. */
-  send(call: FormJob): Promise<WorkerReply>;
-  stop(): Promise<void>;
-}
-
 export interface FormJob {
   /** The same for the same form. */
   key: string;
@@ -21,7 +11,6 @@ export interface FormJob {
   /** How long it may compute, and how long its form may take to load. */
   limitMs: number;
   loadMs: number;
-  /** How long it may wait for a thread. */
   waitMs: number;
 }
 
@@ -36,9 +25,7 @@ interface Waiting extends FormJob {
 
 interface FormThread {
   thread: Thread<WorkerCall, WorkerReply>;
-  /** The forms that it has loaded: each form is in one thread. */
   forms: Set<string>;
-  /** What it works on now. */
   job?: Waiting | undefined;
   isLoading?: boolean;
 }
@@ -60,11 +47,15 @@ const slowness = { max: 10_000, ttl: 60_000 };
 
 export const startFormThread = () => startAnyThread<WorkerCall, WorkerReply>(workerFile, threadOptions);
 
+/**
+ * The threads that answer callers. A form is in one of them at a time, so one that takes long or does not end holds up nobody
+ * who is in another form.
+ */
 export function createFormThreads(
   maxThreads: number,
   startThread: typeof startFormThread,
   onLoad?: (by: 'ahead' | 'call') => void,
-): FormThreads {
+) {
   const threads = new Set<FormThread>();
   const queue: Waiting[] = [];
   /** Forms that have ended their thread: all of them together have one. */
@@ -81,7 +72,6 @@ export function createFormThreads(
     return own;
   };
   const laneOf = ({ key, call }: FormJob) => (call.kind === 'load' ? 'load' : isGuilty(key) ? 'guilty' : key);
-  /** The thread that may take a job now. */
   const findThread = (job: Waiting): FormThread | undefined => {
     for (const own of threads) if (!own.job && !own.thread.isUsable()) threads.delete(own);
     const all = [...threads];
@@ -168,17 +158,17 @@ export function createFormThreads(
     queue.push(job);
   };
   const isLoading = (key: string) => [...threads].some((own) => own.job?.key === key && own.isLoading);
-  /** Ends a thread that nothing runs in. */
   const replace = (own: FormThread) => {
     threads.delete(own);
     own.thread.retire();
   };
 
   return {
-    send(job) {
+    /** Rejects when it has waited or computed for too long; other calls continue. */
+    send(job: FormJob) {
       if (queue.length >= maxWaiting)
         return Promise.reject(new Error('a form cannot be accepted: too many are waiting'));
-      return new Promise((resolve, reject) => {
+      return new Promise<WorkerReply>((resolve, reject) => {
         enqueue({ ...job, since: Date.now(), resolve, reject });
         dispatch();
       });

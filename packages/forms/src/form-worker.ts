@@ -26,13 +26,11 @@ const maxLoadings = 3;
 interface Loading {
   form: LoadedForm;
   created: number;
-  /** The instances in use, with the answers that they were built from. */
   instances: Map<string, Instance & { xml: string }>;
 }
 
 interface Instance {
   root: FormRoot;
-  /** How long the engine computes to build it. */
   builtMs: number;
 }
 
@@ -46,7 +44,6 @@ const maxForms = 50;
 const forms = new Map<string, OpenForm>();
 let loads = 0;
 
-/** A loading that takes more instances. */
 function findLoading({ loadings }: OpenForm): Loading | undefined {
   const last = loadings.at(-1);
   return last && last.created < instancesOfLoading ? last : undefined;

@@ -1,33 +1,15 @@
 import { createHash } from 'node:crypto';
-import type { FormReply, FormSource } from '@palaver/program/internal';
+import { type FormSource, type Menu, type Step, takeFormReply } from '@palaver/program/internal';
 import type { Thread } from '@palaver/service-kit/internal';
 import type { FormCall, FormReport, WorkerCall, WorkerReply } from './form-protocol.ts';
 import { createFormThreads, startFormThread } from './form-threads.ts';
 
-/**
- * ODK's engine in threads of its own: what it computes holds up nobody who is in no form, and a form whose expressions do
- * not end is stopped with its thread.
- */
-export interface Forms {
-  /** Runs in another thread than those that answer callers. */
-  inspect(source: FormSource): Promise<FormReport>;
-  press(source: FormSource, call: FormCall): Promise<FormReply>;
-  /** Loads forms before anybody calls; one that cannot be loaded is tried again for its first caller. */
-  warm(sources: Iterable<FormSource>): void;
-  close(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
-export interface FormsOptions {
-  /** How many forms are computed at the same time. */
+interface FormsOptions {
   threads?: number;
-  /** How long one key press may compute. */
   timeoutMs?: number;
-  /** How long a form may take to load. */
   loadMs?: number;
   /** How long a key press waits for others. The telecom gateway gives up after a few seconds more. */
   waitMs?: number;
-  /** How long an inspection may take. */
   inspectMs?: number;
   /** Called when a thread has loaded a form, before anybody called or for a caller. */
   onLoad?(by: 'ahead' | 'call'): void;
@@ -38,7 +20,11 @@ const warmWaitMs = 600_000;
 /** A thread keeps fifty forms. */
 const maxWarm = 40;
 
-export function createForms(options: FormsOptions = {}): Forms {
+/**
+ * ODK's engine in threads of its own: what it computes holds up nobody who is in no form, and a form whose expressions do
+ * not end is stopped with its thread.
+ */
+export function createForms(options: FormsOptions = {}) {
   const { threads = 3, timeoutMs = 4_000, loadMs = 30_000, waitMs = 10_000, inspectMs = 60_000, onLoad } = options;
   const keys = new WeakMap<FormSource, string>();
   const keyOf = (source: FormSource) => {
@@ -71,7 +57,8 @@ export function createForms(options: FormsOptions = {}): Forms {
     await Promise.all([pool.stop(), stopInspecting()]);
   };
   return {
-    inspect(source) {
+    /** Runs in another thread than those that answer callers. */
+    inspect(source: FormSource) {
       const run = checks.then(async () => {
         clearTimeout(idle);
         if (!inspecting?.isUsable()) inspecting = startFormThread();
@@ -88,12 +75,13 @@ export function createForms(options: FormsOptions = {}): Forms {
       checks = run.catch(() => {});
       return run;
     },
-    async press(source, call) {
+    async press(source: FormSource, call: FormCall) {
       const reply = await pool.send({ key: keyOf(source), source, call: { kind: 'press', call }, ...times, waitMs });
       if (!('reply' in reply)) throw new Error(`a form failed: ${'fault' in reply ? reply.fault : 'no reply'}`);
       return reply.reply;
     },
-    warm(sources) {
+    /** Loads forms before anybody calls; one that cannot be loaded is tried again for its first caller. */
+    warm(sources: Iterable<FormSource>) {
       for (const source of [...sources].slice(0, maxWarm))
         pool.send({ key: keyOf(source), source, call: { kind: 'load' }, ...times, waitMs: warmWaitMs }).catch(() => {});
     },
@@ -102,10 +90,30 @@ export function createForms(options: FormsOptions = {}): Forms {
   };
 }
 
+export type Forms = ReturnType<typeof createForms>;
+
 /** A form that takes too long is reported as a fault of the form. */
 function toSlowReport(error: Error): { report: FormReport } {
   const [, reason] = /^a form (took too long|failed its thread: .*)$/.exec(error.message) ?? [];
   if (reason === undefined) throw error;
   const faults = [{ line: 1, message: `the form cannot be loaded: it ${reason}` }];
   return { report: { title: '', formId: '', version: '', languages: [], names: [], faults } };
+}
+
+/** A form computes from its answers alone: nothing of it needs to be recorded until it is complete. */
+export async function askForm(forms: Pick<Forms, 'press'>, menu: Menu, { dialogue, form }: Step): Promise<Step> {
+  const state = menu.states.get(dialogue.state);
+  const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;
+  if (state?.kind !== 'form' || !source) throw new Error(`state ${dialogue.state} has no form`);
+  const { language, caller } = dialogue;
+  const progress = dialogue.form?.progress;
+  const reply = await forms.press(source, {
+    language,
+    phoneNumber: caller?.phoneNumber ?? '',
+    take: state.take,
+    waive: state.waive,
+    ...(progress && { progress }),
+    ...form,
+  });
+  return takeFormReply(menu, dialogue, reply);
 }

@@ -25,7 +25,6 @@ const mediaNames: Record<string, string> = {
   geoshape: 'an area by GPS',
 };
 
-/** Loads a form and says what it is, and everything about it that a keypad cannot do. */
 export async function inspectForm(source: FormSource): Promise<FormReport> {
   const report = { title: '', formId: '', version: '', languages: [] as string[], names: [] as string[] };
   try {
@@ -91,7 +90,6 @@ function findPatterns(xml: string, elements: readonly XmlElement[]): { line: num
   );
 }
 
-/** Questions that must be answered and cannot be. */
 function findMissing(
   xml: string,
   elements: readonly XmlElement[],

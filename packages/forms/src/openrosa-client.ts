@@ -1,5 +1,5 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { fetchBounded } from '@palaver/service-kit/internal';
-import { authorize, type Credentials } from './authorization.ts';
 
 export interface ListedForm {
   formId: string;
@@ -10,24 +10,10 @@ export interface ListedForm {
   manifestUrl?: string;
 }
 
-export interface MediaFile {
-  filename: string;
-  hash: string;
-  downloadUrl: string;
-}
-
 /** `refused`: sending it again cannot help. */
-export type Sent = { ok: true } | { ok: false; refused: boolean; fault: string };
+type Sent = { ok: true } | { ok: false; refused: boolean; fault: string };
 
-/** A server of the OpenRosa protocols: ODK Central, KoBoToolbox, Ona. */
-export interface OpenRosaClient {
-  listForms(): Promise<ListedForm[]>;
-  listMedia(form: ListedForm): Promise<MediaFile[]>;
-  download(url: string): Promise<string>;
-  send(instanceId: string, xml: string): Promise<Sent>;
-}
-
-export interface OpenRosaOptions {
+interface OpenRosaOptions {
   /** Without a slash at its end. */
   server: string;
   credentials?: Credentials | undefined;
@@ -37,11 +23,11 @@ export interface OpenRosaOptions {
 const maxBytes = 8_000_000;
 const isBasic = (challenge: string | undefined) => challenge !== undefined && !/\bDigest\b/i.test(challenge);
 
-export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }: OpenRosaOptions): OpenRosaClient {
+/** A server of the OpenRosa protocols: ODK Central, KoBoToolbox, Ona. */
+export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }: OpenRosaOptions) {
   const { origin, protocol, hostname } = new URL(server);
   const isPrivate = protocol === 'https:' || ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
 
-  /** What the server asked for last. */
   let known: string | undefined;
 
   async function request(url: string, init: { method: string; body?: FormData }): Promise<Response> {
@@ -97,7 +83,7 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
         };
       });
     },
-    async listMedia({ manifestUrl }) {
+    async listMedia({ manifestUrl }: ListedForm) {
       if (manifestUrl === undefined) return [];
       return elementsOf(await read(manifestUrl), 'mediaFile').map((file) => ({
         filename: textOf(file, 'filename'),
@@ -106,7 +92,7 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
       }));
     },
     download: read,
-    async send(instanceId, xml) {
+    async send(instanceId: string, xml: string): Promise<Sent> {
       const body = new FormData();
       body.set('xml_submission_file', new File([xml], 'submission.xml', { type: 'text/xml' }), 'submission.xml');
       const url = `${server}/submission`;
@@ -125,6 +111,8 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
     },
   };
 }
+
+export type OpenRosaClient = ReturnType<typeof createOpenRosaClient>;
 
 /**
  * What is between an opening and the closing after it. The lists of OpenRosa are flat: nothing of XML is needed but
@@ -146,4 +134,47 @@ function textOf(xml: string, name: string): string {
   const [, text = ''] = new RegExp(`<(?:\\w{1,40}:)?${name}>([^<]*)<`).exec(xml) ?? [];
   const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
   return text.trim().replace(/&(lt|gt|quot|apos|amp);/g, (_, entity: string) => entities[entity] ?? '');
+}
+
+interface Credentials {
+  user: string;
+  password: string;
+}
+
+interface Challenged {
+  method: string;
+  path: string;
+  challenge: string;
+}
+
+/** The header `Authorization` that a server asks for: Digest (RFC 7616) before Basic. */
+function authorize({ user, password }: Credentials, request: Challenged): string | undefined {
+  const { method, path, challenge } = request;
+  const digest = /\bDigest\s+(.*)$/is.exec(challenge)?.[1];
+  if (digest === undefined)
+    return /\bBasic\b/i.test(challenge) ? `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` : undefined;
+  const field = (name: string) => {
+    const [, quoted, plain] = new RegExp(`\\b${name}=(?:"([^"]*)"|([^\\s,]+))`, 'i').exec(digest) ?? [];
+    return quoted ?? plain;
+  };
+  const [realm = '', nonce = '', opaque, algorithm = 'MD5'] = ['realm', 'nonce', 'opaque', 'algorithm'].map(field);
+  const name = /^SHA-256$/i.test(algorithm) ? 'sha256' : /^MD5$/i.test(algorithm) ? 'md5' : undefined;
+  if (!name) return undefined;
+  const hash = (text: string) => createHash(name).update(text).digest('hex');
+  const [ha1, ha2] = [hash(`${user}:${realm}:${password}`), hash(`${method}:${path}`)];
+  const hasQop = (field('qop') ?? '').split(/\s*,\s*/).includes('auth');
+  const cnonce = randomBytes(12).toString('hex');
+  const count = '00000001';
+  const response = hash(hasQop ? `${ha1}:${nonce}:${count}:${cnonce}:auth:${ha2}` : `${ha1}:${nonce}:${ha2}`);
+  const quoted = (value: string) => `"${value.replace(/["\\]/g, '\\$&')}"`;
+  return `Digest ${[
+    `username=${quoted(user)}`,
+    `realm=${quoted(realm)}`,
+    `nonce=${quoted(nonce)}`,
+    `uri=${quoted(path)}`,
+    `algorithm=${algorithm}`,
+    `response="${response}"`,
+    ...(opaque === undefined ? [] : [`opaque=${quoted(opaque)}`]),
+    ...(hasQop ? ['qop=auth', `nc=${count}`, `cnonce="${cnonce}"`] : []),
+  ].join(', ')}`;
 }

@@ -1,18 +1,22 @@
 import type { FormHint, FormProgress, FormReply } from '@palaver/program/internal';
 import { backKeyFor, reservedKeys, searchAbove } from '@palaver/program/keys';
-import { answerQuestion, canKeep, clearAnswer, forbids, readAnswer, screenTypeOf, toHint } from './answers.ts';
+import {
+  answerQuestion,
+  canKeep,
+  clearAnswer,
+  forbids,
+  hasMatch,
+  readAnswer,
+  type ScreenOptions,
+  screenTypeOf,
+  toHint,
+  toScreen,
+} from './answers.ts';
 import type { FormCall } from './form-protocol.ts';
 import { maxInstances } from './repeats.ts';
-import { hasMatch, toScreen } from './screens.ts';
 import { isBlank, isPathOf, type Stop, stopsOf } from './walk.ts';
 import { type FormLanguage, type FormNode, type FormRoot, readInstance } from './xforms.ts';
 
-interface At {
-  search?: string | undefined;
-  hint?: FormHint | undefined;
-}
-
-/** Applies one input of the caller to a form, and says what is shown next. */
 export async function pressKey(root: FormRoot, id: string, call: FormCall): Promise<FormReply> {
   useLanguage(root, call.language);
   const { progress, input } = call;
@@ -22,7 +26,7 @@ export async function pressKey(root: FormRoot, id: string, call: FormCall): Prom
     stops.findIndex(({ at }) => at === progress?.at),
   );
   const stop = stops[index] as Stop;
-  const show = (at: string | undefined, { search, hint }: At = {}): FormReply => {
+  const show = (at: string | undefined, { search, hint }: ScreenOptions = {}): FormReply => {
     const all = stopsOf(root);
     const next = all.find((candidate) => candidate.at === at) ?? (all[0] as Stop);
     const screen = toScreen(next, { search, hint });
@@ -62,7 +66,7 @@ interface Asked {
   stop: Stop;
   input: string;
   call: FormCall;
-  show(at: string | undefined, options?: At): FormReply;
+  show(at: string | undefined, options?: ScreenOptions): FormReply;
   stay(hint: FormHint): FormReply;
   showNext(): FormReply;
 }
@@ -88,7 +92,6 @@ function answer({ stop, input, call, show, stay, showNext }: Asked): FormReply {
   return hint ? show(stop.at, { hint, search: call.progress?.search }) : showNext();
 }
 
-/** `0`, or `00` where a number is asked for. */
 function backKeyOf(stop: Stop): string {
   const type = stop.kind === 'question' ? screenTypeOf(stop.node) : 'note';
   return backKeyFor(type === 'integer' || type === 'decimal');

@@ -1,6 +1,5 @@
 import type { FormHint } from '@palaver/program/internal';
 
-/** What is used here of a node of a form. */
 interface Node {
   nodeType: string;
   currentState: { children: readonly Node[] | null };
@@ -42,14 +41,12 @@ interface Range extends Node {
   removeChildren(start: number, count: number): unknown;
 }
 
-/** How many nodes may still be made. */
 let room = maxNodes;
 /** Until when expressions may be computed, by the time that the thread computes. */
 let until = Number.POSITIVE_INFINITY;
 let isGrown = false;
 /** Why the engine may do no more: it may try again before it gives up. */
 let refused: RefusedAnswer | undefined;
-/** The input is refused because it computes for too long. */
 let isOutOfTime = false;
 /** What the engine wants to do to repeats while an answer is looked at. */
 let held: Held | undefined;
@@ -59,7 +56,6 @@ let isHolding = true;
 interface Held {
   changes: number;
   made: number;
-  /** A single repeat has too many instances. */
   isTooLong: boolean;
 }
 
@@ -86,7 +82,6 @@ export function limitInput(root: Node, builtMs: number, sliceMs: number = maxCom
   isHolding = true;
 }
 
-/** For the same input, with which the form is built again. */
 export function limitBuilding(): void {
   room = maxNodes;
   isHolding = false;
@@ -95,10 +90,8 @@ export function limitBuilding(): void {
 /** Why the engine could not do what an input asks for: it may say so in an error of its own, or not at all. */
 export const findRefusal = () => refused;
 export const tookTooLong = () => isOutOfTime;
-/** Whether the input has added instances. */
 export const hasGrown = () => isGrown;
 
-/** The nodes of all instances. */
 function countMade({ nodeType, currentState, definition }: Node): number {
   const children = currentState.children ?? [];
   const own = nodeType.startsWith('repeat-range') ? children.length * countNodes(definition) : 0;

@@ -8,7 +8,6 @@ export interface Stop {
   node: FormNode;
   /** The groups and repeat instances that begin with it, the outermost first. */
   sections: readonly FormNode[];
-  /** The repeat instances that it is in. */
   instances: readonly RepeatInstance[];
 }
 
@@ -23,7 +22,6 @@ const questions = ['input', 'select', 'rank', 'range', 'trigger', 'note'];
 /** What a keypad cannot answer; such questions are skipped, and refused on load where they are required. */
 export const unanswerable = ['geopoint', 'geotrace', 'geoshape', 'binary', 'intent'];
 
-/** Every stop that is relevant now. */
 export function stopsOf(root: FormNode): Stop[] {
   const stops: Stop[] = [];
   let sections: FormNode[] = [];

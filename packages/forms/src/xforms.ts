@@ -72,7 +72,6 @@ export interface FormRoot extends FormNode {
   prepareInstancePayload(): Promise<{ data: readonly [FormData, ...FormData[]] }>;
 }
 
-/** The functions of expressions. */
 interface Functions {
   getDefaultImplementation(name: string): {
     callable(context: unknown, values: readonly { evaluate(context: unknown): unknown }[]): unknown;
@@ -102,7 +101,6 @@ const instanceFile = 'xml_submission_file';
 let engine: Promise<Engine> | undefined;
 let parser: DomParser | undefined;
 
-/** What is used of the DOM. */
 export interface XmlElement {
   tagName: string;
   localName: string;
@@ -155,7 +153,6 @@ function replaceRegex(functions: Functions): void {
   };
 }
 
-/** What a form cannot do with a pattern, if anything. */
 export function regexFault(pattern: string): string | undefined {
   try {
     return hasMatch(toRe2(pattern), '') === undefined ? 'it repeats too much' : undefined;
@@ -181,7 +178,6 @@ export async function parseXml(xml: string): Promise<XmlElement> {
   return document;
 }
 
-/** Loads a form by ODK's engine. */
 export async function loadXForm(source: FormSource): Promise<LoadedForm> {
   engine ??= loadEngine();
   return toForm(await engine, source);
@@ -228,7 +224,6 @@ export async function restoreInstance(form: LoadedForm, xml: string, phoneNumber
   return (await form.restoreInstance({ data: [data] }, optionsFor(phoneNumber))).root;
 }
 
-/** The finished instance; the time of its end is set. */
 export async function readInstance(root: FormRoot): Promise<string> {
   const { data } = await root.prepareInstancePayload();
   return (data[0].get(instanceFile) as File).text();

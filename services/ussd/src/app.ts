@@ -1,6 +1,6 @@
 import { ussdLimits } from '@palaver/contract';
 import { addOutboxRoutes } from '@palaver/protocol/internal';
-import { CloseStack, createServer, keepOpen, type Logger, type Server } from '@palaver/service-kit';
+import { CloseStack, createServer, keepOpen, type Server } from '@palaver/service-kit';
 import {
   addOperatorAudit,
   addRateLimit,
@@ -10,39 +10,28 @@ import {
   toEdge,
   type ZodTypeProvider,
 } from '@palaver/service-kit/internal';
-import type { Store } from '@palaver/store';
-import { type KeyRing, timeReaderOf, toUnavailable } from '@palaver/store/internal';
-import type { ProgramServers } from './actions/http-actions.ts';
+import { timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import { loadAdapters } from './channel/load-adapters.ts';
 import { createSmppReceiver } from './channel/smpp-ussd.ts';
 import { createAnswer } from './channel/ussd-call.ts';
 import { addUssdRoutes } from './channel/ussd-routes.ts';
-import type { UssdConfig } from './config.ts';
-import { createDomain } from './domain.ts';
+import { createDomain, type DomainParts } from './domain.ts';
 import { createUssdMetrics } from './metrics.ts';
 import { addUssdDocs } from './operators/api-docs.ts';
 import { addClaimRoutes } from './operators/claim-routes.ts';
 import { addLinkRoutes } from './operators/link-routes.ts';
 import { addOperatorRoutes } from './operators/operator-routes.ts';
-import type { UssdTables } from './store/tables.ts';
 
 type RateLimitRedis = Parameters<typeof addRateLimit>[1]['redis'];
 
-export interface UssdParts {
-  config: UssdConfig;
-  logger: Logger;
-  /** Open and migrated. */
-  store: Store<UssdTables>;
-  keys: KeyRing;
+export interface UssdParts
+  extends Pick<DomainParts, 'config' | 'logger' | 'store' | 'keys' | 'servers'>,
+    Partial<Pick<DomainParts, 'secrets'>> {
   redis?: RateLimitRedis;
-  /** What programs may send in headers, by name. */
-  secrets?: Readonly<Record<string, string>>;
   /** What adapters check requests with, by name. */
   adapterSecrets?: Readonly<Record<string, string>>;
-  servers?: ProgramServers | undefined;
 }
 
-/** The USSD gateway as a server that is not listening yet; closing it ends what it has started. */
 export async function createUssdApp(parts: UssdParts): Promise<Server> {
   const { config, logger, store, keys, redis, secrets = {}, adapterSecrets = {}, servers } = parts;
   await using started = new CloseStack();

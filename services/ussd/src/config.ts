@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { defaultPorts, ussdLimits } from '@palaver/contract';
 import { serviceCodePattern } from '@palaver/contract/internal';
@@ -11,9 +12,8 @@ import {
   signingVariables,
 } from '@palaver/protocol/internal';
 import { baseVariables, type Env, envBoolean, envInteger, envList, envUrl } from '@palaver/service-kit';
-import { auditVariables, ownSecret } from '@palaver/service-kit/internal';
+import { auditVariables, ownSecret, parseKeyBytes } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { parseKey } from './parse-key.ts';
 import { parseSmppLink } from './smpp-options.ts';
 
 export type { SmppOptions } from './smpp-options.ts';
@@ -341,4 +341,12 @@ export function toSecrets(env: Env, prefix: string): Record<string, string> {
       name.startsWith(prefix) && value !== undefined ? [[name.slice(prefix.length), value]] : [],
     ),
   );
+}
+
+/** 32 bytes as 64 hex digits or base64; a text of 32 characters is key material. `undefined` when it is none of these. */
+export function parseKey(text: string): Buffer | undefined {
+  const bytes = parseKeyBytes(text);
+  if (bytes) return bytes;
+  if (Array.from(text).length === 32) return Buffer.from(hkdfSync('sha256', text, '', 'palaver pin key', 32));
+  return undefined;
 }

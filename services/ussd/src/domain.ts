@@ -1,28 +1,18 @@
 import { toGatewayAccess } from '@palaver/protocol/internal';
-import { CloseStack, keepOpen, type Logger } from '@palaver/service-kit';
-import { type Store, startDatabaseClock } from '@palaver/store';
-import type { KeyRing } from '@palaver/store/internal';
+import { CloseStack, keepOpen } from '@palaver/service-kit';
+import { startDatabaseClock } from '@palaver/store';
 import type { ProgramServers } from './actions/http-actions.ts';
 import { startActions } from './actions/start-actions.ts';
 import { startCalls } from './calls/start-calls.ts';
 import { startCatalog } from './catalog/start-catalog.ts';
 import { createInputLog } from './channel/input-log.ts';
-import type { UssdConfig } from './config.ts';
-import type { UssdMetrics } from './metrics.ts';
 import { startClaims } from './money/start-claims.ts';
 import { startOperators } from './operators/start-operators.ts';
 import { startOutgoing } from './outgoing/start-outgoing.ts';
 import { startPeople } from './people/start-people.ts';
-import type { UssdTables } from './store/tables.ts';
+import type { Deployment } from './store/deployment.ts';
 
-export interface DomainParts {
-  config: UssdConfig;
-  logger: Logger;
-  store: Store<UssdTables>;
-  keys: KeyRing;
-  metrics: UssdMetrics;
-  /** What programs may send in headers, by name. */
-  secrets: Readonly<Record<string, string>>;
+export interface DomainParts extends Omit<Deployment, 'clock' | 'access' | 'started'> {
   servers?: ProgramServers | undefined;
 }
 

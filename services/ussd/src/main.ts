@@ -16,7 +16,7 @@ import { openStore } from '@palaver/store';
 import { engineOf } from '@palaver/store/internal';
 import { createUssdApp, type UssdParts } from './app.ts';
 import { adapterSecretPrefix, toProgramSecrets, toSecrets, ussdConfigSchema } from './config.ts';
-import { loadKeys } from './people/load-keys.ts';
+import { loadKeys } from './people/service-secret.ts';
 import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 
@@ -26,7 +26,6 @@ import type { UssdTables } from './store/tables.ts';
  */
 const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, statementTimeoutMs: 4_000 } };
 
-/** Starts the USSD gateway from its environment. */
 export async function startUssd(
   env: Env,
   options: ConfigOptions & Pick<UssdParts, 'servers'> = {},

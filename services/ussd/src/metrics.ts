@@ -1,19 +1,6 @@
 import { Durations } from '@palaver/service-kit/internal';
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-export interface UssdMetrics {
-  /** One request and what became of it. */
-  countRequest(outcome: string): void;
-  observeRequest(seconds: number): void;
-  countActionFailure(action: string): void;
-  countSimSwapCheck(result: string): void;
-  countSms(result: string): void;
-  /** A delivery receipt, by the state of its message. */
-  countReceipt(state: string): void;
-  /** `ahead`: nobody waited for it; `call`: a caller did. */
-  countFormLoad(by: 'ahead' | 'call'): void;
-}
-
 /** What is read when the metrics are asked for; nothing of it may cost more with more sessions. */
 export interface UssdGauges {
   activeSessions(): number;
@@ -23,8 +10,21 @@ export interface UssdGauges {
   waitingSubmissions(): { queued: number; failed: number };
 }
 
-export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdMetrics {
+export function createUssdMetrics(registry: Registry, gauges: UssdGauges) {
   const registers = [registry];
+  const count = (name: string, help: string, label: string) => {
+    const counter = new Counter({ name, help, labelNames: [label], registers });
+    return (value: string) => counter.inc({ [label]: value });
+  };
+  const show = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
   // Counted without the library, which checks and hashes the labels each time.
   const requests = new Map<string, number>();
   new Counter({
@@ -42,68 +42,30 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     help: 'Time from a valid request to its saved reply',
     registry,
   });
-  const failures = new Counter({
-    name: 'ussd_action_failures_total',
-    help: 'Actions that failed, by name',
-    labelNames: ['action'],
-    registers,
-  });
-  const simSwapChecks = new Counter({
-    name: 'ussd_sim_swap_checks_total',
-    help: 'Answers of the SIM swap check: clear, swapped, failed',
-    labelNames: ['result'],
-    registers,
-  });
-  const sms = new Counter({
-    name: 'ussd_sms_total',
-    help: 'Attempts to send SMS messages by result: sent, retried, failed',
-    labelNames: ['result'],
-    registers,
-  });
-  const receipts = new Counter({
-    name: 'ussd_sms_receipts_total',
-    help: 'Delivery receipts of SMSCs by the state of the message: DELIVRD, UNDELIV and others',
-    labelNames: ['state'],
-    registers,
-  });
-  const formLoads = new Counter({
-    name: 'ussd_form_loads_total',
-    help: 'Forms that a thread has loaded: ahead of callers, or while one waited',
-    labelNames: ['by'],
-    registers,
-  });
-  new Gauge({
-    name: 'ussd_sms_waiting',
-    help: 'SMS messages that wait to be sent, 10,000 at most',
-    registers,
-    collect() {
-      this.set(gauges.waitingSms());
-    },
-  });
-  new Gauge({
-    name: 'ussd_smpp_links',
-    help: 'SMSCs of SMPP_LINKS that this instance is bound to',
-    registers,
-    collect() {
-      this.set(gauges.boundLinks());
-    },
-  });
-  new Gauge({
-    name: 'ussd_active_sessions',
-    help: 'Sessions that are open and kept in the memory of this instance',
-    registers,
-    collect() {
-      this.set(gauges.activeSessions());
-    },
-  });
-  new Gauge({
-    name: 'ussd_sweep_lag_seconds',
-    help: 'Time since a sweep last left nothing behind',
-    registers,
-    collect() {
-      this.set(gauges.sweepLagSeconds());
-    },
-  });
+  const counters = {
+    countActionFailure: count('ussd_action_failures_total', 'Actions that failed, by name', 'action'),
+    countSimSwapCheck: count(
+      'ussd_sim_swap_checks_total',
+      'Answers of the SIM swap check: clear, swapped, failed',
+      'result',
+    ),
+    countSms: count('ussd_sms_total', 'Attempts to send SMS messages by result: sent, retried, failed', 'result'),
+    countReceipt: count(
+      'ussd_sms_receipts_total',
+      'Delivery receipts of SMSCs by the state of the message: DELIVRD, UNDELIV and others',
+      'state',
+    ),
+    /** `ahead`: nobody waited for it; `call`: a caller did. */
+    countFormLoad: count(
+      'ussd_form_loads_total',
+      'Forms that a thread has loaded: ahead of callers, or while one waited',
+      'by',
+    ),
+  };
+  show('ussd_sms_waiting', 'SMS messages that wait to be sent, 10,000 at most', gauges.waitingSms);
+  show('ussd_smpp_links', 'SMSCs of SMPP_LINKS that this instance is bound to', gauges.boundLinks);
+  show('ussd_active_sessions', 'Sessions that are open and kept in the memory of this instance', gauges.activeSessions);
+  show('ussd_sweep_lag_seconds', 'Time since a sweep last left nothing behind', gauges.sweepLagSeconds);
   new Gauge({
     name: 'ussd_submissions_waiting',
     help: 'Submissions of forms that are queued for the forms server, and those that it has refused',
@@ -114,12 +76,10 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     },
   });
   return {
-    countRequest: (outcome) => requests.set(outcome, (requests.get(outcome) ?? 0) + 1),
-    observeRequest: (seconds) => durations.count(seconds),
-    countActionFailure: (action) => failures.inc({ action }),
-    countSimSwapCheck: (result) => simSwapChecks.inc({ result }),
-    countSms: (result) => sms.inc({ result }),
-    countReceipt: (state) => receipts.inc({ state }),
-    countFormLoad: (by) => formLoads.inc({ by }),
+    ...counters,
+    countRequest: (outcome: string) => requests.set(outcome, (requests.get(outcome) ?? 0) + 1),
+    observeRequest: (seconds: number) => durations.count(seconds),
   };
 }
+
+export type UssdMetrics = ReturnType<typeof createUssdMetrics>;

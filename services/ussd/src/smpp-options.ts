@@ -1,7 +1,6 @@
 import smpp, { addTLV } from 'smpp';
 import { z } from 'zod';
 
-/** One of `SMPP_LINKS`. */
 export interface SmppOptions {
   host: string;
   port: number;
@@ -9,9 +8,7 @@ export interface SmppOptions {
   systemId: string;
   password: string;
   systemType: string;
-  /** Messages without a response at a time. */
   window: number;
-  /** Messages a second; no limit if absent. */
   perSecond?: number | undefined;
   enquireMs: number;
   /** The field that identifies a USSD session: `its_session_info`, or a vendor's tag. */

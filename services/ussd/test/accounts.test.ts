@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import { rotateKeys } from '../src/commands/rotate-keys.ts';
+import { rotateKeys } from '../src/commands/database.ts';
 import type { UssdTables } from '../src/store/tables.ts';
 import { register, startService, testKey } from './service-fixture.ts';
 

@@ -5,7 +5,7 @@ import { addOperator } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createTempDir, engines, searchDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import { withPersonData } from '../src/commands/person-data.ts';
+import { withPersonData } from '../src/commands/database.ts';
 import type { UssdTables } from '../src/store/tables.ts';
 import { startAgent } from './agent-fixture.ts';
 import { startService, type TestService, testKey } from './service-fixture.ts';

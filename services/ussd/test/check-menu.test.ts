@@ -18,7 +18,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { defaultSignatures } from '../src/actions/default-signatures.ts';
 import { toMenuSources, toRegistry } from '../src/catalog/bundled-menus.ts';
-import { loadMenu } from '../src/catalog/load-program.ts';
+import { loadMenu } from '../src/catalog/load-all.ts';
 
 const registry = {
   actions: { save: { outcomes: ['saved', 'failed'], finishes: true } },

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatFlow, parseFlow, replayFlow } from '../src/commands/flow.ts';
-import { makePhoneNumber } from '../src/commands/flow-secrets.ts';
+import { formatFlow, makePhoneNumber, parseFlow, replayFlow } from '../src/commands/flow.ts';
 import { createPhone } from '../src/commands/phone.ts';
 import { serviceCode, startService, type TestService } from './service-fixture.ts';
 

@@ -3,7 +3,7 @@ import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
 import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { migrateUssdDatabase } from '../src/commands/migrate.ts';
+import { migrateUssdDatabase } from '../src/commands/database.ts';
 import { startOutbox } from '../src/outgoing/outbox.ts';
 import type { UssdTables } from '../src/store/tables.ts';
 

@@ -1,5 +1,5 @@
 import { createTempDir, createTestDatabase, type Engine, type Template } from '@palaver/test-kit';
-import { migrateUssdDatabase } from '../src/commands/migrate.ts';
+import { migrateUssdDatabase } from '../src/commands/database.ts';
 // biome-ignore lint/style/noRestrictedImports: the tests of the whole service start it whole.
 import { startUssd } from '../src/main.ts';
 

@@ -2,7 +2,7 @@ import { openStore } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createSessionCache } from '../src/calls/session-cache.ts';
+import { createSessionCache } from '../src/calls/session.ts';
 import { sweep } from '../src/calls/sweeper.ts';
 import type { UssdTables } from '../src/store/tables.ts';
 import { phoneNumber, register, registration, startService, type TestService } from './service-fixture.ts';

@@ -17,7 +17,7 @@ export function addKeyCommands(program: Command): void {
       const services = findDatabases(env).databases.flatMap(({ services }) => services);
       const rows: Record<string, number> = {};
       if (services.includes('ussd')) {
-        const { withPersonData } = await import('@palaver/ussd/commands/person-data');
+        const { withPersonData } = await import('@palaver/ussd/commands/database');
         rows.ussd = await withPersonData(env, (data) => data.encrypt(by));
       }
       if (services.includes('agent')) {

@@ -25,7 +25,7 @@ export function addServiceCommands(program: Command): void {
     .command('migrate')
     .description('migrate the databases of all services; needed with MIGRATE_ON_START=false')
     .action(async () => {
-      const { migrateUssdDatabase } = await import('@palaver/ussd/commands/migrate');
+      const { migrateUssdDatabase } = await import('@palaver/ussd/commands/database');
       const { migrateAgent } = await import('@palaver/agent/migrate');
       const { createBundledPlugins } = await import('@palaver/agent-plugins');
       const env = withEnvFile(process.env);
@@ -53,7 +53,7 @@ function addRotateKeys(ussd: Command): void {
     .command('rotate-keys')
     .description('encrypt PINs with PIN_ENCRYPTION_KEY that were encrypted with a key of PIN_ENCRYPTION_KEYS_OLD')
     .action(async () => {
-      const { rotateKeys } = await import('@palaver/ussd/commands/rotate-keys');
+      const { rotateKeys } = await import('@palaver/ussd/commands/database');
       const { accounts, secret } = await rotateKeys(withEnvFile(process.env));
       process.stdout.write(`${accounts} PINs encrypted again${secret ? ', and the service secret' : ''}.\n`);
     });

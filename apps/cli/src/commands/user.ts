@@ -33,7 +33,7 @@ async function exportPerson(env: Env, who: string): Promise<object> {
   const { phone, did } = await identify(env, who);
   const agent = await withAgentData(env, async (data) => json(await data.export(did, by)));
   if (phone === undefined) return { agent };
-  const { withPersonData } = await import('@palaver/ussd/commands/person-data');
+  const { withPersonData } = await import('@palaver/ussd/commands/database');
   return { ussd: await withPersonData(env, (data) => data.export(phone, by)), agent };
 }
 
@@ -41,7 +41,7 @@ async function erasePerson(env: Env, who: string): Promise<void> {
   const { phone, did } = await identify(env, who);
   await withAgentData(env, (data) => data.erase(did, by));
   if (phone === undefined) return;
-  const { withPersonData } = await import('@palaver/ussd/commands/person-data');
+  const { withPersonData } = await import('@palaver/ussd/commands/database');
   await withPersonData(env, (data) => data.erase(phone, by));
 }
 
@@ -50,6 +50,6 @@ async function identify(env: Env, who: string): Promise<{ phone: string | undefi
   if (didPattern.test(who)) return { phone: undefined, did: who };
   if (!phoneNumberPattern.test(who))
     throw new StartError(`"${who}" is neither a phone number such as +254700000001 nor a DID.`);
-  const { withPersonData } = await import('@palaver/ussd/commands/person-data');
+  const { withPersonData } = await import('@palaver/ussd/commands/database');
   return { phone: who, did: await withPersonData(env, (_, didOf) => didOf(who)) };
 }

@@ -21,7 +21,7 @@ export function Transcript({ name, phone }: TranscriptProps) {
 
   async function save(): Promise<void> {
     const { formatFlow } = await import('@palaver/ussd/commands/flow');
-    const { maskSecrets } = await import('@palaver/ussd/commands/flow-secrets');
+    const { maskSecrets } = await import('@palaver/ussd/commands/flow');
     const file = formatFlow({ name: t('phone.recordedOn', { name }), steps: maskSecrets(steps.map(toFlowStep)) });
     download('dialogue.yaml', file, 'application/yaml');
   }

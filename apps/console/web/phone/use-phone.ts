@@ -74,7 +74,7 @@ export function usePhone(options: CallerOptions) {
       run(async () => {
         const [{ parseFlow, replayFlow }, { makePhoneNumber }] = await Promise.all([
           import('@palaver/ussd/commands/flow'),
-          import('@palaver/ussd/commands/flow-secrets'),
+          import('@palaver/ussd/commands/flow'),
         ]);
         const flow = parseFlow(source);
         replayed.current = { phoneNumber: flow.phoneNumber ?? makePhoneNumber() };

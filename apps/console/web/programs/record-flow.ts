@@ -12,7 +12,7 @@ export async function addFlow(
   { name, code, steps }: { name: string; code: string; steps: readonly TriedStep[] },
 ): Promise<{ files: ProgramFiles; path: string }> {
   const { formatFlow } = await import('@palaver/ussd/commands/flow');
-  const { maskSecrets } = await import('@palaver/ussd/commands/flow-secrets');
+  const { maskSecrets } = await import('@palaver/ussd/commands/flow');
   const flow = steps.map(({ sent, reply }, i) => (i === 0 ? { dial: code, reply } : { send: sent, reply }));
   const path = toFreePath(files, name);
   return { files: { ...files, [path]: formatFlow({ name, steps: maskSecrets(flow) }) }, path };

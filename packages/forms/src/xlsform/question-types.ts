@@ -2,7 +2,6 @@
 export interface QuestionType {
   /** Without one, the question is not shown. */
   control?: string;
-  /** Attributes of the control. */
   body?: Record<string, string>;
   bind: Record<string, string>;
   /** It is kept beside the id of the instance. */
@@ -50,7 +49,6 @@ export const questionTypes: Record<string, QuestionType> = {
   audit: { bind: { type: 'binary' }, isMeta: true },
 };
 
-/** Other words that forms have for the same types. */
 export const typeAliases: Record<string, string> = {
   string: 'text',
   int: 'integer',

@@ -3,7 +3,6 @@ import { type QuestionType, questionTypes, typeAliases } from './question-types.
 import type { SheetRow } from './read-workbook.ts';
 import { XlsFormFault } from './xlsform-fault.ts';
 
-/** A question, group or repeat of a form, with what it holds. */
 interface Item {
   type: string;
   /** Of a select: its list, or the file that has it. */
@@ -229,7 +228,6 @@ function keepTexts(form: Form, id: string, row: SheetRow, field: string, context
   return has;
 }
 
-/** `<label>` or `<hint>`, with its text or a reference to its translations. */
 function toText(form: Form, tag: 'label' | 'hint', item: Item): string {
   const { row, path } = item;
   const isKept =
@@ -258,7 +256,6 @@ function toItext({ itext, language }: Form): string {
 
 const reference = /\$\{\s*([^}]+?)\s*\}/g;
 
-/** A text with `${name}` as outputs. */
 function toMarkup(form: Form, text: string, context: Item): string {
   return toXml(text).replace(reference, (whole) =>
     element('output', { value: toExpression(form, whole, context) }, []),
@@ -351,7 +348,6 @@ interface List {
   isTranslated: boolean;
 }
 
-/** The lists that questions choose from, as instances. */
 function listsOf(form: Form, choices: SheetRow[]): Map<string, List> {
   const rows = Map.groupBy(choices, (row) => row.list_name ?? '');
   const named = form.items.flatMap(({ type, list }) =>
@@ -384,7 +380,6 @@ function toList(form: Form, name: string, rows: readonly SheetRow[]): List {
   return { isTranslated, xml: element('instance', { id: name }, [element('root', {}, items)]) };
 }
 
-/** Files that the form reads: lists of their own, and tables of `pulldata`. */
 function filesOf({ items }: Form): [id: string, src: string][] {
   const files = new Map<string, string>();
   for (const { list, row, type } of items) {

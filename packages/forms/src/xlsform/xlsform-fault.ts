@@ -1,4 +1,3 @@
-/** Why a workbook is not a form. */
 export class XlsFormFault extends Error {
   override readonly name = 'XlsFormFault';
 }

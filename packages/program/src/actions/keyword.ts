@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { placeholdersOf } from '../model/locales.ts';
 import type { ActionSignature, Records } from '../model/menu.ts';
 import type { Expression } from '../values/expressions.ts';
-import { suggest } from '../values/suggest.ts';
+import { suggest } from '../values/fault.ts';
 import type { ValueType } from '../values/value-types.ts';
 
 export const nameSchema = z.string().regex(/^[a-zA-Z][a-zA-Z0-9]*$/, 'must be a name of letters and digits');
@@ -13,26 +13,22 @@ export const fieldsSchema = z
   .record(nameSchema, expressionSchema)
   .meta({ description: 'An expression for each field' });
 
-/** An expression that a state uses, and where it is. */
 export interface UsedExpression {
   source: string;
   path: PropertyKey[];
   wanted?: 'bool' | 'list';
   /** The type of `answer`, where it can use that. */
   answer?: ValueType;
-  /** It can use `row`. */
   hasRow?: boolean;
   /** It can use `status`, of an answer over HTTP. */
   hasStatus?: boolean;
 }
 
-/** A text that a state shows, and where it is named. */
 export interface UsedText {
   key: string;
   path: PropertyKey[];
 }
 
-/** The values of a program, checked. */
 export interface CheckedValues {
   types: Map<string, ValueType>;
   expressions: Map<string, Expression>;
@@ -48,11 +44,9 @@ export interface ActionCheck extends CheckedValues {
 
 /** What an editor needs to know of a keyword. `{name}`, `{to}`, `{record}` and `{form}` stand for what its user has chosen. */
 export interface EditorFields {
-  /** What it is called. */
   title: string;
   /** The fields of a new one: as few as the check accepts. */
   draft?: Readonly<Record<string, unknown>>;
-  /** The texts that these name. */
   texts?: Readonly<Record<string, string>>;
   /** Fields that it need not have, offered empty. */
   offers?: Readonly<Record<string, unknown>>;
@@ -60,15 +54,11 @@ export interface EditorFields {
 
 /** A keyword of an action that needs no code: everything that the language knows of it. */
 export interface ActionKeyword<Schema extends z.ZodObject = z.ZodObject> {
-  /** Its line in the reference. */
   about: string;
   schema: Schema;
-  /** Each with its meaning. */
   outcomes: Readonly<Record<string, string>>;
   finishes: boolean;
-  /** What depends on the fields. */
   signature?(spec: z.infer<Schema>): Partial<ActionSignature>;
-  /** The kind of records that it concerns. */
   recordOf?(spec: z.infer<Schema>): string;
   expressions?(spec: z.infer<Schema>): UsedExpression[];
   texts?(spec: z.infer<Schema>): UsedText[];
@@ -83,7 +73,6 @@ export function fieldExpressions(fields: Readonly<Record<string, string>> = {}, 
   return Object.entries(fields).map(([name, source]) => ({ source, path: [...at, name] }));
 }
 
-/** The placeholders of an address are values. */
 export function checkAddress(keyword: string, address: string, { types, isOpen, say }: ActionCheck): void {
   for (const placeholder of placeholdersOf(address))
     if (!isOpen && !types.has(placeholder))

@@ -1,8 +1,8 @@
 // What the keywords `store`, `find`, `total` and `update` share.
 import { z } from 'zod';
 import type { ActionSignature } from '../model/menu.ts';
+import { suggest } from '../values/fault.ts';
 import { resultTypes } from '../values/infer-type.ts';
-import { suggest } from '../values/suggest.ts';
 import { type ActionCheck, expressionSchema, nameSchema, type UsedExpression } from './keyword.ts';
 
 export const kindSchema = nameSchema.meta({ description: 'A kind of `records` in program.yaml' });
@@ -28,10 +28,8 @@ export const totalsFields = {
     .meta({ description: 'What each value is: `count()`, `sum(FIELD)`, `min(FIELD)` or `max(FIELD)`' }),
 };
 
-/** The figures that a `total` or a `check` saves. */
 export type Totals = z.infer<z.ZodObject<typeof totalsFields>>;
 
-/** The condition of a write, over the records that there are when it is written. */
 export const checkSchema = z.strictObject({ ...totalsFields, that: expressionSchema }).meta({
   description:
     '`of`, `where` and `save` as in a `total` over the records of this kind; `that`: a condition over them. It is computed together with the write, so calls at the same time pass it one after the other',
@@ -62,7 +60,6 @@ export function writeSignature(done: string[], check: RecordCheck | undefined): 
   return check ? { values: totalValues(check) } : { outcomes: done, values: {} };
 }
 
-/** The fields of the kind; a fault if it is not declared. */
 function findFields(keyword: string, kind: string, { records, say }: ActionCheck) {
   if (Object.hasOwn(records, kind)) return records[kind];
   say([keyword], `program.yaml declares no record ${kind}${suggest(kind, Object.keys(records))}`);
@@ -74,11 +71,9 @@ interface UsedRecord {
   kind: string;
   fields?: Readonly<Record<string, string>>;
   totals?: Pick<Totals, 'save'> | undefined;
-  /** Where the totals are. */
   at?: string[];
 }
 
-/** The kind of records, its fields and their types. */
 export function checkRecord({ keyword, kind, fields = {}, totals, at = [] }: UsedRecord, check: ActionCheck): void {
   const known = findFields(keyword, kind, check);
   if (!known) return;

@@ -1,13 +1,14 @@
 import type { Dialogue } from '../model/dialogue.ts';
 import { placeholdersOf, translate } from '../model/locales.ts';
-import type { Menu, StateKinds } from '../model/menu.ts';
+import type { Menu, State, StateKinds } from '../model/menu.ts';
 import type { PlacedStates } from '../parse/parse-menu.ts';
 import { fitsOneScreen } from '../show/lay-out.ts';
 import { countPages } from '../show/render.ts';
-import type { PromptState } from '../states/prompt.ts';
+import { isTyped, type PromptState } from '../states/prompt.ts';
+import { kindOf } from '../states/states.ts';
 import type { Fault } from '../values/fault.ts';
 import { hintsOf, limitHintOf } from '../values/question.ts';
-import { isTypedValue, longestValue } from './longest-values.ts';
+import { longest, longestOf } from '../values/value-types.ts';
 
 /** Makes a screen one of 80 characters. */
 const wideLetter = 'ش';
@@ -77,7 +78,6 @@ function hintsFor(menu: Menu, { question, validator = '' }: PromptState, more: s
   return [...new Set(['hint.empty', 'main.callLow', ...own, ...more])].filter((key) => texts?.has(key));
 }
 
-/** The hints with which actions lead to a state. */
 function hintsByState(menu: Menu): Map<string, string[]> {
   const hints = new Map<string, string[]>();
   for (const state of menu.states.values())
@@ -85,3 +85,33 @@ function hintsByState(menu: Menu): Map<string, string[]> {
       if (hint !== undefined) hints.set(to, [...(hints.get(to) ?? []), hint]);
   return hints;
 }
+
+function longestValue(menu: Menu, name: string, language: string): string {
+  const [head = '', field] = name.split('.');
+  const seen = { menu, language, say: (key: string) => translate(menu.locales, language, key) };
+  const found = writersOf(menu, head).flatMap((state) => {
+    const { labels = [], values = [] } = kindOf(state).longest?.(state, head, seen) ?? {};
+    return field === 'label' ? labels : values;
+  });
+  const type = field === undefined ? (menu.types.get(head) ?? (head === 'today' ? 'date' : undefined)) : undefined;
+  return longest(found) || longestOf(type);
+}
+
+/** The states that say how long a value is, by its name; computed once per menu. */
+const writers = new WeakMap<Menu, Map<string, State[]>>();
+
+function writersOf(menu: Menu, name: string): readonly State[] {
+  const known = writers.get(menu) ?? new Map<string, State[]>();
+  if (!writers.has(menu)) {
+    writers.set(menu, known);
+    for (const state of menu.states.values()) {
+      const { gives, longest } = kindOf(state);
+      const names = longest ? new Set(Array.from(gives?.(state, menu) ?? [], ([given]) => given)) : [];
+      for (const given of names) known.set(given, [...(known.get(given) ?? []), state]);
+    }
+  }
+  return known.get(name) ?? [];
+}
+
+const isTypedValue = (menu: Menu, name: string): boolean =>
+  writersOf(menu, name).some((state) => state.kind === 'prompt' && isTyped(state));

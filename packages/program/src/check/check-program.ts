@@ -1,9 +1,224 @@
-import type { Registry } from '../model/menu.ts';
-import { parseDataFiles } from '../parse/data-files.ts';
-import { parseLocale } from '../parse/parse-locale.ts';
-import { parseMenu } from '../parse/parse-menu.ts';
-import { isMenuPath, languageOf, type ProgramSource, programFile, toFormSources } from '../parse/program-source.ts';
-import { checkMenu, type MenuCheck, type ParsedProgram } from './check-menu.ts';
+import { keywordOf } from '../actions/actions.ts';
+import type { FormSource } from '../model/dialogue.ts';
+import { type DataFile, type Menu, type Registry, resumeTarget } from '../model/menu.ts';
+import {
+  type LocaleFile,
+  type MenuFile,
+  type PlacedState,
+  type PlacedStates,
+  parseLocale,
+  parseMenu,
+} from '../parse/parse-menu.ts';
+import {
+  isMenuPath,
+  languageOf,
+  type ProgramSource,
+  parseDataFiles,
+  programFile,
+  toFormSources,
+} from '../parse/program-source.ts';
+import { kindOf, reach, requiresLogin, targetsOf } from '../states/states.ts';
+import { type Fault, suggest } from '../values/fault.ts';
+import { checkFit } from './check-fit.ts';
+import { checkTexts, offerOptions } from './check-texts.ts';
+import { checkValues } from './check-values.ts';
+import { checkAnswers, warnOfSums, warnOfUnchecked } from './check-ways.ts';
+
+export type MenuCheck = { ok: true; menu: Menu; warnings: Fault[] } | { ok: false; faults: Fault[] };
+
+interface ParsedProgram {
+  files: MenuFile[];
+  locales: LocaleFile[];
+}
+
+interface ParsedMenu extends ParsedProgram {
+  /** What the program extends: its states and texts count where the program has none of the same name. */
+  base?: ParsedProgram;
+  data?: ReadonlyMap<string, DataFile>;
+  forms?: ReadonlyMap<string, FormSource>;
+}
+
+/** Joins parsed files to a menu, or says everything that is wrong with them at once. */
+export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
+  const { files, locales, base, data = new Map(), forms = new Map() } = parsed;
+  const faults: Fault[] = [...files, ...locales].flatMap((file) => file.faults);
+  const all = joinStates(files, base?.files ?? [], faults);
+  // What a file that cannot be read says is not known.
+  if (files.some((file) => file.faults.length > 0)) return { ok: false, faults };
+  const find = (which: Named) => findName(which, parsed, faults);
+  const [start, exit, login] = [find('start'), find('exit'), find('login')];
+  if (faults.length > 0 || start === undefined || exit === undefined) return { ok: false, faults };
+
+  const roots = [start.name, exit.name, ...(login?.file ? [login.name] : [])];
+  const used = findReached(all, roots, login?.name);
+  const own = new Map([...all].filter(([name, { inherited }]) => !inherited || used.has(name)));
+  const program = files.find(({ isProgram }) => isProgram);
+  const joined = joinLocales(program, locales, base?.locales ?? []);
+  const states = program ? offerOptions(own, { start: start.name, locales: joined.locales, registry }) : own;
+  const known = new Map([...all, ...states]);
+  const { name = '', codes, records = {}, secrets = [] } = program?.header ?? {};
+  const declared = { registry, data, records };
+  const sayAt = (placed: PlacedState) => (path: PropertyKey[], message: string) =>
+    faults.push(placed.fault(path, message));
+  for (const placed of states.values()) {
+    const { state } = placed;
+    const say = sayAt(placed);
+    for (const { to, path } of targetsOf(state))
+      if (to !== resumeTarget && !known.has(to))
+        say(path, `leads to ${to}, which does not exist${suggest(to, known.keys())}`);
+    kindOf(state).check?.(state, { ...declared, forms, say });
+  }
+  faults.push(...checkEnd(states, start, 'menu'), ...checkEnd(states, exit, 'end'));
+  faults.push(...checkStart(states.get(start.name)), ...checkLogin(states, login));
+  if (faults.length === 0) faults.push(...checkPaths(states, findReached(states, roots, login?.name)));
+  if (faults.length === 0) faults.push(...checkAnswers(states, registry, [start.name, login?.name]));
+  faults.push(...joined.faults);
+  const values = checkValues(states, declared);
+  for (const placed of states.values()) {
+    const { state } = placed;
+    if (state.kind === 'action' && state.spec)
+      keywordOf(state.action).check?.(state.spec as never, { ...values, records, secrets, say: sayAt(placed) });
+  }
+  const texts = checkTexts(states, joined.locales, { registry, values });
+  faults.push(...values.faults, ...texts.faults);
+  if (faults.length > 0) return { ok: false, faults };
+
+  const menu: Menu = {
+    id: name,
+    channel: { codes },
+    start: start.name,
+    exit: exit.name,
+    ...(login && states.has(login.name) && { login: login.name }),
+    states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
+    places: new Map(
+      Array.from(states, ([name, { file, lineOf, inherited = false }]) => [name, { file, line: lineOf(), inherited }]),
+    ),
+    locales: new Map(joined.locales.map(({ language, texts }) => [language, texts])),
+    registry,
+    records,
+    secrets,
+    types: values.types,
+    expressions: values.expressions,
+    data,
+    forms,
+    isProgram: program !== undefined,
+  };
+  const fit = checkFit(menu, states);
+  if (fit.faults.length > 0) return { ok: false, faults: fit.faults };
+  const unsafe = [...warnOfSums(states, values), ...warnOfUnchecked(states, values, start.name)];
+  return { ok: true, menu, warnings: [...unsafe, ...texts.warnings, ...fit.warnings] };
+}
+
+function joinStates(files: MenuFile[], base: MenuFile[], faults: Fault[]): Map<string, PlacedState> {
+  const states = new Map<string, PlacedState>();
+  for (const [name, placed] of files.flatMap((file) => [...file.states])) {
+    const first = states.get(name);
+    if (!first) states.set(name, placed);
+    else faults.push(placed.fault([], `is already defined in ${first.file}:${first.lineOf()}`));
+  }
+  for (const [name, placed] of base.flatMap((file) => [...file.states])) {
+    if (!states.has(name)) states.set(name, { ...placed, inherited: true });
+  }
+  return states;
+}
+
+/** The program's languages, each with its own texts over those it inherits. */
+function joinLocales(program: MenuFile | undefined, own: LocaleFile[], base: LocaleFile[]) {
+  const languages = program?.header.languages ?? (own.length > 0 ? own : base).map(({ language }) => language);
+  const faults: Fault[] = [];
+  const locales = languages.flatMap((language, i): LocaleFile[] => {
+    const [mine, inherited] = [own, base].map((files) => files.find((locale) => locale.language === language));
+    const texts = new Map([...(inherited?.texts ?? []), ...(mine?.texts ?? [])]);
+    const file = mine ?? inherited;
+    if (file) return [{ ...file, texts, inherited: inherited?.texts }];
+    if (program) faults.push(program.fault(['languages', i], `there is no file locales/${language}.yaml`));
+    return [];
+  });
+  for (const { file, language } of own)
+    if (!languages.includes(language))
+      faults.push({ file, line: 1, message: `the language ${language} is not among the languages of the program` });
+  return { locales, faults };
+}
+
+type Named = 'start' | 'exit' | 'login';
+
+interface NamedState {
+  which: Named;
+  name: string;
+  file?: MenuFile;
+}
+
+function findName(which: Named, { files, base }: ParsedMenu, faults: Fault[]): NamedState | undefined {
+  const naming = (all: MenuFile[]) =>
+    all.flatMap((file) => (file.header[which] === undefined ? [] : [{ which, name: file.header[which], file }]));
+  const [first, ...more] = naming(files);
+  for (const { file } of more) {
+    const before = `${first?.file.file}:${first?.file.lineOf([which])}`;
+    faults.push(file.fault([which], `${which} is already given in ${before}`));
+  }
+  if (first) return first;
+  const [inherited] = naming(base?.files ?? []);
+  if (inherited) return { which, name: inherited.name };
+  if (which !== 'login' && files[0])
+    faults.push({ file: files[0].file, line: 1, message: `no file names the ${which} state` });
+  return undefined;
+}
+
+const faultOf = ({ which, file }: NamedState, message: string): Fault =>
+  file?.fault([which], message) ?? { file: '', line: 1, message };
+
+function checkEnd(states: PlacedStates, named: NamedState, wanted: 'menu' | 'end'): Fault[] {
+  const { which, name } = named;
+  const kind = states.get(name)?.state.kind;
+  if (kind === wanted) return [];
+  const message = `${which} must name a state of kind ${wanted}, ${name} ${kind ? `is a ${kind}` : 'does not exist'}`;
+  return [faultOf(named, message)];
+}
+
+/** What its condition or a login leads to may be an action, and a dial runs none. */
+function checkStart(placed: PlacedState | undefined): Fault[] {
+  if (placed?.state.kind !== 'menu') return [];
+  const { state, fault } = placed;
+  return (['when', 'requires'] as const)
+    .filter((field) => state[field] !== undefined)
+    .map((field) => fault([field], `the start is shown at every dial: it cannot have ${field}`));
+}
+
+function checkLogin(states: PlacedStates, login: NamedState | undefined): Fault[] {
+  if (!login)
+    return [...states.values()]
+      .filter(({ state }) => requiresLogin(state))
+      .map(({ fault }) => fault(['requires'], 'requires a login, and no file names the login state'));
+  if (!login.file) return [];
+  const { name } = login;
+  if (!states.has(name)) return [faultOf(login, `login must name a state; there is no state ${name}`)];
+  return requiresLogin(states.get(name)?.state) ? [faultOf(login, `the login ${name} itself requires a login`)] : [];
+}
+
+/** What can be reached from these states. A state that requires a login leads to it. */
+function findReached(states: PlacedStates, from: readonly string[], login = ''): Set<string> {
+  return reach(from, (name) => {
+    const state = states.get(name)?.state;
+    const targets = state ? targetsOf(state).map(({ to }) => to) : [];
+    return requiresLogin(state) && login !== '' ? [...targets, login] : targets;
+  });
+}
+
+/** What only the whole graph shows: states nobody can reach, actions that follow each other for ever. */
+function checkPaths(states: PlacedStates, reached: ReadonlySet<string>): Fault[] {
+  const next = (name: string) => {
+    const state = states.get(name)?.state;
+    // A loop ends with its list.
+    const isSilent = state && !('text' in state) && state.kind !== 'each' && state.kind !== 'form';
+    return isSilent ? targetsOf(state).map(({ to }) => to) : [];
+  };
+  return [...states].flatMap(([name, { fault }]) => [
+    ...(reached.has(name) ? [] : [fault([], 'cannot be reached from the start: lead to it, or delete it')]),
+    ...(reach(next(name), next).has(name)
+      ? [fault([], 'its actions lead in a circle: let one of them lead to a screen')]
+      : []),
+  ]);
+}
 
 function parseProgram({ files }: ProgramSource): ParsedProgram {
   const menus = files.filter(({ path }) => isMenuPath(path));

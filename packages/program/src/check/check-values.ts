@@ -8,7 +8,6 @@ import type { Fault } from '../values/fault.ts';
 import { ExpressionFault, extendScope, type ResultType, resultTypes, type Scope } from '../values/infer-type.ts';
 import type { ValueType } from '../values/value-types.ts';
 
-/** Names that every expression can use. */
 const always: readonly (readonly [string, ResultType])[] = [
   ['today', 'string'],
   ['caller', 'map'],
@@ -88,7 +87,6 @@ function toScope(types: ReadonlyMap<string, ValueType>): Scope {
   };
 }
 
-/** Accepts every name. */
 function openScope(scope: Scope): Scope {
   return {
     get: (name) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn'),

@@ -1,13 +1,11 @@
-import { type Dialogue, type FormSnapshot, type Step, toInput } from '../model/dialogue.ts';
-import type { Submission } from '../model/form-protocol.ts';
+import { type Dialogue, type FormSnapshot, type Step, type Submission, toInput } from '../model/dialogue.ts';
 import { type Menu, resumeTarget } from '../model/menu.ts';
 import { type Opening, openDialogue, takeFormReply, takeInput, takeResult } from '../run/engine.ts';
 import { toFormSnapshot } from '../run/snapshot.ts';
 import { backKeyOf, canGoBack, countPages } from '../show/render.ts';
-import { targetsOf } from '../states/states.ts';
+import { reach, targetsOf } from '../states/states.ts';
 import { reservedKeys } from '../values/keys.ts';
-import { inputsFor } from './inputs.ts';
-import { resultsOf } from './results.ts';
+import { inputsFor, resultsOf } from './made-up.ts';
 import {
   createWalk,
   type Exploration,
@@ -83,7 +81,6 @@ function createPlaces(walk: Walk) {
       (isNew ? fresh : others).push(place);
     },
     next: () => fresh.pop() ?? others.shift(),
-    /** The first unfinished form. */
     snapshot: () => snapshot,
   };
 }
@@ -108,7 +105,6 @@ function createPresser(walk: Walk, places: Places) {
   }
 
   return {
-    /** Everything that a caller could press at a place. */
     async pressAll(place: Place): Promise<void> {
       beginPress(place);
       const { dialogue } = place;
@@ -148,15 +144,13 @@ function keyOf(menu: Menu, dialogue: Dialogue, watched: ReadonlySet<string>): st
   return [...place, JSON.stringify(frames), ...empty, ...seen.sort()].join('\0');
 }
 
-interface Taken {
-  step: Step;
-  typed: readonly string[];
-}
-
 const maxActions = 10;
 
-/** Every place to which a step leads that waits for an action or a form. */
-async function settle(walk: Walk, { step, typed }: Taken, depth = 0): Promise<Place[]> {
+async function settle(
+  walk: Walk,
+  { step, typed }: { step: Step; typed: readonly string[] },
+  depth = 0,
+): Promise<Place[]> {
   const { menu, result } = walk;
   const { dialogue, pending, form } = step;
   const place = { dialogue, typed };
@@ -181,7 +175,6 @@ async function settle(walk: Walk, { step, typed }: Taken, depth = 0): Promise<Pl
   return places;
 }
 
-/** What a form submits, filled in several times at its first place. */
 async function fillIn(walk: Walk, { dialogue, typed }: Place): Promise<Submission[]> {
   const { menu, result } = walk;
   const state = menu.states.get(dialogue.state);
@@ -205,4 +198,26 @@ async function fillIn(walk: Walk, { dialogue, typed }: Place): Promise<Submissio
   result.forms.set(dialogue.state, done);
   for (const message of done.faults) walk.fault({ dialogue, typed }, message);
   return done.submissions;
+}
+
+/**
+ * Groups of screens that lead only to each other, and to none where a dialogue may end: a page, a closing text, the start.
+ * Out of them leads nothing but Back and Exit.
+ */
+export function findCircles({ states, start, exit }: Menu, ways: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+  const onward = (name: string) => [...(ways.get(name) ?? [])].filter((to) => to !== exit);
+  const isEnd = (name: string) => {
+    const kind = states.get(name)?.kind;
+    return name === start || kind === 'end' || kind === 'page' || onward(name).length === 0;
+  };
+  const circles: string[][] = [];
+  const seen = new Set<string>();
+  for (const name of ways.keys()) {
+    if (seen.has(name) || isEnd(name)) continue;
+    const group = reach([name], onward);
+    if ([...group].some(isEnd)) continue;
+    for (const each of group) seen.add(each);
+    circles.push([...group]);
+  }
+  return circles;
 }

@@ -1,14 +1,11 @@
-import type { Dialogue } from '../model/dialogue.ts';
-import type { FormReply, FormSource, Submission } from '../model/form-protocol.ts';
+import type { Dialogue, FormReply, FormSource, Submission } from '../model/dialogue.ts';
 import { placeholdersOf } from '../model/locales.ts';
 import type { Menu } from '../model/menu.ts';
 import { measure } from '../show/lay-out.ts';
 import { countPages, renderScreen } from '../show/render.ts';
-import { type Constants, constantsOf } from './constants.ts';
 
 export type ShownForm = Extract<FormReply, { kind: 'screen' }>;
 
-/** A form that the explorer comes to. */
 export interface FormToExplore {
   source: FormSource;
   language: string;
@@ -21,7 +18,6 @@ export interface FormToExplore {
 
 export interface FormExploration {
   submissions: Submission[];
-  /** Questions that were shown, without the numbers of repeats. */
   seen: Set<string>;
   faults: string[];
 }
@@ -29,7 +25,6 @@ export interface FormExploration {
 export interface ExploreOptions {
   menu: Menu;
   language: string;
-  /** Fills a form in several times, each time differently. */
   fillForm(form: FormToExplore): Promise<FormExploration>;
   /** Answers of recorded dialogues, tried where they fit. */
   samples: readonly string[];
@@ -38,16 +33,13 @@ export interface ExploreOptions {
   /** Lets the host do other work: a walk hardly ever waits for anything. */
   pause(): Promise<void>;
   maxSteps: number;
-  /** When to stop, in milliseconds since 1970. */
   until: number;
-  /** Called every second. */
   onProgress?: (soFar: Exploration) => void;
 }
 
 export interface Finding {
   state: string;
   message: string;
-  /** What was typed to come there. */
   typed: readonly string[];
 }
 
@@ -67,7 +59,6 @@ export interface Place {
   typed: readonly string[];
 }
 
-/** One walk through a program in one language, with what it has found so far. */
 export interface Walk extends ExploreOptions {
   result: Exploration;
   constants: Constants;
@@ -123,7 +114,6 @@ function examineScreen(menu: Menu, place: Place, { faults, notes }: Exploration)
   for (const name of missingValues(menu, dialogue)) note(`{${name}} is empty here`);
 }
 
-/** The placeholders of the screen's text that have no value. */
 export function missingValues(menu: Menu, { state, language, values }: Dialogue): string[] {
   const shown = menu.states.get(state);
   if (!shown || !('text' in shown)) return [];
@@ -135,4 +125,31 @@ export function missingValues(menu: Menu, { state, language, values }: Dialogue)
 
 function keep(list: Finding[], { dialogue: { state }, typed }: Place, message: string): void {
   if (!list.some((other) => other.state === state && other.message === message)) list.push({ state, message, typed });
+}
+
+/** What the expressions of a program compare with: answers on both sides of each are worth trying. */
+export interface Constants {
+  numbers: readonly number[];
+  texts: readonly string[];
+}
+
+const most = 12;
+
+export function constantsOf({ expressions }: Pick<Menu, 'expressions'>): Constants {
+  return readConstants([...expressions.keys()]);
+}
+
+export function readConstants(sources: readonly string[]): Constants {
+  const numbers = new Set<number>();
+  const texts = new Set<string>();
+  for (const source of sources) {
+    for (const [, text = ''] of source.matchAll(/["']([^"'\\]{1,40})["']/g)) texts.add(text);
+    for (const [number] of source.replace(/["'][^"']*["']/g, '').matchAll(/(?<![\w.])\d{1,9}(?:\.\d+)?/g))
+      numbers.add(Number(number));
+  }
+  return { numbers: [...numbers].slice(0, most), texts: [...texts].slice(0, most) };
+}
+
+export function around(numbers: readonly number[]): string[] {
+  return numbers.flatMap((number) => [number, number + 1, number - 1].map(String));
 }

@@ -1,6 +1,6 @@
-import type { ExpressionBudget } from '../values/meter-expression.ts';
+import type { ExpressionBudget } from '../values/limits.ts';
+import type { QuestionType } from '../values/question.ts';
 import type { Surface } from '../values/surface.ts';
-import type { FormProgress, FormScreen, Submission } from './form-protocol.ts';
 
 declare const isSecretRef: unique symbol;
 
@@ -20,7 +20,6 @@ export interface Dialogue {
   hint?: string;
   /** The page of the hint, when it is not the first. */
   hintPage?: number;
-  /** Answers and what actions reported, by name. Never a secret. */
   values: Readonly<Record<string, string>>;
   /** Secret answers by name: never the answer, only where the host finds it. */
   secrets: Readonly<Record<string, SecretRef>>;
@@ -34,9 +33,7 @@ export interface Dialogue {
   afterLogin?: Place;
   /** The sub-flows and loops under way, the innermost last. */
   frames?: readonly Frame[];
-  /** What was typed to shorten the list that is shown. */
   search?: string;
-  /** The ODK form that the dialogue is in. */
   form?: OpenForm;
   /** Who calls, and when. Comes with every request and is not kept. */
   caller?: Caller;
@@ -47,7 +44,6 @@ export interface ScreenView extends Partial<Pick<Dialogue, 'page' | 'search' | '
 }
 
 export interface OpenForm {
-  /** The state of kind `form`. */
   state: string;
   progress: FormProgress;
   screen: FormScreen;
@@ -63,7 +59,6 @@ export interface Caller {
 }
 
 export interface Frame {
-  /** The state of kind `call` or `each`. */
   state: string;
   /** How many screens were behind when it began: Back past them leaves it. */
   depth: number;
@@ -80,7 +75,6 @@ export interface Place {
 }
 
 export interface FormSnapshot extends Place {
-  /** The name of the program it belongs to. */
   program?: string;
   /** The form was filled in by someone who had logged in, and asks for it again. */
   authenticated?: true;
@@ -96,7 +90,6 @@ export interface Input {
 /** The secret answer behind a reference; `undefined` if the host no longer has it. */
 export type Reveal = (ref: SecretRef) => string | undefined;
 
-/** An input of a host that has all inputs of the dialogue at hand: a secret is found by its index. */
 export function toInput(inputs: readonly string[], index: number): Input {
   return {
     value: inputs[index] ?? '',
@@ -109,7 +102,6 @@ export function toInput(inputs: readonly string[], index: number): Input {
 export interface PendingAction {
   state: string;
   action: string;
-  /** What a form that is complete submits. */
   submission?: Submission;
 }
 
@@ -137,7 +129,6 @@ export function withoutView(dialogue: Dialogue, state: string): Dialogue {
   return withViews(dialogue, { ...dialogue.left, [state]: {} });
 }
 
-/** Also of the screens that Back leads through. */
 export function forgetSecrets(dialogue: Dialogue): Dialogue {
   const { left = {}, stack } = dialogue;
   const views = stack.map((name): [string, ScreenView] => {
@@ -163,9 +154,73 @@ export function stay(dialogue: Dialogue, hint: string): Step {
   return { dialogue: { ...rest, hint, ...(page > 0 && { hintPage: page }) }, ended: false };
 }
 
-/** Without the values of these names. */
 export function forget(dialogue: Dialogue, names: readonly string[]): Dialogue {
   const keep = <T>(record: Readonly<Record<string, T>>) =>
     Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name.replace(/\.label$/, ''))));
   return { ...dialogue, values: keep(dialogue.values), secrets: keep(dialogue.secrets) };
 }
+
+export interface FormSource {
+  xml: string;
+  attachments: Readonly<Record<string, string>>;
+}
+
+/** A form being filled in, as a session keeps it. The engine's own instance can be rebuilt from it at any time. */
+export interface FormProgress {
+  id: string;
+  /** All answers, as ODK writes an instance. */
+  xml: string;
+  /** The question shown. */
+  at: string;
+  search?: string;
+  /** At least one question is answered. */
+  begun?: true;
+}
+
+export interface FormHint {
+  /** A text of the form itself. */
+  text?: string;
+  /** Otherwise a key into the locales. */
+  key?: string;
+  values?: Readonly<Record<string, string>>;
+}
+
+/** The questions of forms are those of prompts and a few more. */
+export type ScreenType =
+  | Exclude<QuestionType, 'phone'>
+  | 'time'
+  | 'dateTime'
+  | 'rank'
+  | 'note'
+  | 'accept'
+  | 'another'
+  | 'send';
+
+export interface FormScreen {
+  type: ScreenType;
+  body: string;
+  options?: readonly { key: string; label: string }[];
+  isLong?: true;
+  optional?: true;
+  count?: number;
+  /** The answer it has already, which the caller may keep. */
+  answer?: string;
+  hint?: FormHint;
+}
+
+export interface Submission {
+  instanceId: string;
+  formId: string;
+  version: string;
+  xml: string;
+  /** Every answer and calculation by its path, for lists and tables. */
+  answers: Readonly<Record<string, string>>;
+  /** Answers that the program wants. */
+  values: Readonly<Record<string, string>>;
+}
+
+export type FormReply =
+  | { kind: 'screen'; progress: FormProgress; screen: FormScreen }
+  /** Back on the first question. */
+  | { kind: 'left' }
+  | { kind: 'complete'; submission: Submission };

@@ -1,7 +1,12 @@
 import type { CelInput, CelValue } from '@bufbuild/cel';
 import type { Expression } from '../values/expressions.ts';
-import { maxTextLength } from '../values/limit-values.ts';
-import { createExpressionBudget, type ExpressionBudget, pauseBudget, takeTime } from '../values/meter-expression.ts';
+import {
+  createExpressionBudget,
+  type ExpressionBudget,
+  maxTextLength,
+  pauseBudget,
+  takeTime,
+} from '../values/limits.ts';
 import { fromExpressionValue, parseJson, toExpressionValue } from '../values/value-types.ts';
 import type { Caller, Dialogue } from './dialogue.ts';
 import type { Menu } from './menu.ts';
@@ -49,7 +54,6 @@ export function holds(menu: Menu, dialogue: Dialogue, source: string, extra?: Re
   return evaluate(menu, dialogue, source, extra) === true;
 }
 
-/** The rows that a `where` holds for. */
 export function filterRows<Row>(
   menu: Menu,
   dialogue: Dialogue,

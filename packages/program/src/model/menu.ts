@@ -1,9 +1,8 @@
 import type { Expression } from '../values/expressions.ts';
 import type { Validation } from '../values/question.ts';
 import type { ValueType } from '../values/value-types.ts';
-import type { FormSource } from './form-protocol.ts';
+import type { FormSource } from './dialogue.ts';
 import type { Locales } from './locales.ts';
-import type { DataFile } from './rows.ts';
 
 /** The target that continues the form a phone left unfinished. */
 export const resumeTarget = '@resume';
@@ -40,7 +39,7 @@ export interface ActionSignature {
   values?: Readonly<Record<string, ValueType>>;
 }
 
-export interface ValidatorContext {
+interface ValidatorContext {
   /** The answer saved under a name, secret ones included. */
   answer(name: string): string | undefined;
   phoneNumber: string;
@@ -62,7 +61,6 @@ export interface Registry {
   texts: readonly string[];
 }
 
-/** The types of a record's fields. */
 export const fieldTypes = ['text', 'integer', 'decimal', 'date', 'phone', 'boolean'] as const;
 export type Records = Record<string, Record<string, (typeof fieldTypes)[number]>>;
 
@@ -81,13 +79,10 @@ export interface Menu {
   places: ReadonlyMap<string, { file: string; line: number; inherited?: boolean }>;
   locales: Locales;
   registry: Registry;
-  /** The type of every value that some state may give. */
   types: ReadonlyMap<string, ValueType>;
   records: Records;
   secrets: readonly string[];
-  /** The CSV and JSON files of the program, by their path. */
   data: ReadonlyMap<string, DataFile>;
-  /** The ODK forms of the program, by their path. */
   forms: ReadonlyMap<string, FormSource>;
   /** By their source. */
   expressions: ReadonlyMap<string, Expression>;
@@ -98,4 +93,26 @@ export interface Menu {
 /** The name in the id of a program, which is the same in every version. */
 export function nameOf(id: string): string {
   return id.slice(0, id.indexOf('@'));
+}
+
+export type Row = Readonly<Record<string, string>>;
+
+/** A CSV or JSON file of a program as rows, with the type of each column. */
+export interface DataFile {
+  rows: readonly Row[];
+  columns: ReadonlyMap<string, ValueType>;
+}
+
+/** Records of any list; `undefined` if it is not a list. A plain item is a record with the field `value`. */
+export function toRows(value: unknown): Row[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  return value.map((item) => {
+    const fields = typeof item === 'object' && item !== null ? item : { value: item };
+    return Object.fromEntries(
+      Object.entries(fields).map(([name, cell]) => [
+        name,
+        typeof cell === 'object' && cell !== null ? JSON.stringify(cell) : String(cell ?? ''),
+      ]),
+    );
+  });
 }

@@ -6,7 +6,6 @@ export interface YamlFile {
   file: string;
   value: unknown;
   lineOf(path: readonly PropertyKey[]): number;
-  /** Something wrong at a place of the file. */
   fault(path: readonly PropertyKey[], message: string): Fault;
   faults: Fault[];
 }

@@ -16,13 +16,11 @@ export function changeYaml(document: Document, change: (document: Document) => v
   return changed;
 }
 
-/** What a file of a program consists of. */
 export interface PrintedFile {
   header?: FileHeader;
   states: ReadonlyMap<string, State>;
 }
 
-/** A file in memory as it is printed. */
 export function toPrinted({ header, states }: MenuFile): PrintedFile {
   return { header, states: new Map(Array.from(states, ([name, { state }]) => [name, state])) };
 }

@@ -1,4 +1,9 @@
-import type { FormSource } from '../model/form-protocol.ts';
+import Papa from 'papaparse';
+import type { FormSource } from '../model/dialogue.ts';
+import { type DataFile, type Row, toRows } from '../model/menu.ts';
+import type { Fault } from '../values/fault.ts';
+import type { ValueType } from '../values/value-types.ts';
+import { parseYaml } from './parse-yaml.ts';
 
 /** A file of a program: where it is, for messages, and its place in the program. */
 export interface SourceFile {
@@ -16,7 +21,6 @@ export interface ProgramSource {
 
 export const programFile = 'program.yaml';
 
-/** The language of a file of texts, if it is one. */
 export const languageOf = (path: string): string | undefined => /^locales\/([^/]+)\.ya?ml$/.exec(path)?.[1];
 
 /** States are in the YAML files of the folder itself. */
@@ -36,4 +40,91 @@ export function toFormSources({ files }: ProgramSource): Map<string, FormSource>
       return [path, { xml: text.replace(/^\uFEFF/, '').trim(), attachments: Object.fromEntries(near) }];
     }),
   );
+}
+
+const maxRows = 5_000;
+/** Blank ones included. */
+const maxLines = 4 * maxRows;
+/** Short rows below a long line of names would fill the memory with empty cells. */
+const maxColumns = 200;
+
+export function parseDataFiles({ files }: ProgramSource): { data: Map<string, DataFile>; faults: Fault[] } {
+  const data = new Map<string, DataFile>();
+  const faults: Fault[] = [];
+  for (const { file, path, text } of files.filter(({ path }) => path.startsWith('data/'))) {
+    const parsed = path.endsWith('.csv') ? parseCsv(text) : parseRows(file, text);
+    if ('message' in parsed) {
+      faults.push({ file, ...parsed });
+      continue;
+    }
+    const { rows } = parsed;
+    const broken = rows.flatMap(Object.values<string>).find((cell) => /^\d(?:[.,]\d+)?E\+\d+$/i.test(cell));
+    const message = `${broken} is a long number that a spreadsheet has cut; make its column text`;
+    if (broken !== undefined) faults.push({ file, line: 1, message });
+    const columns = Array.from(namesOf(rows), (name) => [name, typeOf(rows.map((row) => row[name] ?? ''))] as const);
+    data.set(path, { rows, columns: new Map(columns) });
+  }
+  return { data, faults };
+}
+
+const namesOf = (rows: readonly Row[]) => new Set(rows.flatMap((row) => Object.keys(row)));
+
+function sizeFault(rows: number, columns: number): string | undefined {
+  if (rows > maxRows) return `there are more than ${maxRows} rows: leave some out, or ask a server by an http action`;
+  return columns > maxColumns ? `there are more than ${maxColumns} columns: leave some out` : undefined;
+}
+
+function typeOf(cells: string[]): ValueType {
+  if (cells.length > 0 && cells.every((cell) => cell === 'true' || cell === 'false')) return 'boolean';
+  // A number that begins with 0, such as a phone number, is a text.
+  if (cells.every((cell) => /^-?(?:0|[1-9]\d{0,14})$/.test(cell))) return 'integer';
+  return cells.every((cell) => /^-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/.test(cell)) ? 'decimal' : 'text';
+}
+
+/** The first line has the names of the columns. Blank cells at the end of a line do not count. */
+function parseCsv(text: string): { rows: Row[] } | { line: number; message: string } {
+  const { data, errors } = Papa.parse<string[]>(text.replace(/^\uFEFF/, ''), { delimiter: ',', preview: maxLines });
+  let line = 1;
+  const lines = data.map((read) => {
+    const cells = read.map((cell) => cell.trim()).slice(0, read.findLastIndex((cell) => cell.trim() !== '') + 1);
+    const begin = line;
+    line += 1 + read.join('').split('\n').length - 1;
+    return { line: begin, cells };
+  });
+  const [fault] = errors;
+  if (fault)
+    return {
+      line: lines[fault.row ?? 0]?.line ?? 1,
+      message: 'a quote is not closed, or text follows it: "" is one quote',
+    };
+  const [head, ...rows] = lines.filter(({ cells }) => cells.length > 0);
+  const names = head?.cells ?? [];
+  const message = sizeFault(data.length < maxLines ? rows.length : data.length, names.length) ?? headFault(names);
+  if (message !== undefined) return { line: head?.line ?? 1, message };
+  const long = rows.find(({ cells }) => cells.length > names.length);
+  if (long)
+    return {
+      line: long.line,
+      message: `${long.cells.length} cells, and the first line names ${names.length} columns: write a value with a comma in quotes, "1,5", or name the column`,
+    };
+  return { rows: rows.map(({ cells }) => Object.fromEntries(names.map((name, i) => [name, cells[i] ?? '']))) };
+}
+
+function headFault(names: string[]): string | undefined {
+  if (names.some((name) => /[;\t]/.test(name)))
+    return 'save the file with commas between the columns, not semicolons or tabs';
+  const empty = names.indexOf('');
+  if (empty >= 0) return `column ${empty + 1} has no name: write one into the first line`;
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  return twice === undefined ? undefined : `two columns have the name ${twice}: give each its own`;
+}
+
+function parseRows(file: string, text: string): ReturnType<typeof parseCsv> {
+  // JSON is YAML.
+  const { value, faults } = parseYaml(file, text);
+  const rows = faults.length === 0 ? toRows(value) : undefined;
+  const message = rows
+    ? sizeFault(rows.length, namesOf(rows).size)
+    : 'must be a list of records, such as [{ name: Maize }]';
+  return rows && message === undefined ? { rows } : { line: 1, message: message ?? '' };
 }

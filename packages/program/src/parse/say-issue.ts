@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { actionKeywords } from '../actions/actions.ts';
-import { suggest } from '../values/suggest.ts';
+import { suggest } from '../values/fault.ts';
 
-/** Part of a Zod issue, of whatever code. */
 interface Issue {
   path: PropertyKey[];
   message: string;
@@ -23,7 +22,6 @@ const shapes: Record<string, string> = {
   record: 'a record',
 };
 
-/** The most unknown fields that a message names. */
 const maxKeys = 20;
 
 /** What is wrong with a value, for people who know YAML and not its schema. */
@@ -49,7 +47,6 @@ export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodT
 
 const fieldsBySchema = new WeakMap<z.ZodType, Set<string>>();
 
-/** The names of all fields of a schema, at any depth. */
 function fieldsOf(schema: z.ZodType): Set<string> {
   const found = fieldsBySchema.get(schema);
   if (found) return found;

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { load as loadProgram } from '../../test/play-program.ts';
-import { checkMenu } from '../check/check-menu.ts';
+import { checkMenu } from '../check/check-program.ts';
 import { type Step, toInput } from '../model/dialogue.ts';
 import type { Menu, Registry } from '../model/menu.ts';
-import { parseLocale } from '../parse/parse-locale.ts';
-import { parseMenu } from '../parse/parse-menu.ts';
+import { parseLocale, parseMenu } from '../parse/parse-menu.ts';
 import { renderScreen } from '../show/render.ts';
 import { openDialogue, takeInput, takeResult } from './engine.ts';
 

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkMenu } from '../check/check-menu.ts';
+import { checkMenu } from '../check/check-program.ts';
 import { type Dialogue, type Input, type SecretRef, type Step, toInput } from '../model/dialogue.ts';
 import type { Menu, Registry } from '../model/menu.ts';
-import { parseLocale } from '../parse/parse-locale.ts';
-import { parseMenu } from '../parse/parse-menu.ts';
+import { parseLocale, parseMenu } from '../parse/parse-menu.ts';
 import { renderScreen } from '../show/render.ts';
 import { type Opening, openDialogue, takeInput, takeResult } from './engine.ts';
 import { toFormSnapshot } from './snapshot.ts';

@@ -1,6 +1,7 @@
 import {
   type Caller,
   type Dialogue,
+  type FormReply,
   type FormSnapshot,
   type Frame,
   forget,
@@ -13,17 +14,15 @@ import {
   withoutView,
 } from '../model/dialogue.ts';
 import { holds } from '../model/evaluate.ts';
-import type { FormReply } from '../model/form-protocol.ts';
 import type { Menu } from '../model/menu.ts';
 import { backKeyOf, canGoBack, choosableOptions, countPages, surfaceOf } from '../show/render.ts';
 import { signatureOf } from '../states/action.ts';
 import type { Course, Press } from '../states/kind.ts';
-import { isQuestion, kindOf, requiresLogin } from '../states/states.ts';
+import type { MenuState } from '../states/menu.ts';
+import { isQuestion, kindOf, reach, requiresLogin, targetsOf } from '../states/states.ts';
 import { reservedKeys } from '../values/keys.ts';
-import { addValues } from '../values/limit-values.ts';
-import { cutToMenu } from './cut-to-menu.ts';
+import { addValues } from '../values/limits.ts';
 
-/** What an action reports back. */
 export interface ActionResult {
   outcome: string;
   values?: Record<string, string>;
@@ -36,7 +35,6 @@ export interface ActionResult {
 
 export interface Opening {
   language: string;
-  /** The id of the program that the session began with. */
   program?: string;
   resume?: FormSnapshot;
   /** When it was left; another call may have continued it since. */
@@ -240,4 +238,30 @@ function leaveFrames(dialogue: Dialogue, isKept: (frame: Frame) => boolean): Dia
 
 function inForm(menu: Menu, dialogue: Dialogue): boolean {
   return dialogue.stack.some((name) => isQuestion(menu.states.get(name)));
+}
+
+/**
+ * The screens behind a dialogue that has just finished the action it is in, without those of its form: the form begins
+ * with its first question, or with the menu that offers the action itself. The start is above every form.
+ */
+function cutToMenu(menu: Menu, { state: action, stack }: Dialogue): readonly string[] {
+  const question = stack.findIndex((name, i) => i > 0 && isQuestion(menu.states.get(name)));
+  const above = question < 0 ? stack : stack.slice(0, question);
+  const at = above.findLastIndex((name, i) => {
+    const state = menu.states.get(name);
+    return i === 0 || (state?.kind === 'menu' && !offers(menu, state, action));
+  });
+  return above.slice(0, at + 1);
+}
+
+/** Whether one choice on this menu is enough to run the action. */
+function offers(menu: Menu, { options }: MenuState, action: string): boolean {
+  const next = (name: string) => {
+    const state = menu.states.get(name);
+    return state && !('text' in state) ? targetsOf(state).map(({ to }) => to) : [];
+  };
+  return reach(
+    options.map(({ to }) => to),
+    next,
+  ).has(action);
 }

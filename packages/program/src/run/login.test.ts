@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { checkMenu } from '../check/check-menu.ts';
+import { checkMenu } from '../check/check-program.ts';
 import { type Step, toInput } from '../model/dialogue.ts';
 import type { Registry } from '../model/menu.ts';
-import { parseLocale } from '../parse/parse-locale.ts';
-import { parseMenu } from '../parse/parse-menu.ts';
+import { parseLocale, parseMenu } from '../parse/parse-menu.ts';
 import { renderScreen } from '../show/render.ts';
 import { type Opening, openDialogue, takeInput, takeResult } from './engine.ts';
 import { toFormSnapshot } from './snapshot.ts';

@@ -1,7 +1,6 @@
 import { type Surface, ussd } from '../values/surface.ts';
 import { countSeptets, isGsm, toShowable } from './gsm.ts';
 
-/** A choice or another key of a screen. */
 export interface Line {
   key: string;
   label: string;
@@ -127,14 +126,11 @@ function onNewLine([first, ...others]: Atom[]): Atom[] {
   return first ? [{ ...first, glue: '\n' }, ...others] : [];
 }
 
-interface Room {
-  room: number;
-  lines: number;
-  cost(text: string): number;
-}
-
 /** Fills one page. A word is broken only when it alone is longer than the page. */
-function takeAtoms(atoms: Atom[], { room, lines, cost }: Room): [string, Atom[]] {
+function takeAtoms(
+  atoms: Atom[],
+  { room, lines, cost }: { room: number; lines: number; cost(text: string): number },
+): [string, Atom[]] {
   let text = '';
   let [used, breaks] = [0, 0];
   for (const [i, atom] of atoms.entries()) {

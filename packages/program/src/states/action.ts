@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { actionKeywords, type BuiltIn, builtInNames, builtInSignature, keywordOf } from '../actions/actions.ts';
 import { nameSchema, textKeySchema } from '../actions/keyword.ts';
 import type { ActionSignature, Registry } from '../model/menu.ts';
-import { suggest } from '../values/suggest.ts';
+import { suggest } from '../values/fault.ts';
 import { guarded, type Kind } from './kind.ts';
 
 const outcomeSchema = z.union([
@@ -19,7 +19,6 @@ const fields = z.strictObject({
 
 export interface ActionState extends Omit<z.infer<typeof fields>, 'action' | 'outcomes'> {
   action: string;
-  /** What the keyword says, of an action that has one. */
   spec?: BuiltIn;
   outcomes: Record<string, { to: string; hint?: string }>;
 }
@@ -42,7 +41,6 @@ const schema = z.looseObject({ kind: z.literal('action') }).transform((given, co
   return spec.success ? { ...parsed.data, action: name, spec: spec.data } : fail(spec.error.issues);
 });
 
-/** What its keyword or the host declares. */
 export function signatureOf({ action, spec }: ActionState, { actions }: Registry): ActionSignature | undefined {
   if (spec) return builtInSignature(action, spec);
   return Object.hasOwn(actions, action) ? actions[action] : undefined;

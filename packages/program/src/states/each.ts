@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { expressionSchema, nameSchema } from '../actions/keyword.ts';
 import { type Dialogue, forget, type Step } from '../model/dialogue.ts';
 import { evaluate } from '../model/evaluate.ts';
-import { addValues } from '../values/limit-values.ts';
+import { addValues } from '../values/limits.ts';
 import { fromExpressionValue } from '../values/value-types.ts';
 import { at, type Course, type Kind } from './kind.ts';
 

@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { expressionSchema, nameSchema, type UsedExpression } from '../actions/keyword.ts';
 import type { Dialogue } from '../model/dialogue.ts';
 import { evaluate, filterRows } from '../model/evaluate.ts';
-import type { Menu, Option } from '../model/menu.ts';
-import { type DataFile, type Row, toRows } from '../model/rows.ts';
+import { type DataFile, type Menu, type Option, type Row, toRows } from '../model/menu.ts';
+import { suggest } from '../values/fault.ts';
 import { searchAbove, toChoiceKey, toSearchable } from '../values/keys.ts';
-import { suggest } from '../values/suggest.ts';
 import { fromExpressionValue, parseJson, toExpressionValue } from '../values/value-types.ts';
 import type { Declared, GivenType, StateCheck } from './kind.ts';
 
@@ -44,7 +43,6 @@ export function* listExpressions({ list, where }: ListSource): Generator<UsedExp
   if (where !== undefined) yield { source: where, path: ['from', 'where'], wanted: 'bool', hasRow: true };
 }
 
-/** The file and the columns that are named. */
 export function checkList(from: ListSource, { data, say }: StateCheck): void {
   const { csv, list, text, save } = from;
   if (list !== undefined) return;
@@ -63,14 +61,12 @@ export function cellsOf({ data }: Menu, from: ListSource, field: string, languag
 
 const maxShown = 500;
 
-/** A menu whose options come from a list. */
-interface Listing {
-  from: ListSource;
-  to: string;
-}
-
 /** The options that a menu makes from data: those whose label holds what was searched for. */
-export function toListOptions(menu: Menu, { from, to }: Listing, dialogue: Dialogue): Option[] {
+export function toListOptions(
+  menu: Menu,
+  { from, to }: { from: ListSource; to: string },
+  dialogue: Dialogue,
+): Option[] {
   const wanted = toSearchable(dialogue.search ?? '');
   const { language } = dialogue;
   return findRows(menu, from, dialogue)

@@ -1,19 +1,15 @@
 import { z } from 'zod';
 import { type EditorFields, textKeySchema, type UsedExpression, type UsedText } from '../actions/keyword.ts';
-import type { Dialogue, Input, Step } from '../model/dialogue.ts';
-import type { FormSource } from '../model/form-protocol.ts';
-import type { Menu, Option, Records, Registry } from '../model/menu.ts';
-import type { DataFile } from '../model/rows.ts';
+import type { Dialogue, FormSource, Input, Step } from '../model/dialogue.ts';
+import type { DataFile, Menu, Option, Records, Registry } from '../model/menu.ts';
 import type { ValueType } from '../values/value-types.ts';
 
-/** Where a state leads, and what the way is called. */
 export interface Target {
   to: string;
   label: string;
   path: PropertyKey[];
 }
 
-/** What the files of a program and its host declare. */
 export interface Declared {
   registry: Registry;
   data: ReadonlyMap<string, DataFile>;
@@ -31,7 +27,6 @@ export interface StateCheck extends Declared {
 /** Texts in the caller's language, with the values of the dialogue. */
 export type Say = (key: string, values?: Readonly<Record<string, string>>) => string;
 
-/** A screen that is being laid out. */
 export interface Seen {
   menu: Menu;
   dialogue: Dialogue;
@@ -55,7 +50,6 @@ export interface Course {
   menu: Menu;
   /** Goes to another state. */
   arrive(dialogue: Dialogue, to: string): Step;
-  /** Continues the form that this phone left unfinished. */
   resume(dialogue: Dialogue): Step;
   /** Ends a sub-flow or one round of a loop. */
   leaveFlow(dialogue: Dialogue): Step;
@@ -72,7 +66,6 @@ export interface Press extends Course {
 
 /** A kind of state: everything that the language knows of it. */
 export interface Kind<S = never> {
-  /** Its line in the reference. */
   shows: string;
   leadsTo: string;
   schema: z.ZodType<S>;
@@ -98,7 +91,6 @@ export interface Kind<S = never> {
   backKey?(state: S, menu: Menu, dialogue: Dialogue): string;
   options?(state: S, menu: Menu, dialogue: Dialogue): Option[];
   content?(state: S, seen: Seen): ScreenContent;
-  /** Its text in a flow chart. */
   summary?(state: S): string;
   /** The Mermaid brackets of its outline. */
   outline: readonly [string, string];

@@ -23,7 +23,6 @@ const schema = z
     from: fromSchema.exactOptional(),
     /** The list is shown only where this holds. */
     when: expressionSchema.exactOptional(),
-    /** Where a row of the list leads. */
     to: nameSchema.exactOptional(),
   })
   .superRefine(({ from, to, options, when }, context) => {

@@ -28,7 +28,6 @@ export const optionsSchema = z
     options.map(({ key = '', ...option }, i): Option => ({ ...option, key: key || String(i + 1) })),
   );
 
-/** What an option's `when` may ask of the dialogue. */
 const conditions: Record<string, (dialogue: Dialogue) => boolean> = {
   authenticated: ({ account }) => account !== undefined,
   anonymous: ({ account }) => account === undefined,

@@ -4,6 +4,7 @@ import { type Dialogue, forget, type Input, leaveScreen, type Reveal, type Step,
 import { holds, todayOf } from '../model/evaluate.ts';
 import { hasText } from '../model/locales.ts';
 import type { Menu, State } from '../model/menu.ts';
+import { suggest } from '../values/fault.ts';
 import { backKeyFor, reservedKeys } from '../values/keys.ts';
 import { maxPatternLength, patternFault } from '../values/pattern.ts';
 import {
@@ -16,7 +17,6 @@ import {
   typeHintOf,
   type Validation,
 } from '../values/question.ts';
-import { suggest } from '../values/suggest.ts';
 import { longest, longestOf, toExpressionValue } from '../values/value-types.ts';
 import { at, type Kind, type Press, refuse, screen } from './kind.ts';
 import { optionExpressions, optionTexts } from './page.ts';
@@ -29,7 +29,6 @@ const limitSchema = z
   );
 const countSchema = z.int().min(0).max(160);
 
-/** What a typed question accepts. */
 const questionFields = {
   type: z.enum(questionTypes).exactOptional(),
   min: limitSchema.exactOptional(),
@@ -71,7 +70,6 @@ const schema = z
     /** A registered validator; a typed question has none. */
     validator: nameSchema.exactOptional(),
     optional: z.boolean().exactOptional(),
-    /** The question is asked only where this holds. */
     when: expressionSchema.exactOptional(),
     save: nameSchema,
     /** A secret answer is never kept: only a reference by which the host finds it. */
@@ -172,7 +170,6 @@ export const prompt: Kind<PromptState> = {
   },
 };
 
-/** An answer as it is kept that is as long as it may be. */
 function longestAnswer({ type, options = [], length, min = 0, max }: Question): string {
   const values = options.map(({ value }) => value);
   if (type === 'choice') return longest(values);

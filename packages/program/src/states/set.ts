@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { expressionSchema, fieldExpressions, nameSchema } from '../actions/keyword.ts';
 import { computeText } from '../model/evaluate.ts';
-import { addValues } from '../values/limit-values.ts';
+import { addValues } from '../values/limits.ts';
 import { at, type Kind } from './kind.ts';
 
 const schema = z.strictObject({

@@ -27,7 +27,6 @@ export const stateSchema: z.ZodType<State> = z.discriminatedUnion('kind', schema
 
 export const kindOf = (state: State) => kinds[state.kind] as Kind<State>;
 
-/** Where a state leads. */
 export const targetsOf = (state: State): Target[] => kindOf(state).targets(state);
 
 /** These names and everything that they lead to. */

@@ -13,23 +13,23 @@ import {
 } from '@bufbuild/cel';
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 import { ExpressionFault, inferType, type ResultType, type Scope } from './infer-type.ts';
-import { joinLimited, refuseTooLong } from './limit-values.ts';
 import {
   type ExpressionBudget,
+  joinLimited,
   madeFunction,
   meterExpression,
   partsOf,
+  refuseTooLong,
   roundFunction,
   takeRound,
   useUp,
-} from './meter-expression.ts';
+} from './limits.ts';
 import { hasMatch } from './pattern.ts';
 
 /** A compiled expression; `undefined` when it cannot be computed, as for a division by zero. */
 export interface Expression {
   type: ResultType;
   names: readonly string[];
-  /** Compiles it, if it is not compiled yet. */
   prepare(): void;
   /** Throws an `ExpressionLimit` when the budget is used up. */
   run(values: Record<string, CelInput>, budget: ExpressionBudget): CelValue | undefined;

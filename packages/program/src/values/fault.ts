@@ -9,3 +9,29 @@ export interface Fault {
 export function formatFault({ file, line, state, message }: Fault): string {
   return `${file}:${line}: ${state === undefined ? '' : `state ${state}: `}${message}`;
 }
+
+/** ` (did you mean amount?)` when one of the names is close enough to be what was meant, else nothing. */
+export function suggest(name: string, names: Iterable<string>): string {
+  let best: { name: string; distance: number } | undefined;
+  for (const candidate of names) {
+    if (Math.abs(name.length - candidate.length) > 2) continue;
+    const distance = distanceOf(name.toLowerCase(), candidate.toLowerCase());
+    if (distance <= (name.length > 4 ? 2 : 1) && distance < (best?.distance ?? Number.POSITIVE_INFINITY))
+      best = { name: candidate, distance };
+  }
+  return best && name.length > 2 ? ` (did you mean ${best.name}?)` : '';
+}
+
+/** The Levenshtein distance. */
+function distanceOf(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const exchanged = (row[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
+      next.push(Math.min(exchanged, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] ?? 0;
+}

@@ -1,11 +1,10 @@
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
-import { suggest } from './suggest.ts';
+import { suggest } from './fault.ts';
 import type { ValueType } from './value-types.ts';
 
 /** What an expression gives, as far as it can be known before it runs. */
 export type ResultType = 'string' | 'number' | 'integer' | 'bool' | 'list' | 'map' | 'dyn';
 
-/** The names that an expression may use. */
 export interface Scope {
   get(name: string): ResultType | undefined;
   keys(): Iterable<string>;
@@ -24,7 +23,6 @@ export function extendScope(shared: Scope, own: Iterable<readonly [string, Resul
   };
 }
 
-/** A name that does not exist, or a type that does not fit. */
 export class ExpressionFault extends Error {
   override readonly name = 'ExpressionFault';
 }

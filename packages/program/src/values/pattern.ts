@@ -1,7 +1,6 @@
 import { RE2JS } from '@bufbuild/re2';
 import { LRUCache } from 'lru-cache';
 
-/** The most characters of a pattern. */
 export const maxPatternLength = 500;
 /** The most characters that an answer has. */
 const maxRepeats = 160;
@@ -16,7 +15,6 @@ let kept = 0;
 const maxKept = 4_000_000;
 const keptOfCharacter = 128;
 
-/** Whether the whole text matches, which is an answer. */
 export function isFullMatch(pattern: string, text: string): boolean {
   return take(pattern, text)?.matches(text) ?? false;
 }
@@ -71,7 +69,6 @@ function countInstructions(pattern: string): number {
   return outer.reduce((all, one) => all + one, sum);
 }
 
-/** What is wrong with a pattern, if anything. */
 export function patternFault(pattern: string): string | undefined {
   const counts = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].flatMap(([, least, most]) => [least, most]);
   if (counts.some((count) => Number(count ?? 0) > maxRepeats))

@@ -3,7 +3,6 @@ import { isFullMatch } from './pattern.ts';
 
 export interface QuestionContext {
   phoneNumber: string;
-  /** The day of the request, such as 2026-11-17. */
   today: string;
 }
 
@@ -16,7 +15,6 @@ export type QuestionType = (typeof questionTypes)[number];
 /** What an answer that is not of the type says. */
 export const typeHintOf = (type: QuestionType): string => `hint.${type}`;
 
-/** What a typed question accepts. */
 export interface Question {
   type: QuestionType;
   /** The limits of numbers and dates, and of how many may be chosen. A date may be `today`. */
@@ -57,7 +55,6 @@ export function parseAnswer(question: Question, input: string, context: Question
   return { ok: true, value, ...(labels && { labels }) };
 }
 
-/** The hints whose texts a question needs. */
 export function hintsOf({ type, hint, check }: Question): string[] {
   return [hint ?? typeHintOf(type), ...(check ? [check.hint] : [])];
 }

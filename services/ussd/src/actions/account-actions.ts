@@ -1,11 +1,10 @@
-import type { AuditLog } from '@palaver/store';
 import type { Claims } from '../money/claims.ts';
 import type { QueryClient } from '../outgoing/query-client.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { Profiles } from '../people/profiles.ts';
 import type { SimSwapCheck } from '../people/sim-swap.ts';
-import type { Reports } from '../store/reports.ts';
-import type { AccountTable, ClaimTable, UssdTables } from '../store/tables.ts';
+import type { Reports } from '../store/records.ts';
+import type { AccountTable, ClaimTable, UssdAudit } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
 import { logAudit, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 
@@ -14,10 +13,8 @@ export interface AccountActionParts {
   reports: Reports;
   profiles: Profiles;
   protocol: QueryClient | undefined;
-  /** Absent where reports do not become claims. */
   claims: Claims | undefined;
-  audit: AuditLog<UssdTables>;
-  /** Absent when no SIM swap check is configured. */
+  audit: UssdAudit;
   simSwap: SimSwapCheck | undefined;
   /** A report with the same content within this time is the same report: its caller may have read "unavailable". */
   repeatMs: number;

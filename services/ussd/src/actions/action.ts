@@ -1,26 +1,31 @@
-import type { ActionResult, ActionSignature } from '@palaver/program/internal';
-import type { Logger } from '@palaver/service-kit';
-import type { Transaction } from 'kysely';
-import type { UssdTables } from '../store/tables.ts';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type {
+  ActionResult,
+  ActionSignature,
+  BuiltIn,
+  BuiltInName,
+  Dialogue,
+  Menu,
+  Registry,
+} from '@palaver/program/internal';
+import { type Logger, StartError } from '@palaver/service-kit';
+import type { Trx } from '../store/tables.ts';
 
-/** The data and operations that an action has. */
 export interface ActionContext {
   /** Of session and step: the same for a retry, a replay and another instance. */
   key: string;
   phoneNumber: string;
   language: string;
-  /** The account logged in, if any. */
   account: string | undefined;
   now: number;
   log: Logger;
   /** An answer by the name it was saved under, secret ones included. */
   answer(name: string): string;
-  /** The same, for an answer that may be missing. */
   findAnswer(name: string): string | undefined;
-  /** A text in the user's language. */
   say(key: string, values?: Record<string, string>): string;
   /** Commits what `act` writes together with its result, once. `act` must be quick. */
-  commit(act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
+  commit(act: (trx: Trx) => Promise<ActionResult>): Promise<ActionResult>;
 }
 
 export interface DeclaredAction extends ActionSignature {
@@ -37,5 +42,27 @@ export interface Action extends DeclaredAction {
 
 export type Actions = Record<string, Action>;
 
-/** The function of each action, without its declaration. */
 export type RunOf<Name extends string> = Record<Name, Action['run']>;
+
+export interface BuiltInCall<Name extends BuiltInName = BuiltInName> {
+  spec: BuiltIn<Name>;
+  menu: Menu;
+  dialogue: Dialogue;
+  context: ActionContext;
+}
+
+export type Runs = { [Name in BuiltInName]: (call: BuiltInCall<Name>) => Promise<ActionResult> };
+
+interface OwnCode {
+  actions: Actions;
+  validators: Registry['validators'];
+}
+
+/** The operator's own actions and validators, from the module that `USSD_ACTIONS` names. */
+export async function loadOwnActions(path: string | undefined): Promise<OwnCode> {
+  if (path === undefined) return { actions: {}, validators: {} };
+  const { actions, validators } = (await import(pathToFileURL(resolve(path)).href)) as Partial<OwnCode>;
+  if (typeof actions !== 'object' && typeof validators !== 'object')
+    throw new StartError(`USSD_ACTIONS=${path}: the module exports neither "actions" nor "validators"`);
+  return { actions: actions ?? {}, validators: validators ?? {} };
+}

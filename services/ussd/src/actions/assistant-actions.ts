@@ -1,12 +1,10 @@
 import type { ActionResult } from '@palaver/program/internal';
-import type { Assistant } from '../outgoing/assistant.ts';
-import type { Questions } from '../outgoing/questions.ts';
+import type { Assistant, Questions } from '../outgoing/assistant.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { QuestionTable } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
 
 export interface AssistantActionParts {
-  /** Absent when no agent service is configured. */
   assistant: Assistant | undefined;
   questions: Questions;
   accounts: Pick<Accounts, 'find'>;

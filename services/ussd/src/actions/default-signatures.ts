@@ -5,7 +5,6 @@ import type { DeclaredAction } from './action.ts';
 /** Why a PIN may be refused, where the action has no outcome for it. */
 const pinTexts = ['hint.simSwapped', 'hint.lockedForGood'];
 
-/** What a refused PIN says. */
 const pinValues = { left: 'integer', minutes: 'integer' } as const;
 
 const paying = {
@@ -15,19 +14,14 @@ const paying = {
   values: { sum: 'text', reference: 'text', ...pinValues },
 } as const;
 
-/** What menu files may ask of the default service's actions: enough to check a menu without a database. */
-export const defaultSignatures = {
+const signatures = {
   hasAccount: {
     about: 'Whether the caller has an account.',
-    answers: [],
     outcomes: ['yes', 'no'],
-    finishes: false,
-    values: {},
   },
   register: {
     about: 'Registers the caller with a name and a PIN.',
     answers: ['name', 'pin'],
-
     outcomes: ['registered', 'exists'],
     finishes: true,
     texts: noticeTexts,
@@ -36,7 +30,6 @@ export const defaultSignatures = {
   logIn: {
     about: 'Logs the caller in.',
     answers: ['pin'],
-
     outcomes: ['in', 'wrong', 'locked'],
     finishes: true,
     texts: [...pinTexts, ...noticeTexts],
@@ -44,16 +37,13 @@ export const defaultSignatures = {
   },
   logOut: {
     about: 'Logs the caller out.',
-    answers: [],
     outcomes: ['out'],
     finishes: true,
-    values: {},
   },
   checkPin: {
     about: 'Checks the PIN before it is changed.',
     answers: ['oldPin'],
     outcomes: ['right', 'wrong', 'locked'],
-    finishes: false,
     texts: pinTexts,
     values: pinValues,
   },
@@ -70,14 +60,10 @@ export const defaultSignatures = {
     answers: ['language'],
     outcomes: ['changed'],
     finishes: true,
-    values: {},
   },
   loadStatus: {
     about: 'Reads balances, claims and the number of reports. Needs a login.',
-    answers: [],
-
     outcomes: ['shown'],
-    finishes: false,
     texts: [
       'status.balance',
       'status.noBalance',
@@ -92,9 +78,7 @@ export const defaultSignatures = {
   },
   listReports: {
     about: 'Lists the ten newest reports of the caller. Needs a login.',
-    answers: [],
     outcomes: ['shown', 'none'],
-    finishes: false,
     texts: ['reports.line'],
     optionalTexts: claimStatuses.map((status) => `claim.${status}`),
     values: { list: 'text' },
@@ -102,7 +86,6 @@ export const defaultSignatures = {
   fileReport: {
     about: 'Files a report, signed with the PIN.',
     answers: ['activity', 'amount', 'pin', '[unit]'],
-
     outcomes: ['filed', 'wrong', 'locked'],
     finishes: true,
     texts: [...pinTexts, 'report.alreadyFiled'],
@@ -113,14 +96,12 @@ export const defaultSignatures = {
     answers: ['reference', '[place]', '[date]', '[note]'],
     outcomes: ['described'],
     finishes: true,
-    values: {},
   },
   findWallet: {
     about:
       'Finds the wallet whose page shows this code. Five codes and recipients together can be tried a day. Needs a login.',
     answers: ['code'],
     outcomes: ['found', 'unknown', 'tooMany'],
-    finishes: false,
     values: { address: 'text' },
   },
   linkWallet: {
@@ -133,17 +114,13 @@ export const defaultSignatures = {
   },
   listClaims: {
     about: 'Lists the five newest claims of the linked wallet. Needs a login.',
-    answers: [],
     outcomes: ['shown', 'none', 'unavailable'],
-    finishes: false,
     texts: ['wallet.claim'],
     values: { list: 'text' },
   },
   loadRewards: {
     about: 'Reads what the service keeps for the caller, and what of it can be paid out now. Needs a login.',
-    answers: [],
     outcomes: ['ready', 'nothing', 'notLinked', 'unavailable'],
-    finishes: false,
     values: { rewards: 'text', sendable: 'text', address: 'text' },
   },
   findRecipient: {
@@ -151,7 +128,6 @@ export const defaultSignatures = {
       'Finds out whether another phone number has a linked wallet. Five codes and recipients together can be tried a day. Needs a login.',
     answers: ['recipient'],
     outcomes: ['found', 'unknown', 'nothing', 'tooMany', 'unavailable'],
-    finishes: false,
     values: { sendable: 'text' },
   },
   payOut: {
@@ -166,19 +142,14 @@ export const defaultSignatures = {
   },
   listPayouts: {
     about: 'Lists the five newest payments of the caller. Needs a login.',
-    answers: [],
     outcomes: ['shown', 'none'],
-    finishes: false,
     texts: ['wallet.payout', 'payout.sending', 'payout.sent', 'payout.failed'],
     optionalTexts: ['wallet.other'],
     values: { list: 'text' },
   },
   openAssistant: {
     about: 'Whether the assistant can be asked, or an answer waits.',
-    answers: [],
     outcomes: ['ready', 'waiting', 'unavailable'],
-    finishes: false,
-    values: {},
   },
   askAssistant: {
     about: 'Asks the assistant.',
@@ -191,11 +162,17 @@ export const defaultSignatures = {
   },
   showAnswer: {
     about: 'Shows an answer that was not ready in time.',
-    answers: [],
     outcomes: ['answered', 'waiting', 'unavailable'],
     finishes: true,
     values: { answer: 'text' },
   },
-} as const satisfies Record<string, DeclaredAction>;
+} as const satisfies Record<string, Partial<DeclaredAction> & Pick<DeclaredAction, 'outcomes'>>;
 
-export type DefaultAction = keyof typeof defaultSignatures;
+export type DefaultAction = keyof typeof signatures;
+
+const nothing = { answers: [], finishes: false, values: {} };
+
+/** What menu files may ask of the default service's actions: enough to check a menu without a database. */
+export const defaultSignatures = Object.fromEntries(
+  Object.entries(signatures).map(([name, signature]): [string, DeclaredAction] => [name, { ...nothing, ...signature }]),
+) as Record<DefaultAction, DeclaredAction>;

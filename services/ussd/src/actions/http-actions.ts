@@ -1,13 +1,13 @@
 import { type ActionResult, computeFields, type Dialogue, holds, maxTextLength } from '@palaver/program/internal';
+import { readBounded } from '@palaver/service-kit/internal';
+import { isAllowedHost, openPublic } from '@palaver/ucan/open-public';
 import type { Claims } from '../money/claims.ts';
 import type { AgentClient } from '../outgoing/agent-client.ts';
 import type { QueryClient } from '../outgoing/query-client.ts';
-import { type AskServer, type GuardedAnswer, guardedRequest } from './guarded-request.ts';
-import type { BuiltInCall } from './keyword-call.ts';
+import type { BuiltInCall } from './action.ts';
 
 type Call = BuiltInCall<'http'> | BuiltInCall<'protocol'>;
 
-/** Replaces what programs reach outside the service, in tests of programs. */
 export interface ProgramServers {
   ask?: AskServer;
   protocol?: Pick<QueryClient, 'query'>;
@@ -15,7 +15,6 @@ export interface ProgramServers {
   claims?: Pick<Claims, 'add' | 'countSince'>;
 }
 
-/** What programs may reach, and with which secrets. */
 export interface ServerAccess {
   allowedHosts: readonly string[];
   /** By name, without the prefix that they have in the environment. */
@@ -25,7 +24,6 @@ export interface ServerAccess {
 
 const tries = 2;
 
-/** Asks a server that the program names. */
 export async function askServer(access: ServerAccess, call: BuiltInCall<'http'>): Promise<ActionResult> {
   const { spec, menu, dialogue, context } = call;
   const { get, post, headers, body, timeout } = spec.http;
@@ -55,7 +53,6 @@ export async function askServer(access: ServerAccess, call: BuiltInCall<'http'>)
   return settle(call, answer.status, parse(answer.body));
 }
 
-/** Asks the protocol through the query gateway. */
 export async function queryProtocol(
   client: Pick<QueryClient, 'query'> | undefined,
   call: BuiltInCall<'protocol'>,
@@ -133,5 +130,39 @@ function parse(body: string): unknown {
     return JSON.parse(body);
   } catch {
     return undefined;
+  }
+}
+
+interface GuardedRequest {
+  url: URL;
+  method: 'GET' | 'POST';
+  headers: Record<string, string>;
+  body?: string;
+  timeoutMs: number;
+  /** Hosts (`name` or `name:port`) that may be private and without TLS. */
+  allowedHosts: readonly string[];
+}
+
+type GuardedAnswer = { status: number; body: string } | { fault: string };
+
+export type AskServer = (request: GuardedRequest) => Promise<GuardedAnswer>;
+
+const maxBytes = 256_000;
+
+export async function guardedRequest({
+  url,
+  timeoutMs,
+  allowedHosts,
+  headers,
+  ...request
+}: GuardedRequest): Promise<GuardedAnswer> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    const isAllowed = isAllowedHost(url, allowedHosts);
+    const own = { accept: 'application/json', ...headers };
+    const response = await openPublic(url, { ...request, headers: own, signal, isAllowed });
+    return { status: response.statusCode ?? 0, body: (await readBounded(response, maxBytes)).toString() };
+  } catch (error) {
+    return { fault: signal.aborted ? 'no answer in time' : (error as Error).message };
   }
 }

@@ -8,30 +8,25 @@ import {
   nameOf,
   toShowable,
 } from '@palaver/program/internal';
+import { maskNumbers } from '@palaver/service-kit/internal';
 import type { Claims } from '../money/claims.ts';
-import { holdsPhoneNumber } from '../money/holds-phone-number.ts';
 import type { Messages } from '../outgoing/messages.ts';
 import type { QueryClient } from '../outgoing/query-client.ts';
 import type { RecordStore } from '../store/records.ts';
-import type { Action } from './action.ts';
+import type { Action, BuiltInCall, Runs } from './action.ts';
 import { askServer, queryProtocol, type ServerAccess } from './http-actions.ts';
-import type { BuiltInCall, Runs } from './keyword-call.ts';
 import { createRecordActions, toId } from './record-actions.ts';
 
 export interface BuiltInParts extends ServerAccess {
   records: RecordStore;
   messages: Pick<Messages, 'queue'>;
-  /** Absent when no query gateway is configured. */
   protocol: Pick<QueryClient, 'query'> | undefined;
-  /** Absent where CLAIMS_COLLECTION is not set. */
   claims: Pick<Claims, 'add' | 'countSince'> | undefined;
-  /** Asks the assistant the question in the answer `question`. */
   askAssistant: Action['run'];
 }
 
 export type RunBuiltIn = (state: ActionState, call: Omit<BuiltInCall, 'spec'>) => Promise<ActionResult>;
 
-/** Runs the actions that need no code. */
 export function createBuiltInActions(parts: BuiltInParts): RunBuiltIn {
   const runs: Runs = {
     ...createRecordActions(parts.records),
@@ -106,4 +101,33 @@ async function fileClaim(claims: BuiltInParts['claims'], call: BuiltInCall<'clai
     await claims.add(trx, { source, phone, content, now, ...(collection !== undefined && { collection }) });
     return { outcome: 'filed', values: { [spec.save]: reference } };
   });
+}
+
+/** Enough digits to identify a number, also without its country code. */
+const lastDigits = 9;
+
+/** Whether a value, or one inside it, holds one of these phone numbers or a text that viewers would see masked. */
+export function holdsPhoneNumber(value: unknown, known: readonly string[]): boolean {
+  if (typeof value === 'string' || typeof value === 'number') {
+    if (typeof value === 'string' && maskNumbers(value) !== value) return true;
+    const digits = toAsciiDigits(String(value)).replace(/\D/g, '');
+    return known.some((number) => hasEndOf(number, digits));
+  }
+  if (typeof value !== 'object' || value === null) return false;
+  return [...Object.keys(value), ...Object.values(value)].some((inner) => holdsPhoneNumber(inner, known));
+}
+
+/** Digits of every script follow each other from zero to nine. */
+function toAsciiDigits(text: string): string {
+  return text.replace(/\p{Nd}/gu, (digit) => {
+    const code = digit.codePointAt(0) ?? 0;
+    let zero = code;
+    while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1;
+    return String((code - zero) % 10);
+  });
+}
+
+function hasEndOf(number: string, digits: string): boolean {
+  const end = number.replace(/\D/g, '').slice(-lastDigits);
+  return end !== '' && digits.includes(end);
 }

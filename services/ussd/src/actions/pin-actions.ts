@@ -1,20 +1,18 @@
 import type { AuditAction } from '@palaver/contract/internal';
 import type { ActionResult } from '@palaver/program/internal';
-import type { AuditEvent, AuditLog } from '@palaver/store';
+import type { AuditEvent } from '@palaver/store';
 import type { Accounts, PinCheck } from '../people/accounts.ts';
 import type { SimSwapCheck } from '../people/sim-swap.ts';
-import type { AccountTable, UssdTables } from '../store/tables.ts';
+import type { AccountTable, Trx, UssdAudit } from '../store/tables.ts';
 import type { ActionContext } from './action.ts';
 
-type Trx = Parameters<Parameters<ActionContext['commit']>[0]>[0];
 type Account = Extract<PinCheck, { kind: 'right' }>['account'];
 
 export interface PinQuestion {
   accounts: Accounts;
-  audit: AuditLog<UssdTables>;
+  audit: UssdAudit;
   simSwap: SimSwapCheck | undefined;
   context: ActionContext;
-  /** The name the PIN was saved under. */
   answer: string;
   /** The audit event of a right PIN, unless another step records it. */
   action?: AuditAction;
@@ -64,7 +62,7 @@ function toDetails(account: string, { values }: ActionResult): AuditEvent['detai
 }
 
 export function toAuditEvent(
-  audit: AuditLog<UssdTables>,
+  audit: UssdAudit,
   { phoneNumber }: ActionContext,
   action: AuditAction,
   details: AuditEvent['details'],
@@ -78,7 +76,6 @@ export function requireLogin({ account }: ActionContext): void {
   if (account === undefined) throw new Error('a state of this menu needs "requires: authenticated"');
 }
 
-/** The account of a caller who has logged in. */
 export async function findOwnAccount(accounts: Accounts, context: ActionContext): Promise<AccountTable> {
   requireLogin(context);
   const account = await accounts.find(context.phoneNumber);

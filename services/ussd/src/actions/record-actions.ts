@@ -14,12 +14,10 @@ import {
   type Totals,
 } from '@palaver/program/internal';
 import { createLimiter } from '@palaver/service-kit/internal';
-import type { Transaction } from 'kysely';
 import type { MarkedRecord, RecordMarks, RecordStore, StoredRecord, WantedRecords } from '../store/records.ts';
-import type { UssdTables } from '../store/tables.ts';
-import type { BuiltInCall, Runs } from './keyword-call.ts';
+import type { Trx } from '../store/tables.ts';
+import type { BuiltInCall, Runs } from './action.ts';
 
-/** Records that programs keep: `store`, `find`, `total` and `update`. */
 export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 'find' | 'total' | 'update'> {
   const toWanted = ({ menu, context }: BuiltInCall, { kind, of }: ScanOptions): WantedRecords => ({
     ...{ program: nameOf(menu.id), kind },
@@ -57,7 +55,7 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
   async function checkAndWrite(
     call: BuiltInCall<'store' | 'update'>,
     { that, ...options }: Check & { kind: string },
-    write: (trx: Transaction<UssdTables>) => Promise<string>,
+    write: (trx: Trx) => Promise<string>,
   ): Promise<ActionResult> {
     const { menu, dialogue, context } = call;
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
@@ -83,7 +81,7 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
   const commit = (
     call: BuiltInCall<'store' | 'update'>,
     kind: string,
-    write: (trx: Transaction<UssdTables>) => Promise<string>,
+    write: (trx: Trx) => Promise<string>,
   ): Promise<ActionResult> => {
     const { check } = call.spec;
     if (!check) return call.context.commit(async (trx) => ({ outcome: await write(trx) }));
@@ -134,7 +132,6 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
   };
 }
 
-/** The records for which `where` holds, as expressions see them. */
 function filter(menu: Menu, dialogue: Dialogue, records: StoredRecord[], where: string | undefined): Row[] {
   const rows = records.map(
     ({ id, phoneNumber, createdAt, fields }): Row => ({
@@ -197,12 +194,10 @@ const maxScanned = 100_000;
 const scansAtOnce = { concurrency: 2, maxWaiting: 20, maxWaitMs: 3_000 };
 /** One at a time, and a pause as long as each has taken: on SQLite the caller of the next key press waits for what they read. */
 const checksAtOnce = { ...scansAtOnce, concurrency: 1, pauses: true };
-/** Records that a check reads before its write. */
 const maxChecked = 20_000;
 /** How often a check reads records that others have changed meanwhile. */
 const maxAttempts = 10;
 
-/** Others have changed records since a check has read them. */
 class RecordsChanged extends Error {}
 
 const tooMany = (most: number, kind: string) =>
@@ -216,7 +211,6 @@ interface ScanOptions {
   kind: string;
   of: Totals['of'];
   where?: string | undefined;
-  /** Receives the records that are read, whether `where` holds for them or not. */
   onBatch?(batch: MarkedRecord[]): void;
 }
 

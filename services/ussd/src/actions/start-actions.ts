@@ -1,29 +1,22 @@
-import type { Store } from '@palaver/store';
-import type { UssdConfig } from '../config.ts';
 import type { RunningClaims } from '../money/start-claims.ts';
-import { createRecordStore } from '../store/records.ts';
-import { createReports } from '../store/reports.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { Deployment } from '../store/deployment.ts';
+import { createRecordStore, createReports } from '../store/records.ts';
 import { type AccountActionParts, createAccountActions } from './account-actions.ts';
-import type { Actions, DeclaredAction, RunOf } from './action.ts';
+import { type Actions, type DeclaredAction, loadOwnActions, type RunOf } from './action.ts';
 import { type AssistantActionParts, createAssistantActions } from './assistant-actions.ts';
 import { type DefaultAction, defaultSignatures } from './default-signatures.ts';
-import { loadOwnActions } from './load-own-actions.ts';
-import { createPayoutActions } from './payout-actions.ts';
 import { type BuiltInParts, createBuiltInActions } from './perform-keywords.ts';
-import { createWalletActions, type WalletActionParts } from './wallet-actions.ts';
+import { createPayoutActions, createWalletActions, type WalletActionParts } from './wallet-actions.ts';
 
 interface ActionsParts
   extends Omit<AccountActionParts, 'reports' | 'claims' | 'repeatMs'>,
     Omit<AssistantActionParts, 'accounts'>,
     Pick<WalletActionParts, 'links'>,
-    Pick<BuiltInParts, 'messages' | 'secrets' | 'servers'> {
-  config: UssdConfig;
-  store: Store<UssdTables>;
+    Pick<BuiltInParts, 'messages' | 'secrets' | 'servers'>,
+    Pick<Deployment, 'config' | 'store'> {
   claiming: RunningClaims | undefined;
 }
 
-/** What programs may do: the bundled actions, the operator's own, and the keywords that need no code. */
 export async function startActions({ config, store, claiming, ...parts }: ActionsParts) {
   const records = createRecordStore(store);
   const claims = claiming?.claims;

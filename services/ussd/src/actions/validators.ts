@@ -5,7 +5,6 @@ import { isWeakPin } from '../people/pin-rules.ts';
 const ok = (value: string): Validation => ({ ok: true, value });
 const refuse = (hint: string): Validation => ({ ok: false, hint });
 
-/** What the default service's questions accept. Menu files name these. */
 export const validators: Record<string, Validator> = {
   name: {
     hints: ['hint.name'],

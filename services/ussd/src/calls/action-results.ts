@@ -1,22 +1,7 @@
 import type { ActionResult } from '@palaver/program/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
-import { type Kysely, sql, type Transaction } from 'kysely';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { UssdTables } from '../store/tables.ts';
+import { type Kysely, sql } from 'kysely';
+import { type Clock, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
-
-/**
- * Results of actions. A result is recorded in the transaction of the side effect itself, under a key of session and step: a
- * retry, a replay after a crash and another instance find it and do not act again.
- */
-export interface ActionResults {
-  /** Throws `SessionChanged` where the caller was erased. */
-  find(own: Pick<ResultKey, 'key' | 'sessionId'>): Promise<ActionResult | undefined>;
-  /** Records the result of an action that wrote nothing, or gives back what was recorded for the key before. */
-  record(done: ResultKey, result: ActionResult): Promise<ActionResult>;
-  /** Runs `act` and records its result, or gives back what was recorded for the key meanwhile. */
-  commit(done: ResultKey, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
-}
 
 export interface ResultKey {
   key: string;
@@ -30,11 +15,16 @@ class AlreadyDone extends Error {}
 /** Another instance has changed the session, or its caller was erased: what it did is undone, and its row is read again. */
 export class SessionChanged extends Error {}
 
+/**
+ * Results of actions. A result is recorded in the transaction of the side effect itself, under a key of session and step: a
+ * retry, a replay after a crash and another instance find it and do not act again.
+ */
 export function createActionResults(
-  store: Pick<Store<UssdTables>, 'db' | 'engine' | 'transaction' | 'cipher'>,
-  { clock, textHash }: { clock: Pick<DatabaseClock, 'now'>; textHash: Pick<TextHash, 'ofErased'> },
-): ActionResults {
-  const find: ActionResults['find'] = async ({ key, sessionId }) => {
+  store: UssdStore,
+  { clock, textHash }: { clock: Clock; textHash: Pick<TextHash, 'ofErased'> },
+) {
+  /** Throws `SessionChanged` where the caller was erased. */
+  const find = async ({ key, sessionId }: Pick<ResultKey, 'key' | 'sessionId'>) => {
     const { rows } = await sql<{ result: string | null; erased: unknown }>`select
       (select result from ussd_action_result where key = ${key}) as result,
       exists (select 1 from ussd_session where id = ${textHash.ofErased(sessionId)})
@@ -64,8 +54,9 @@ export function createActionResults(
   };
   return {
     find,
-    record: async (own, result) => ((await insert(store.db, own, result)) ? result : findAgain(own)),
-    async commit(own, act) {
+    record: async (own: ResultKey, result: ActionResult) =>
+      (await insert(store.db, own, result)) ? result : findAgain(own),
+    async commit(own: ResultKey, act: (trx: Trx) => Promise<ActionResult>) {
       try {
         return await store.transaction(async (trx) => {
           const result = await act(trx);
@@ -80,3 +71,5 @@ export function createActionResults(
     },
   };
 }
+
+export type ActionResults = ReturnType<typeof createActionResults>;

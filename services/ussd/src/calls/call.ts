@@ -1,5 +1,5 @@
 import type { Dialogue, Input, Menu } from '@palaver/program/internal';
-import type { Session } from '../store/session-row.ts';
+import type { SessionTable } from '../store/tables.ts';
 
 /** A request of a call, as its channel hands it in. What was typed may hold a PIN, so that a session keeps its hash alone. */
 export interface Call {
@@ -8,25 +8,21 @@ export interface Call {
   phoneNumber: string;
   /** Everything typed so far, the newest input last; empty at the first dial. */
   inputs: readonly string[];
-  /** How much was typed so far. */
   typedLength: number;
-  /** The input at an index, with the way to the secret ones before it. */
   toInput(index: number): Input;
   hashTyped(): string;
   /**
    * The index of the first input that a session has not taken yet; `inputs.length` if it has taken all of them. `undefined` if
    * the call does not continue from there, and all inputs must be played again.
    */
-  findFirstNew(session: Session): number | undefined;
+  findFirstNew(session: SessionTable): number | undefined;
   /** The key of the `step`-th action that the last of the first `count` inputs runs. */
   toActionKey(count: number, step: number): string;
   measureRoom(menu: Menu, dialogue: Dialogue): CallRoom;
 }
 
-/** Whether another answer fits into the call: with more to spare, with little more, or not at all. */
 export type CallRoom = { kind: 'enough' } | { kind: 'low'; dialogue: Dialogue } | { kind: 'full'; closing: string };
 
 export type RequestKind = 'opened' | 'continued' | 'rebuilt' | 'retried' | 'ended' | 'expired' | 'refused';
 
-/** The reply as it is sent, or the reason why the request is not valid. */
 export type RequestResult = { reply: string; kind: RequestKind } | { invalid: string };

@@ -13,25 +13,22 @@ import {
   translate,
 } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
-import type { DatabaseClock } from '@palaver/store';
 import { faultKind } from '@palaver/store/internal';
 import type { Programs } from '../catalog/programs.ts';
 import type { Profiles } from '../people/profiles.ts';
-import { isErased } from '../store/erased-sessions.ts';
-import { isExpired, type Session, sessionStatus } from '../store/session-row.ts';
+import { isErased, isExpired, sessionStatus } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
+import type { Clock, SessionTable } from '../store/tables.ts';
 import { type ResultKey, SessionChanged } from './action-results.ts';
 import type { Call, RequestResult } from './call.ts';
-import { createKeyedQueue } from './keyed-queue.ts';
 import type { ProgramStats, TakenInput } from './program-stats.ts';
 import type { RunAction } from './run-action.ts';
 import { type Outcome, toReply, toSaving } from './saving.ts';
-import { unpackDialogue, unpackOpening, withProgram } from './session.ts';
-import type { SessionCache } from './session-cache.ts';
+import { type SessionCache, unpackDialogue, unpackOpening, withProgram } from './session.ts';
 
 export type HandleRequest = (call: Call, log: Logger) => Promise<RequestResult>;
 
-export interface RequestParts {
+interface RequestParts {
   sessions: SessionStore;
   cache: SessionCache;
   profiles: Profiles;
@@ -41,9 +38,8 @@ export interface RequestParts {
   forms: Pick<Forms, 'press'>;
   programs: Pick<Programs, 'forCode' | 'find'>;
   stats: Pick<ProgramStats, 'count'>;
-  /** The reply to a code that no program answers. */
   unknownCode: string;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
   timeoutMs: number;
 }
 
@@ -89,7 +85,6 @@ export function createHandleRequest(parts: RequestParts): HandleRequest {
     });
 }
 
-/** `undefined` when the session was changed by another instance between reading and writing. */
 async function runRequest(parts: RequestParts, request: OwnRequest): Promise<RequestResult | undefined> {
   const outcome = await takeRequest(parts, request);
   if (!('step' in outcome)) return outcome;
@@ -104,7 +99,6 @@ async function runRequest(parts: RequestParts, request: OwnRequest): Promise<Req
   return { reply: write.session.reply, kind: isFull ? 'ended' : outcome.kind };
 }
 
-/** What to save and to show, or the reply where there is nothing to save. */
 async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Outcome | RequestResult> {
   const { call, now, isRepeated } = request;
   const { sessionId, phoneNumber } = call;
@@ -119,7 +113,7 @@ async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Ou
   if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, known);
 
   const kept = known && unpackOpening(known.opening);
-  const found = findMenu(parts, known?.serviceCode ?? call.serviceCode, kept?.program);
+  const found = findMenu(parts, known?.service_code ?? call.serviceCode, kept?.program);
   // A version that is in memory needs no wait, which every key press would pay for.
   const menu = found instanceof Promise ? await found : found;
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
@@ -150,7 +144,7 @@ function findMenu(
 }
 
 /** A session that looks expired here may have continued at another instance, so the row is read. */
-function findCached({ cache, timeoutMs }: RequestParts, { call, now }: OwnRequest): Session | undefined {
+function findCached({ cache, timeoutMs }: RequestParts, { call, now }: OwnRequest): SessionTable | undefined {
   const session = cache.get(call.sessionId);
   return session && !isExpired(session, now, timeoutMs) ? session : undefined;
 }
@@ -158,7 +152,7 @@ function findCached({ cache, timeoutMs }: RequestParts, { call, now }: OwnReques
 async function openSession(
   parts: RequestParts,
   request: OwnRequest,
-  known: Session | undefined,
+  known: SessionTable | undefined,
 ): Promise<Outcome | RequestResult> {
   const menu = parts.programs.forCode(request.call.serviceCode);
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
@@ -170,11 +164,9 @@ async function openSession(
 interface Course {
   /** The one in use when the request came: a reload meanwhile changes nothing for it. */
   menu: Menu;
-  known: Session | undefined;
-  /** The index of the first input that is to be taken. */
+  known: SessionTable | undefined;
   first: number;
   opening: Opening;
-  /** Where the inputs start; the main menu when they are all there is. */
   from: Dialogue | undefined;
 }
 
@@ -239,7 +231,7 @@ function toCaller({ call: { phoneNumber }, now }: OwnRequest): Caller {
   return { phoneNumber, now };
 }
 
-function keepInMemory(cache: SessionCache, session: Session): void {
+function keepInMemory(cache: SessionCache, session: SessionTable): void {
   if (session.status === sessionStatus.active) cache.set(session);
   else cache.delete(session.id);
 }
@@ -253,16 +245,40 @@ function countRequest({ stats }: RequestParts, { now }: OwnRequest, outcome: Out
     now,
     opened: known ? undefined : { state: first.state, language: first.language, isReturning: !opening.isNewcomer },
     inputs: known && !before ? taken.slice(-1) : taken,
-    waitedMs: known && before ? now - known.seenAt : undefined,
+    waitedMs: known && before ? now - known.seen_at : undefined,
     isCutOff,
   });
 }
 
-async function refuseExpired(parts: RequestParts, session: Session): Promise<RequestResult> {
+async function refuseExpired(parts: RequestParts, session: SessionTable): Promise<RequestResult> {
   parts.cache.delete(session.id);
   const opening = unpackOpening(session.opening);
-  const menu = await findMenu(parts, session.serviceCode, opening.program);
+  const menu = await findMenu(parts, session.service_code, opening.program);
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
   const { language } = unpackDialogue(session.dialogue) ?? opening;
   return { reply: `END ${toShowable(translate(menu.locales, language, 'main.expired'))}`, kind: 'expired' };
+}
+
+interface Tail {
+  last?: Promise<unknown>;
+  waiting: number;
+}
+
+/** Runs tasks of one key one after the other; keys do not wait for each other. Nothing is kept once a key is idle. */
+export function createKeyedQueue(options: { maxWaiting: number }) {
+  const tails = new Map<string, Tail>();
+  return async <T>(key: string, task: () => Promise<T>): Promise<T> => {
+    const tail: Tail = tails.get(key) ?? { waiting: 0 };
+    if (tail.waiting >= options.maxWaiting) throw new Error('too many requests of one session are waiting');
+    const run = tail.last ? tail.last.then(task, task) : task();
+    tail.last = run;
+    tail.waiting += 1;
+    tails.set(key, tail);
+    try {
+      return await run;
+    } finally {
+      tail.waiting -= 1;
+      if (tail.waiting === 0) tails.delete(key);
+    }
+  };
 }

@@ -1,19 +1,22 @@
 import { backKeyOf, canGoBack, type Dialogue, type Menu, nameOf, reservedKeys } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
-import type { Store } from '@palaver/store';
-import { type CallStatTable, dayOf, type StateStatTable, type UssdTables } from '../store/tables.ts';
+import {
+  answerColumns,
+  type CallStatTable,
+  countColumns,
+  dayOf,
+  type StatCount,
+  type StateStatTable,
+  type UssdStore,
+} from '../store/tables.ts';
 
 /** The upper limits of the intervals in which times to an answer are counted, in seconds; the last interval has none. */
 export const answerSeconds = [2, 4, 7, 10, 15, 20, 30, 60, 120] as const;
-export const answerColumns = ['s2', 's4', 's7', 's10', 's15', 's20', 's30', 's60', 's120', 'longer'] as const;
-export const countColumns = ['shown', 'answered', 'refused', 'back', 'exited', 'timed_out'] as const;
 
-/** One request as it is counted, once its reply is saved. */
 export interface CountedRequest {
   menu: Menu;
   now: number;
-  /** The call begins with this request. */
   opened?: { state: string; language: string; isReturning: boolean } | undefined;
   inputs: readonly TakenInput[];
   /** How long the caller looked at the screen that the last input answers. */
@@ -34,26 +37,19 @@ export interface TimedOut {
   language: string;
 }
 
-/** How callers move through programs, counted by day and state. No count says who it was. */
-export interface ProgramStats {
-  count(request: CountedRequest): void;
-  countTimedOut(calls: readonly TimedOut[], now: number): void;
-  /** Writes all that is counted when it is called. */
-  flush(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** What is counted in between is lost when the process is killed. */
 const flushMs = 5_000;
 const maxRows = 500;
 
 type StateKey = Pick<StateStatTable, 'day' | 'program' | 'version' | 'state' | 'language'>;
-type Count = (typeof countColumns)[number] | (typeof answerColumns)[number];
 
-const zeros = Object.fromEntries([...countColumns, ...answerColumns].map((name) => [name, 0])) as Record<Count, number>;
+const zeros = Object.fromEntries([...countColumns, ...answerColumns].map((name) => [name, 0])) as Record<
+  StatCount,
+  number
+>;
 
 /** Counts in memory, so that a key press costs no statement, and adds the counts to the tables every few seconds. */
-export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: Logger): ProgramStats {
+export function startProgramStats(store: UssdStore, logger: Logger) {
   let states = new Map<string, StateStatTable>();
   let calls = new Map<string, CallStatTable>();
   let running: Promise<void> | undefined;
@@ -124,7 +120,7 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
   });
 
   return {
-    count({ menu, now, opened, inputs, waitedMs, isCutOff = false }) {
+    count({ menu, now, opened, inputs, waitedMs, isCutOff = false }: CountedRequest) {
       const day = dayOf(now);
       const version = menu.id;
       if (opened) {
@@ -147,7 +143,7 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
         if (outcome !== 'refused' && !(isLast && isCutOff)) rowOf(day, version, after).shown += 1;
       }
     },
-    countTimedOut(timedOut, now) {
+    countTimedOut(timedOut: readonly TimedOut[], now: number) {
       for (const call of timedOut) rowOf(dayOf(now), call.version, call).timed_out += 1;
     },
     flush,
@@ -157,6 +153,8 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
     },
   };
 }
+
+export type ProgramStats = ReturnType<typeof startProgramStats>;
 
 function toColumn(ms: number): (typeof answerColumns)[number] {
   const at = answerSeconds.findIndex((seconds) => ms < seconds * 1000);
@@ -178,7 +176,7 @@ function join<Row extends StateStatTable | CallStatTable>(rows: Row[], later: Re
   return joined;
 }
 
-type Db = Store<UssdTables>['db'];
+type Db = UssdStore['db'];
 
 /** In one order everywhere: two instances that write the same rows do not wait for each other in a circle. */
 const inOrder = (one: StateStatTable | CallStatTable, other: StateStatTable | CallStatTable) => {

@@ -1,8 +1,7 @@
 import type { ProgramStats, StateCounts } from '@palaver/contract/internal';
-import type { Store } from '@palaver/store';
 import type { ExpressionBuilder } from 'kysely';
-import type { UssdTables } from '../store/tables.ts';
-import { answerColumns, answerSeconds, countColumns } from './program-stats.ts';
+import { answerColumns, countColumns, type UssdStore, type UssdTables } from '../store/tables.ts';
+import { answerSeconds } from './program-stats.ts';
 
 export interface StatsQuery {
   program: string;
@@ -10,7 +9,6 @@ export interface StatsQuery {
   from: number;
   to: number;
   version?: string | undefined;
-  /** Days and languages of this state alone. */
   state?: string | undefined;
 }
 
@@ -19,11 +17,7 @@ export type StatsReport = Omit<ProgramStats, 'name' | 'from' | 'to'>;
 const dayMs = 24 * 3_600_000;
 const sumOf = [...countColumns, ...answerColumns];
 
-/** Sums of the counts by state, day, language and version. */
-export async function readStats(
-  { readDb }: Pick<Store<UssdTables>, 'readDb'>,
-  query: StatsQuery,
-): Promise<StatsReport> {
+export async function readStats({ readDb }: UssdStore, query: StatsQuery): Promise<StatsReport> {
   const { program, from, to, version, state } = query;
   const sumBy = async (column: 'state' | 'day' | 'language', ofState?: string) => {
     let statement = readDb

@@ -24,7 +24,6 @@ export interface ActionCall {
   menu: Menu;
   dialogue: Dialogue;
   phoneNumber: string;
-  /** Finds secret answers. */
   reveal: Reveal;
   now: number;
   log: Logger;
@@ -42,18 +41,8 @@ export interface RunActionParts {
 
 /** Runs the action of a state at most once for a key; its result is recorded whether it wrote anything or not. */
 export function createRunAction({ actions, runBuiltIn, results, submissions, metrics }: RunActionParts): RunAction {
-  const run: RunAction = async ({
-    sessionId,
-    key,
-    isFirst,
-    pending,
-    menu,
-    dialogue,
-    phoneNumber,
-    reveal,
-    now,
-    log,
-  }) => {
+  const run: RunAction = async (call) => {
+    const { sessionId, key, isFirst, pending, menu, dialogue, phoneNumber, reveal, now, log } = call;
     const own = { key, sessionId, phone: phoneNumber };
     const { submission } = pending;
     if (submission)

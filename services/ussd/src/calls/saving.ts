@@ -10,16 +10,15 @@ import {
   toShowable,
   toSnapshot,
 } from '@palaver/program/internal';
-import { type Session, sessionStatus } from '../store/session-row.ts';
-import type { SessionWrite } from '../store/session-writes.ts';
+import { type SessionWrite, sessionStatus } from '../store/session-row.ts';
+import type { SessionTable } from '../store/tables.ts';
 import type { Call, RequestKind } from './call.ts';
 import type { TakenInput } from './program-stats.ts';
 import { packDialogue, packOpening, unpackDialogue } from './session.ts';
 
-/** Where a request has led. */
 export interface Outcome {
   menu: Menu;
-  known: Session | undefined;
+  known: SessionTable | undefined;
   opening: Opening;
   step: Step;
   kind: RequestKind;
@@ -29,7 +28,6 @@ export interface Outcome {
 }
 
 export interface Reply {
-  /** As it is sent, prefix included. */
   text: string;
   dialogue: Dialogue;
   ended: boolean;
@@ -52,21 +50,21 @@ export function toSaving(call: Call, outcome: Outcome, reply: Reply, now: number
   const isDial = call.inputs.length === 0;
   const { ended, isFull } = reply;
   // A text that is shorter than the one consumed may be a key press that comes late, after others have finished the form.
-  const isLate = known !== undefined && !isDial && call.typedLength < known.textLength;
+  const isLate = known !== undefined && !isDial && call.typedLength < known.text_length;
   if (isLate && known.status === sessionStatus.ended) return undefined;
-  const session: Session = {
+  const session: SessionTable = {
     id: call.sessionId,
     phone: call.phoneNumber,
-    serviceCode: call.serviceCode,
+    service_code: call.serviceCode,
     version: (known?.version ?? 0) + 1,
     status: ended ? sessionStatus.ended : sessionStatus.active,
-    textHash: call.hashTyped(),
-    textLength: call.typedLength,
+    text_hash: call.hashTyped(),
+    text_length: call.typedLength,
     opening: packOpening(opening),
     dialogue: packDialogue(reply.dialogue),
     reply: reply.text,
-    openedAt: isDial || !known ? now : known.openedAt,
-    seenAt: now,
+    opened_at: isDial || !known ? now : known.opened_at,
+    seen_at: now,
   };
   const isStep = known?.status === sessionStatus.active && !ended && !isDial;
   const write: SessionWrite = { session, isStep };

@@ -1,37 +1,27 @@
 import type { Forms } from '@palaver/forms/internal';
 import { toShowable } from '@palaver/program/internal';
-import type { CloseStack, Logger } from '@palaver/service-kit';
-import type { DatabaseClock, Store } from '@palaver/store';
 import type { Programs } from '../catalog/programs.ts';
-import type { UssdConfig } from '../config.ts';
 import type { Profiles } from '../people/profiles.ts';
+import type { Deployment } from '../store/deployment.ts';
 import { createSessionStore } from '../store/session-store.ts';
-import type { UssdTables } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import { createActionResults } from './action-results.ts';
 import { createHandleRequest } from './handle-request.ts';
 import { startProgramStats } from './program-stats.ts';
 import { createRunAction, type RunActionParts } from './run-action.ts';
-import { createSessionCache } from './session-cache.ts';
-import { startSweeper } from './sweeper.ts';
-import { toTimedOut } from './timed-out.ts';
+import { createSessionCache } from './session.ts';
+import { startSweeper, toTimedOut } from './sweeper.ts';
 
-interface CallsParts extends Omit<RunActionParts, 'results'> {
-  config: UssdConfig;
-  store: Store<UssdTables>;
-  logger: Logger;
-  clock: DatabaseClock;
+interface CallsParts extends Deployment, Omit<RunActionParts, 'results' | 'metrics'> {
   textHash: TextHash;
   profiles: Profiles;
   forms: Forms;
   programs: Programs;
-  started: CloseStack;
 }
 
 const cachedSessions = 100_000;
 const sweepIntervalMs = 5_000;
 
-/** The calls under way, and the sweep of what is over. */
 export function startCalls({ config, store, logger, clock, textHash, profiles, started, ...parts }: CallsParts) {
   const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
   const sessions = createSessionStore(store, { timeoutMs, textHash });

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { migrateUssd } from '../store/migrations.ts';
 import { toSweepStatements } from '../store/sweep-statements.ts';
 import type { UssdTables } from '../store/tables.ts';
-import { createSessionCache } from './session-cache.ts';
+import { createSessionCache } from './session.ts';
 import { sweep } from './sweeper.ts';
 
 const day = 24 * 3_600_000;

@@ -1,19 +1,18 @@
 import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
+import type { DataCipher } from '@palaver/store';
 import { changePieces } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { type SweepPeriods, toSweepStatements } from '../store/sweep-statements.ts';
-import type { SessionTable, UssdTables } from '../store/tables.ts';
-import type { SessionCache } from './session-cache.ts';
+import { type Clock, type SessionTable, sealedTables, type UssdStore } from '../store/tables.ts';
+import { questionOf, type TimedOut } from './program-stats.ts';
+import { type SessionCache, unpackDialogue, unpackOpening } from './session.ts';
 
-/** As it is stored. */
-export type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
+type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
 
-export interface SweepParts extends SweepPeriods {
-  store: Pick<Store<UssdTables>, 'transaction' | 'engine'>;
+interface SweepParts extends SweepPeriods {
+  store: UssdStore;
   cache: SessionCache;
-  /** Sessions that were marked as expired. */
   onExpired?(sessions: readonly ExpiredSession[]): void;
   /** Rows of one transaction: few, so that no request waits long for a sweep. */
   batchSize?: number;
@@ -22,7 +21,7 @@ export interface SweepParts extends SweepPeriods {
 }
 
 /** `done`: nothing is left; `busy`: another instance sweeps; `late`: the time ran out. */
-export type SweepResult = 'done' | 'busy' | 'late';
+type SweepResult = 'done' | 'busy' | 'late';
 
 /** The key of an advisory lock: instances that share a PostgreSQL database sweep one at a time. */
 const advisoryLock = 7_252_838;
@@ -66,20 +65,14 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
   return 'done';
 }
 
-export interface SweeperParts extends SweepParts {
+interface SweeperParts extends SweepParts {
   logger: Logger;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
   intervalMs: number;
 }
 
-export interface Sweeper {
-  /** Seconds since a sweep, here or on another instance, last left nothing behind. */
-  lagSeconds(): number;
-  stop(): Promise<void>;
-}
-
 /** Sweeps again and again until stopped; a sweep that fails (the database is unreachable) is tried at the next time. */
-export function startSweeper(parts: SweeperParts): Sweeper {
+export function startSweeper(parts: SweeperParts) {
   let doneAt = performance.now();
   const stopping = new AbortController();
   const sweeping = runEvery({
@@ -90,10 +83,25 @@ export function startSweeper(parts: SweeperParts): Sweeper {
     onFault: (error) => parts.logger.warn({ err: error }, 'sweeping sessions failed'),
   });
   return {
+    /** Seconds since a sweep, here or on another instance, last left nothing behind. */
     lagSeconds: () => (performance.now() - doneAt) / 1000,
     async stop() {
       stopping.abort();
       await sweeping.stop();
     },
   };
+}
+
+const unreadable = { opening: '{}', dialogue: '{"f":1e9}' };
+
+export function toTimedOut(cipher: DataCipher, expired: readonly ExpiredSession[]): TimedOut[] {
+  return expired.flatMap((row) => {
+    const { opening, dialogue: packed } = cipher.openRow(sealedTables.session, row, unreadable);
+    const { program: version } = unpackOpening(opening);
+    const dialogue = unpackDialogue(packed);
+    if (version === undefined || !dialogue) return [];
+    const { language, state } = dialogue;
+    const question = questionOf(dialogue);
+    return [{ version, state, language }, ...(question === undefined ? [] : [{ version, state: question, language }])];
+  });
 }

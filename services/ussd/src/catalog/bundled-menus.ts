@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
-import type { Registry } from '@palaver/program/internal';
-import type { DeclaredAction } from '../actions/action.ts';
+import type { BuiltInName, Menu, Registry } from '@palaver/program/internal';
+import { isProduction } from '@palaver/service-kit/internal';
+import { type DeclaredAction, loadOwnActions } from '../actions/action.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
-import { loadOwnActions } from '../actions/load-own-actions.ts';
 import { validators } from '../actions/validators.ts';
-import type { UssdConfig } from '../config.ts';
+import { programSecretPrefix, type UssdConfig } from '../config.ts';
 import type { MenuSources } from './read-source.ts';
 
 type MenuConfig = Pick<UssdConfig, 'USSD_PROGRAMS' | 'USSD_MENUS' | 'USSD_LOCALES'>;
@@ -12,7 +12,6 @@ type MenuConfig = Pick<UssdConfig, 'USSD_PROGRAMS' | 'USSD_MENUS' | 'USSD_LOCALE
 /** Texts the service itself says, outside of any state. */
 const serviceTexts = ['main.expired'];
 
-/** Where the menus and texts are: the operator's own, or the bundled ones. */
 export function toMenuSources(own: {
   USSD_MENUS?: string | undefined;
   USSD_LOCALES?: string | undefined;
@@ -27,13 +26,40 @@ export function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: Me
   return { folder, menus: isAlone ? undefined : toMenuSources({ USSD_MENUS, USSD_LOCALES }) };
 }
 
-/** What menu files are checked against. */
 export function toRegistry(actions: Record<string, DeclaredAction>, own: Registry['validators'] = {}): Registry {
   return { actions, validators: { ...validators, ...own }, texts: serviceTexts };
 }
 
-/** The same for the bundled actions and those of the operator's module. */
 export async function loadRegistry(ownActions: string | undefined): Promise<Registry> {
   const own = await loadOwnActions(ownActions);
   return toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);
+}
+
+/** What a program needs and its deployment lacks. A program with faults is not taken into use. */
+interface UnmetNeeds {
+  faults: string[];
+  warnings: string[];
+}
+
+export type FindUnmetNeeds = (menu: Menu) => UnmetNeeds;
+
+export function createFindUnmetNeeds(
+  config: Pick<UssdConfig, 'NODE_ENV' | 'SMS_PROVIDER' | 'CLAIMS_COLLECTION'>,
+  secrets: Readonly<Record<string, string>>,
+): FindUnmetNeeds {
+  return (menu) => {
+    const faults: string[] = [];
+    const warnings = menu.secrets
+      .filter((name) => !Object.hasOwn(secrets, name))
+      .map((name) => `the program sends the secret ${name}, and ${programSecretPrefix}${name} is not set`);
+    if (isProduction(config.NODE_ENV) && config.SMS_PROVIDER === 'file' && uses(menu, 'sms'))
+      faults.push('the program sends SMS messages; production needs an SMS_PROVIDER other than file');
+    if (config.CLAIMS_COLLECTION === undefined && uses(menu, 'claim'))
+      warnings.push('the program files claims, and CLAIMS_COLLECTION is not set');
+    return { faults, warnings };
+  };
+}
+
+function uses({ states }: Menu, action: BuiltInName): boolean {
+  return [...states.values()].some((state) => state.kind === 'action' && state.spec && action in state.spec);
 }

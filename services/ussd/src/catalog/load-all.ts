@@ -1,20 +1,21 @@
+import { createHash } from 'node:crypto';
 import { checkForms, type Forms } from '@palaver/forms/internal';
 import {
+  checkProgram,
   type Fault,
   type Menu,
   type MenuCheck,
   nameOf,
   type ProgramSource,
   programFile,
+  type Registry,
   type SourceFile,
 } from '@palaver/program/internal';
-import type { FindUnmetNeeds } from './deployment-needs.ts';
-import { toVersion } from './load-program.ts';
+import type { FindUnmetNeeds } from './bundled-menus.ts';
 import type { CheckProgram } from './program-checks.ts';
-import type { PublishedPrograms } from './published.ts';
+import { checkCodes, codesOf } from './program-files.ts';
+import type { KeptVersion, PublishedPrograms } from './published.ts';
 import { findPrograms, type MenuSources, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
-import { checkCodes, codesOf } from './service-codes.ts';
-import type { KeptVersion } from './versions.ts';
 
 export interface Loaded {
   menus: Map<string, Menu>;
@@ -25,18 +26,14 @@ export interface Loaded {
   unusable: Fault[];
 }
 
-/** Where programs are loaded from, and what they may need. */
 export interface LoadOptions {
   /** A menu without a program file: answers every code that no program names. */
   menus?: MenuSources | undefined;
-  /** A program's folder, or a folder of them. */
   folder?: string | undefined;
   forms: Pick<Forms, 'inspect'>;
-  /** Forms of a server, which programs may name. */
   fetched?: () => readonly SourceFile[];
   findUnmetNeeds: FindUnmetNeeds;
-  /** Programs of the database, which come before those of the folder. */
-  published?: Pick<PublishedPrograms, 'current' | 'load'>;
+  published: PublishedPrograms;
 }
 
 export interface LoadParts extends LoadOptions {
@@ -46,12 +43,10 @@ export interface LoadParts extends LoadOptions {
 
 export interface CheckedProgram {
   check: MenuCheck;
-  /** Name and version. */
   id: string;
   kept: KeptVersion;
 }
 
-/** Checks a program with its forms, those of a forms server included. */
 export async function checkSource(
   parts: LoadParts,
   source: ProgramSource,
@@ -72,7 +67,7 @@ export async function checkSource(
 type PublishedCheck = MenuCheck | undefined;
 
 async function checkPublished(parts: LoadParts, id: string): Promise<PublishedCheck> {
-  const kept = await parts.published?.load(id);
+  const kept = await parts.published.load(id);
   return kept && addNeeds(await parts.check(kept.source, kept.base ?? parts.base), parts, kept.source);
 }
 
@@ -96,7 +91,7 @@ const fileOf = ({ files }: ProgramSource) => files.find(({ path }) => path === p
 export async function loadAll(parts: LoadParts, inUse: ReadonlyMap<string, Menu>): Promise<Loaded> {
   const loaded: Loaded = { menus: new Map(), sources: new Map(), warnings: [], faults: [], unusable: [] };
   const taken = new Map<string, string>();
-  for (const [name, id] of (await parts.published?.current()) ?? []) {
+  for (const [name, id] of await parts.published.current()) {
     const same = inUse.get(id);
     const check: PublishedCheck = same ? { ok: true, menu: same, warnings: [] } : await checkPublished(parts, id);
     const clash = check?.ok ? findClash(name, check.menu, taken) : undefined;
@@ -156,7 +151,6 @@ function findClash(name: string, menu: Menu, taken: ReadonlyMap<string, string>)
   return clash === undefined ? undefined : `${clash} belongs to ${taken.get(clash)}`;
 }
 
-/** The service codes of a program that another one in use already has. */
 export function findOwner(name: string, menu: Menu, current: ReadonlyMap<string, Menu>): string | undefined {
   const taken = new Map<string, string>();
   for (const [other, used] of current) {
@@ -182,4 +176,24 @@ async function listSources({ menus, folder }: LoadOptions, faults: Fault[]): Pro
     faults.push({ file: error.path, line: 1, message: error.message });
     return own;
   }
+}
+
+export async function loadMenu(sources: MenuSources, registry: Registry): Promise<MenuCheck> {
+  try {
+    const source = await readMenuSource('palaver', sources);
+    return checkProgram(source, registry, source);
+  } catch (error) {
+    if (!(error instanceof SourceFault)) throw error;
+    return { ok: false, faults: [{ file: error.path, line: 1, message: error.message }] };
+  }
+}
+
+const versionCharacters = 12;
+
+/** A hash of everything the program is made of, including the program it extends. */
+function toVersion(source: ProgramSource, base: ProgramSource): string {
+  const hash = createHash('sha256');
+  const all = source === base ? [source] : [source, base];
+  for (const { files } of all) for (const { path, text } of files) hash.update(`${path}\0${text.length}\0${text}\0`);
+  return hash.digest('hex').slice(0, versionCharacters);
 }

@@ -10,7 +10,6 @@ import {
   type Validator,
 } from '@palaver/program/internal';
 
-/** What may cross to another thread: everything but code. */
 export interface PlainRegistry {
   actions: Record<string, ActionSignature>;
   validators: Record<string, Omit<Validator, 'check'> & { takesZero: boolean }>;

@@ -3,34 +3,24 @@ import { type Menu, type MenuCheck, type ProgramSource, programFile, type Regist
 import { startThread, type Thread } from '@palaver/service-kit/internal';
 import { fromPlainMenu, toPlainMenu, toPlainRegistry } from './plain-menu.ts';
 import type { ProgramCall, ProgramReply } from './program-worker.ts';
-import type { PlayedTrial, Trial } from './try-program.ts';
+import type { Trial } from './try-program.ts';
 
 export type CheckProgram = (source: ProgramSource, base: ProgramSource) => MenuCheck | Promise<MenuCheck>;
-
-/** Checks and tries programs in threads with limits: whatever a program holds, callers are served meanwhile. */
-export interface ProgramChecks {
-  /** For what is taken into use. A caller may wait for it, so it waits for nothing that operators try. */
-  check: CheckProgram;
-  checkDraft: CheckProgram;
-  /** Plays inputs on a checked draft; `key` says which. */
-  try(key: string, menu: Menu, trial: Trial): Promise<PlayedTrial>;
-  close(): void;
-}
 
 export interface ProgramChecksOptions {
   timeoutMs?: number;
   tryMs?: number;
-  /** The module of the operator's own validators. */
   ownActions?: string | undefined;
 }
 
 const workerFile = new URL(import.meta.url.replace(/program-checks(\.[jt]s)(\?.*)?$/, 'program-worker$1'));
 const idleMs = 30_000;
 
+/** Checks and tries programs in threads with limits: whatever a program holds, callers are served meanwhile. */
 export function createProgramChecks(
   registry: Registry,
   { timeoutMs = 60_000, tryMs = 20_000, ownActions }: ProgramChecksOptions = {},
-): ProgramChecks {
+) {
   const plain = toPlainRegistry(registry);
   const [inUse, drafts] = [createIdleThread('the check of a program'), createIdleThread('a draft')];
 
@@ -49,9 +39,10 @@ export function createProgramChecks(
     };
 
   return {
+    /** For what is taken into use. A caller may wait for it, so it waits for nothing that operators try. */
     check: checkIn(inUse.send),
     checkDraft: checkIn(drafts.send),
-    async try(key, menu, trial) {
+    async try(key: string, menu: Menu, trial: Trial) {
       const call = { kind: 'try', key, menu: toPlainMenu(menu), registry: plain, ownActions, trial } as const;
       const reply = await drafts.send(call, tryMs).catch((error: Error) => {
         throw new AppError('VALIDATION_FAILED', `The inputs cannot be tried: ${error.message}.`);

@@ -1,13 +1,12 @@
-import type { ProgramSource } from '@palaver/program/internal';
+import { serviceCodePattern } from '@palaver/contract/internal';
+import { type Fault, type Menu, type ProgramSource, parseYaml, programFile, sayIssue } from '@palaver/program/internal';
 import { z } from 'zod';
 
-/** The files of a program by their path. */
 export type ProgramFileMap = Readonly<Record<string, string>>;
 
 /** The largest public form that a phone can fill in has 1.6 MB. */
 export const programLimits = { files: 200, fileBytes: 2_000_000, bytes: 8_000_000 } as const;
 
-/** The fault of the first file that is too large, if any. */
 export function sizeFault(
   files: readonly { path: string; bytes: number }[],
 ): { path?: string; message: string } | undefined {
@@ -24,7 +23,6 @@ const filePath =
 
 const pathHint = 'a path such as program.yaml, locales/en.yaml, data/markets.csv, of letters, digits, _ and -';
 
-/** The part of the rules that JSON Schema can say. */
 const documented = {
   propertyNames: { pattern: filePath.source },
   minProperties: 1,
@@ -52,4 +50,21 @@ export function toSource(name: string, files: ProgramFileMap): ProgramSource {
 
 export function fromSource({ files }: ProgramSource): Record<string, string> {
   return Object.fromEntries(files.map(({ path, text }) => [path, text]));
+}
+
+const schema = z.strictObject({
+  codes: z.array(z.string().regex(serviceCodePattern, 'must be a USSD code such as "*384*7#"')).default([]),
+});
+
+/** The service codes that a program answers; none of its own means every code that no other program names. */
+export function codesOf({ channel }: Menu): readonly string[] {
+  return schema.safeParse({ codes: channel.codes }).data?.codes ?? [];
+}
+
+export function checkCodes({ channel }: Menu, { files }: ProgramSource): Fault[] {
+  const { error } = schema.safeParse({ codes: channel.codes });
+  const file = files.find(({ path }) => path === programFile);
+  if (!error || !file) return [];
+  const { fault } = parseYaml(file.file, file.text);
+  return error.issues.map((issue) => fault(issue.path, sayIssue(issue, channel, schema)));
 }

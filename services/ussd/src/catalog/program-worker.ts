@@ -3,7 +3,7 @@ import { AppError } from '@palaver/contract';
 import { createForms } from '@palaver/forms/internal';
 import { checkProgram, ExpressionLimit, type Menu, type ProgramSource, type Registry } from '@palaver/program/internal';
 import { LRUCache } from 'lru-cache';
-import { loadOwnActions } from '../actions/load-own-actions.ts';
+import { loadOwnActions } from '../actions/action.ts';
 import { validators } from '../actions/validators.ts';
 import {
   fromPlainMenu,
@@ -30,7 +30,6 @@ export interface TryCall {
   key: string;
   menu: PlainMenu;
   registry: PlainRegistry;
-  /** The module of the operator's own validators. */
   ownActions: string | undefined;
   trial: Trial;
 }

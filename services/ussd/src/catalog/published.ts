@@ -1,61 +1,37 @@
 import { AppError } from '@palaver/contract';
-import type { Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
-import type { UssdTables } from '../store/tables.ts';
+import { nameOf, type ProgramSource } from '@palaver/program/internal';
+import type { Clock, Trx, UssdStore } from '../store/tables.ts';
 import type { ProgramFileMap } from './program-files.ts';
-import type { KeptVersion } from './versions.ts';
 
-export interface Draft {
-  files: ProgramFileMap;
-  /** Counts saves: one that does not follow the revision it read is refused. */
-  revision: number;
-  updatedAt: string;
-  updatedBy: string;
-}
-
-export interface KeptProgram {
-  name: string;
-  published: string | null;
-  draft: Omit<Draft, 'files'> | null;
-}
-
-export interface Change {
+interface Change {
   by: string;
   now: number;
 }
 
-/** Drafts and published versions of programs, in the database: all instances serve the same. */
-export interface PublishedPrograms {
-  /** The id of the version in use, by program. */
-  current(trx?: Transaction<UssdTables>): Promise<Map<string, string>>;
-  load(id: string): Promise<KeptVersion | undefined>;
-  list(): Promise<KeptProgram[]>;
-  loadDraft(name: string): Promise<Draft | undefined>;
-  /** How often a draft of it was changed; 0 where there has been none. */
-  revision(name: string): Promise<number>;
-  /** The new revision; `undefined` if someone else has saved meanwhile. */
-  saveDraft(
-    trx: Transaction<UssdTables>,
-    name: string,
-    draft: Change & { files: ProgramFileMap; revision: number },
-  ): Promise<number | undefined>;
-  /** `false` if someone else has saved meanwhile, or there is none. */
-  removeDraft(trx: Transaction<UssdTables>, name: string, revision: number): Promise<boolean>;
-  /** Takes a version that is kept into use; `null` takes the program out of use. */
-  use(trx: Transaction<UssdTables>, name: string, id: string | null): Promise<void>;
+const maxPrograms = 200;
+const keptVersions = 20;
+const maxListed = 200;
+const keptMs = 30 * 24 * 3_600_000;
+
+/** A version as it is kept: the program's files, and those of the program it extends. */
+export interface KeptVersion {
+  source: ProgramSource;
+  base?: ProgramSource;
 }
 
-const maxPrograms = 200;
+interface Publication {
+  at: number;
+  by: string;
+  replaced: string | null;
+  note?: string | undefined;
+}
 
-export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): PublishedPrograms {
+/** Drafts, published programs and all their versions, in the database: instances serve the same, and continue sessions on earlier ones. */
+export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
   return {
-    async current(trx) {
+    async current(trx?: Trx) {
       const rows = await (trx ?? db).selectFrom('ussd_program').select(['name', 'published']).orderBy('name').execute();
       return new Map(rows.flatMap(({ name, published }) => (published === null ? [] : [[name, published]])));
-    },
-    async load(id) {
-      const row = await db.selectFrom('ussd_program_version').select('source').where('id', '=', id).executeTakeFirst();
-      return row && (JSON.parse(row.source) as KeptVersion);
     },
     async list() {
       const rows = await db
@@ -69,17 +45,23 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): 
         draft: draft_at === null ? null : { revision, updatedAt: toTime(draft_at), updatedBy: draft_by ?? '' },
       }));
     },
-    async loadDraft(name) {
+    async loadDraft(name: string) {
       const row = await db.selectFrom('ussd_program').selectAll().where('name', '=', name).executeTakeFirst();
       if (!row || row.draft === null || row.draft_at === null) return undefined;
       const { revision, draft, draft_at, draft_by } = row;
       return { files: JSON.parse(draft), revision, updatedAt: toTime(draft_at), updatedBy: draft_by ?? '' };
     },
-    async revision(name) {
+    /** How often a draft of it was changed; 0 where there has been none. */
+    async revision(name: string) {
       const row = await db.selectFrom('ussd_program').select('revision').where('name', '=', name).executeTakeFirst();
       return row?.revision ?? 0;
     },
-    async saveDraft(trx, name, { files, revision, by, now }) {
+    /** The new revision; `undefined` if someone else has saved meanwhile. */
+    async saveDraft(
+      trx: Trx,
+      name: string,
+      { files, revision, by, now }: Change & { files: ProgramFileMap; revision: number },
+    ) {
       const set = { draft: JSON.stringify(files), draft_at: now, draft_by: by };
       const changed = await trx
         .updateTable('ussd_program')
@@ -102,7 +84,7 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): 
         .executeTakeFirst();
       return (added.numInsertedOrUpdatedRows ?? 0n) > 0n ? 1 : undefined;
     },
-    async removeDraft(trx, name, revision) {
+    async removeDraft(trx: Trx, name: string, revision: number) {
       const removed = await trx
         .updateTable('ussd_program')
         .set({ draft: null, draft_at: null, draft_by: null, revision: revision + 1 })
@@ -112,15 +94,77 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): 
         .executeTakeFirst();
       return removed.numUpdatedRows > 0n;
     },
-    async use(trx, name, id) {
+    /** Takes a version that is kept into use; `null` takes the program out of use. */
+    async use(trx: Trx, name: string, id: string | null) {
       await trx
         .insertInto('ussd_program')
         .values({ name, published: id, revision: 0, draft: null, draft_at: null, draft_by: null })
         .onConflict((conflict) => conflict.column('name').doUpdateSet({ published: id }))
         .execute();
     },
+    async keep(id: string, version: KeptVersion) {
+      const program = nameOf(id);
+      const now = clock.now();
+      await db
+        .insertInto('ussd_program_version')
+        .values({
+          ...{ id, program, source: JSON.stringify(version), used_at: now },
+          ...{ published_at: null, published_by: null, note: null, replaced: null },
+        })
+        .onConflict((conflict) => conflict.column('id').doUpdateSet({ used_at: now }))
+        .execute();
+      const newest = db
+        .selectFrom('ussd_program_version')
+        .select('id')
+        .where('program', '=', program)
+        .orderBy('used_at', 'desc')
+        .limit(keptVersions);
+      await db
+        .deleteFrom('ussd_program_version')
+        .where('program', '=', program)
+        .where('used_at', '<', now - keptMs)
+        .where('id', 'not in', newest)
+        .where('id', 'not in', (inner) =>
+          inner
+            .selectFrom('ussd_program')
+            .select('published')
+            .where('published', 'is not', null)
+            .$castTo<{ published: string }>(),
+        )
+        .execute();
+    },
+    async load(id: string) {
+      const row = await db.selectFrom('ussd_program_version').select('source').where('id', '=', id).executeTakeFirst();
+      return row && (JSON.parse(row.source) as KeptVersion);
+    },
+    async versions(program: string) {
+      const rows = await db
+        .selectFrom('ussd_program_version')
+        .select(['id', 'used_at', 'published_at', 'published_by', 'note', 'replaced'])
+        .where('program', '=', program)
+        .orderBy('used_at', 'desc')
+        .limit(maxListed)
+        .execute();
+      return rows.map(({ id, used_at, published_at, published_by, note, replaced }) => ({
+        version: id,
+        usedAt: toTime(used_at),
+        publishedAt: published_at === null ? null : toTime(published_at),
+        publishedBy: published_by,
+        note,
+        replaced,
+      }));
+    },
+    async markPublished(trx: Trx, id: string, { at, by, replaced, note }: Publication) {
+      await trx
+        .updateTable('ussd_program_version')
+        .set({ published_at: at, published_by: by, note: note ?? null, ...(replaced !== id && { replaced }) })
+        .where('id', '=', id)
+        .execute();
+    },
   };
 }
+
+export type PublishedPrograms = ReturnType<typeof createPublishedPrograms>;
 
 function toTime(ms: number): string {
   return new Date(ms).toISOString();

@@ -1,64 +1,32 @@
 import { AppError } from '@palaver/contract';
-import type { ListedProgram, ProgramReport } from '@palaver/contract/internal';
 import { type Fault, formatFault, type Menu, nameOf } from '@palaver/program/internal';
-import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
 import { LRUCache } from 'lru-cache';
-import type { UssdTables } from '../store/tables.ts';
-import { fromSource, type ProgramFileMap } from './program-files.ts';
+import type { By, Clock, UssdAudit, UssdStore } from '../store/tables.ts';
+import { codesOf, fromSource, type ProgramFileMap } from './program-files.ts';
 import type { Programs } from './programs.ts';
-import type { Draft, PublishedPrograms } from './published.ts';
-import { codesOf } from './service-codes.ts';
-import type { PlayedTrial, Trial } from './try-program.ts';
-import type { ListedVersion, ProgramVersions } from './versions.ts';
-
-/** Who does it, for the audit log. */
-export interface By {
-  actor: AuditActor;
-  from: string | null;
-}
+import type { PublishedPrograms } from './published.ts';
+import type { Trial } from './try-program.ts';
 
 export interface PublishOptions {
-  /** The draft when not given. */
   files?: ProgramFileMap;
   /** The revision of the draft that was checked; a request for an older one is refused. */
   revision?: number | undefined;
   note?: string | undefined;
 }
 
-/** What operators do with programs: drafts, checks, publishing and the way back. */
-export interface Publishing {
-  /** Nothing can be changed: `PROGRAMS_READONLY`. */
-  readOnly: boolean;
-  list(): Promise<ListedProgram[]>;
-  /** The draft; without one, the files of the version in use. */
-  draft(name: string): Promise<Draft | (Omit<Draft, 'updatedAt' | 'updatedBy'> & { updatedAt: null; updatedBy: null })>;
-  saveDraft(name: string, draft: { files: ProgramFileMap; revision: number }, by: By): Promise<{ revision: number }>;
-  removeDraft(name: string, revision: number, by: By): Promise<void>;
-  check(name: string, files?: ProgramFileMap): Promise<ProgramReport>;
-  /** Plays inputs on the draft. */
-  try(name: string, trial: Trial): Promise<PlayedTrial>;
-  publish(name: string, options: PublishOptions, by: By): Promise<{ version: string }>;
-  versions(name: string): Promise<(ListedVersion & { isCurrent: boolean })[]>;
-  files(name: string, version: string): Promise<ProgramFileMap>;
-  rollBack(name: string, version: string, by: By): Promise<{ version: string }>;
-  withdraw(name: string, by: By): Promise<void>;
-}
-
 export interface PublishingParts {
-  store: Pick<Store<UssdTables>, 'transaction'>;
+  store: UssdStore;
   programs: Pick<Programs, 'current' | 'check' | 'try' | 'refuse' | 'refresh' | 'reload'>;
   published: PublishedPrograms;
-  versions: ProgramVersions;
-  audit: AuditLog<UssdTables>;
-  clock: Pick<DatabaseClock, 'now'>;
+  audit: UssdAudit;
+  clock: Clock;
   readOnly: boolean;
 }
 
-/** Drafts that are tried are checked once. */
 const maxTried = 20;
 
-export function createPublishing(parts: PublishingParts): Publishing {
-  const { store, programs, published, versions, audit, clock } = parts;
+export function createPublishing(parts: PublishingParts) {
+  const { store, programs, published, audit, clock } = parts;
   const guard = () => {
     if (parts.readOnly) throw new AppError('FORBIDDEN', 'Programs cannot be changed here: PROGRAMS_READONLY is set.');
   };
@@ -90,7 +58,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
       const replaced = current.get(name) ?? null;
       await published.use(trx, name, id);
       if (action === 'program.published' && id !== null)
-        await versions.markPublished(trx, id, { at: clock.now(), by: by.actor, replaced, note });
+        await published.markPublished(trx, id, { at: clock.now(), by: by.actor, replaced, note });
       await audit.record({ ...by, action, subject: name, details: { version: id } }, trx);
     });
     // The program is published even if this instance loses its connection now.
@@ -108,6 +76,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
     return { key, menu: check.menu };
   };
   return {
+    /** Nothing can be changed: `PROGRAMS_READONLY`. */
     readOnly: parts.readOnly,
     async list() {
       const kept = await published.list();
@@ -127,7 +96,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
       });
     },
     draft: draftOf,
-    async saveDraft(name, draft, by) {
+    async saveDraft(name: string, draft: { files: ProgramFileMap; revision: number }, by: By) {
       guard();
       return store.transaction(async (trx) => {
         const revision = await published.saveDraft(trx, name, { ...draft, by: by.actor, now: clock.now() });
@@ -136,7 +105,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
         return { revision };
       });
     },
-    async removeDraft(name, revision, by) {
+    async removeDraft(name: string, revision: number, by: By) {
       guard();
       const isRemoved = await store.transaction(async (trx) => {
         if (!(await published.removeDraft(trx, name, revision))) return false;
@@ -147,17 +116,17 @@ export function createPublishing(parts: PublishingParts): Publishing {
       if (await published.loadDraft(name)) throw changedMeanwhile();
       throw new AppError('NOT_FOUND', `There is no draft of ${name}.`);
     },
-    async check(name, files) {
+    async check(name: string, files?: ProgramFileMap) {
       const { check } = await programs.check(name, files ?? (await draftOf(name)).files);
       return check.ok
         ? { ok: true, faults: [], warnings: check.warnings }
         : { ok: false, faults: check.faults, warnings: [] };
     },
-    async try(name, trial) {
+    async try(name: string, trial: Trial) {
       const { key, menu } = await checkDraft(name);
       return programs.try(key, menu, trial);
     },
-    async publish(name, { files, revision, note }, by) {
+    async publish(name: string, { files, revision, note }: PublishOptions, by: By) {
       guard();
       const draft = files ? undefined : await draftOf(name);
       if (revision !== undefined && draft && draft.revision !== revision) throw changedMeanwhile();
@@ -165,17 +134,17 @@ export function createPublishing(parts: PublishingParts): Publishing {
       const checked = await programs.check(name, files ?? draft?.files ?? {});
       if (!checked.check.ok) throw hasFaults(checked.check.faults);
       const { id, kept } = checked;
-      await versions.keep(id, kept);
+      await published.keep(id, kept);
       const menu = { ...checked.check.menu, id };
       await change(name, id, by, { action: 'program.published', note, menu, others });
       return { version: id };
     },
-    async versions(name) {
+    async versions(name: string) {
       const id = inUse(name)?.id;
-      return (await versions.list(name)).map((version) => ({ ...version, isCurrent: version.version === id }));
+      return (await published.versions(name)).map((version) => ({ ...version, isCurrent: version.version === id }));
     },
-    files: async (name, version) => fromSource((await load(name, version)).source),
-    async rollBack(name, version, by) {
+    files: async (name: string, version: string) => fromSource((await load(name, version)).source),
+    async rollBack(name: string, version: string, by: By) {
       guard();
       await load(name, version);
       const others = await readOthers(name);
@@ -184,7 +153,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
       await change(name, version, by, { action: 'program.rolledBack', others });
       return { version };
     },
-    async withdraw(name, by) {
+    async withdraw(name: string, by: By) {
       guard();
       if (!(await published.current()).has(name)) throw new AppError('NOT_FOUND', `${name} is not published.`);
       await change(name, null, by, { action: 'program.withdrawn' });
@@ -192,10 +161,11 @@ export function createPublishing(parts: PublishingParts): Publishing {
   };
 }
 
+export type Publishing = ReturnType<typeof createPublishing>;
+
 interface Change {
   action: 'program.published' | 'program.rolledBack' | 'program.withdrawn';
   note?: string | undefined;
-  /** The version, where it is checked already. */
   menu?: Menu;
   /** What others had published when it was checked. */
   others?: string;

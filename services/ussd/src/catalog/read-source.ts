@@ -7,11 +7,9 @@ import { programLimits, sizeFault } from './program-files.ts';
 export interface MenuSources {
   /** One file, or a folder whose `.yaml` files together are the menu. */
   menus: string;
-  /** A folder with one `.yaml` file for each language. */
   locales: string;
 }
 
-/** A file or folder that cannot be read as part of a program. */
 export class SourceFault extends Error {
   override readonly name = 'SourceFault';
   readonly path: string;
@@ -26,7 +24,6 @@ export class SourceFault extends Error {
 const parts = { locales: /\.ya?ml$/, data: /\.(csv|json)$/, forms: /\.(xml|xlsx|csv|geojson)$/ };
 const yaml = /\.ya?ml$/;
 
-/** A menu and its texts, as `USSD_MENUS` and `USSD_LOCALES` name them. */
 export async function readMenuSource(name: string, { menus, locales }: MenuSources): Promise<ProgramSource> {
   const isFolder = (await statOf(menus)).isDirectory();
   const own = isFolder ? await readFolder(menus, yaml) : [await readOne(menus, basename(menus))];

@@ -1,35 +1,22 @@
 import { join } from 'node:path';
 import { createForms, type OpenRosaClient, startFetching } from '@palaver/forms/internal';
 import type { Registry } from '@palaver/program/internal';
-import { type CloseStack, type Logger, StartError } from '@palaver/service-kit';
-import type { AuditLog, DatabaseClock, Store } from '@palaver/store';
+import { StartError } from '@palaver/service-kit';
 import type { Actions } from '../actions/action.ts';
-import type { UssdConfig } from '../config.ts';
-import type { UssdMetrics } from '../metrics.ts';
-import type { UssdTables } from '../store/tables.ts';
-import { toMenuSources, toRegistry, toServed } from './bundled-menus.ts';
-import { createFindUnmetNeeds } from './deployment-needs.ts';
+import type { Deployment } from '../store/deployment.ts';
+import type { UssdAudit } from '../store/tables.ts';
+import { createFindUnmetNeeds, toMenuSources, toRegistry, toServed } from './bundled-menus.ts';
 import { openPrograms } from './programs.ts';
 import { createPublishedPrograms } from './published.ts';
 import { createPublishing } from './publishing.ts';
-import { createProgramVersions } from './versions.ts';
 
-interface CatalogParts {
-  config: UssdConfig;
-  store: Store<UssdTables>;
-  logger: Logger;
-  metrics: UssdMetrics;
-  clock: DatabaseClock;
-  audit: AuditLog<UssdTables>;
+interface CatalogParts extends Deployment {
+  audit: UssdAudit;
   actions: Actions;
   ownValidators: Registry['validators'];
-  /** What programs may send in headers, by name. */
-  secrets: Readonly<Record<string, string>>;
   formsServer: OpenRosaClient | undefined;
-  started: CloseStack;
 }
 
-/** The programs that are served, from folders and from the database, with their versions and their forms. */
 export async function startCatalog({ config, store, logger, metrics, clock, audit, ...parts }: CatalogParts) {
   const { started, formsServer } = parts;
   const forms = createForms({ onLoad: metrics.countFormLoad });
@@ -44,8 +31,7 @@ export async function startCatalog({ config, store, logger, metrics, clock, audi
       onChange: () => programs.reload(),
     }));
   started.defer(() => fetched?.stop());
-  const published = createPublishedPrograms(store);
-  const versions = createProgramVersions(store, clock);
+  const published = createPublishedPrograms(store, clock);
   const programs = await openPrograms({
     forms,
     ...(fetched && { fetched: fetched.files }),
@@ -54,7 +40,6 @@ export async function startCatalog({ config, store, logger, metrics, clock, audi
     registry: toRegistry(parts.actions, parts.ownValidators),
     ownActions: config.USSD_ACTIONS,
     findUnmetNeeds: createFindUnmetNeeds(config, parts.secrets),
-    versions,
     published,
     onUse: (menus) => forms.warm([...menus].flatMap((menu) => [...menu.forms.values()])),
     watch: config.USSD_WATCH_MENUS,
@@ -67,6 +52,6 @@ export async function startCatalog({ config, store, logger, metrics, clock, audi
   return {
     forms,
     programs,
-    publishing: createPublishing({ store, programs, published, versions, audit, clock, readOnly }),
+    publishing: createPublishing({ store, programs, published, audit, clock, readOnly }),
   };
 }

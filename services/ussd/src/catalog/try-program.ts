@@ -14,12 +14,11 @@ import {
   toFormSnapshot,
   toInput,
 } from '@palaver/program/internal';
-import { codesOf } from './service-codes.ts';
+import { codesOf } from './program-files.ts';
 
 export interface Trial {
   inputs: readonly string[];
   language?: string | undefined;
-  /** The outcome that the action of a state has; its first where none is given. */
   outcomes?: Readonly<Record<string, string>> | undefined;
   /** The inputs of the call before, which timed out: an unfinished form is offered again. */
   timedOut?: readonly string[] | undefined;

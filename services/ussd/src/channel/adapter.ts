@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { TriedCall } from '@palaver/contract/internal';
 
 /** A request of a telecom gateway as it came over HTTP; its body is a text of its own. */
 export interface RawRequest {
@@ -77,4 +78,23 @@ export interface AdapterAccess {
   allows?(headers: IncomingHttpHeaders, address: string): boolean;
   /** Looks at the body too. */
   isSigned?(headers: IncomingHttpHeaders, body: string): boolean;
+}
+
+type SampleAdapter = Adapter & Required<Pick<Adapter, 'toSample'>>;
+
+export function toSampleAdapters(adapters: readonly Adapter[]): ReadonlyMap<string, SampleAdapter> {
+  const samples = adapters.filter((adapter): adapter is SampleAdapter => adapter.toSample !== undefined);
+  return new Map(samples.map((adapter) => [adapter.name, adapter]));
+}
+
+export function toSampleExchange(adapter: SampleAdapter, call: SampleCall, reply: string): TriedCall['exchange'] {
+  const { path, contentType, body } = adapter.toSample(call);
+  const [pathname = '', search] = path.split('?');
+  const values = pathname.split('/');
+  const params = Object.fromEntries(
+    adapter.path.split('/').flatMap((part, i) => (part.startsWith(':') ? [[part.slice(1), values[i] ?? '']] : [])),
+  );
+  const query = Object.fromEntries(new URLSearchParams(search));
+  const raw = { headers: { 'content-type': contentType }, query, params };
+  return { path, request: { contentType, body }, reply: adapter.write(adapter.read(raw, body), reply) };
 }

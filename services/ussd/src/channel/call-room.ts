@@ -77,7 +77,6 @@ const validatorRooms: Record<string, number> = {
   samePin: 6,
 };
 
-/** How many characters an ordinary answer to the screen has at most. */
 function answerRoom(menu: Menu, dialogue: Dialogue): number {
   const state = menu.states.get(dialogue.state);
   if (state?.kind === 'form') return formRooms[dialogue.form?.screen.type ?? 'note'] ?? choiceRoom;

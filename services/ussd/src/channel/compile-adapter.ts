@@ -1,9 +1,16 @@
-import type { Adapter, AdapterReply, AdapterRequest, RawRequest } from './adapter.ts';
-import { compileAccess } from './adapter-access.ts';
-import { toSample } from './adapter-sample.ts';
-import { type AdapterMapping, type BodyFormat, contentTypesOf, parsePlace, placeholder } from './adapter-schema.ts';
-import { escapeXml } from './escape-xml.ts';
-import { readXml } from './read-xml.ts';
+import { createHmac } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { equalSecrets } from '@palaver/service-kit/internal';
+import type { Adapter, AdapterAccess, AdapterReply, AdapterRequest, RawRequest } from './adapter.ts';
+import {
+  type AdapterMapping,
+  type BodyFormat,
+  contentTypesOf,
+  parsePlace,
+  placeholder,
+  toSample,
+} from './adapter-schema.ts';
+import { escapeXml, readXml } from './xml.ts';
 
 interface Source {
   raw: RawRequest;
@@ -133,7 +140,6 @@ function compileCondition(condition: AdapterMapping['request']['first']): (sourc
 const toComparable = (value: unknown) =>
   typeof value === 'object' || value === undefined ? undefined : String(value).toLowerCase();
 
-/** `header:`, `query:` and `path:` name parts of the request; everything else is a path of fields in its body. */
 function compilePlace(place: string): Get {
   const { kind, name } = parsePlace(place);
   if (kind === 'header') return ({ raw }) => raw.headers[name.toLowerCase()];
@@ -221,3 +227,38 @@ function compileText(template: string, toSafe: (text: string) => string): Write 
 }
 
 const toText = (value: unknown) => (value === undefined || value === null ? '' : String(value));
+
+/** Who may call, as a mapping says; `undefined` where it says nothing. */
+function compileAccess(
+  { auth, allow }: AdapterMapping,
+  secrets: Readonly<Record<string, string>>,
+): AdapterAccess | undefined {
+  if (!auth && !allow) return undefined;
+  const secretOf = (name: string) => secrets[name] ?? '';
+  const { basic, header, signature } = auth ?? {};
+  const expected: [name: string, value: string][] = [];
+  if (basic)
+    expected.push([
+      'authorization',
+      `Basic ${Buffer.from(`${basic.user}:${secretOf(basic.password)}`).toString('base64')}`,
+    ]);
+  if (header) expected.push([header.name.toLowerCase(), secretOf(header.secret)]);
+  return {
+    allows(headers, address) {
+      if (allow && !allow.check(address, address.includes(':') ? 'ipv6' : 'ipv4')) return false;
+      return expected.every(([name, value]) => equalSecrets(textOf(headers, name), value));
+    },
+    ...(signature && {
+      isSigned(headers, body) {
+        const { algorithm, encoding, prefix } = signature;
+        const mac = createHmac(algorithm, secretOf(signature.secret)).update(body).digest(encoding);
+        return equalSecrets(textOf(headers, signature.header.toLowerCase()), `${prefix}${mac}`);
+      },
+    }),
+  };
+}
+
+function textOf(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : undefined;
+}

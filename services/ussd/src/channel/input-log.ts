@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { DatabaseClock, Store } from '@palaver/store';
 import type { KeyRing } from '@palaver/store/internal';
 import { LRUCache } from 'lru-cache';
-import type { UssdTables } from '../store/tables.ts';
+import type { Clock, UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { NewestInput } from './adapter.ts';
 import { appendInput, maxListedCharacters } from './text-parts.ts';
 
-interface Opened {
+export interface Opened {
   serviceCode: string;
   phoneNumber: string;
   text: string;
@@ -18,13 +17,12 @@ interface Opened {
   openedWith?: unknown;
 }
 
-interface Ended extends NewestRequest {
+export interface Ended extends NewestRequest {
   phoneNumber: string;
   reply: string;
 }
 
 interface Kept extends Opened {
-  /** The call is over, and its inputs are removed. */
   ended?: Ended;
   /** Each request has another sequence than the one before. */
   isCounted?: boolean;
@@ -40,22 +38,7 @@ export interface NewRequest extends NewestRequest, Pick<NewestInput, 'repeatWith
 }
 
 export interface Appended extends Opened {
-  /** Call it once the gateway has the reply. */
   confirm(): void;
-}
-
-/** Accumulates the inputs of gateways that send only the newest one. */
-export interface InputLog {
-  open(sessionId: string, opened: Opened): Promise<void>;
-  /**
-   * The text so far, with the input unless the request repeats the one before; the reply where it repeats the last of an ended
-   * call; `undefined` when the session was never opened, or by another number.
-   */
-  append(sessionId: string, phoneNumber: string, newest: NewRequest): Promise<Appended | { ended: string } | undefined>;
-  /** Opens a call whose session id is used again. Gives the call's id: that of a call without any input yet, which is opened again. */
-  openReused(sessionId: string, opened: Omit<Opened, 'text'>): Promise<string>;
-  /** Removes the inputs. `isShared`: links of other instances may repeat the last request. */
-  remove(sessionId: string, last?: Ended, isShared?: boolean): Promise<void>;
 }
 
 /** Longer than a gateway repeats a request. */
@@ -72,9 +55,9 @@ const maxEnded = 10_000;
  * too many.
  */
 export function createInputLog(
-  { db }: Pick<Store<UssdTables>, 'db'>,
-  { keys, clock, textHash }: { keys: KeyRing; clock: Pick<DatabaseClock, 'now'>; textHash: TextHash },
-): InputLog {
+  { db }: UssdStore,
+  { keys, clock, textHash }: { keys: KeyRing; clock: Clock; textHash: TextHash },
+) {
   const about = (sessionId: string) => `ussd input ${sessionId}`;
   const seal = (sessionId: string, kept: Kept) => keys.seal(Buffer.from(JSON.stringify(kept)), about(sessionId));
   const load = (sessionId: string) =>
@@ -111,7 +94,7 @@ export function createInputLog(
   }
 
   return {
-    async open(sessionId, opened) {
+    async open(sessionId: string, opened: Opened) {
       ended.delete(sessionId);
       const row = { session_id: sessionId, version: 1, sealed: seal(sessionId, opened), seen_at: clock.now() };
       await db
@@ -120,7 +103,11 @@ export function createInputLog(
         .onConflict((conflict) => conflict.column('session_id').doUpdateSet(row))
         .execute();
     },
-    async append(sessionId, phoneNumber, newest) {
+    /**
+     * The text so far, with the input unless the request repeats the one before; the reply where it repeats the last of an ended
+     * call; `undefined` when the session was never opened, or by another number.
+     */
+    async append(sessionId: string, phoneNumber: string, newest: NewRequest) {
       // Two requests of one session at once are two inputs, one after the other; the loser of the race tries again.
       for (let attempt = 0; attempt < 10; attempt++) {
         const row = await load(sessionId);
@@ -165,7 +152,8 @@ export function createInputLog(
       }
       throw new Error('the inputs of a session were changed by others again and again');
     },
-    async openReused(sessionId, opened) {
+    /** Opens a call whose session id is used again. Gives the call's id: that of a call without any input yet, which is opened again. */
+    async openReused(sessionId: string, opened: Omit<Opened, 'text'>) {
       const callId = randomUUID();
       const before = await load(sessionId);
       const known = before && unseal(before);
@@ -194,7 +182,8 @@ export function createInputLog(
       const now = await load(sessionId);
       return (now && unseal(now).callId) ?? callId;
     },
-    async remove(sessionId, last, isShared = false) {
+    /** Removes the inputs. `isShared`: links of other instances may repeat the last request. */
+    async remove(sessionId: string, last?: Ended, isShared = false) {
       const kept = last && { ...last, ...hash(sessionId, last) };
       if (kept) ended.set(sessionId, kept);
       if (kept && isShared) {
@@ -207,6 +196,8 @@ export function createInputLog(
     },
   };
 }
+
+export type InputLog = ReturnType<typeof createInputLog>;
 
 function isRepeated(last: NewestRequest | undefined, sequence: unknown): boolean {
   if (last?.sequence === undefined) return false;

@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type Fault, formatFault } from '@palaver/program/internal';
+import { type Fault, formatFault, parseYaml, sayIssue } from '@palaver/program/internal';
 import { StartError } from '@palaver/service-kit';
+import { adapterSecretPrefix } from '../config.ts';
 import type { Adapter } from './adapter.ts';
-import { ownPath } from './compile-adapter.ts';
-import { type AdapterCheck, parseAdapter } from './parse-adapter.ts';
+import { type AdapterMapping, adapterSchema, namesIn } from './adapter-schema.ts';
+import { compileAdapter, ownPath } from './compile-adapter.ts';
 
 const bundledFolder = fileURLToPath(new URL('../../adapters/', import.meta.url));
 
@@ -51,4 +52,91 @@ export async function loadAdapter(file: string, secrets: Readonly<Record<string,
   } catch (error) {
     return { ok: false, faults: [{ file, line: 1, message: error instanceof Error ? error.message : String(error) }] };
   }
+}
+
+type AdapterCheck = { ok: true; adapter: Adapter } | { ok: false; faults: Fault[] };
+
+/** Checks a mapping and compiles it: what a request costs does not depend on how much the file says. */
+export function parseAdapter(file: string, text: string, secrets: Readonly<Record<string, string>>): AdapterCheck {
+  const yaml = parseYaml(file, text);
+  if (yaml.faults.length > 0) return { ok: false, faults: yaml.faults };
+  const faults: Fault[] = [];
+  const refuse = (path: PropertyKey[], message: string) => faults.push({ file, line: yaml.lineOf(path), message });
+  const parsed = adapterSchema.safeParse(yaml.value);
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues)
+      refuse(
+        [...issue.path, ...(issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [])],
+        sayIssue(issue, yaml.value, adapterSchema),
+      );
+    return { ok: false, faults };
+  }
+  checkMapping(parsed.data, refuse);
+  checkSecrets(parsed.data, secrets, refuse);
+  return faults.length > 0 ? { ok: false, faults } : { ok: true, adapter: compileAdapter(parsed.data, secrets) };
+}
+
+type Refuse = (path: PropertyKey[], message: string) => void;
+
+function checkMapping({ path, request, reply, auth }: AdapterMapping, refuse: Refuse): void {
+  const { input, first, method, format } = request;
+  if (input.newest !== undefined && !first)
+    refuse(
+      ['request', 'input'],
+      'a gateway that sends only the newest input needs request.first: how a new call is known',
+    );
+  if (input.accumulated !== undefined && first)
+    refuse(['request', 'first'], 'a call with accumulated input begins with an empty text; remove request.first');
+  for (const name of ['sequence', 'repeatWithin'] as const)
+    if (input.accumulated !== undefined && request[name] !== undefined)
+      refuse(['request', name], `a repeat of accumulated input is known by its text; remove request.${name}`);
+  if (method.includes('GET') && format.some((each) => each !== 'query'))
+    refuse(['request', 'format'], 'a GET request has no body; its format is query');
+  if (format.includes('query') && format.length > 1)
+    refuse(['request', 'format'], 'query is not combined with another format');
+  if (auth?.signature && format.includes('query'))
+    refuse(['auth', 'signature'], 'a signature is made of the body, which a query does not have');
+  const places: [PropertyKey[], string | undefined][] = [
+    [['request', 'session'], request.session],
+    [['request', 'number'], request.number.at],
+    [['request', 'code'], request.code.at],
+    [['request', 'input'], input.accumulated ?? input.newest],
+    [['request', 'first'], first?.at],
+    [['request', 'hangUp'], request.hangUp?.at],
+    [['request', 'sequence'], request.sequence],
+    [['request', 'operator'], request.operator],
+  ];
+  const parameters = path.split('/').filter((part) => part.startsWith(':'));
+  const checkPlace = (at: PropertyKey[], place: string) => {
+    const name = place.startsWith('path:') ? place.slice('path:'.length) : undefined;
+    if (name !== undefined && !parameters.includes(`:${name}`)) refuse(at, `path has no :${name}; add it there`);
+  };
+  for (const [at, place] of places) if (place !== undefined) checkPlace(at, place);
+  for (const kind of ['continue', 'end', 'hangUp'] as const) {
+    const template = reply[kind];
+    if (template === undefined) continue;
+    const at = ['reply', kind];
+    if (reply.format !== 'json' && typeof template !== 'string')
+      refuse(at, `must be a text where the format is ${reply.format}`);
+    const names = namesIn(template);
+    if (kind !== 'hangUp' && !names.includes('reply'))
+      refuse(at, 'says nowhere where the screen goes; write {reply} there');
+    for (const name of names) {
+      if (name.startsWith('request.')) checkPlace(at, name.slice('request.'.length));
+      else if (name !== 'reply') refuse(at, `{${name}} is not known here; it is {reply} or {request.${name}}`);
+    }
+  }
+  if (reply.hangUp !== undefined && !request.hangUp)
+    refuse(['reply', 'hangUp'], 'is never sent without request.hangUp: how a call that is over is known');
+}
+
+function checkSecrets({ auth }: AdapterMapping, secrets: Readonly<Record<string, string>>, refuse: Refuse): void {
+  const named = [
+    [['auth', 'basic', 'password'], auth?.basic?.password],
+    [['auth', 'header', 'secret'], auth?.header?.secret],
+    [['auth', 'signature', 'secret'], auth?.signature?.secret],
+  ] as const;
+  for (const [path, name] of named)
+    if (name !== undefined && !secrets[name])
+      refuse([...path], `the secret ${name} has no value; set ${adapterSecretPrefix}${name}`);
 }

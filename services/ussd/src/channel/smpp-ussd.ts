@@ -22,7 +22,6 @@ const endBit = 1;
 /** Longer than a caller waits for a screen. */
 const screenMs = 30_000;
 
-/** Handles what an SMSC delivers: inputs of USSD sessions, and delivery receipts. */
 export function createSmppReceiver({ answer, inputLog, metrics, logger }: SmppReceiverParts): OnDeliver {
   return async (pdu, link) => {
     const receipt = toReceipt(pdu);
@@ -118,25 +117,16 @@ function toRequest(pdu: Pdu, { key: sessionId, sequence }: LinkSession, isFirst:
 
 const receiptBits = 0x3c;
 const isReceipt = 0x04;
-const states: Record<number, string> = {
-  1: 'ENROUTE',
-  2: 'DELIVRD',
-  3: 'EXPIRED',
-  4: 'DELETED',
-  5: 'UNDELIV',
-  6: 'ACCEPTD',
-  7: 'UNKNOWN',
-  8: 'REJECTD',
-};
-const knownStates = new Set(Object.values(states));
+/** By the number that `message_state` has. */
+const states = ['', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UNDELIV', 'ACCEPTD', 'UNKNOWN', 'REJECTD'];
 
 /** Receipts have fields of their own, or a text such as `id:12 … stat:DELIVRD …`. */
 function toReceipt(pdu: Pdu): { messageId: string; state: string } | undefined {
   if (((pdu.esm_class ?? 0) & receiptBits) !== isReceipt) return undefined;
   const text = readText(pdu);
-  const state = states[pdu.message_state ?? 0] ?? /stat:(\w+)/i.exec(text)?.[1]?.toUpperCase() ?? '';
+  const state = states[pdu.message_state ?? 0] || /stat:(\w+)/i.exec(text)?.[1]?.toUpperCase();
   return {
     messageId: pdu.receipted_message_id ?? /id:(\S+)/i.exec(text)?.[1] ?? '',
-    state: knownStates.has(state) ? state : 'UNKNOWN',
+    state: state && states.includes(state) ? state : 'UNKNOWN',
   };
 }

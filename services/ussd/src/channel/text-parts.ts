@@ -4,7 +4,6 @@
  */
 const inputMark = '\0';
 
-/** How long a text may get that was made from a list of inputs. */
 export const maxListedCharacters = 4_000;
 
 /** Made from a list of inputs, as opposed to sent whole by the telecom gateway. */

@@ -1,12 +1,11 @@
 import { ussdReplies, ussdRequestSchema } from '@palaver/contract/internal';
 import { type Dialogue, type Input, type Menu, toInput, toShowable } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
-import type { DatabaseClock } from '@palaver/store';
 import type { Call, CallRoom } from '../calls/call.ts';
 import type { HandleRequest } from '../calls/handle-request.ts';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { Session } from '../store/session-row.ts';
+import type { Clock, SessionTable } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { AdapterRequest, NewestInput } from './adapter.ts';
 import { measureCallRoom } from './call-room.ts';
@@ -17,7 +16,6 @@ export interface UssdRequest {
   sessionId: string;
   serviceCode: string;
   phoneNumber: string;
-  /** All inputs of the call, accumulated. */
   text: string;
 }
 
@@ -27,7 +25,7 @@ export interface AnswerParts {
   inputLog: InputLog;
   textHash: TextHash;
   metrics: UssdMetrics;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
 }
 
 interface CallRequest extends UssdRequest {
@@ -43,7 +41,6 @@ export type Answer = (
   onConfirm: (confirm: () => void) => void,
 ) => Promise<string>;
 
-/** Finds the new input and lets the program answer it. */
 export function createAnswer(parts: AnswerParts): Answer {
   const { config, metrics, handleRequest, inputLog, textHash, clock } = parts;
   let inFlight = 0;
@@ -128,7 +125,6 @@ function toUssdRequest(config: UssdConfig, input: AdapterRequest | undefined): C
   return request;
 }
 
-/** Completes the text for gateways that send only the newest input. */
 async function addInputs(
   { inputLog }: AnswerParts,
   request: UssdRequest,
@@ -145,7 +141,6 @@ function toCall(request: CallRequest, textHash: TextHash): UssdCall {
   return new UssdCall(callId === undefined ? request : { ...request, sessionId: callId }, textHash);
 }
 
-/** A request whose inputs are in the accumulated text. */
 export class UssdCall implements Call {
   readonly sessionId: string;
   readonly serviceCode: string;
@@ -176,7 +171,7 @@ export class UssdCall implements Call {
     return this.#textHash.ofText(this.sessionId, this.#text);
   }
 
-  findFirstNew({ textHash, textLength }: Session): number | undefined {
+  findFirstNew({ text_hash: textHash, text_length: textLength }: SessionTable): number | undefined {
     const known = this.#text.slice(0, textLength);
     if (this.#textHash.ofText(this.sessionId, known) !== textHash) return undefined;
     const added = toNewParts(this.#text, textLength, this.#parts);

@@ -114,7 +114,6 @@ function createSharedCheck(config: UssdConfig): Check | undefined {
   return USSD_ACCESS === undefined && isProduction(NODE_ENV) ? createDirectCheck() : undefined;
 }
 
-/** Only the telecom gateway may call, where that is set up. */
 function checkCaller(
   request: FastifyRequest,
   { USSD_SHARED_SECRET: secret, USSD_ALLOWED_IPS: allowed }: UssdConfig,

@@ -52,7 +52,6 @@ function describeNamed([name, { about = '', answers = [], outcomes, values = {} 
   return `| \`${name}\` | ${about} | ${list(answers)} | ${list(outcomes)} | ${typed.join(', ')} |\n`;
 }
 
-/** The table of the states in docs/ussd-menus.md. */
 export function toStateReference(): string {
   const rows = Object.entries(kinds).map(([name, { shows, leadsTo }]) => `| \`${name}\` | ${shows} | ${leadsTo} |\n`);
   return `| Kind | Shows | Continues with |\n| --- | --- | --- |\n${rows.join('')}`;

@@ -1,7 +1,7 @@
 import { formatFault } from '@palaver/program/internal';
 import type { Env } from '@palaver/service-kit';
+import { toSampleAdapters, toSampleExchange } from '../channel/adapter.ts';
 import { loadAdapter } from '../channel/load-adapters.ts';
-import { toSampleAdapters, toSampleExchange } from '../channel/sample-exchange.ts';
 import { adapterSecretPrefix, toSecrets } from '../config.ts';
 import type { MenuReport } from './check-menu-files.ts';
 

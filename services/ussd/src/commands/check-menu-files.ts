@@ -1,15 +1,13 @@
-import { createForms } from '@palaver/forms/internal';
-import { drawMenu, type Fault, formatFault, type MenuCheck } from '@palaver/program/internal';
+import { checkForms, createForms, type Forms } from '@palaver/forms/internal';
+import { checkProgram, drawMenu, type Fault, formatFault, type MenuCheck } from '@palaver/program/internal';
 import { loadRegistry, toMenuSources } from '../catalog/bundled-menus.ts';
-import { loadMenu } from '../catalog/load-program.ts';
-import { codesOf } from '../catalog/service-codes.ts';
-import { loadPrograms, type ProgramFiles } from './load-programs.ts';
+import { loadMenu } from '../catalog/load-all.ts';
+import { codesOf } from '../catalog/program-files.ts';
+import { findPrograms, readMenuSource, readProgramSource, SourceFault } from '../catalog/read-source.ts';
 
-export interface MenuFiles {
-  /** A menu file or folder; the default service's when absent. */
+interface MenuFiles {
   menus?: string | undefined;
   locales?: string | undefined;
-  /** A module of actions beside the default service's. */
   actions?: string | undefined;
 }
 
@@ -18,7 +16,6 @@ export interface MenuReport {
   lines: string[];
 }
 
-/** What `palaver menu check` prints. */
 export async function checkMenuFiles(files: MenuFiles): Promise<MenuReport> {
   const result = await load(files);
   if (!result.ok) return { ok: false, lines: result.faults.map(formatFault) };
@@ -27,7 +24,6 @@ export async function checkMenuFiles(files: MenuFiles): Promise<MenuReport> {
   return { ok: true, lines: [...result.warnings.map((warning) => `note: ${formatFault(warning)}`), summary] };
 }
 
-/** What `palaver menu draw` prints: Mermaid. */
 export async function drawMenuFiles(files: MenuFiles, language?: string): Promise<MenuReport> {
   const result = await load(files);
   if (!result.ok) return { ok: false, lines: result.faults.map(formatFault) };
@@ -39,12 +35,11 @@ async function load({ menus, locales, actions }: MenuFiles): Promise<MenuCheck> 
   return loadMenu(toMenuSources({ USSD_MENUS: menus, USSD_LOCALES: locales }), await loadRegistry(actions));
 }
 
-export interface ProgramCheckReport extends MenuReport {
+interface ProgramCheckReport extends MenuReport {
   faults: Fault[];
   warnings: Fault[];
 }
 
-/** What `palaver program check` prints. */
 export async function checkProgramFiles(files: ProgramFiles): Promise<ProgramCheckReport> {
   const faults: Fault[] = [];
   const warnings: Fault[] = [];
@@ -62,7 +57,6 @@ export async function checkProgramFiles(files: ProgramFiles): Promise<ProgramChe
   return { ...report, faults, warnings };
 }
 
-/** What `palaver program draw` prints: Mermaid. */
 export function drawProgramFiles(files: ProgramFiles, language?: string): Promise<MenuReport> {
   return eachProgram(files, (check) => {
     if (!check.ok) return check.faults.map(formatFault);
@@ -79,4 +73,33 @@ async function eachProgram(files: ProgramFiles, describe: (check: MenuCheck) => 
     report.lines.push(...describe(check));
   }
   return report;
+}
+
+export interface ProgramFiles {
+  folder: string;
+  actions?: string | undefined;
+}
+
+interface LoadedProgram {
+  path: string;
+  check: MenuCheck;
+}
+
+/** Every program of a folder, checked with its forms. A folder that cannot be read is a fault like any other. */
+export async function* loadPrograms(
+  { folder, actions }: ProgramFiles,
+  forms: Pick<Forms, 'inspect'>,
+): AsyncGenerator<LoadedProgram> {
+  const registry = await loadRegistry(actions);
+  const base = await readMenuSource('palaver', toMenuSources({}));
+  try {
+    for (const path of await findPrograms(folder)) {
+      const source = await readProgramSource(path);
+      yield { path, check: await checkForms(checkProgram(source, registry, base), source, forms) };
+    }
+  } catch (error) {
+    if (!(error instanceof SourceFault)) throw error;
+    const fault = { file: error.path, line: 1, message: error.message };
+    yield { path: error.path, check: { ok: false, faults: [fault] } };
+  }
 }

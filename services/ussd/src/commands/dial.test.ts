@@ -2,8 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { serviceCode, startService } from '../../test/service-fixture.ts';
 import { runDial } from './dial.ts';
-import { formatFlow, parseFlow, replayFlow } from './flow.ts';
-import { makePhoneNumber } from './flow-secrets.ts';
+import { formatFlow, makePhoneNumber, parseFlow, replayFlow } from './flow.ts';
 import { createPhone } from './phone.ts';
 
 test('a dialogue in the terminal is shown, recorded, and replays', async () => {

@@ -1,8 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { toPrintableProse } from '@palaver/service-kit/internal';
-import type { FlowStep } from './flow.ts';
-import { maskSecrets } from './flow-secrets.ts';
+import { type FlowStep, maskSecrets } from './flow.ts';
 import { formatReply, type Phone, type Reply } from './phone.ts';
 
 export interface DialOptions {

@@ -11,26 +11,20 @@ import {
   type Menu,
 } from '@palaver/program/internal';
 import { sample, stringMatching } from 'fast-check';
-import { codesOf } from '../catalog/service-codes.ts';
-import type { MenuReport } from './check-menu-files.ts';
+import { codesOf } from '../catalog/program-files.ts';
+import { loadPrograms, type MenuReport, type ProgramFiles } from './check-menu-files.ts';
 import { parseFlow } from './flow.ts';
-import { loadPrograms, type ProgramFiles } from './load-programs.ts';
 
 export interface ExploreFiles extends ProgramFiles {
-  /** For each program and language. */
   maxSteps?: number | undefined;
   maxSeconds?: number | undefined;
-  /** Called now and then while a program is walked. */
   onProgress?: ((text: string) => void) | undefined;
 }
 
-/** Something that was found while a program was walked, or that keeps it from being walked. */
 export interface ExploreFinding extends Fault {
   kind: 'fault' | 'note';
   program?: string;
-  /** The languages in which it was found. */
   languages?: string[];
-  /** What to dial and to type to see it. */
   typed?: string[];
 }
 
@@ -49,7 +43,6 @@ export interface ExploreReport extends MenuReport {
   programs: ExploredProgram[];
 }
 
-/** What `palaver program explore` prints. */
 export async function explorePrograms({
   maxSteps = 20_000,
   maxSeconds = 120,

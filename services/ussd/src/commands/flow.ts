@@ -44,10 +44,9 @@ const flowSchema = z.strictObject({
 export type FlowStep = z.infer<typeof stepSchema>;
 export type Flow = z.infer<typeof flowSchema>;
 
-/** What placeholders stand for, by name. */
 type Seen = Map<string, string>;
 
-export type ReplayResult =
+type ReplayResult =
   | { ok: true; seen: Seen }
   | { ok: false; step: number; sent: string; expected: string; received: string };
 
@@ -56,7 +55,6 @@ export class FlowFault extends Error {
   override readonly name = 'FlowFault';
 }
 
-/** Reads a recorded dialogue; throws a `FlowFault` with what is wrong in it. */
 export function parseFlow(source: string): Flow {
   const document = parseDocument(source, { prettyErrors: false });
   const [fault] = document.errors;
@@ -72,7 +70,6 @@ export function parseFlow(source: string): Flow {
   throw new FlowFault(`This is not a flow file: ${hasFields ? faults.join('; ') : 'name and steps are missing'}.`);
 }
 
-/** How flow files are written. */
 export const flowLayout = {
   blockQuote: 'literal',
   lineWidth: 0,
@@ -83,14 +80,13 @@ export function formatFlow(flow: Flow): string {
   return stringify(flow, flowLayout);
 }
 
-export interface ReplayOptions {
+interface ReplayOptions {
   /** The secrets that the file does not hold, by name; a PIN without one is made up. */
   answers?: Readonly<Record<string, string>>;
   /** Gets replies that differ, by the index of their step; without it the replay stops at the first. */
   onDifference?(step: number, reply: string): void;
 }
 
-/** Plays a dialogue against a server. */
 export async function replayFlow(
   flow: Flow,
   phone: Pick<Phone, 'dial' | 'send'>,
@@ -108,20 +104,18 @@ export async function replayFlow(
   return { ok: true, seen };
 }
 
-/** Puts placeholders back where their values are. */
 export function maskSeen(text: string, seen: Seen): string {
   let masked = text;
   for (const [name, value] of seen) if (value !== '') masked = masked.replaceAll(value, `{{${name}}}`);
   return masked;
 }
 
-/** A failed replay as people read it. */
 export function formatDifference({ step, sent, expected, received }: Extract<ReplayResult, { ok: false }>): string {
   return `step ${step} (sent ${JSON.stringify(sent)})\n--- expected\n${expected}\n--- received\n${received}`;
 }
 
 /** Placeholders of PINs begin with it. */
-export const pinName = 'pin';
+const pinName = 'pin';
 const wildcard = /\{\{(\w+)\}\}/g;
 
 /** `{{reference}}` stands for any text at first, and for that same text wherever it comes again. */
@@ -151,4 +145,32 @@ function fillSecrets(text: string, seen: Map<string, string>): string {
     seen.set(name, makePin({ others: [...seen.values()] }));
   }
   return fill(text, seen);
+}
+
+const pinShape = /^\d{4,6}$/;
+
+type SecretSteps = readonly (boolean | undefined)[];
+
+/**
+ * Replaces secret answers by placeholders: `{{pin}}`, `{{pin2}}`, `{{secret}}`. The same answer has the same placeholder.
+ * Where the server does not say what is secret, every answer of 4 to 6 digits is taken for a PIN.
+ */
+export function maskSecrets(steps: readonly FlowStep[], secret: SecretSteps = []): FlowStep[] {
+  const names = new Map<string, string>();
+  for (const [i, step] of steps.entries()) {
+    if (!('send' in step) || names.has(step.send) || !(secret[i] ?? pinShape.test(step.send))) continue;
+    const kind = pinShape.test(step.send) ? pinName : 'secret';
+    const count = [...names.values()].filter((name) => name.startsWith(kind)).length;
+    names.set(step.send, count === 0 ? kind : `${kind}${count + 1}`);
+  }
+  return steps.map((step, i) => {
+    const name = 'send' in step && secret[i] !== false ? names.get(step.send) : undefined;
+    return name === undefined ? step : { ...step, send: `{{${name}}}` };
+  });
+}
+
+/** A random number, which most likely has not called before. */
+export function makePhoneNumber(): string {
+  const [number = 0] = crypto.getRandomValues(new Uint32Array(1));
+  return `+2547${String(number % 100_000_000).padStart(8, '0')}`;
 }

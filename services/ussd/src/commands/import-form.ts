@@ -22,7 +22,6 @@ interface Imported {
   report: FormReport;
 }
 
-/** Copies a form and the files it uses into a program, with a state that asks it and texts in every language. */
 export async function importForm({ form, folder }: FormImport): Promise<MenuReport> {
   const name = toProgramName(folder);
   const xml = await readForm(form);

@@ -46,7 +46,6 @@ export async function writeNewProgram({ folder, code = '*384*5#', languages }: N
     .sort();
 }
 
-/** The name of a program is the name of its folder. */
 export function toProgramName(folder: string): string {
   const name = basename(resolve(folder));
   if (!/^[a-z][a-z0-9-]{0,39}$/.test(name))

@@ -3,7 +3,6 @@ import { defaultServiceCode } from '@palaver/contract/internal';
 export interface PhoneOptions {
   /** Base address of any server that speaks the USSD interface. */
   url: string;
-  /** In place of the global one. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
   phoneNumber: string;
   serviceCode?: string | undefined;
@@ -18,20 +17,10 @@ export interface Reply {
   ended: boolean;
 }
 
-/** A phone and the telecom gateway between it and a server: it keeps the session and accumulates the text. */
-export interface Phone {
-  /** The session of the last dial. */
-  sessionId(): string;
-  dial(serviceCode?: string): Promise<Reply>;
-  send(input: string): Promise<Reply>;
-  /** Whether the question on the screen asks for a secret; `undefined` if the server does not say. */
-  asksSecret(): Promise<boolean | undefined>;
-}
-
 const timeoutMs = 30_000;
 
 /** Runs in browsers too. */
-export function createPhone(options: PhoneOptions): Phone {
+export function createPhone(options: PhoneOptions) {
   const { serviceCode: ownCode = defaultServiceCode, phoneNumber, secret, operatorToken: token } = options;
   let session = { sessionId: '', serviceCode: ownCode, text: '' };
   // biome-ignore lint/style/noRestrictedGlobals: fetchBounded does not run in browsers.
@@ -57,10 +46,11 @@ export function createPhone(options: PhoneOptions): Phone {
       session = { sessionId: `phone-${createId()}`, serviceCode, text: '' };
       return ask();
     },
-    send(input) {
+    send(input: string) {
       session.text = session.text === '' ? input : `${session.text}*${input}`;
       return ask();
     },
+    /** Whether the question on the screen asks for a secret; `undefined` if the server does not say. */
     async asksSecret() {
       const response = await request(`/api/ussd/debug/${session.sessionId}`, {
         headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
@@ -72,7 +62,8 @@ export function createPhone(options: PhoneOptions): Phone {
   };
 }
 
-/** A reply as a telecom gateway gets it. */
+export type Phone = ReturnType<typeof createPhone>;
+
 export function formatReply({ text, ended }: Reply): string {
   return `${ended ? 'END' : 'CON'} ${text}`;
 }

@@ -3,17 +3,15 @@ import { AppError } from '@palaver/contract';
 import { createForms } from '@palaver/forms/internal';
 import { type Fault, formatFault, type ProgramSource } from '@palaver/program/internal';
 import { type Env, StartError } from '@palaver/service-kit';
-import { loadRegistry, toMenuSources, toServed } from '../catalog/bundled-menus.ts';
-import { createFindUnmetNeeds } from '../catalog/deployment-needs.ts';
+import { createFindUnmetNeeds, loadRegistry, toMenuSources, toServed } from '../catalog/bundled-menus.ts';
 import { fromSource, programFilesSchema } from '../catalog/program-files.ts';
 import { openPrograms } from '../catalog/programs.ts';
 import { createPublishedPrograms } from '../catalog/published.ts';
 import { createPublishing, type Publishing } from '../catalog/publishing.ts';
 import { readProgramSource, SourceFault } from '../catalog/read-source.ts';
-import { createProgramVersions } from '../catalog/versions.ts';
 import { toProgramSecrets } from '../config.ts';
+import { withDatabase } from './database.ts';
 import { toProgramName } from './new-program.ts';
-import { withDatabase } from './open-database.ts';
 import { testPrograms } from './test-programs.ts';
 
 const by = { actor: 'command', from: null } as const;
@@ -95,7 +93,7 @@ export function withdrawProgram(env: Env, name: string): Promise<void> {
 function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>): Promise<T> {
   return withDatabase(env, async ({ config, logger, store, audit }) => {
     const clock = { now: Date.now };
-    const [published, versions] = [createPublishedPrograms(store), createProgramVersions(store, clock)];
+    const published = createPublishedPrograms(store, clock);
     await using forms = createForms();
     const programs = await openPrograms({
       bundled: toMenuSources({}),
@@ -103,13 +101,12 @@ function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>
       registry: await loadRegistry(config.USSD_ACTIONS),
       findUnmetNeeds: createFindUnmetNeeds(config, toProgramSecrets(env)),
       forms,
-      versions,
       published,
       watch: false,
       logger,
     });
     const readOnly = config.PROGRAMS_READONLY;
-    const parts = { store, programs, published, versions, audit, clock, readOnly };
+    const parts = { store, programs, published, audit, clock, readOnly };
     try {
       return await use(createPublishing(parts));
     } catch (error) {

@@ -1,11 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 import { parseJson } from '@palaver/program/internal';
 import type { Env } from '@palaver/service-kit';
-import { type AskServer, guardedRequest } from '../actions/guarded-request.ts';
+import { type AskServer, guardedRequest } from '../actions/http-actions.ts';
+import type { ProgramFiles } from './check-menu-files.ts';
 import { runDial } from './dial.ts';
-import type { Flow } from './flow.ts';
-import { makePhoneNumber } from './flow-secrets.ts';
-import type { ProgramFiles } from './load-programs.ts';
+import { type Flow, makePhoneNumber } from './flow.ts';
 import { createPhone } from './phone.ts';
 import { startTemporary } from './temporary-service.ts';
 

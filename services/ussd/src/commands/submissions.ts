@@ -2,7 +2,7 @@ import type { Env } from '@palaver/service-kit';
 import { mapPieces, submissionCsv, toCsv, toJsonLines, toXml } from '../operators/show-rows.ts';
 import { createSubmissions, type SubmissionStatus, toSubmission } from '../outgoing/submissions.ts';
 import { createRows } from '../store/rows.ts';
-import { withDatabase } from './open-database.ts';
+import { withDatabase } from './database.ts';
 
 export type ExportFormat = 'csv' | 'json' | 'xml';
 export interface SubmissionQuery {
@@ -10,7 +10,6 @@ export interface SubmissionQuery {
   status?: SubmissionStatus | undefined;
 }
 
-/** What `palaver submissions list` shows: counts of each form, and the newest. */
 export function listSubmissions(env: Env, { limit, formId, status }: SubmissionQuery & { limit: number }) {
   return withDatabase(env, async ({ store }) => {
     const rows = createRows(store);
@@ -22,7 +21,6 @@ export function listSubmissions(env: Env, { limit, formId, status }: SubmissionQ
   });
 }
 
-/** Writes all submissions, piece by piece. */
 export function exportSubmissions(
   env: Env,
   { format, formId, status }: SubmissionQuery & { format: ExportFormat },

@@ -8,29 +8,18 @@ import { formatFault, type Menu } from '@palaver/program/internal';
 import { type Env, StartError } from '@palaver/service-kit';
 import { fetchBounded } from '@palaver/service-kit/internal';
 import type { ProgramServers } from '../actions/http-actions.ts';
-import { codesOf } from '../catalog/service-codes.ts';
+import { codesOf } from '../catalog/program-files.ts';
 import { programSecretPrefix } from '../config.ts';
 // biome-ignore lint/style/noRestrictedImports: these commands start the whole service.
 import { startUssd } from '../main.ts';
 import type { Sms } from '../outgoing/sms-provider.ts';
-import { createKeptClaims, type KeptClaim } from './kept-claims.ts';
-import { loadPrograms, type ProgramFiles } from './load-programs.ts';
+import { loadPrograms, type ProgramFiles } from './check-menu-files.ts';
+import { createKeptClaims } from './test-servers.ts';
 
 export interface TemporaryOptions extends ProgramFiles {
   /** The environment with the secrets of programs and the query gateway; none by default. */
   env?: Env;
   servers?: ProgramServers;
-}
-
-export interface TemporaryService {
-  url: string;
-  /** The SMS messages that programs have sent, once none is queued. */
-  messages(): Promise<Sms[]>;
-  /** The claims that a caller has filed. */
-  claims(phoneNumber: string): KeptClaim[];
-  /** The first code of the first program. */
-  serviceCode: string;
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** The variables that a tried program may use: no keys, no databases, no receivers. */
@@ -45,7 +34,7 @@ const readable = [
 ];
 
 /** The gateway with the programs of a folder only, on an empty database that is deleted at the end. */
-export async function startTemporary({ folder, actions, env, servers }: TemporaryOptions): Promise<TemporaryService> {
+export async function startTemporary({ folder, actions, env, servers }: TemporaryOptions) {
   const menus = await loadFaultless({ folder, actions });
   const claims = createKeptClaims();
   const languages = menus.flatMap(({ locales }) => [...locales.keys()]);
@@ -71,6 +60,7 @@ export async function startTemporary({ folder, actions, env, servers }: Temporar
   });
   return {
     url: service.url,
+    /** The SMS messages that programs have sent, once none is queued. */
     messages: () => readMessages(service.url, join(dataDir, 'sms')),
     claims: claims.of,
     serviceCode: (menus[0] && codesOf(menus[0])[0]) ?? defaultServiceCode,
@@ -80,6 +70,8 @@ export async function startTemporary({ folder, actions, env, servers }: Temporar
     },
   };
 }
+
+export type TemporaryService = Awaited<ReturnType<typeof startTemporary>>;
 
 function toReadable(env: Env): Env {
   const isReadable = (name: string) => readable.includes(name) || name.startsWith(programSecretPrefix);

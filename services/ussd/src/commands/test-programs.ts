@@ -3,23 +3,21 @@ import { basename, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type Document, parseDocument, stringify } from 'yaml';
 import { findPrograms } from '../catalog/read-source.ts';
-import type { MenuReport } from './check-menu-files.ts';
+import type { MenuReport, ProgramFiles } from './check-menu-files.ts';
 import {
   type Flow,
   FlowFault,
   flowLayout,
   formatDifference,
+  makePhoneNumber,
   maskSeen,
   matchReply,
   parseFlow,
   replayFlow,
 } from './flow.ts';
-import { makePhoneNumber } from './flow-secrets.ts';
-import type { KeptClaim } from './kept-claims.ts';
-import type { ProgramFiles } from './load-programs.ts';
 import { createPhone } from './phone.ts';
 import { startTemporary, type TemporaryService } from './temporary-service.ts';
-import { createTestServers, type TestServers } from './test-servers.ts';
+import { createTestServers, type KeptClaim, type TestServers } from './test-servers.ts';
 
 export interface FlowResult {
   file: string;
@@ -27,7 +25,6 @@ export interface FlowResult {
   ok: boolean;
   /** The file was rewritten with what is received now. */
   isUpdated: boolean;
-  /** What differs, or what is wrong with the file. */
   fault?: string;
 }
 
@@ -36,7 +33,6 @@ export interface TestReport extends MenuReport {
 }
 
 export interface TestOptions {
-  /** Writes what is received now into dialogues that differ. */
   update?: boolean | undefined;
   onProgress?(text: string): void;
 }

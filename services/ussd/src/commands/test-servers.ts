@@ -1,4 +1,5 @@
 import type { ProgramServers } from '../actions/http-actions.ts';
+import type { Claims } from '../money/claims.ts';
 import type { Flow } from './flow.ts';
 
 type Answers = Pick<Flow, 'http' | 'protocol' | 'assistant'>;
@@ -48,5 +49,30 @@ export function createTestServers(): TestServers {
       answers = flow;
       unknown = [];
     },
+  };
+}
+
+export interface KeptClaim {
+  claim: string;
+  collection?: string;
+  fields: Record<string, unknown>;
+}
+
+interface KeptClaims extends Pick<Claims, 'add' | 'countSince'> {
+  of(phone: string): KeptClaim[];
+}
+
+/** Takes the claims of programs that are tried out: none reaches the protocol. */
+export function createKeptClaims(): KeptClaims {
+  const kept = new Map<string, KeptClaim & { phone: string }>();
+  const of = (wanted: string) =>
+    [...kept.values()].filter(({ phone }) => phone === wanted).map(({ phone: _, ...claim }) => claim);
+  return {
+    of,
+    async add(_trx, { source, phone, collection, content: { filedAt: _, ...fields } }) {
+      const [, claim = ''] = source.split(':');
+      kept.set(source, { phone, claim, ...(collection !== undefined && { collection }), fields });
+    },
+    countSince: async (_trx, phone) => of(phone).length,
   };
 }

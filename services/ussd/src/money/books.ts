@@ -1,9 +1,6 @@
-import type { Transaction } from 'kysely';
-import type { UssdTables } from '../store/tables.ts';
+import type { Trx } from '../store/tables.ts';
 
 // Double entry: the entries of every transaction sum to zero, and a balance is the sum of the entries of its account.
-
-type Trx = Transaction<UssdTables>;
 
 /** What an account holder has of a coin, in its smallest unit. */
 export const holderAccount = (accountId: string, denom: string) => `holder:${accountId}:${denom}`;
@@ -51,7 +48,6 @@ export async function post(
   return true;
 }
 
-/** Locks an account until the commit and gives its balance. */
 export async function lockBalance(trx: Trx, id: string): Promise<bigint> {
   // An update that changes nothing takes the row's lock on PostgreSQL; SQLite has the whole file.
   const row = await trx

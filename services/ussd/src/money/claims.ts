@@ -1,14 +1,16 @@
 import { type GatewayClient, type OutboxRow, type TxOutbox, toSubmitClaim } from '@palaver/protocol';
 import { formatCoin, readClaim, readCollection, renewContent, toClaimId } from '@palaver/protocol/internal';
 import type { Logger } from '@palaver/service-kit';
-import type { DatabaseClock, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import type { Transaction } from 'kysely';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { ClaimTable, UssdTables } from '../store/tables.ts';
+import {
+  type ClaimTable,
+  type Clock,
+  sealedTables,
+  type Trx,
+  type UssdStore,
+  type UssdTables,
+} from '../store/tables.ts';
 import { bookReward, bookUnclaimed } from './payouts.ts';
-
-type Trx = Transaction<UssdTables>;
 
 export interface NewClaim {
   /** What it is a claim about, such as `report:K7QX2M9PA` or `farm:planting:0f1e2d3c4b5a6978`; one claim for each. */
@@ -21,27 +23,13 @@ export interface NewClaim {
   now: number;
 }
 
-export interface Claims {
-  /** Notes a claim in the caller's transaction; it is submitted after the commit. */
-  add(trx: Trx, claim: NewClaim): Promise<void>;
-  /** How many claims of a phone were added after that time. */
-  countSince(trx: Trx, phone: string, since: number): Promise<number>;
-  /** The claim about each source, where there is one. */
-  find(sources: readonly string[]): Promise<Map<string, ClaimTable>>;
-  /** Submits what waits and reads how submitted claims were evaluated; gives the number of claims by status. */
-  process(): Promise<Record<string, number>>;
-  list(page: { status: ClaimTable['status']; limit: number }): Promise<ClaimTable[]>;
-  /** Submits a failed claim again, under a new id where a stranger has taken its own; false if there is none of that id. */
-  retry(id: string): Promise<boolean>;
-}
-
 export interface ClaimsParts {
-  store: Store<UssdTables>;
+  store: UssdStore;
   outbox: TxOutbox<UssdTables>;
   gateway: GatewayClient;
   collection: string;
   agentDid: string;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
   logger: Logger;
 }
 
@@ -50,7 +38,7 @@ const readAtOnce = 20;
 /** How often the fault of a queued claim is written down again while its collection cannot be read. */
 const faultMs = 60_000;
 
-export function createClaims(parts: ClaimsParts): Claims {
+export function createClaims(parts: ClaimsParts) {
   const { store, outbox, gateway, clock, logger } = parts;
   const { db, cipher } = store;
   const open = (row: ClaimTable) => cipher.openRow(sealedTables.claim, row, { phone: unreadableText, content: '{}' });
@@ -148,7 +136,6 @@ export function createClaims(parts: ClaimsParts): Claims {
     }
   }
 
-  /** Rewards of numbers that have an account by now. */
   async function readUnclaimed(): Promise<void> {
     const found = await db
       .selectFrom('ussd_claim as claim')
@@ -201,7 +188,8 @@ export function createClaims(parts: ClaimsParts): Claims {
   }
 
   return {
-    async add(trx, { source, phone, collection = parts.collection, content, now }) {
+    /** Notes a claim in the caller's transaction; it is submitted after the commit. */
+    async add(trx: Trx, { source, phone, collection = parts.collection, content, now }: NewClaim) {
       const text = JSON.stringify({ source, collection, ...content });
       const row: ClaimTable = {
         ...{ id: toClaimId(text), source, phone, collection, content: text },
@@ -213,7 +201,7 @@ export function createClaims(parts: ClaimsParts): Claims {
         .onConflict((conflict) => conflict.doNothing())
         .execute();
     },
-    async countSince(trx, phone, since) {
+    async countSince(trx: Trx, phone: string, since: number) {
       const { count } = await trx
         .selectFrom('ussd_claim')
         .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -222,11 +210,12 @@ export function createClaims(parts: ClaimsParts): Claims {
         .executeTakeFirstOrThrow();
       return Number(count);
     },
-    async find(sources) {
+    async find(sources: readonly string[]) {
       if (sources.length === 0) return new Map();
       const rows = await db.selectFrom('ussd_claim').selectAll().where('source', 'in', sources).execute();
       return new Map(rows.map((row) => [row.source, open(row)]));
     },
+    /** Submits what waits and reads how submitted claims were evaluated; gives the number of claims by status. */
     async process() {
       await submit();
       await outbox.step();
@@ -239,7 +228,7 @@ export function createClaims(parts: ClaimsParts): Claims {
         .execute();
       return Object.fromEntries(counts.map(({ status, count }) => [status, Number(count)]));
     },
-    async list({ status, limit }) {
+    async list({ status, limit }: { status: ClaimTable['status']; limit: number }) {
       const query = store.readDb
         .selectFrom('ussd_claim')
         .selectAll()
@@ -247,7 +236,8 @@ export function createClaims(parts: ClaimsParts): Claims {
         .orderBy('created_at');
       return (await query.limit(limit).execute()).map(open);
     },
-    async retry(id) {
+    /** Submits a failed claim again, under a new id where a stranger has taken its own; false if there is none of that id. */
+    async retry(id: string) {
       const taken = await outbox.findTakenClaim(toEntryId(id));
       return store.transaction(async (trx) => {
         const failed = trx.selectFrom('ussd_claim').selectAll().where('id', '=', id).where('status', '=', 'failed');
@@ -261,6 +251,8 @@ export function createClaims(parts: ClaimsParts): Claims {
     },
   };
 }
+
+export type Claims = ReturnType<typeof createClaims>;
 
 const toEntryId = (claimId: string) => `claim:${claimId}`;
 

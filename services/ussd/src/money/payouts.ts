@@ -1,17 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { type Coin, type OutboxRow, type TxOutbox, toSend } from '@palaver/protocol';
-import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import type { Transaction } from 'kysely';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { PayoutTable, UssdTables } from '../store/tables.ts';
+import { sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 import { holderAccount, lockBalance, post, systemAccounts } from './books.ts';
-
-type Trx = Transaction<UssdTables>;
 
 export interface NewPayout {
   accountId: string;
-  /** Where the coins go. */
   address: string;
   /** In the smallest unit. */
   amount: number;
@@ -20,28 +14,19 @@ export interface NewPayout {
 
 export type PayoutResult = { ok: true; id: string } | { ok: false; reason: 'notEnough' | 'overLimit' };
 
-/** Rewards of account holders that this service keeps for them, and their way to a wallet. */
-export interface Payouts {
-  denom: string;
-  /** What a holder has, and what of it they can send now. */
-  balanceOf(accountId: string, now: number): Promise<{ balance: bigint; sendable: number }>;
-  /** Debits the holder and queues the payment in the outbox, in the caller's transaction. */
-  send(trx: Trx, payout: NewPayout): Promise<PayoutResult>;
-  /** The newest first. */
-  list(accountId: string, limit: number): Promise<PayoutTable[]>;
-}
-
-export interface PayoutParts {
-  store: Pick<Store<UssdTables>, 'db' | 'cipher'>;
-  outbox: TxOutbox<UssdTables>;
-  /** What one account can send in 24 hours. */
-  limit: Coin;
-}
-
 const dayMs = 24 * 3_600_000;
 const entryPrefix = 'payout:';
 
-export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
+/** Rewards of account holders that this service keeps for them, and their way to a wallet. */
+export function createPayouts({
+  store,
+  outbox,
+  limit,
+}: {
+  store: UssdStore;
+  outbox: TxOutbox<UssdTables>;
+  limit: Coin;
+}) {
   const { db, cipher } = store;
   const { denom } = limit;
   const system = systemAccounts(denom);
@@ -59,7 +44,7 @@ export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
 
   return {
     denom,
-    async balanceOf(accountId, now) {
+    async balanceOf(accountId: string, now: number) {
       const row = await db
         .selectFrom('ussd_money_account')
         .select('balance')
@@ -69,7 +54,8 @@ export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
       const left = Number(limit.amount) - (await readSent(db, accountId, now));
       return { balance, sendable: Math.max(0, Math.min(Number(balance), left)) };
     },
-    async send(trx, { accountId, address, amount, now }) {
+    /** Debits the holder and queues the payment in the outbox, in the caller's transaction. */
+    async send(trx: Trx, { accountId, address, amount, now }: NewPayout): Promise<PayoutResult> {
       const holder = holderAccount(accountId, denom);
       // A negative amount would add coins to the holder.
       if (!Number.isSafeInteger(amount) || amount <= 0) return { ok: false, reason: 'notEnough' };
@@ -86,13 +72,15 @@ export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
       await outbox.add(trx, { id: `${entryPrefix}${id}`, message }, now);
       return { ok: true, id };
     },
-    async list(accountId, count) {
+    async list(accountId: string, count: number) {
       const query = db.selectFrom('ussd_payout').selectAll().where('account_id', '=', accountId);
       const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(count).execute();
       return rows.map((row) => cipher.openRow(sealedTables.payout, row, { address: unreadableText }));
     },
   };
 }
+
+export type Payouts = ReturnType<typeof createPayouts>;
 
 /** Books a reward that reached this service, once for each claim: to the account holder, or as unclaimed where there is none. */
 export async function bookReward(

@@ -1,32 +1,14 @@
-import { createGatewayClient, createTxOutbox, type GatewayAccess, type TxOutbox } from '@palaver/protocol';
+import { createGatewayClient, createTxOutbox } from '@palaver/protocol';
 import { loadSigningAccount } from '@palaver/protocol/internal';
-import { type Logger, StartError } from '@palaver/service-kit';
+import { StartError } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
-import type { UssdConfig } from '../config.ts';
+import type { Deployment } from '../store/deployment.ts';
 import type { UssdTables } from '../store/tables.ts';
-import { type Claims, createClaims, onClaimSettled } from './claims.ts';
-import { createPayouts, onPayoutSettled, type Payouts } from './payouts.ts';
-
-export interface ClaimsServiceParts {
-  config: UssdConfig;
-  access: GatewayAccess | undefined;
-  store: Store<UssdTables>;
-  clock: Pick<DatabaseClock, 'now'>;
-  logger: Logger;
-}
-
-export interface RunningClaims {
-  claims: Claims;
-  outbox: TxOutbox<UssdTables>;
-  /** Where rewards can be paid out. */
-  payouts: Payouts | undefined;
-  stop(): Promise<void>;
-}
+import { createClaims, onClaimSettled } from './claims.ts';
+import { createPayouts, onPayoutSettled } from './payouts.ts';
 
 /** Turns reports into claims where CLAIMS_COLLECTION is set, and processes them every CLAIMS_INTERVAL_SECONDS. */
-export async function startClaims(parts: ClaimsServiceParts): Promise<RunningClaims | undefined> {
-  const { config, access, store, clock, logger } = parts;
+export async function startClaims({ config, access, store, clock, logger }: Deployment) {
   const { CLAIMS_COLLECTION: collection, CLAIMS_INTERVAL_SECONDS: seconds, PAYOUT_DAILY_LIMIT: limit } = config;
   if (collection === undefined && limit)
     throw new StartError('PAYOUT_DAILY_LIMIT needs CLAIMS_COLLECTION: rewards of claims are what is paid out');
@@ -50,3 +32,5 @@ export async function startClaims(parts: ClaimsServiceParts): Promise<RunningCla
   });
   return { claims, outbox, payouts: limit && createPayouts({ store, outbox, limit }), stop };
 }
+
+export type RunningClaims = NonNullable<Awaited<ReturnType<typeof startClaims>>>;

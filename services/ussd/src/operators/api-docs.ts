@@ -58,7 +58,6 @@ const summaries = {
   [`POST ${api}/claims/:id/retry`]: 'Send a failed claim again',
 };
 
-/** `/docs` and `/docs/json`: the routes of operators. */
 export function addUssdDocs(server: Server): Promise<void> {
   return addApiDocs(server, {
     title: 'USSD gateway',

@@ -1,44 +1,27 @@
 import type { CallerOverview } from '@palaver/contract/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
 import { unpackDialogue, unpackOpening } from '../calls/session.ts';
 import { type Accounts, shorten } from '../people/accounts.ts';
-import { isLocked, isLockedForGood } from '../people/lockout.ts';
-import { isErased } from '../store/erased-sessions.ts';
-import { sealedTables } from '../store/sealed-tables.ts';
-import { sessionStatus } from '../store/session-row.ts';
-import type { AccountTable, SessionTable, UssdTables } from '../store/tables.ts';
+import { isLocked, isLockedForGood } from '../people/pin-vault.ts';
+import { isErased, sessionStatus } from '../store/session-row.ts';
+import { type AccountTable, type Clock, type SessionTable, sealedTables, type UssdStore } from '../store/tables.ts';
 import type { Results } from './results.ts';
 
-export interface RecentCaller {
-  phoneNumber: string;
-  serviceCode: string;
-  seenAt: string;
-}
-
-/** Callers as operators see them, one at a time. */
-export interface Callers {
-  /** Who called last, each number once. */
-  recent(limit: number): Promise<RecentCaller[]>;
-  /** The newest of everything kept of a number; `undefined` if nothing is. */
-  load(phoneNumber: string): Promise<CallerOverview | undefined>;
-}
-
 export interface CallerParts {
-  store: Pick<Store<UssdTables>, 'readDb' | 'cipher'>;
+  store: UssdStore;
   accounts: Pick<Accounts, 'find'>;
   results: Pick<Results, 'ofCaller'>;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
 }
 
 const shownSessions = 20;
 const shownResults = 20;
 const statuses = Object.entries(sessionStatus) as [keyof typeof sessionStatus, number][];
 
-export function createCallers({ store, accounts, results, clock }: CallerParts): Callers {
+export function createCallers({ store, accounts, results, clock }: CallerParts) {
   const { readDb, cipher } = store;
   const open = (row: SessionTable) => cipher.openRow(sealedTables.session, row);
   return {
-    async recent(limit) {
+    async recent(limit: number) {
       // A number may have called several times. One status at a time, because the index begins with it.
       const queries = statuses.map(([, status]) =>
         readDb
@@ -62,7 +45,7 @@ export function createCallers({ store, accounts, results, clock }: CallerParts):
         seenAt: toTime(row.seen_at),
       }));
     },
-    async load(phoneNumber) {
+    async load(phoneNumber: string) {
       const phone = cipher.token(phoneNumber);
       const sessions = await readDb
         .selectFrom('ussd_session')
@@ -88,6 +71,8 @@ export function createCallers({ store, accounts, results, clock }: CallerParts):
     },
   };
 }
+
+export type Callers = ReturnType<typeof createCallers>;
 
 function toSession(row: SessionTable): CallerOverview['sessions'][number] {
   return {

@@ -5,11 +5,10 @@ import type { VerifiedToken, Verifier } from '@palaver/ucan';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Links } from '../people/links.ts';
-import { protocolAddressSchema } from './address-routes.ts';
+import { protocolAddressSchema } from './caller-routes.ts';
 
 export interface LinkRouteParts {
   links: Links;
-  /** The audience of invocations. */
   audience: string;
   verifier: Verifier;
   findAddress(

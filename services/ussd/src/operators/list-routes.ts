@@ -2,14 +2,13 @@ import { AppError } from '@palaver/contract';
 import { boundedText, offsetPageQuerySchema, ussdReportListSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { sendFile, tableReply, toReply } from '@palaver/service-kit/internal';
-import type { DatabaseClock } from '@palaver/store';
 import { mapRows } from '@palaver/store/internal';
 import { z } from 'zod';
 import type { Messages } from '../outgoing/messages.ts';
 import { type Submissions, toSubmission } from '../outgoing/submissions.ts';
-import { toRecord } from '../store/records.ts';
-import { reportKind, rowToReport } from '../store/reports.ts';
+import { reportKind, rowToReport, toRecord } from '../store/records.ts';
 import type { Row, Rows } from '../store/rows.ts';
+import type { Clock } from '../store/tables.ts';
 import { toResult } from './results.ts';
 import { mapPieces, showCallersTo, submissionCsv, toCsv, toXml } from './show-rows.ts';
 
@@ -17,7 +16,7 @@ export interface ListParts {
   rows: Rows;
   submissions: Pick<Submissions, 'retry'>;
   messages: Pick<Messages, 'retry'>;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
 }
 
 const tableQuerySchema = offsetPageQuerySchema.extend({
@@ -34,7 +33,6 @@ const smsQuerySchema = offsetPageQuerySchema.extend({
 const submissionReply = toReply('A page as JSON, or all of it as a file', 'application/json', 'text/csv', 'text/xml');
 const reportColumns = ['reference', 'phoneNumber', 'type', 'amount', 'createdAt', 'unit', 'place', 'date', 'note'];
 
-/** What callers have left behind, for operators: pages as JSON, and all of it as a file. */
 export function addListRoutes(server: Server, { rows, submissions, messages, clock }: ListParts): void {
   const reports = { program: reportKind.program, name: reportKind.kind };
   // The header `Accept` may ask for the file too.
@@ -126,14 +124,10 @@ export function addListRoutes(server: Server, { rows, submissions, messages, clo
   });
 
   const admin = { onRequest: server.operatorGuardFor('admin') };
-  const [id, program, formId] = [
-    boundedText(0, 200).optional(),
-    boundedText(0, 60).optional(),
-    boundedText(0, 200).optional(),
-  ];
+  const [id, program] = [boundedText(0, 200).optional(), boundedText(0, 60).optional()];
   server.post(
     '/api/ussd/submissions/retry',
-    { ...admin, schema: { body: z.strictObject({ instanceId: id, program, formId }) } },
+    { ...admin, schema: { body: z.strictObject({ instanceId: id, program, formId: id }) } },
     async ({ body }) => ({ queued: await submissions.retry(clock.now(), body) }),
   );
   server.post(

@@ -9,7 +9,6 @@ import {
 import type { Menu } from '@palaver/program/internal';
 import type { Server } from '@palaver/service-kit';
 import { addAuditRoute, type ZodTypeProvider } from '@palaver/service-kit/internal';
-import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { unpackDialogue, unpackOpening } from '../calls/session.ts';
 import type { Programs } from '../catalog/programs.ts';
 import type { Publishing } from '../catalog/publishing.ts';
@@ -17,16 +16,25 @@ import type { Adapter } from '../channel/adapter.ts';
 import type { AgentPerson } from '../outgoing/agent-client.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { PersonData } from '../people/person-data.ts';
-import { isExpired, type Session, sessionStatus } from '../store/session-row.ts';
+import { isExpired, sessionStatus } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
-import type { UssdTables } from '../store/tables.ts';
-import { type AddressParts, addAddressRoutes } from './address-routes.ts';
-import { addCallerRoutes, addPersonDataRoutes, type CallerRouteParts } from './caller-routes.ts';
+import type { Clock, SessionTable, UssdAudit } from '../store/tables.ts';
+import {
+  type AddressParts,
+  addAddressRoutes,
+  addCallerRoutes,
+  addPersonDataRoutes,
+  type CallerRouteParts,
+} from './caller-routes.ts';
 import { addListRoutes, type ListParts } from './list-routes.ts';
 import { addProgramRoutes } from './program-routes.ts';
-import { addResultRoutes, type ResultRouteParts } from './result-routes.ts';
+import {
+  addProgramStatsRoute,
+  addResultRoutes,
+  type ProgramStatsParts,
+  type ResultRouteParts,
+} from './result-routes.ts';
 import { showCallersTo } from './show-rows.ts';
-import { addProgramStatsRoute, type ProgramStatsParts } from './stats-routes.ts';
 
 export interface OperatorParts extends AddressParts, ProgramStatsParts, ResultRouteParts, CallerRouteParts, ListParts {
   accounts: Accounts;
@@ -35,8 +43,8 @@ export interface OperatorParts extends AddressParts, ProgramStatsParts, ResultRo
   publishing: Publishing;
   adapters: readonly Adapter[];
   timeoutMs: number;
-  audit: AuditLog<UssdTables>;
-  clock: Pick<DatabaseClock, 'now'>;
+  audit: UssdAudit;
+  clock: Clock;
   personData: PersonData;
   agentPerson: AgentPerson | undefined;
 }
@@ -85,7 +93,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
   });
 }
 
-function toDebugRecord(session: Session, activeSessions: string[], menu: Menu | undefined): UssdDebugRecord {
+function toDebugRecord(session: SessionTable, activeSessions: string[], menu: Menu | undefined): UssdDebugRecord {
   const dialogue = unpackDialogue(session.dialogue);
   if (!dialogue) throw new AppError('SESSION_NOT_FOUND', 'The session was stored by a newer version of the service.');
   const state = menu?.states.get(dialogue.state);
@@ -97,13 +105,13 @@ function toDebugRecord(session: Session, activeSessions: string[], menu: Menu | 
       context: {
         sessionId: session.id,
         phoneNumber: session.phone,
-        serviceCode: session.serviceCode,
+        serviceCode: session.service_code,
         message: session.reply.slice(4),
         isAuthenticated: dialogue.account !== undefined,
         asksSecret: state?.kind === 'prompt' && state.secret,
         language: dialogue.language,
-        startedAt: new Date(session.openedAt).toISOString(),
-        lastSeenAt: new Date(session.seenAt).toISOString(),
+        startedAt: new Date(session.opened_at).toISOString(),
+        lastSeenAt: new Date(session.seen_at).toISOString(),
       },
     },
     activeSessions,

@@ -16,8 +16,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { programFilesSchema, programLimits } from '../catalog/program-files.ts';
 import type { Publishing } from '../catalog/publishing.ts';
-import type { Adapter } from '../channel/adapter.ts';
-import { toSampleAdapters, toSampleExchange } from '../channel/sample-exchange.ts';
+import { type Adapter, toSampleAdapters, toSampleExchange } from '../channel/adapter.ts';
 
 export const programNameSchema = z
   .string()

@@ -3,6 +3,7 @@ import {
   boundedText,
   deliveryStatuses,
   offsetPageQuerySchema,
+  programStatsSchema,
   resultPageSchema,
   resultSetsSchema,
   resultSources,
@@ -10,12 +11,13 @@ import {
 } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { createLimiter, maskPhone, sendFile, tableReply, toAuditBy } from '@palaver/service-kit/internal';
-import type { AuditLog } from '@palaver/store';
 import { mapRows } from '@palaver/store/internal';
 import { z } from 'zod';
-import type { CallerReferences } from '../people/caller-references.ts';
-import type { UssdTables } from '../store/tables.ts';
-import { programNameSchema } from './program-routes.ts';
+import type { ProgramStats } from '../calls/program-stats.ts';
+import { readStats, toDate } from '../calls/read-stats.ts';
+import type { CallerReferences } from '../people/person-data.ts';
+import { type Clock, dayOf, type UssdAudit, type UssdStore } from '../store/tables.ts';
+import { programNameSchema, programVersionSchema } from './program-routes.ts';
 import { maxCompared, type Result, type ResultFilter, type ResultSet, type Results } from './results.ts';
 import { mapPieces, showCallersTo, toCsv, toJson } from './show-rows.ts';
 import { summarize } from './summarize.ts';
@@ -23,7 +25,7 @@ import { summarize } from './summarize.ts';
 export interface ResultRouteParts {
   results: Results;
   callerReferences: CallerReferences;
-  audit: Pick<AuditLog<UssdTables>, 'record'>;
+  audit: UssdAudit;
 }
 
 const maxExported = 200_000;
@@ -45,7 +47,6 @@ const filterSchema = z.object({
   search: boundedText(1, 100).optional(),
 });
 
-/** What programs have collected and sent: for viewers with masked numbers, as a file with whole ones for operators. */
 export function addResultRoutes(server: Server, { results, callerReferences, audit }: ResultRouteParts): void {
   const path = '/api/ussd/programs/:program/results';
   const scan = createLimiter({
@@ -136,4 +137,43 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
 function toFilter({ from, to, ...filter }: z.infer<typeof filterSchema>): ResultFilter {
   const [since, until] = [from && Date.parse(from), to && Date.parse(to) + dayMs];
   return { ...filter, ...(since && { since }), ...(until && { until }) };
+}
+
+export interface ProgramStatsParts {
+  store: UssdStore;
+  stats: Pick<ProgramStats, 'flush'>;
+  clock: Clock;
+}
+
+const maxDays = 400;
+const defaultDays = 30;
+
+const querySchema = z.object({
+  from: z.iso.date().optional(),
+  to: z.iso.date().optional(),
+  version: programVersionSchema.optional(),
+  state: boundedText(0, 500).optional(),
+});
+
+export function addProgramStatsRoute(server: Server, { store, stats, clock }: ProgramStatsParts): void {
+  server.get(
+    '/api/ussd/programs/:name/stats',
+    {
+      schema: {
+        params: z.object({ name: programNameSchema }),
+        querystring: querySchema,
+        response: { 200: programStatsSchema },
+      },
+    },
+    async ({ params: { name: program }, query: { from, to, version, state } }) => {
+      const last = to === undefined ? dayOf(clock.now()) : dayOf(Date.parse(to));
+      const first = from === undefined ? last - defaultDays + 1 : dayOf(Date.parse(from));
+      if (first > last || last - first >= maxDays)
+        throw new AppError('VALIDATION_FAILED', `from and to span 1 to ${maxDays} days.`);
+      // Writes this instance's counts first. Other instances write theirs within seconds; a read replica may be behind.
+      await stats.flush();
+      const report = await readStats(store, { program, from: first, to: last, version, state });
+      return { name: program, from: toDate(first), to: toDate(last), ...report };
+    },
+  );
 }

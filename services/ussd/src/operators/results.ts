@@ -19,18 +19,13 @@ export interface Result extends UssdResult {
   phoneNumber: string;
 }
 
-/** A result of one caller, with where it belongs. */
-export type CallerResult = UssdResult & ResultSet;
-
 export interface ResultFilter {
   /** Milliseconds since 1970; `until` is not included. */
   since?: number | undefined;
   until?: number | undefined;
   status?: DeliveryStatus | undefined;
-  /** Results whose `column` is `value`. */
   column?: string | undefined;
   value?: string | undefined;
-  /** Results with this text in any value. */
   search?: string | undefined;
   /** A result as the reader sees it. Only that is compared, so that nobody finds a masked number by guessing its digits. */
   show?(result: Result): Result;
@@ -43,23 +38,10 @@ export interface ResultPage {
   isPartial: boolean;
 }
 
-export interface Results {
-  sets(program: string): Promise<ListedSet[]>;
-  /** The newest first. */
-  page(set: ResultSet, filter: ResultFilter, page: { limit: number; offset: number }): Promise<ResultPage>;
-  /** All that match, the newest first, in pieces; each once, whatever is added meanwhile. */
-  all(set: ResultSet, filter: ResultFilter): AsyncGenerator<Result[]>;
-  /** The newest of one phone number, `limit` of each source. */
-  ofCaller(phoneNumber: string, limit: number): Promise<CallerResult[]>;
-  /** How many there are by time and status, whatever their values. */
-  count(set: ResultSet, filter: ResultFilter): Promise<number>;
-}
-
 /** Values may be encrypted, so the database cannot compare them. */
 export const maxCompared = 20_000;
 
-/** What programs have collected and sent, as operators look through it. */
-export function createResults(rows: Rows): Results {
+export function createResults(rows: Rows) {
   async function* readAll(set: ResultSet, filter: ResultFilter): AsyncGenerator<Result[]> {
     for await (const piece of rows.pieces(set.source, toRowFilter(set, filter))) yield piece.map(toResult);
   }
@@ -69,13 +51,14 @@ export function createResults(rows: Rows): Results {
   }
   return {
     count,
-    async sets(program) {
+    async sets(program: string) {
       const lists = resultSources.map(async (source) =>
         toSets(source, await rows.count(source, ['name', 'status'], { program })),
       );
       return (await Promise.all(lists)).flat();
     },
-    async ofCaller(phone, limit) {
+    /** The newest of one phone number, `limit` of each source. */
+    async ofCaller(phone: string, limit: number) {
       const lists = resultSources.map(async (source) =>
         (await rows.page(source, { phone }, { limit })).map((row) => {
           const { phoneNumber: _, ...result } = toResult(row);
@@ -84,7 +67,7 @@ export function createResults(rows: Rows): Results {
       );
       return (await Promise.all(lists)).flat();
     },
-    async page(set, filter, { limit, offset }) {
+    async page(set: ResultSet, filter: ResultFilter, { limit, offset }: { limit: number; offset: number }) {
       if (!comparesValues(filter)) {
         const page = await rows.page(set.source, toRowFilter(set, filter), { limit, offset });
         return { results: page.map(toResult), total: await count(set, filter), isPartial: false };
@@ -101,11 +84,14 @@ export function createResults(rows: Rows): Results {
       }
       return { results, total, isPartial: false };
     },
-    async *all(set, filter) {
+    /** All that match, the newest first, in pieces; each once, whatever is added meanwhile. */
+    async *all(set: ResultSet, filter: ResultFilter) {
       for await (const piece of readAll(set, filter)) yield await select(piece, filter);
     },
   };
 }
+
+export type Results = ReturnType<typeof createResults>;
 
 const comparesValues = ({ column, search }: ResultFilter) => column !== undefined || search !== undefined;
 

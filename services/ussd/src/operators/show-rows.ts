@@ -60,7 +60,6 @@ export async function* toCsv<Row extends object>(
   }
 }
 
-/** One array, written in pieces. */
 export async function* toJson(all: Pieces<object>): AsyncGenerator<string> {
   let separator = '[\n';
   for await (const piece of all) {
@@ -72,12 +71,10 @@ export async function* toJson(all: Pieces<object>): AsyncGenerator<string> {
   yield separator === '[\n' ? '[]\n' : '\n]\n';
 }
 
-/** One object a line. */
 export async function* toJsonLines(all: Pieces<object>): AsyncGenerator<string> {
   for await (const piece of all) for (const row of piece) yield `${JSON.stringify(row)}\n`;
 }
 
-/** Forms as ODK writes them. */
 export async function* toXml(all: Pieces<StoredSubmission>): AsyncGenerator<string> {
   yield '<?xml version="1.0" encoding="UTF-8"?>\n<submissions>\n';
   for await (const piece of all) for (const { xml = '' } of piece) yield `${xml}\n`;

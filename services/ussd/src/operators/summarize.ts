@@ -7,7 +7,6 @@ const shownValues = 12;
 const maxBins = 10;
 const maxValueLength = 80;
 
-/** Counts results by day and the answers to every question, as charts need them. */
 export async function summarize(
   pieces: AsyncIterable<Result[]>,
   maxResults: number,

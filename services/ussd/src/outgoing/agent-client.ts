@@ -1,10 +1,17 @@
 import { AppError, messageSchema, type PhoneContext, sessionSchema, ussdLimits } from '@palaver/contract';
-import { phoneContextSchema } from '@palaver/contract/internal';
-import { createAgentApi, OracleError, type Transport } from '@palaver/oracles-client-sdk/core';
+import { didDocumentSchema, phoneContextSchema } from '@palaver/contract/internal';
+import {
+  createAgentApi,
+  createCredentialCache,
+  createTransport,
+  OracleError,
+  type Transport,
+} from '@palaver/oracles-client-sdk/core';
+import { fetchBounded, fetchJson } from '@palaver/service-kit/internal';
+import { createInvocation, deriveSigner } from '@palaver/ucan';
 import { z } from 'zod';
-import { type TransportFor, toReason } from './phone-transport.ts';
 
-export type Answer =
+type Answer =
   | { ok: true; text: string }
   /** `late`: the agent has the question and may still answer it. */
   | { ok: false; reason: string; late?: boolean };
@@ -16,10 +23,8 @@ export interface AgentClient {
     id: string;
     phone: string;
     text: string;
-    /** Of the menus. */
     language: string;
     session: string | undefined;
-    /** Called before anything is sent in a new chat. */
     onChat(session: string): Promise<void>;
   }): Promise<Answer>;
   /** The answer to a question that was asked before, by a process that ended before the answer came. */
@@ -35,7 +40,7 @@ const answerSchema = z.object({ message: messageSchema.pick({ content: true, sta
 
 /** A language model may take its time: the user is meanwhile offered to look again. */
 const answerTimeoutMs = 120_000;
-const timeoutMs = 5_000;
+const requestMs = 5_000;
 
 export function createAgentClient(transportFor: TransportFor): AgentClient {
   return {
@@ -50,7 +55,7 @@ export function createAgentClient(transportFor: TransportFor): AgentClient {
         });
       const askInNew = async (transport: Transport) => {
         const chat = chatSchema.parse(
-          await transport.json('/sessions', { method: 'POST', signal: AbortSignal.timeout(timeoutMs), body: {} }),
+          await transport.json('/sessions', { method: 'POST', signal: AbortSignal.timeout(requestMs), body: {} }),
         ).sessionId;
         await onChat(chat);
         return askIn(transport, chat);
@@ -75,7 +80,7 @@ export function createAgentClient(transportFor: TransportFor): AgentClient {
     },
     async findAnswer({ id, phone, session }) {
       const { listMessages } = createAgentApi(await transportFor(phone));
-      const history = await listMessages(session, { limit: 20 }, AbortSignal.timeout(timeoutMs)).catch((error) => {
+      const history = await listMessages(session, { limit: 20 }, AbortSignal.timeout(requestMs)).catch((error) => {
         if (isUnknown(error)) return { messages: [] };
         throw error;
       });
@@ -86,7 +91,6 @@ export function createAgentClient(transportFor: TransportFor): AgentClient {
   };
 }
 
-/** The agent no longer knows the chat. */
 function isUnknown(error: unknown): boolean {
   return error instanceof OracleError && error.status === 404;
 }
@@ -98,16 +102,10 @@ function toMetadata(language: string): PhoneContext {
   return parsed.success ? parsed.data : context;
 }
 
-/** What the agent keeps of a phone number, asked for in its own name. */
-export interface AgentPerson {
-  export(phone: string): Promise<unknown>;
-  erase(phone: string): Promise<void>;
-}
-
 const personMs = 30_000;
 const maxBytes = 100_000_000;
 
-export function createAgentPerson(transportFor: TransportFor): AgentPerson {
+export function createAgentPerson(transportFor: TransportFor) {
   async function call(phone: string, method: 'GET' | 'DELETE', path: string): Promise<unknown> {
     try {
       const transport = await transportFor(phone, maxBytes);
@@ -120,7 +118,67 @@ export function createAgentPerson(transportFor: TransportFor): AgentPerson {
     }
   }
   return {
-    export: (phone) => call(phone, 'GET', '/me/export'),
-    erase: async (phone) => void (await call(phone, 'DELETE', '/me')),
+    export: (phone: string) => call(phone, 'GET', '/me/export'),
+    erase: async (phone: string) => void (await call(phone, 'DELETE', '/me')),
   };
+}
+
+export type AgentPerson = ReturnType<typeof createAgentPerson>;
+
+/** Requests to the agent in the name of a phone number: each has its own key, so users stay apart. */
+type TransportFor = (phone: string, maxBytes?: number) => Promise<Transport>;
+
+const timeoutMs = 5_000;
+/** Requests have shorter deadlines of their own; a language model may take its time. */
+const longestMs = 120_000;
+const didLifetimeMs = 10 * 60_000;
+const lifetimeSeconds = 300;
+
+export function createTransportFor(baseUrl: string, secret: Uint8Array): TransportFor {
+  let known: { did: string; at: number } | undefined;
+
+  async function loadDid(): Promise<string> {
+    if (known && Date.now() - known.at < didLifetimeMs) return known.did;
+    const result = await fetchJson(`${baseUrl}/.well-known/did.json`, { timeoutMs });
+    if (!result.ok) throw new Error(result.reason);
+    const { id } = didDocumentSchema.pick({ id: true }).parse(result.value);
+    known = { did: id, at: Date.now() };
+    return id;
+  }
+
+  return async (phone, maxBytes) => {
+    const issuer = await toPhoneSigner(secret, phone);
+    const cache = createCredentialCache({
+      userDid: issuer.did(),
+      createInvocation: (audience) =>
+        createInvocation({ issuer, audience, capability: { can: 'oracle/*', with: audience }, lifetimeSeconds }),
+    });
+    return createTransport({
+      baseUrl,
+      oracleDid: await loadDid(),
+      fetch: (url, init) => fetchBounded(url, { ...init, timeoutMs: longestMs, maxBytes }),
+      credentials: {
+        ...cache,
+        refuse(did, refused) {
+          // The agent may have a new key: the next request asks for it.
+          known = undefined;
+          cache.refuse(did, refused);
+        },
+      },
+    });
+  };
+}
+
+function toReason(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return error instanceof OracleError && cause instanceof Error ? `${error.message} ${cause.message}` : error.message;
+}
+
+export async function toPhoneDid(secret: Uint8Array, phone: string): Promise<string> {
+  return (await toPhoneSigner(secret, phone)).did();
+}
+
+function toPhoneSigner(secret: Uint8Array, phone: string) {
+  return deriveSigner({ secret, label: `ussd phone ${phone}` });
 }

@@ -1,7 +1,8 @@
 import type { Logger } from '@palaver/service-kit';
+import { sql } from 'kysely';
+import { type QuestionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
 import type { AgentClient } from './agent-client.ts';
 import { toPlainText } from './plain-text.ts';
-import type { Questions } from './questions.ts';
 
 export interface Question {
   id: string;
@@ -10,20 +11,10 @@ export interface Question {
   language: string;
 }
 
-/** Asks the agent in the background and keeps the answer. */
-export interface Assistant {
-  start(question: Question, log: Logger): void;
-  /** Waits until the question is settled, at most `waitMs`. Questions of other instances are simply not waited for. */
-  wait(id: string): Promise<void>;
-  /** Asks the agent for the answer to a question that no task of this process waits for, and keeps it. */
-  recover(question: Pick<Question, 'id' | 'phone'> & { isOld: boolean }, log: Logger): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** Beyond this many at once a question is refused rather than queued: its user would have hung up. */
 const maxRunning = 200;
 
-export function createAssistant(agent: AgentClient, questions: Questions, waitMs: number): Assistant {
+export function createAssistant(agent: AgentClient, questions: Questions, waitMs: number) {
   const running = new Map<string, Promise<void>>();
 
   async function answer({ id, text, phone, language }: Question, log: Logger): Promise<void> {
@@ -40,7 +31,7 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
   }
 
   return {
-    start(question, log) {
+    start(question: Question, log: Logger) {
       if (running.has(question.id)) return;
       const task = running.size >= maxRunning ? questions.settle(question.id, undefined) : answer(question, log);
       running.set(
@@ -48,14 +39,16 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
         task.finally(() => running.delete(question.id)),
       );
     },
-    async wait(id) {
+    /** Waits until the question is settled, at most `waitMs`. Questions of other instances are simply not waited for. */
+    async wait(id: string) {
       const task = running.get(id);
       if (!task) return;
       const timer = Promise.withResolvers<void>();
       const timeout = setTimeout(timer.resolve, waitMs);
       await Promise.race([task, timer.promise]).finally(() => clearTimeout(timeout));
     },
-    async recover({ id, isOld, phone }, log) {
+    /** Asks the agent for the answer to a question that no task of this process waits for, and keeps it. */
+    async recover({ id, isOld, phone }: Pick<Question, 'id' | 'phone'> & { isOld: boolean }, log: Logger) {
       if (running.has(id)) return;
       const session = await questions.findChat(phone);
       const text =
@@ -76,3 +69,62 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
     },
   };
 }
+
+export type Assistant = ReturnType<typeof createAssistant>;
+
+/** Questions and their answers, kept for a day: a slow answer is there when the user asks for it, at the next dial too. */
+export function createQuestions({ db, cipher }: UssdStore) {
+  const toQuestion = (row: QuestionTable | undefined) => row && cipher.openRow(sealedTables.question, row);
+  return {
+    async insertOnce({ id, phone, text, now }: { id: string; phone: string; text: string; now: number }) {
+      const row = { id, phone, question: text, status: 'pending' as const, answer: null, asked_at: now, shown: 0 };
+      const insert = db
+        .insertInto('ussd_question')
+        .values(cipher.sealRow(sealedTables.question, row))
+        .onConflict((conflict) => conflict.column('id').doNothing());
+      return (await insert.executeTakeFirst()).numInsertedOrUpdatedRows === 1n;
+    },
+    find: async (id: string) =>
+      toQuestion(await db.selectFrom('ussd_question').selectAll().where('id', '=', id).executeTakeFirst()),
+    /** The phone's last question, unless its answer was shown. */
+    async findOpen(phone: string) {
+      const query = db.selectFrom('ussd_question').selectAll().where('phone', '=', cipher.token(phone));
+      const last = await query.orderBy('asked_at', 'desc').orderBy('id').limit(1).executeTakeFirst();
+      return last?.shown === 0 ? toQuestion(last) : undefined;
+    },
+    async settle(id: string, answer: string | undefined) {
+      const change = {
+        status: answer === undefined ? ('failed' as const) : ('answered' as const),
+        answer: cipher.sealRow(sealedTables.question, { id, answer: answer ?? null }).answer,
+      };
+      await db.updateTable('ussd_question').set(change).where('id', '=', id).where('status', '=', 'pending').execute();
+    },
+    async markShown(trx: Trx, id: string) {
+      await trx.updateTable('ussd_question').set({ shown: 1 }).where('id', '=', id).execute();
+    },
+    async findChat(phone: string) {
+      const row = await db
+        .selectFrom('ussd_chat')
+        .selectAll()
+        .where('phone', '=', cipher.token(phone))
+        .executeTakeFirst();
+      return row?.agent_session;
+    },
+    /** The chat of a question's phone; nothing where the question was erased meanwhile. */
+    async setChat(questionId: string, agentSession: string) {
+      await db
+        .insertInto('ussd_chat')
+        .columns(['phone', 'agent_session'])
+        .expression((eb) =>
+          eb
+            .selectFrom('ussd_question')
+            .select(['phone', sql<string>`cast(${agentSession} as text)`.as('agent_session')])
+            .where('id', '=', questionId),
+        )
+        .onConflict((conflict) => conflict.column('phone').doUpdateSet({ agent_session: agentSession }))
+        .execute();
+    },
+  };
+}
+
+export type Questions = ReturnType<typeof createQuestions>;

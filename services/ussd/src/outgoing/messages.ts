@@ -1,15 +1,11 @@
 import { phoneNumberPattern } from '@palaver/contract';
-import type { DatabaseClock, Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { SmsTable, UssdTables } from '../store/tables.ts';
-import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox } from './outbox.ts';
+import { type Clock, type SmsTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
+import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox, unsent } from './outbox.ts';
 import type { SmsProvider } from './sms-provider.ts';
 
 export interface NewMessage {
   id: string;
   program: string;
-  /** Who it is for. */
   phone: string;
   /** Whose key press sends it. */
   caller: string;
@@ -17,21 +13,10 @@ export interface NewMessage {
   now: number;
 }
 
-export interface Messages {
-  /** `false` if the number is invalid, or if it or the caller has used up the daily number of messages. */
-  queue(trx: Transaction<UssdTables>, message: NewMessage): Promise<boolean>;
-  /** Queues failed ones again: one, those of a program, or all of them. Gives their number. */
-  retry(now: number, only?: { id?: string | undefined; program?: string | undefined }): Promise<number>;
-  countWaiting(): number;
-}
-
 const dayMs = 24 * 3_600_000;
 const maxCounted = 10_000;
 
-export function createMessages(
-  { db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>,
-  { perDay }: { perDay: number },
-): Messages {
+export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: number }) {
   const countWaiting = createLastKnown(0, async () => {
     const queued = db.selectFrom('ussd_sms').select('id').where('status', 'in', ['queued', 'sending']);
     const { count } = await db
@@ -41,7 +26,8 @@ export function createMessages(
     return Number(count);
   });
   return {
-    async queue(trx, { id, program, phone, caller, text, now }) {
+    /** `false` if the number is invalid, or if it or the caller has used up the daily number of messages. */
+    async queue(trx: Trx, { id, program, phone, caller, text, now }: NewMessage) {
       if (!phoneNumberPattern.test(phone)) return false;
       for (const [column, number] of [
         ['phone', phone],
@@ -56,18 +42,8 @@ export function createMessages(
         if (Number(count) >= perDay) return false;
       }
       const row: SmsTable = {
-        id,
-        program,
-        phone,
-        caller,
-        body: text,
-        created_at: now,
-        status: 'queued',
-        attempts: 0,
-        next_at: now,
-        fault: null,
-        claimed_by: null,
-        lease_until: 0,
+        ...{ id, program, phone, caller, body: text, created_at: now },
+        ...{ ...unsent, status: 'queued', next_at: now },
       };
       await trx
         .insertInto('ussd_sms')
@@ -76,15 +52,19 @@ export function createMessages(
         .execute();
       return true;
     },
-    retry: (now, only = {}) => retryFailed(db, 'ussd_sms', { now, only }),
+    /** Queues failed ones again: one, those of a program, or all of them. Gives their number. */
+    retry: (now: number, only: { id?: string | undefined; program?: string | undefined } = {}) =>
+      retryFailed(db, 'ussd_sms', { now, only }),
     countWaiting,
   };
 }
 
+export type Messages = ReturnType<typeof createMessages>;
+
 export interface MessageSenderParts extends Omit<OutboxParts<'ussd_sms'>, 'table' | 'claimedStatus' | 'send'> {
-  store: Pick<Store<UssdTables>, 'db' | 'engine' | 'cipher'>;
+  store: UssdStore;
   provider: SmsProvider;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
 }
 
 const doubt = 'the provider may have sent it';

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
-import type { DatabaseClock, Store } from '@palaver/store';
 import { changePieces, createLeases } from '@palaver/store/internal';
 import type { Kysely } from 'kysely';
-import type { OutboxColumns, UssdTables } from '../store/tables.ts';
+import type { Clock, OutboxColumns, UssdStore, UssdTables } from '../store/tables.ts';
 
 export type Delivery =
   | { ok: true }
@@ -13,13 +12,13 @@ export type Delivery =
   | { ok: false; fault: string; isFinal: boolean };
 
 export interface OutboxParts<Table extends 'ussd_submission' | 'ussd_sms'> {
-  store: Pick<Store<UssdTables>, 'db' | 'engine'>;
+  store: UssdStore;
   table: Table;
   /** The status while an instance sends it: one that is found in it after its lease was left by an instance that died. */
   claimedStatus: 'queued' | 'sending';
   send(row: UssdTables[Table]): Promise<Delivery>;
   onDone?(result: 'sent' | 'retried' | 'failed'): void;
-  clock: Pick<DatabaseClock, 'now'>;
+  clock: Clock;
   logger: Logger;
   intervalMs?: number;
 }
@@ -28,6 +27,8 @@ export interface Sender {
   stop(): Promise<void>;
 }
 
+/** What an entry begins with. */
+export const unsent = { attempts: 0, fault: null, claimed_by: null, lease_until: 0 } as const;
 /** Longer than a request may take: until then no other instance sends the same. */
 const leaseMs = 60_000;
 const firstWaitMs = 5_000;

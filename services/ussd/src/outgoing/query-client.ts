@@ -1,39 +1,12 @@
-import { createGatewayClient, type GatewayAccess, type GatewayResult } from '@palaver/protocol';
+import { createGatewayClient, type GatewayAccess } from '@palaver/protocol';
 import { formatCoin } from '@palaver/protocol/internal';
 import { z } from 'zod';
 
-/** One thing that was asked for, or why it cannot be had. */
 export type Part<T> = { ok: true; value: T } | { ok: false; reason: string };
 
-/** The protocol's data about an address; each part can fail alone. */
-export interface Holdings {
-  coins: Part<string[]>;
-  tokens: Part<string[]>;
-  claims: Part<OwnClaims>;
-}
-
-/** Whose holdings are asked for. */
 export interface Holder {
   address: string;
   did: string | null;
-}
-
-/** Claims that a holder submitted. `isComplete` is false if there are more to look through. */
-export interface OwnClaims {
-  total: number;
-  approved: number;
-  isComplete: boolean;
-  /** The newest first. */
-  newest: { id: string; date: string; status: 'submitted' | 'approved' | 'rejected' | 'paid' }[];
-}
-
-export interface QueryClient {
-  /** The reason why the gateway does not answer, or `undefined` when it does. */
-  findFault(): Promise<string | undefined>;
-  /** The answer to a path of the gateway. */
-  query(path: string): Promise<GatewayResult>;
-  loadHoldings(holder: Holder): Promise<Holdings>;
-  listClaims(holder: Holder): Promise<Holdings['claims']>;
 }
 
 const balancesSchema = z.object({ balances: z.array(z.object({ denom: z.string(), amount: z.string() })) });
@@ -57,7 +30,7 @@ const maxPages = 10;
 /** Telecom gateways wait for about ten seconds. */
 const claimsMs = 4_000;
 
-export function createQueryClient(access: GatewayAccess): QueryClient {
+export function createQueryClient(access: GatewayAccess) {
   const gateway = createGatewayClient(access);
   const get = async <T>(path: string, schema: z.ZodType<T>, query: Record<string, string> = {}): Promise<Part<T>> => {
     const result = await gateway.get(path, { query });
@@ -66,8 +39,11 @@ export function createQueryClient(access: GatewayAccess): QueryClient {
     return parsed.success ? { ok: true, value: parsed.data } : { ok: false, reason: `${path}: not what was expected` };
   };
 
-  /** The list comes by id, so that the newest are known only once all are looked through. */
-  async function listClaims({ address, did }: Holder): Promise<Holdings['claims']> {
+  /**
+   * Claims that a holder submitted, the newest first. The list comes by id, so that those are known only once all are looked
+   * through; `isComplete` is false if there are more.
+   */
+  async function listClaims({ address, did }: Holder) {
     const own: z.infer<typeof claimSchema>[] = [];
     const endsAt = Date.now() + claimsMs;
     let key: string | undefined;
@@ -83,19 +59,20 @@ export function createQueryClient(access: GatewayAccess): QueryClient {
     }
     const approved = own.filter((claim) => claim.evaluation?.status === 'APPROVED').length;
     return {
-      ok: true,
+      ok: true as const,
       value: { total: own.length, approved, isComplete, newest: own.map(toOwnClaim).toSorted(byDate) },
     };
   }
 
   return {
+    /** The reason why the gateway does not answer, or `undefined` when it does. */
     async findFault() {
       const result = await gateway.get('/cosmos/base/tendermint/v1beta1/syncing');
       return result.ok || result.kind === 'missing' || result.kind === 'unsupported' ? undefined : result.message;
     },
-    query: (path) => gateway.get(path),
+    query: (path: string) => gateway.get(path),
     listClaims,
-    async loadHoldings(holder) {
+    async loadHoldings(holder: Holder) {
       const at = encodeURIComponent(holder.address);
       const [balances, claims, tokens] = await Promise.all([
         get(`/cosmos/bank/v1beta1/balances/${at}`, balancesSchema),
@@ -110,6 +87,8 @@ export function createQueryClient(access: GatewayAccess): QueryClient {
     },
   };
 }
+
+export type QueryClient = ReturnType<typeof createQueryClient>;
 
 function toOwnClaim({ claim_id: id, submission_date, evaluation, payments_status }: z.infer<typeof claimSchema>) {
   const isPaid = payments_status?.approval === 'PAID';

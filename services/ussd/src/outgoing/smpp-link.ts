@@ -5,14 +5,12 @@ import type { Logger } from '@palaver/service-kit';
 import smpp, { PDU, type Pdu, Session } from 'smpp';
 import type { SmppOptions } from '../smpp-options.ts';
 
-/** What becomes of a message that was submitted. */
 export type SubmitResult =
   | { ok: true; messageId: string }
   /** `again`: it was not sent; `refused`: it never will be; `unknown`: the link broke before an answer. */
   | { ok: false; kind: 'again' | 'refused' | 'unknown'; fault: string };
 
 export interface SubmitOptions {
-  /** Attempts end then. */
   deadlineMs: number;
   /** Submits it again where its outcome is unknown: for what the other side recognises. */
   isRepeatable: boolean;
@@ -46,7 +44,6 @@ export function startSmppLink(
   { onDeliver, logger }: { onDeliver: OnDeliver; logger: Logger },
 ): SmppLink {
   const stopping = new AbortController();
-  /** Ends what is being connected. */
   const ending = new AbortController();
   const waiting: (() => void)[] = [];
   let bound: Connection | undefined;
@@ -139,7 +136,6 @@ export function startSmppLink(
 }
 
 interface Connection {
-  /** Settles when the connection is gone. */
   closed: Promise<void>;
   request(command: string, fields: object): Promise<Pdu | 'unsent' | 'unanswered'>;
   unbind(): Promise<void>;

@@ -3,23 +3,14 @@ import smpp from 'smpp';
 import type { SmppOptions } from '../smpp-options.ts';
 import { type OnDeliver, type SmppLink, startSmppLink } from './smpp-link.ts';
 import { toAddress, toMessages } from './smpp-text.ts';
-import type { SmsProvider, SmsResult } from './sms-provider.ts';
-
-export interface SmppLinks {
-  /** Handles what SMSCs deliver; until then they are asked to try again. */
-  receive(onDeliver: OnDeliver): void;
-  countBound(): number;
-  /** Sends SMS over the links, in turn. */
-  toProvider(from: string | undefined): SmsProvider;
-  stop(): Promise<void>;
-}
+import type { SmsProvider } from './sms-provider.ts';
 
 /** Until an SMSC is back the outbox waits, not the message. */
 const firstPartMs = 5_000;
 /** The parts after the first must follow: a message is not begun twice. */
 const laterPartMs = 20_000;
 
-export function startSmppLinks(all: readonly SmppOptions[], logger: Logger): SmppLinks {
+export function startSmppLinks(all: readonly SmppOptions[], logger: Logger) {
   let receiver: OnDeliver = async () => smpp.errors.ESME_RTHROTTLED ?? 0x58;
   let turn = 0;
   const links = all.map((options) => startSmppLink(options, { onDeliver: (pdu, link) => receiver(pdu, link), logger }));
@@ -29,14 +20,16 @@ export function startSmppLinks(all: readonly SmppOptions[], logger: Logger): Smp
     return bound[turn % bound.length];
   };
   return {
-    receive(onDeliver) {
+    /** Handles what SMSCs deliver; until then they are asked to try again. */
+    receive(onDeliver: OnDeliver) {
       receiver = onDeliver;
     },
     countBound: () => links.filter((link) => link.isBound()).length,
-    toProvider: (from) => ({
+    /** Sends SMS over the links, in turn. */
+    toProvider: (from: string | undefined): SmsProvider => ({
       // An SMSC does not recognise a message that is submitted again.
       isIdempotent: false,
-      async send({ to, text }): Promise<SmsResult> {
+      async send({ to, text }) {
         const link = choose();
         if (!link) return { ok: false, kind: 'again', fault: 'no SMSC is connected' };
         const source = from === undefined ? undefined : toAddress(from);

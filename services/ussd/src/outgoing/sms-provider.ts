@@ -149,7 +149,6 @@ function toKind(status: number): 'again' | 'refused' | 'unknown' {
 
 type Variable = 'SMS_URL' | 'SMS_USER' | 'SMS_TOKEN' | 'SMS_FROM';
 
-/** Who sends messages, as the variables say. */
 export function toSmsProvider(
   config: UssdConfig,
   smpp: { toProvider(from: string | undefined): SmsProvider } | undefined,

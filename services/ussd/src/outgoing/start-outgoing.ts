@@ -1,32 +1,18 @@
 import { createOpenRosaClient } from '@palaver/forms/internal';
-import type { GatewayAccess } from '@palaver/protocol';
-import type { CloseStack, Logger } from '@palaver/service-kit';
-import type { DatabaseClock, Store } from '@palaver/store';
 import type { UssdConfig } from '../config.ts';
-import type { UssdMetrics } from '../metrics.ts';
-import type { UssdTables } from '../store/tables.ts';
-import { type AgentClient, createAgentClient, createAgentPerson } from './agent-client.ts';
-import { createAssistant } from './assistant.ts';
+import type { Deployment } from '../store/deployment.ts';
+import { type AgentClient, createAgentClient, createAgentPerson, createTransportFor } from './agent-client.ts';
+import { createAssistant, createQuestions } from './assistant.ts';
 import { createMessages, startMessageSender } from './messages.ts';
-import { createTransportFor } from './phone-transport.ts';
 import { createQueryClient } from './query-client.ts';
-import { createQuestions } from './questions.ts';
 import { startSmppLinks } from './smpp-links.ts';
 import { toSmsProvider } from './sms-provider.ts';
 import { createSubmissions, startSender } from './submissions.ts';
 
-interface OutgoingParts {
-  config: UssdConfig;
-  store: Store<UssdTables>;
-  logger: Logger;
-  metrics: UssdMetrics;
-  clock: DatabaseClock;
-  access: GatewayAccess | undefined;
+interface OutgoingParts extends Deployment {
   /** From which the keys of callers at the agent derive. */
   secret: Uint8Array;
-  /** In place of the one at AGENT_URL. */
   agent: AgentClient | undefined;
-  started: CloseStack;
 }
 
 /** What leaves the service: questions to the assistant, queries, messages and the submissions of forms. */

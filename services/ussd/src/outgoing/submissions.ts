@@ -1,11 +1,9 @@
 import type { OpenRosaClient } from '@palaver/forms/internal';
 import type { Submission } from '@palaver/program/internal';
-import type { DataCipher, Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
+import type { DataCipher } from '@palaver/store';
 import type { Row } from '../store/rows.ts';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { SubmissionTable, UssdTables } from '../store/tables.ts';
-import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox } from './outbox.ts';
+import { type SubmissionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
+import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox, unsent } from './outbox.ts';
 
 export interface NewSubmission extends Submission {
   program: string;
@@ -15,7 +13,6 @@ export interface NewSubmission extends Submission {
 
 export type SubmissionStatus = SubmissionTable['status'];
 
-/** A completed form as operators see it. */
 export interface StoredSubmission {
   instanceId: string;
   program: string;
@@ -37,29 +34,8 @@ export interface RetryOnly {
   formId?: string | undefined;
 }
 
-export interface Submissions {
-  insert(trx: Transaction<UssdTables>, submission: NewSubmission): Promise<void>;
-  /** Queues failed ones again: one, those of a form or program, or all of them. Gives their number. */
-  retry(now: number, only?: RetryOnly): Promise<number>;
-  countWaiting(): WaitingSubmissions;
-}
-
-/** What has not arrived at the forms server. */
-export interface WaitingSubmissions {
-  queued: number;
-  failed: number;
-}
-
-export interface SubmissionOptions {
-  /** New ones are for a server that takes them. */
-  isSent?: boolean;
-}
-
-export function createSubmissions(
-  { db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>,
-  { isSent = false }: SubmissionOptions = {},
-): Submissions {
-  const countWaiting = createLastKnown<WaitingSubmissions>({ queued: 0, failed: 0 }, async () => {
+export function createSubmissions({ db, readDb, cipher }: UssdStore, { isSent = false }: { isSent?: boolean } = {}) {
+  const countWaiting = createLastKnown({ queued: 0, failed: 0 }, async () => {
     const rows = await readDb
       .selectFrom('ussd_submission')
       .select(['status', ({ fn }) => fn.countAll<number>().as('count')])
@@ -70,22 +46,12 @@ export function createSubmissions(
     return { queued: countOf('queued'), failed: countOf('failed') };
   });
   return {
-    async insert(trx, { instanceId, program, formId, version, phone, xml, answers, now }) {
+    async insert(trx: Trx, { instanceId, program, formId, version, phone, xml, answers, now }: NewSubmission) {
       const row: SubmissionTable = {
-        id: instanceId,
-        program,
-        form_id: formId,
-        form_version: version,
-        phone,
-        xml,
+        ...{ id: instanceId, program, form_id: formId, form_version: version, phone, xml, created_at: now },
         answers: JSON.stringify(answers),
-        created_at: now,
-        status: isSent ? 'queued' : 'stored',
-        attempts: 0,
-        next_at: isSent ? now : null,
-        fault: null,
-        claimed_by: null,
-        lease_until: 0,
+        ...unsent,
+        ...(isSent ? { status: 'queued', next_at: now } : { status: 'stored', next_at: null }),
       };
       await trx
         .insertInto('ussd_submission')
@@ -93,13 +59,15 @@ export function createSubmissions(
         .onConflict((conflict) => conflict.column('id').doNothing())
         .execute();
     },
-    retry: (now, { instanceId, program, formId } = {}) =>
+    /** Queues failed ones again: one, those of a form or program, or all of them. Gives their number. */
+    retry: (now: number, { instanceId, program, formId }: RetryOnly = {}) =>
       retryFailed(db, 'ussd_submission', { now, only: { id: instanceId, program, form_id: formId } }),
     countWaiting: () => (isSent ? countWaiting() : { queued: 0, failed: 0 }),
   };
 }
 
-/** A completed form as operators see it. */
+export type Submissions = ReturnType<typeof createSubmissions>;
+
 export function toSubmission(row: Row): StoredSubmission {
   return {
     instanceId: row.id,

@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
-import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
 import { keyIdOf, readPieces, unreadableText } from '@palaver/store/internal';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { createSetNotice } from '../store/notices.ts';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { AccountTable, UssdTables } from '../store/tables.ts';
+import {
+  type AccountTable,
+  type By,
+  type Clock,
+  sealedTables,
+  type Trx,
+  type UssdAudit,
+  type UssdStore,
+  type UssdTables,
+} from '../store/tables.ts';
+import { makePin } from './pin-rules.ts';
 import {
   countFailure,
   isLocked,
@@ -13,14 +21,11 @@ import {
   type Lockout,
   minutesLeft,
   noFailures,
+  type PinVault,
   resetFailures,
-} from './lockout.ts';
-import { makePin } from './pin-rules.ts';
-import type { PinVault } from './pin-vault.ts';
+} from './pin-vault.ts';
 
 type Db = Kysely<UssdTables>;
-type Trx = Transaction<UssdTables>;
-
 const maxLinkTries = 5;
 const linkTriesMs = 24 * 3_600_000;
 
@@ -35,43 +40,10 @@ export interface CheckedPin {
   matches: boolean;
 }
 
-export interface Accounts {
-  find(phone: string): Promise<AccountTable | undefined>;
-  /** Hashes the PIN outside of a transaction. `insert` then writes inside one; false if the number already has an account. */
-  prepare(input: { phone: string; name: string; pin: string; address: string | null }): Promise<{
-    account: AccountTable;
-    insert(trx: Trx): Promise<boolean>;
-  }>;
-  /** Compares a PIN, unless the account is locked: then nothing is hashed. */
-  checkPin(account: AccountTable, pin: string): Promise<CheckedPin>;
-  /** Counts the attempt. Only this result may be shown to the user: parallel guesses are counted one by one. */
-  countPin(trx: Trx, checked: CheckedPin): Promise<PinCheck>;
-  hashNewPin(account: AccountTable, pin: string): Promise<string>;
-  setPin(trx: Trx, account: AccountTable, record: string): Promise<void>;
-  /** Changes a payout address and records who did, in one transaction; `false` when the number has no account. */
-  setAddress(phone: string, address: string | null, by: { actor: AuditActor; from: string }): Promise<boolean>;
-  /** Links an account to a wallet. */
-  link(trx: Trx, account: AccountTable, wallet: { did: string; address: string }): Promise<void>;
-  /** Counts that a code or a recipient was tried; false if there were too many in a day. */
-  countLinkTry(trx: Trx, accountId: string): Promise<boolean>;
-  /** Lets a locked account try PINs again; `false` when the number has no account. */
-  unlock(phone: string, by: { actor: AuditActor; from: string }): Promise<boolean>;
-  /** Sets a new PIN and gives it, for the operator to pass on; `undefined` when the number has no account. */
-  resetPin(phone: string, by: { actor: AuditActor; from: string }): Promise<string | undefined>;
-  /** Seals every PIN record with the current key; returns how many were sealed with another. */
-  rotate(currentKeyId: string): Promise<number>;
-}
-
-export interface AccountParts {
-  vault: PinVault;
-  audit: AuditLog<UssdTables>;
-  clock: Pick<DatabaseClock, 'now'>;
-}
-
 export function createAccounts(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
-  { vault, audit, clock }: AccountParts,
-): Accounts {
+  store: UssdStore,
+  { vault, audit, clock }: { vault: PinVault; audit: UssdAudit; clock: Clock },
+) {
   const { cipher } = store;
   const setNotice = createSetNotice(cipher);
   const findBy = async (db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> => {
@@ -99,19 +71,22 @@ export function createAccounts(
     await setNotice(trx, { phone, now: clock.now() }, 'pinChanged');
   }
   return {
-    find: (phone) => findBy(store.db, 'phone', phone),
-    async prepare({ phone, name, pin, address }) {
+    find: (phone: string) => findBy(store.db, 'phone', phone),
+    /** Hashes the PIN outside of a transaction. `insert` then writes inside one; false if the number already has an account. */
+    async prepare({ phone, name, pin, address }: { phone: string; name: string; pin: string; address: string | null }) {
       const id = randomUUID();
       const record = await vault.create(pin, id);
       const linked = { did: null, link_tries: 0, link_tried_at: 0 };
       const account = { id, phone, name, pin: record, address, created_at: clock.now(), ...noFailures, ...linked };
-      return { account, insert: (trx) => insertNew(trx, cipher.sealRow(sealedTables.account, account)) };
+      return { account, insert: (trx: Trx) => insertNew(trx, cipher.sealRow(sealedTables.account, account)) };
     },
-    async checkPin(account, pin) {
+    /** Compares a PIN, unless the account is locked: then nothing is hashed. */
+    async checkPin(account: AccountTable, pin: string) {
       const matches = !isLocked(account, clock.now()) && (await vault.verify(pin, account.pin, account.id));
       return { account, matches };
     },
-    async countPin(trx, { account: seen, matches }) {
+    /** Counts the attempt. Only this result may be shown to the user: parallel guesses are counted one by one. */
+    async countPin(trx: Trx, { account: seen, matches }: CheckedPin): Promise<PinCheck> {
       const now = clock.now();
       const account = await findBy(trx, 'id', seen.id);
       if (!account) throw new Error('the account is gone');
@@ -130,9 +105,10 @@ export function createAccounts(
       if (isLocked(next, now)) return locked(next, true);
       return { kind: 'wrong', left: ussdLimits.pinAttempts - next.failed };
     },
-    hashNewPin: (account, pin) => vault.create(pin, account.id),
+    hashNewPin: (account: AccountTable, pin: string) => vault.create(pin, account.id),
     setPin,
-    setAddress: (phone, address, by) =>
+    /** Changes a payout address and records who did, in one transaction; `false` when the number has no account. */
+    setAddress: (phone: string, address: string | null, by: By) =>
       store.transaction(async (trx) => {
         const account = await findBy(trx, 'phone', phone);
         if (!account) return false;
@@ -142,11 +118,12 @@ export function createAccounts(
         await setNotice(trx, { phone, now: clock.now() }, 'addressChanged');
         return true;
       }),
-    async link(trx, { id, phone }, wallet) {
+    async link(trx: Trx, { id, phone }: AccountTable, wallet: { did: string; address: string }) {
       await setWallet(trx, id, wallet);
       await setNotice(trx, { phone, now: clock.now() }, 'walletLinked');
     },
-    async countLinkTry(trx, accountId) {
+    /** Counts that a code or a recipient was tried; false if there were too many in a day. */
+    async countLinkTry(trx: Trx, accountId: string) {
       const now = clock.now();
       const isNewDay = sql<boolean>`link_tried_at <= ${now - linkTriesMs}`;
       const { link_tries: tries } = await trx
@@ -160,7 +137,8 @@ export function createAccounts(
         .executeTakeFirstOrThrow();
       return tries <= maxLinkTries;
     },
-    unlock: (phone, by) =>
+    /** Lets a locked account try PINs again; `false` when the number has no account. */
+    unlock: (phone: string, by: By) =>
       store.transaction(async (trx) => {
         const account = await findBy(trx, 'phone', phone);
         if (!account) return false;
@@ -171,7 +149,8 @@ export function createAccounts(
           await setNotice(trx, { phone, now: clock.now() }, 'unlocked');
         return true;
       }),
-    async resetPin(phone, by) {
+    /** Sets a new PIN and gives it, for the operator to pass on; `undefined` when the number has no account. */
+    async resetPin(phone: string, by: By) {
       const account = await findBy(store.db, 'phone', phone);
       if (!account) return undefined;
       const pin = makePin({ phoneNumber: phone });
@@ -183,9 +162,12 @@ export function createAccounts(
       });
       return pin;
     },
-    rotate: (currentKeyId) => rotatePins(store, vault, currentKeyId),
+    /** Seals every PIN record with the current key; returns how many were sealed with another. */
+    rotate: (currentKeyId: string) => rotatePins(store, vault, currentKeyId),
   };
 }
+
+export type Accounts = ReturnType<typeof createAccounts>;
 
 /** Enough of an address to recognise it by; it leads to a person, so the audit log does not keep it whole. */
 export function shorten<T extends string | null>(address: T): T | string {
@@ -200,11 +182,7 @@ async function insertNew(trx: Trx, account: AccountTable): Promise<boolean> {
   return ((await insert.executeTakeFirst()).numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-async function rotatePins(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
-  vault: PinVault,
-  currentKeyId: string,
-): Promise<number> {
+async function rotatePins(store: UssdStore, vault: PinVault, currentKeyId: string): Promise<number> {
   let changed = 0;
   const accounts = store.db.selectFrom('ussd_account').select(['id', 'pin']).orderBy('id');
   const load = (last: { id: string; pin: string } | undefined, limit: number) =>

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { AuditLog, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { UssdTables } from '../store/tables.ts';
+import { sealedTables, type UssdAudit, type UssdStore } from '../store/tables.ts';
 
 const lifetimeMs = 24 * 3_600_000;
 
@@ -17,21 +15,11 @@ export interface AddressChange {
 type By = { actor: `operator:${string}`; from: string };
 
 /** Payout addresses that one admin has proposed and another must approve. */
-export interface AddressChanges {
-  /** `undefined` if no account has the number. A new proposal for an account replaces the one before. */
-  propose(phone: string, address: string | null, by: By): Promise<AddressChange | undefined>;
-  list(): Promise<AddressChange[]>;
-  /** Takes a proposal away, so that it is approved or rejected once only. */
-  remove(id: string): Promise<boolean>;
-}
-
-export function createAddressChanges(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
-  audit: AuditLog<UssdTables>,
-): AddressChanges {
+export function createAddressChanges(store: UssdStore, audit: UssdAudit) {
   const { cipher } = store;
   return {
-    propose: (phone, address, by) =>
+    /** `undefined` if no account has the number. A new proposal for an account replaces the one before. */
+    propose: (phone: string, address: string | null, by: By) =>
       store.transaction(async (trx) => {
         const account = await trx
           .selectFrom('ussd_account')
@@ -69,7 +57,8 @@ export function createAddressChanges(
       const table = { ...sealedTables.addressChange, tokens: ['phone'] };
       return rows.map((row) => toChange(cipher.openRow(table, row, instead)));
     },
-    async remove(id) {
+    /** Takes a proposal away, so that it is approved or rejected once only. */
+    async remove(id: string) {
       const { numDeletedRows } = await store.db
         .deleteFrom('ussd_address_change')
         .where('id', '=', id)
@@ -79,6 +68,8 @@ export function createAddressChanges(
     },
   };
 }
+
+export type AddressChanges = ReturnType<typeof createAddressChanges>;
 
 function toChange(row: {
   id: string;

@@ -1,36 +1,21 @@
 import { createHmac, hkdfSync, randomInt } from 'node:crypto';
-import type { DatabaseClock, Store } from '@palaver/store';
+import { createGatewayClient, type GatewayAccess } from '@palaver/protocol';
+import { findAddress, toAccessHeaders } from '@palaver/protocol/internal';
 import { unreadableText } from '@palaver/store/internal';
-import type { Kysely, Transaction } from 'kysely';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { UssdTables } from '../store/tables.ts';
+import { createDidResolver, createVerifier, deriveSigner } from '@palaver/ucan';
+import type { Kysely } from 'kysely';
+import { type Clock, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 
 export interface Wallet {
   did: string;
   address: string;
 }
 
-/** Wallets that wait to be linked: a page shows a code, and its user types it on the phone. */
-export interface Links {
-  /** A new code takes the place of an earlier one of the same DID. */
-  open(wallet: Wallet): Promise<{ code: string; expiresAt: number }>;
-  /** `false` if the invocation was used before. `expiration` in Unix seconds. */
-  useInvocation(invocation: { cid: string; expiration: number }): Promise<boolean>;
-  find(code: string): Promise<Wallet | undefined>;
-  /** Uses a code up. */
-  take(trx: Transaction<UssdTables>, code: string): Promise<Wallet | undefined>;
-}
-
 const lifetimeMs = 10 * 60_000;
 const digits = 8;
 
-export interface LinkParts {
-  store: Pick<Store<UssdTables>, 'db' | 'cipher'>;
-  secret: Uint8Array;
-  clock: Pick<DatabaseClock, 'now'>;
-}
-
-export function createLinks({ store, secret, clock }: LinkParts): Links {
+/** Wallets that wait to be linked: a page shows a code, and its user types it on the phone. */
+export function createLinks({ store, secret, clock }: { store: UssdStore; secret: Uint8Array; clock: Clock }) {
   const { cipher } = store;
   const key = new Uint8Array(hkdfSync('sha256', secret, '', 'palaver ussd link codes', 32));
   const hash = (kind: 'code' | 'did' | 'invocation', text: string) =>
@@ -44,7 +29,8 @@ export function createLinks({ store, secret, clock }: LinkParts): Links {
   }
 
   return {
-    async open({ did, address }) {
+    /** A new code takes the place of an earlier one of the same DID. */
+    async open({ did, address }: Wallet) {
       const code = String(randomInt(10 ** digits)).padStart(digits, '0');
       const owner = hash('did', did);
       const expiresAt = clock.now() + lifetimeMs;
@@ -64,7 +50,8 @@ export function createLinks({ store, secret, clock }: LinkParts): Links {
         .execute();
       return { code, expiresAt };
     },
-    async useInvocation({ cid, expiration }) {
+    /** `false` if the invocation was used before. `expiration` in Unix seconds. */
+    async useInvocation({ cid, expiration }: { cid: string; expiration: number }) {
       // A row that no code finds, kept for longer than the invocation is good.
       const id = hash('invocation', cid);
       const row = { id, owner: id, did: '', address: '', expires_at: expiration * 1_000 + lifetimeMs };
@@ -75,8 +62,8 @@ export function createLinks({ store, secret, clock }: LinkParts): Links {
         .executeTakeFirst();
       return numInsertedOrUpdatedRows > 0n;
     },
-    find: (code) => findRow(store.db, code),
-    async take(trx, code) {
+    find: (code: string) => findRow(store.db, code),
+    async take(trx: Trx, code: string) {
       const wallet = await findRow(trx, code);
       const { numDeletedRows } = await trx
         .deleteFrom('ussd_link')
@@ -84,5 +71,23 @@ export function createLinks({ store, secret, clock }: LinkParts): Links {
         .executeTakeFirst();
       return numDeletedRows > 0n ? wallet : undefined;
     },
+  };
+}
+
+export type Links = ReturnType<typeof createLinks>;
+
+/** The audience of pages' invocations, and how the wallet of an issuer is found. */
+export async function createLinking(secret: Uint8Array, access: GatewayAccess | undefined) {
+  const audience: string = (await deriveSigner({ secret, label: 'ussd gateway' })).did();
+  const resolveDid = createDidResolver(
+    access
+      ? { gatewayUrl: access.url, gatewayPrefix: access.prefix ?? '/ixo', gatewayHeaders: toAccessHeaders(access) }
+      : {},
+  );
+  const gateway = access && createGatewayClient(access);
+  return {
+    audience,
+    verifier: createVerifier({ audiences: [audience], resolveDid }),
+    findAddress: (did: string, given: string | undefined) => findAddress(gateway, did, given),
   };
 }

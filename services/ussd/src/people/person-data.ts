@@ -1,44 +1,28 @@
-import type { AuditActor, AuditLog, Store } from '@palaver/store';
-import { encryptTables } from '@palaver/store/internal';
-import type { Transaction } from 'kysely';
+import { AppError } from '@palaver/contract';
+import { encryptTables, type KeyRing } from '@palaver/store/internal';
 import { createPersonalData } from '../store/personal-data.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { By, Trx, UssdAudit, UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 
-export interface AskedBy {
-  actor: AuditActor;
-  from: string | null;
-}
-
-export interface PersonData {
-  export(phone: string, by: AskedBy): Promise<{ phoneNumber: string; exportedAt: string; data: object }>;
-  erase(phone: string, by: AskedBy): Promise<void>;
-  /** Encrypts what is not encrypted with the current key, while the gateway runs; gives the number of rows changed. */
-  encrypt(by: AskedBy): Promise<number>;
-}
-
 /** Everything the gateway keeps of a phone number: handed out, or erased in one transaction. */
-export function createPersonData(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
-  audit: Pick<AuditLog<UssdTables>, 'record' | 'person'>,
-  textHash: Pick<TextHash, 'ofErased'>,
-): PersonData {
+export function createPersonData(store: UssdStore, audit: UssdAudit, textHash: Pick<TextHash, 'ofErased'>) {
   const personalData = createPersonalData(textHash);
   return {
-    async export(phoneNumber, by) {
+    async export(phoneNumber: string, by: By) {
       const data = await store.transaction(async (trx) => {
         await audit.record({ ...by, action: 'data.exported', subject: audit.person(phoneNumber) }, trx);
         return personalData.collect(trx, store.cipher.token(phoneNumber), store.cipher);
       });
       return { phoneNumber, exportedAt: new Date().toISOString(), data };
     },
-    async encrypt(by) {
+    /** Encrypts what is not encrypted with the current key, while the gateway runs; gives the number of rows changed. */
+    async encrypt(by: By) {
       const rows = await encryptTables(store, personalData.sealed ?? []);
       await audit.record({ ...by, action: 'keys.rotated', details: { rows } });
       return rows;
     },
-    async erase(phone, by) {
-      const erase = async (trx: Transaction<UssdTables>) => {
+    async erase(phone: string, by: By) {
+      const erase = async (trx: Trx) => {
         await personalData.erase(trx, store.cipher.token(phone));
         await audit.record({ ...by, action: 'data.erased', subject: audit.person(phone) }, trx);
       };
@@ -47,3 +31,24 @@ export function createPersonData(
     },
   };
 }
+
+export type PersonData = ReturnType<typeof createPersonData>;
+
+const about = 'caller reference';
+
+/** Represents a phone number in lists that show it masked; only the service can decrypt it. */
+export function createCallerReferences(keys: KeyRing) {
+  return {
+    create: (phoneNumber: string) => keys.seal(Buffer.from(phoneNumber), about),
+    /** Throws for what the service has not made. */
+    open(reference: string) {
+      try {
+        return keys.open(reference, about).toString();
+      } catch {
+        throw new AppError('VALIDATION_FAILED', 'caller: is not a reference of this service. Load the list again.');
+      }
+    },
+  };
+}
+
+export type CallerReferences = ReturnType<typeof createCallerReferences>;

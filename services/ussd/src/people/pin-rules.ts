@@ -7,7 +7,6 @@ const wellKnown = new Set(
   314159 321654 357159 369258 456123 456789 741852 753951 789456 852456 951753 963852 987456`.match(/\d+/g),
 );
 
-/** The PINs people guess first. */
 export function isWeakPin(pin: string, phoneNumber: string): boolean {
   const digits = Array.from(pin, Number);
   const steps = digits.slice(1).map((digit, i) => (digit - (digits[i] ?? 0) + 10) % 10);

@@ -1,16 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { ussdLimits } from '@palaver/contract';
 import { createLimiter } from '@palaver/service-kit/internal';
 import type { KeyRing } from '@palaver/store/internal';
-
-/** Makes and checks the records of PINs: a slow salted hash, sealed, bound to the account. */
-export interface PinVault {
-  create(pin: string, accountId: string): Promise<string>;
-  verify(pin: string, record: string, accountId: string): Promise<boolean>;
-  /** Whether two records are of one hash: a rotation of keys seals it again. */
-  isSame(record: string, other: string, accountId: string): boolean;
-  /** The same record under the current key. */
-  reseal(record: string, accountId: string): string;
-}
 
 interface ScryptCost {
   N: number;
@@ -22,7 +13,8 @@ interface ScryptCost {
 const cost: ScryptCost = { N: 2 ** 14, r: 8, p: 1 };
 const hashBytes = 32;
 
-export function createPinVault(keys: KeyRing): PinVault {
+/** Makes and checks the records of PINs: a slow salted hash, sealed, bound to the account. */
+export function createPinVault(keys: KeyRing) {
   // Hashing runs on Node's thread pool of four; two at a time leave room for name lookups and files.
   const limit = createLimiter({
     concurrency: 2,
@@ -30,13 +22,13 @@ export function createPinVault(keys: KeyRing): PinVault {
     toError: () => new Error('too many PINs are waiting to be checked'),
   });
   return {
-    async create(pin, accountId) {
+    async create(pin: string, accountId: string) {
       const salt = randomBytes(16);
       const hash = await limit(() => hashPin(pin, salt, cost));
       const plain = JSON.stringify({ ...cost, salt: salt.toString('base64'), hash: hash.toString('base64') });
       return keys.seal(Buffer.from(plain), accountId);
     },
-    async verify(pin, record, accountId) {
+    async verify(pin: string, record: string, accountId: string) {
       const { salt, hash, ...kept } = JSON.parse(keys.open(record, accountId).toString()) as ScryptCost & {
         salt: string;
         hash: string;
@@ -44,11 +36,14 @@ export function createPinVault(keys: KeyRing): PinVault {
       const given = await limit(() => hashPin(pin, Buffer.from(salt, 'base64'), kept));
       return timingSafeEqual(given, Buffer.from(hash, 'base64'));
     },
-    isSame: (record, other, accountId) =>
+    /** Whether two records are of one hash: a rotation of keys seals it again. */
+    isSame: (record: string, other: string, accountId: string) =>
       record === other || keys.open(record, accountId).equals(keys.open(other, accountId)),
-    reseal: (record, accountId) => keys.seal(keys.open(record, accountId), accountId),
+    reseal: (record: string, accountId: string) => keys.seal(keys.open(record, accountId), accountId),
   };
 }
+
+export type PinVault = ReturnType<typeof createPinVault>;
 
 function hashPin(pin: string, salt: Buffer, { N, r, p }: ScryptCost): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -56,4 +51,51 @@ function hashPin(pin: string, salt: Buffer, { N, r, p }: ScryptCost): Promise<Bu
       error ? reject(error) : resolve(key),
     );
   });
+}
+
+export interface Lockout {
+  failed: number;
+  locks: number;
+  locked_until: number | null;
+  /** Wrong PINs since the PIN was last changed or an operator unlocked the account. */
+  failed_total: number;
+}
+
+const firstLockMs = 5 * 60_000;
+const longestLockMs = 24 * 3_600_000;
+
+export function isLocked(lockout: Lockout, now: number): boolean {
+  return isLockedForGood(lockout) || (lockout.locked_until !== null && lockout.locked_until > now);
+}
+
+/** Until an operator unlocks the account: otherwise someone who waits for each lock to end could guess for ever. */
+export function isLockedForGood({ failed_total }: Lockout): boolean {
+  return failed_total >= ussdLimits.pinFailuresInAll;
+}
+
+/** After three wrong PINs in a row the account is locked for 5 minutes; each further lock is twice as long, up to a day. */
+export function countFailure(lockout: Lockout, now: number): Lockout {
+  const failed = lockout.failed + 1;
+  const failed_total = lockout.failed_total + 1;
+  // Field by field, because `lockout` may be a whole account, whose name and number must not be written unencrypted.
+  if (failed < ussdLimits.pinAttempts) return { failed, locks: lockout.locks, locked_until: null, failed_total };
+  const locks = lockout.locks + 1;
+  return { failed: 0, locks, locked_until: now + lockLength(locks), failed_total };
+}
+
+function lockLength(locks: number): number {
+  return Math.min(firstLockMs * 2 ** Math.min(locks - 1, 20), longestLockMs);
+}
+
+/** After a correct PIN. The total of wrong PINs is kept. */
+export function resetFailures({ failed_total }: Lockout): Lockout {
+  return { ...noFailures, failed_total };
+}
+
+export const noFailures: Lockout = { failed: 0, locks: 0, locked_until: null, failed_total: 0 };
+
+/** At most the length of the lock: the clock of the instance that locked may be some milliseconds ahead of `now`. */
+export function minutesLeft({ locked_until, locks }: Pick<Lockout, 'locked_until' | 'locks'>, now: number): number {
+  const left = Math.min((locked_until ?? now) - now, lockLength(locks));
+  return Math.max(1, Math.ceil(left / 60_000));
 }

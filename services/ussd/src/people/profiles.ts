@@ -1,18 +1,7 @@
 import { type FormSnapshot, type Menu, nameOf, type Opening } from '@palaver/program/internal';
-import type { Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
 import { createBatchLoader } from '../store/batch-loader.ts';
 import { openNotices } from '../store/notices.ts';
-import { sealedTables } from '../store/sealed-tables.ts';
-import type { UssdTables } from '../store/tables.ts';
-
-/** What is remembered of a phone number: its language, and the form it left unfinished. */
-export interface Profiles {
-  loadOpening(call: { sessionId: string; phoneNumber: string }, now: number, menu: Menu): Promise<Opening>;
-  /** When the unfinished form of a phone was last changed, finished ones included. */
-  findResumeAt(phone: string): Promise<number | null | undefined>;
-  setLanguage(trx: Transaction<UssdTables>, phone: string, language: string): Promise<void>;
-}
+import { sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 
 export interface ProfileOptions {
   /** Of callers who have not chosen one, where the program has it; else the program's first. */
@@ -20,11 +9,12 @@ export interface ProfileOptions {
   resumeMs: number;
 }
 
-export function createProfiles(store: Store<UssdTables>, options: ProfileOptions): Profiles {
+/** What is remembered of a phone number: its language, and the form it left unfinished. */
+export function createProfiles(store: UssdStore, options: ProfileOptions) {
   const { cipher } = store;
   const load = createBatchLoader<UssdTables['ussd_profile']>(store, 'ussd_profile', 'phone');
   return {
-    async loadOpening({ sessionId, phoneNumber }, now, menu) {
+    async loadOpening({ sessionId, phoneNumber }: { sessionId: string; phoneNumber: string }, now: number, menu: Menu) {
       const row = await load(cipher.token(phoneNumber));
       const profile = row && cipher.openRow(sealedTables.profile, row, { resume: null });
       const wanted = [profile?.language ?? '', options.defaultLanguage].find((name) => menu.locales.has(name));
@@ -41,8 +31,9 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
       if (notice) opening.notice = notice;
       return opening;
     },
-    findResumeAt: async (phone) => (await load(cipher.token(phone)))?.resume_at,
-    async setLanguage(trx, phone, language) {
+    /** When the unfinished form of a phone was last changed, finished ones included. */
+    findResumeAt: async (phone: string) => (await load(cipher.token(phone)))?.resume_at,
+    async setLanguage(trx: Trx, phone: string, language: string) {
       await trx
         .insertInto('ussd_profile')
         .values({ phone: cipher.token(phone), language, resume: null, resume_at: null, notice: null })
@@ -51,3 +42,5 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
     },
   };
 }
+
+export type Profiles = ReturnType<typeof createProfiles>;

@@ -1,8 +1,10 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
-import { StartError } from '@palaver/service-kit';
-import type { Store } from '@palaver/store';
-import { type KeyRing, keyIdOf } from '@palaver/store/internal';
-import type { UssdTables } from '../store/tables.ts';
+import { join } from 'node:path';
+import { type Logger, StartError } from '@palaver/service-kit';
+import { loadOrCreateSecretFile, prepareDataDir } from '@palaver/service-kit/internal';
+import { createKeyRing, type KeyRing, keyIdOf } from '@palaver/store/internal';
+import { parseKey, type UssdConfig } from '../config.ts';
+import type { UssdStore } from '../store/tables.ts';
 
 const name = 'service';
 
@@ -10,7 +12,7 @@ const name = 'service';
  * The secret everything but PINs derives from: keyed hashes of texts, the keys of phone numbers. Made once and kept in the
  * database, sealed, so that all instances share it and rotating PIN_ENCRYPTION_KEY does not change it.
  */
-export async function loadServiceSecret(store: Pick<Store<UssdTables>, 'db'>, keys: KeyRing): Promise<Buffer> {
+export async function loadServiceSecret(store: UssdStore, keys: KeyRing): Promise<Buffer> {
   const { db } = store;
   const sealed = keys.seal(randomBytes(32), name);
   await db
@@ -27,8 +29,7 @@ export async function loadServiceSecret(store: Pick<Store<UssdTables>, 'db'>, ke
   }
 }
 
-/** Seals the secret with the current key. */
-export async function rotateServiceSecret(store: Pick<Store<UssdTables>, 'db'>, keys: KeyRing): Promise<boolean> {
+export async function rotateServiceSecret(store: UssdStore, keys: KeyRing): Promise<boolean> {
   const secret = await loadServiceSecret(store, keys);
   const row = await store.db.selectFrom('ussd_secret').selectAll().where('name', '=', name).executeTakeFirstOrThrow();
   if (keyIdOf(row.sealed) === keys.currentId) return false;
@@ -43,4 +44,16 @@ export async function rotateServiceSecret(store: Pick<Store<UssdTables>, 'db'>, 
 /** The key of references to persons in the audit log. */
 export function toReferenceKey(secret: Buffer): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secret, '', 'palaver ussd audit person', 32));
+}
+
+/** The key ring of PINs: from the configuration, or a development key made once in the data folder. */
+export function loadKeys(config: UssdConfig, logger: Pick<Logger, 'warn'>): KeyRing {
+  const old = config.PIN_ENCRYPTION_KEYS_OLD;
+  if (config.PIN_ENCRYPTION_KEY) return createKeyRing(config.PIN_ENCRYPTION_KEY, old);
+  const path = join(prepareDataDir(config.DATA_DIR), 'pin-encryption.key');
+  const { secret, created } = loadOrCreateSecretFile(path, () => randomBytes(32).toString('hex'));
+  const key = parseKey(secret);
+  if (!key) throw new StartError(`${path} does not hold a key; remove it or set PIN_ENCRYPTION_KEY`);
+  logger.warn({ path, created }, 'PIN_ENCRYPTION_KEY is not set: a development key is used');
+  return createKeyRing(key, old);
 }

@@ -1,36 +1,19 @@
-import type { GatewayAccess } from '@palaver/protocol';
-import type { CloseStack, Logger } from '@palaver/service-kit';
-import type { DatabaseClock, Store } from '@palaver/store';
-import { createAuditLog, type KeyRing, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
+import { createAuditLog, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { Deployment } from '../store/deployment.ts';
 import { createTextHash } from '../store/text-hash.ts';
 import { createAccounts } from './accounts.ts';
 import { createAddressChanges } from './address-changes.ts';
-import { createCallerReferences } from './caller-references.ts';
-import { createLinking } from './create-linking.ts';
-import { createLinks } from './links.ts';
-import { createPersonData } from './person-data.ts';
+import { createLinking, createLinks } from './links.ts';
+import { createCallerReferences, createPersonData } from './person-data.ts';
 import { createPinVault } from './pin-vault.ts';
 import { createProfiles } from './profiles.ts';
 import { loadServiceSecret, toReferenceKey } from './service-secret.ts';
 import { createSimSwapCheck } from './sim-swap.ts';
 
-interface PeopleParts {
-  config: UssdConfig;
-  store: Store<UssdTables>;
-  keys: KeyRing;
-  logger: Logger;
-  metrics: UssdMetrics;
-  clock: DatabaseClock;
-  /** The query gateway, where there is one. */
-  access: GatewayAccess | undefined;
-  started: CloseStack;
-}
-
 /** Accounts and callers, with the audit log of what is done to them. */
-export async function startPeople({ config, store, keys, logger, metrics, clock, access, started }: PeopleParts) {
+export async function startPeople({ config, store, keys, logger, metrics, clock, access, started }: Deployment) {
   const secret = await loadServiceSecret(store, keys);
   const textHash = createTextHash(secret);
   const audit = createAuditLog(store, {

@@ -1,6 +1,5 @@
-import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
-import type { UssdTables } from './tables.ts';
+import type { UssdStore, UssdTables } from './tables.ts';
 
 interface Waiting<Row> {
   resolve(row: Row | undefined): void;
@@ -9,7 +8,7 @@ interface Waiting<Row> {
 
 /** Loads rows by key; what is asked for in one tick of the event loop is one query. */
 export function createBatchLoader<Row>(
-  store: Pick<Store<UssdTables>, 'prepare' | 'engine'>,
+  store: UssdStore,
   table: keyof UssdTables,
   key: string,
 ): (value: string) => Promise<Row | undefined> {

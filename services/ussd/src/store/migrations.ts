@@ -2,7 +2,7 @@ import { createOutboxTables } from '@palaver/protocol';
 import type { Migration, SealedTable, Store } from '@palaver/store';
 import { auditMigrations, type CipherStore, convertOnce, encryptTokens, openCipher } from '@palaver/store/internal';
 import { sql } from 'kysely';
-import { sealedTables } from './sealed-tables.ts';
+import { sealedTables } from './tables.ts';
 
 const firstSchema = [
   sql`create table ussd_session (

@@ -1,7 +1,6 @@
 import type { DataCipher } from '@palaver/store';
-import { type Kysely, sql, type Transaction } from 'kysely';
-import { sealedTables } from './sealed-tables.ts';
-import type { ProfileTable, UssdTables } from './tables.ts';
+import { type Kysely, sql } from 'kysely';
+import { type ProfileTable, sealedTables, type Trx, type UssdTables } from './tables.ts';
 
 /** What is shown to a phone number at a dial. `text` is a key into the locales. */
 interface Notice {
@@ -9,7 +8,6 @@ interface Notice {
   date: string;
 }
 
-/** A notice that was on the screen of a phone. */
 export interface ShownNotice {
   phone: string;
   text: string;
@@ -22,7 +20,7 @@ export function openNotices(cipher: DataCipher, row: Pick<ProfileTable, 'phone' 
 }
 
 /** Notices that someone else has changed since they were read stay, and are shown again. */
-export async function forgetNotices(trx: Transaction<UssdTables>, cipher: DataCipher, shown: ShownNotice[]) {
+export async function forgetNotices(trx: Trx, cipher: DataCipher, shown: ShownNotice[]) {
   for (const { phone, text } of shown) {
     const isIt = sql<boolean>`phone = ${cipher.token(phone)}`;
     const known = await trx.selectFrom('ussd_profile').select(['phone', 'notice']).where(isIt).executeTakeFirst();

@@ -1,7 +1,7 @@
 import { type PersonalData, personalTables } from '@palaver/store';
 import { type SqlBool, sql } from 'kysely';
-import { endSessions } from './erased-sessions.ts';
-import { sealedTables } from './sealed-tables.ts';
+import { endSessions } from './session-row.ts';
+import { sealedTables } from './tables.ts';
 import type { TextHash } from './text-hash.ts';
 
 const ofPhone = (phone: string) => sql<SqlBool>`phone = ${phone}`;

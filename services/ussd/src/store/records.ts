@@ -1,17 +1,16 @@
 import { randomInt } from 'node:crypto';
-import type { Store } from '@palaver/store';
+import type { UssdReport } from '@palaver/contract/internal';
 import { readPieces, unreadableText } from '@palaver/store/internal';
-import { sql, type Transaction } from 'kysely';
-import { isAfter } from './rows.ts';
-import { sealedTables } from './sealed-tables.ts';
-import type { RecordTable, UssdTables } from './tables.ts';
+import { sql } from 'kysely';
+import { isAfter, type Row } from './rows.ts';
+import { type RecordTable, sealedTables, type Trx, type UssdStore } from './tables.ts';
 
-export interface RecordKind {
+interface RecordKind {
   program: string;
   kind: string;
 }
 
-export interface NewRecord extends RecordKind {
+interface NewRecord extends RecordKind {
   /** The key of the action that stores it: the same for a retry. */
   id: string;
   phone: string;
@@ -19,7 +18,6 @@ export interface NewRecord extends RecordKind {
   now: number;
 }
 
-/** A record as programs and operators see it. */
 export interface StoredRecord {
   id: string;
   phoneNumber: string;
@@ -39,27 +37,10 @@ export interface RecordMarks {
 /** Records of a kind, of one phone or of everyone. */
 export type WantedRecords = RecordKind & { phone?: string | undefined };
 
-export interface RecordChange {
+interface RecordChange {
   id: string;
   matches(record: StoredRecord): boolean;
   fields: Record<string, unknown>;
-}
-
-/** What programs keep of their callers' answers. */
-export interface RecordStore {
-  insert(trx: Transaction<UssdTables>, record: NewRecord): Promise<void>;
-  /** Changes a record if it still matches, as it is in the transaction; false if it does not, or is gone. */
-  update(trx: Transaction<UssdTables>, change: RecordChange): Promise<boolean>;
-  /** The newest first; of one phone, or of everyone. */
-  find(kind: WantedRecords & { limit: number }): Promise<StoredRecord[]>;
-  count(kind: RecordKind & { phone: string }): Promise<number>;
-  /** How many records there are and in which state, read from an index alone; `count` is above `most` where there are more. */
-  mark(kind: WantedRecords & { most: number }, trx?: Transaction<UssdTables>): Promise<RecordMarks>;
-  /**
-   * Every record, the newest first, in batches between which other requests are served; in a transaction, as it sees them.
-   * Throws at a record that cannot be decrypted: whatever is computed without it would be wrong.
-   */
-  scan(kind: WantedRecords, trx?: Transaction<UssdTables>): AsyncGenerator<MarkedRecord[]>;
 }
 
 /** 48 bits: the sum of many is still a 64-bit integer. */
@@ -67,7 +48,8 @@ const newMark = () => randomInt(2 ** 48 - 1);
 
 const unreadable = { fields: JSON.stringify({ unreadable: true }), phone: unreadableText };
 
-export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>): RecordStore {
+/** What programs keep of their callers' answers. */
+export function createRecordStore({ db, cipher }: UssdStore) {
   const seal = <Row extends Partial<RecordTable> & { id: string }>(row: Row) =>
     cipher.sealRow(sealedTables.record, row);
   const open = (row: RecordTable) => toRecord(cipher.openRow(sealedTables.record, row));
@@ -82,7 +64,7 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
       .orderBy('created_at', 'desc')
       .orderBy('id');
   return {
-    async insert(trx, { id, program, kind, phone, fields, now }) {
+    async insert(trx: Trx, { id, program, kind, phone, fields, now }: NewRecord) {
       const row = { id, program, kind, phone, fields: JSON.stringify(fields), created_at: now, mark: newMark() };
       await trx
         .insertInto('ussd_record')
@@ -90,7 +72,8 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
         .onConflict((conflict) => conflict.column('id').doNothing())
         .execute();
     },
-    async update(trx, { id, matches, fields }) {
+    /** Changes a record if it still matches, as it is in the transaction; false if it does not, or is gone. */
+    async update(trx: Trx, { id, matches, fields }: RecordChange) {
       const row = await trx.selectFrom('ussd_record').selectAll().where('id', '=', id).executeTakeFirst();
       const before = row && open(row);
       if (!before || !matches(before)) return false;
@@ -99,12 +82,15 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
       await trx.updateTable('ussd_record').set(change).where('id', '=', id).execute();
       return true;
     },
-    find: async ({ limit, ...wanted }) => (await newest(db, wanted).limit(limit).execute()).map(openAny),
-    async count(wanted) {
+    /** The newest first; of one phone, or of everyone. */
+    find: async ({ limit, ...wanted }: WantedRecords & { limit: number }) =>
+      (await newest(db, wanted).limit(limit).execute()).map(openAny),
+    async count(wanted: RecordKind & { phone: string }) {
       const query = select(db, wanted).select(({ fn }) => fn.countAll<number>().as('count'));
       return Number((await query.executeTakeFirstOrThrow()).count);
     },
-    async mark({ most, ...wanted }, trx) {
+    /** How many records there are and in which state, read from an index alone; `count` is above `most` where there are more. */
+    async mark({ most, ...wanted }: WantedRecords & { most: number }, trx?: Trx) {
       const some = select(trx ?? db, wanted)
         .select('mark')
         .limit(most + 1)
@@ -118,7 +104,11 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
         .executeTakeFirstOrThrow();
       return { count: Number(count), marks: BigInt(marks) };
     },
-    async *scan(wanted, trx) {
+    /**
+     * Every record, the newest first, in batches between which other requests are served; in a transaction, as it sees them.
+     * Throws at a record that cannot be decrypted: whatever is computed without it would be wrong.
+     */
+    async *scan(wanted: WantedRecords, trx?: Trx) {
       const query = newest(trx ?? db, wanted);
       const load = (after: RecordTable | undefined, limit: number): Promise<RecordTable[]> =>
         (after ? query.where(isAfter(after)) : query).limit(limit).execute();
@@ -127,6 +117,8 @@ export function createRecordStore({ db, cipher }: Pick<Store<UssdTables>, 'db' |
   };
 }
 
+export type RecordStore = ReturnType<typeof createRecordStore>;
+
 export function toRecord({
   id,
   phone,
@@ -134,4 +126,64 @@ export function toRecord({
   created_at,
 }: Pick<RecordTable, 'id' | 'phone' | 'fields' | 'created_at'>): StoredRecord {
   return { id, phoneNumber: phone, createdAt: new Date(created_at).toISOString(), fields: JSON.parse(fields) };
+}
+
+/** Reports of activities are records that the bundled menus keep. */
+export const reportKind = { program: 'palaver', kind: 'report' };
+
+interface NewReport {
+  phone: string;
+  type: string;
+  amount: string;
+  unit: string | null;
+  now: number;
+}
+
+interface ReportDetails {
+  reference: string;
+  phone: string;
+  place: string | null;
+  date: string | null;
+  note: string | null;
+}
+
+// Without letters and digits that are mistaken for each other when read out over the phone.
+const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
+
+export function createReports(records: RecordStore) {
+  return {
+    async file(trx: Trx, { phone, now, ...fields }: NewReport) {
+      const reference = Array.from({ length: 9 }, () => alphabet[randomInt(alphabet.length)]).join('');
+      await records.insert(trx, { ...reportKind, id: reference, phone, fields, now });
+      return reference;
+    },
+    async describe(trx: Trx, { reference, phone, ...fields }: ReportDetails) {
+      await records.update(trx, { id: reference, matches: ({ phoneNumber }) => phoneNumber === phone, fields });
+    },
+    /** The reference of a report with the same content that was filed after `since`. */
+    async findSame(trx: Trx, { phone, type, amount }: NewReport, since: number) {
+      for await (const piece of records.scan({ ...reportKind, phone }, trx))
+        for (const { id, createdAt, fields } of piece) {
+          if (Date.parse(createdAt) <= since) return undefined;
+          if (fields.type === type && fields.amount === amount) return id;
+        }
+      return undefined;
+    },
+    listOf: async (phone: string, limit: number) => (await records.find({ ...reportKind, phone, limit })).map(toReport),
+    countOf: (phone: string) => records.count({ ...reportKind, phone }),
+  };
+}
+
+export type Reports = ReturnType<typeof createReports>;
+
+export const rowToReport = ({ id, phone, created_at, fields = '{}' }: Row) =>
+  toReport(toRecord({ id, phone, created_at, fields }));
+
+function toReport({ id, phoneNumber, createdAt, fields }: StoredRecord): UssdReport {
+  const { type = unreadableText, amount = unreadableText, ...more } = fields as Partial<UssdReport>;
+  const details = ['unit', 'place', 'date', 'note'].flatMap((name) => {
+    const value = more[name as keyof typeof more] ?? null;
+    return value === null ? [] : [[name, value]];
+  });
+  return { reference: id, phoneNumber, type, amount, createdAt, ...Object.fromEntries(details) };
 }

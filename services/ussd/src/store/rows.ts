@@ -1,9 +1,8 @@
 import type { DeliveryStatus, ResultSource } from '@palaver/contract/internal';
-import type { SealedTable, Store } from '@palaver/store';
+import type { SealedTable } from '@palaver/store';
 import { mapRows, readPieces, unreadableText } from '@palaver/store/internal';
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { sealedTables } from './sealed-tables.ts';
-import type { UssdTables } from './tables.ts';
+import { sealedTables, type UssdStore } from './tables.ts';
 
 /** A record, a submission of a form or an SMS message, decrypted. */
 export interface Row {
@@ -36,21 +35,10 @@ export interface RowFilter {
   until?: number | undefined;
 }
 
-/** What programs have collected and sent, as operators read it: the newest first. */
-export interface Rows {
-  page(
-    source: ResultSource,
-    filter: RowFilter,
-    page: { limit: number; offset?: number; hasXml?: boolean },
-  ): Promise<Row[]>;
-  /** All that match, in pieces; each once, whatever is added or changed meanwhile. */
-  pieces(source: ResultSource, filter: RowFilter, options?: { hasXml?: boolean }): AsyncGenerator<Row[]>;
-  /** How many there are, by these columns and in their order. */
-  count<Column extends 'program' | 'name' | 'status'>(
-    source: ResultSource,
-    columns: readonly Column[],
-    filter: RowFilter,
-  ): Promise<(Record<Column, string> & { count: number })[]>;
+export interface Page {
+  limit: number;
+  offset?: number;
+  hasXml?: boolean;
 }
 
 interface Source {
@@ -94,11 +82,11 @@ const unreadable = {
 /** The XML of a form may have a hundred kilobytes. */
 const xmlPieceSize = 20;
 
-/** What comes after a row where the newest is first. */
 export const isAfter = ({ created_at: at, id }: Pick<Row, 'created_at' | 'id'>) =>
   sql<SqlBool>`created_at <= ${at} and (created_at < ${at} or id > ${id})`;
 
-export function createRows({ readDb, cipher }: Pick<Store<UssdTables>, 'readDb' | 'cipher'>): Rows {
+/** What programs have collected and sent, as operators read it: the newest first. */
+export function createRows({ readDb, cipher }: UssdStore) {
   const toWhere = ({ name, status }: Source, filter: RowFilter, after?: Row): RawBuilder<SqlBool> => {
     const { id, program, phone, since, until } = filter;
     const parts = [
@@ -116,7 +104,7 @@ export function createRows({ readDb, cipher }: Pick<Store<UssdTables>, 'readDb' 
   async function load(
     source: Source,
     where: RawBuilder<SqlBool>,
-    { limit, offset = 0, hasXml = false }: { limit: number; offset?: number; hasXml?: boolean },
+    { limit, offset = 0, hasXml = false }: Page,
   ): Promise<Row[]> {
     const columns = hasXml ? [...source.columns, 'xml'] : source.columns;
     const { rows } =
@@ -126,9 +114,12 @@ export function createRows({ readDb, cipher }: Pick<Store<UssdTables>, 'readDb' 
   }
   const open = (source: Source, rows: Row[]) => mapRows(rows, (row) => cipher.openRow(source.sealed, row, unreadable));
   return {
-    page: async (source, filter, page) =>
-      open(sources[source], await load(sources[source], toWhere(sources[source], filter), page)),
-    async *pieces(name, filter, { hasXml = false } = {}) {
+    async page(name: ResultSource, filter: RowFilter, page: Page) {
+      const source = sources[name];
+      return open(source, await load(source, toWhere(source, filter), page));
+    },
+    /** All that match, in pieces; each once, whatever is added or changed meanwhile. */
+    async *pieces(name: ResultSource, filter: RowFilter, { hasXml = false }: Pick<Page, 'hasXml'> = {}) {
       const source = sources[name];
       const pieces = readPieces<Row>(
         (after, limit) => load(source, toWhere(source, filter, after), { limit, hasXml }),
@@ -136,7 +127,12 @@ export function createRows({ readDb, cipher }: Pick<Store<UssdTables>, 'readDb' 
       );
       for await (const rows of pieces) yield await open(source, rows);
     },
-    async count(name, columns, filter) {
+    /** How many there are, by these columns and in their order. */
+    async count<Column extends 'program' | 'name' | 'status'>(
+      name: ResultSource,
+      columns: readonly Column[],
+      filter: RowFilter,
+    ) {
       const source = sources[name];
       const shown = columns.map(
         (column) =>
@@ -144,10 +140,12 @@ export function createRows({ readDb, cipher }: Pick<Store<UssdTables>, 'readDb' 
       );
       const places = sql.raw(columns.map((_, i) => i + 1).join(', '));
       const grouped = columns.length > 0 ? sql`group by ${places} order by ${places}` : sql``;
-      const { rows } = await sql<Record<(typeof columns)[number], string> & { count: number }>`
+      const { rows } = await sql<Record<Column, string> & { count: number }>`
         select ${sql.join([...shown, sql`count(*) as count`])} from ${sql.table(source.table)}
         where ${toWhere(source, filter)} ${grouped}`.execute(readDb);
       return rows.map((row) => ({ ...row, count: Number(row.count) }));
     },
   };
 }
+
+export type Rows = ReturnType<typeof createRows>;

@@ -1,27 +1,65 @@
+import type { DataCipher } from '@palaver/store';
+import { type Kysely, sql } from 'kysely';
+import type { ShownNotice } from './notices.ts';
+import { type SessionTable, sealedTables, type Trx, type UssdTables } from './tables.ts';
+import type { TextHash } from './text-hash.ts';
+
 export const sessionStatus = { active: 1, ended: 0, expired: 2 } as const;
 
-/** A session as it is kept: flat texts and numbers, so that a hundred thousand open ones are small. */
-export interface Session {
-  id: string;
-  phone: string;
-  serviceCode: string;
-  version: number;
-  status: number;
-  /** Keyed hash of the text consumed so far; the text may hold a PIN and is never kept. */
-  textHash: string;
-  textLength: number;
-  opening: string;
-  dialogue: string;
-  /** The whole last reply, prefix included, for a telecom gateway that asks again. */
-  reply: string;
-  openedAt: number;
-  seenAt: number;
-}
-
 /** A session is expired from the moment of its timeout on, whether or not it was swept already. */
-export function isExpired(session: Session, now: number, timeoutMs: number): boolean {
+export function isExpired(session: SessionTable, now: number, timeoutMs: number): boolean {
   return (
     session.status === sessionStatus.expired ||
-    (session.status === sessionStatus.active && now - session.seenAt >= timeoutMs)
+    (session.status === sessionStatus.active && now - session.seen_at >= timeoutMs)
   );
+}
+
+export interface SessionWrite {
+  session: SessionTable;
+  /** The session was open before and still is: status and time of opening are as they were. */
+  isStep?: boolean;
+  /** The form to offer at this phone's next dial; `null` takes the offer back. */
+  resume?: { form: string | null; at: number };
+  /** The phone has never called before. */
+  isNewcomer?: boolean;
+  /** The text of a notice for this phone that was on the screen and can be removed. */
+  noticeShown?: string;
+}
+
+export type ApplyWrites = (trx: Trx, writes: readonly SessionWrite[]) => Promise<boolean[]>;
+
+/** The last one of a phone wins: a statement may touch a row once only. */
+export function toForms(cipher: DataCipher, writes: readonly SessionWrite[]) {
+  const forms = writes.flatMap(({ session: { id, phone }, resume, isNewcomer }) =>
+    resume ? [{ id, phone, resume: resume.form, resume_at: resume.at, first_session: isNewcomer ? id : null }] : [],
+  );
+  return [...new Map(forms.map((form) => [form.phone, cipher.sealRow(sealedTables.profile, form)])).values()];
+}
+
+export function toShown(writes: readonly SessionWrite[], written: ReadonlySet<string>): ShownNotice[] {
+  return writes.flatMap(({ session: { id, phone }, noticeShown: text }) =>
+    text && written.has(id) ? [{ phone, text }] : [],
+  );
+}
+
+// Of a session whose caller was erased an empty row stays, until it is as old as others are when they are removed. Without it the
+// next key press, at whichever instance, would be taken for one of a lost session, and its inputs played again.
+
+/** No phone has an empty number. */
+export const isErased = ({ phone }: Pick<SessionTable, 'phone'>) => phone === '';
+
+/** Ends the sessions of a phone number, given as it is stored. The version grows: instances that have one in memory notice. */
+export async function endSessions(
+  trx: Kysely<UssdTables>,
+  phone: string,
+  textHash: Pick<TextHash, 'ofErased'>,
+): Promise<void> {
+  for (const { id } of await trx.selectFrom('ussd_session').select('id').where('phone', '=', phone).execute()) {
+    const erasedId = textHash.ofErased(id);
+    // Of an earlier call with this id.
+    await trx.deleteFrom('ussd_session').where('id', '=', erasedId).execute();
+    await sql`update ussd_session set id = ${erasedId}, phone = '', status = ${sessionStatus.expired}, version = version + 1,
+      text_hash = '', text_length = 0, opening = '{"language":"en"}', dialogue = '{"f":1,"s":"","l":"en"}', reply = ''
+      where id = ${id} and phone = ${phone}`.execute(trx);
+  }
 }

@@ -2,9 +2,9 @@ import { openStore } from '@palaver/store';
 import { createTestDatabase, type Engine, engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { migrateUssd } from './migrations.ts';
-import { type Session, sessionStatus } from './session-row.ts';
+import { sessionStatus } from './session-row.ts';
 import { createSessionStore } from './session-store.ts';
-import type { UssdTables } from './tables.ts';
+import type { SessionTable, UssdTables } from './tables.ts';
 import { createTextHash } from './text-hash.ts';
 
 const timeoutMs = 180_000;
@@ -23,20 +23,20 @@ async function openSessions(engine: Engine) {
   };
 }
 
-function toSession(id: string, changes: Partial<Session> = {}): Session {
+function toSession(id: string, changes: Partial<SessionTable> = {}): SessionTable {
   return {
     id,
     phone: '+254700000001',
-    serviceCode: '*1#',
+    service_code: '*1#',
     version: 1,
     status: sessionStatus.active,
-    textHash: '',
-    textLength: 0,
+    text_hash: '',
+    text_length: 0,
     opening: '{"language":"en"}',
     dialogue: '{"s":"preMenu","l":"en"}',
     reply: 'CON x',
-    openedAt: 1_000,
-    seenAt: 1_000,
+    opened_at: 1_000,
+    seen_at: 1_000,
     ...changes,
   };
 }
@@ -50,14 +50,14 @@ describe.each(engines)('sessions on %s', (engine) => {
     const next = ids.map((id, i) =>
       toSession(id, {
         version: 2,
-        textHash: `h${i}`,
-        textLength: i,
+        text_hash: `h${i}`,
+        text_length: i,
         opening: '{"language":"sw"}',
         dialogue: `{"s":"s${i}","l":"sw"}`,
         reply: `CON ${i}`,
-        seenAt: 2_000 + i,
+        seen_at: 2_000 + i,
         ...(i % 3 === 0 && { status: sessionStatus.ended }),
-        ...(i % 3 === 1 && { openedAt: 2_000 }),
+        ...(i % 3 === 1 && { opened_at: 2_000 }),
       }),
     );
     const saved = next.map((session, i) => sessions.save({ session, isStep: i % 3 === 2 }));
@@ -85,7 +85,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     const { db, sessions } = opened;
     await sessions.save({ session: toSession('a') });
     await db.updateTable('ussd_session').set({ status: sessionStatus.expired }).execute();
-    const next = toSession('a', { version: 2, reply: 'CON y', seenAt: 2_000 });
+    const next = toSession('a', { version: 2, reply: 'CON y', seen_at: 2_000 });
     const resume = { form: '{"state":"amount"}', at: 2_000 };
     expect(await sessions.save({ session: next, isStep: true, resume })).toBe(true);
     expect(await sessions.load('a')).toEqual(next);

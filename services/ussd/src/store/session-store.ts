@@ -1,22 +1,10 @@
-import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
 import { createBatchLoader } from './batch-loader.ts';
 import { forgetNotices } from './notices.ts';
-import { sealedTables } from './sealed-tables.ts';
-import { type Session, sessionStatus } from './session-row.ts';
-import { type ApplyWrites, fromRow, type SessionWrite, toForms, toRow, toShown } from './session-writes.ts';
+import { type ApplyWrites, type SessionWrite, sessionStatus, toForms, toShown } from './session-row.ts';
 import { createSqliteWriter } from './sqlite-writer.ts';
-import type { SessionTable, UssdTables } from './tables.ts';
+import { type SessionTable, sealedTables, type UssdStore } from './tables.ts';
 import type { TextHash } from './text-hash.ts';
-
-export interface SessionStore {
-  /** Also one whose caller was erased; see `isErased`. */
-  load(id: string): Promise<Session | undefined>;
-  /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
-  save(write: SessionWrite): Promise<boolean>;
-  /** The sessions that are open now, and the ids of the oldest thousand. */
-  listActive(now: number): Promise<{ ids: string[]; count: number }>;
-}
 
 const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
   id: 'text',
@@ -35,15 +23,10 @@ const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
 
 const maxListed = 1_000;
 
-export interface SessionStoreOptions {
-  timeoutMs: number;
-  textHash: Pick<TextHash, 'ofErased'>;
-}
-
 export function createSessionStore(
-  store: Store<UssdTables>,
-  { timeoutMs, textHash }: SessionStoreOptions,
-): SessionStore {
+  store: UssdStore,
+  { timeoutMs, textHash }: { timeoutMs: number; textHash: Pick<TextHash, 'ofErased'> },
+) {
   const writer = store.createGroupWriter<SessionWrite, boolean>({
     isolation: 'read committed',
     ...(store.engine === 'postgres'
@@ -53,12 +36,15 @@ export function createSessionStore(
   const load = createBatchLoader<SessionTable>(store, 'ussd_session', 'id');
 
   return {
-    load: async (id) => {
+    /** Also one whose caller was erased; see `isErased`. */
+    load: async (id: string) => {
       const row = (await load(id)) ?? (await load(textHash.ofErased(id)));
-      return row && fromRow(store.cipher.openRow(sealedTables.session, row));
+      return row && store.cipher.openRow(sealedTables.session, row);
     },
-    save: (write) => writer.write(write),
-    async listActive(now) {
+    /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
+    save: (write: SessionWrite) => writer.write(write),
+    /** The sessions that are open now, and the ids of the oldest thousand. */
+    async listActive(now: number) {
       const active = store.readDb
         .selectFrom('ussd_session')
         .where('status', '=', sessionStatus.active)
@@ -70,8 +56,10 @@ export function createSessionStore(
   };
 }
 
+export type SessionStore = ReturnType<typeof createSessionStore>;
+
 /** Sessions and forms in one statement, without a transaction around it: a key press is one round trip to PostgreSQL. */
-function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
+function createJoinedWriter(store: UssdStore): ApplyWrites {
   const write = store.prepare((db, { sessions, forms }: { sessions: string; forms: string }) => {
     // A session whose row was read is updated only: one that is gone since was removed and is not written again. Of an array
     // PostgreSQL expects a few ids and looks each up; of the rows it expects a hundred and may read the whole table.
@@ -96,9 +84,7 @@ function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
     return { compile: () => statement.compile(db) };
   });
   return async (db, writes) => {
-    const sessions = JSON.stringify(
-      writes.map(({ session }) => store.cipher.sealRow(sealedTables.session, toRow(session))),
-    );
+    const sessions = JSON.stringify(writes.map(({ session }) => store.cipher.sealRow(sealedTables.session, session)));
     const { rows } = await write({ sessions, forms: JSON.stringify(toForms(store.cipher, writes)) }, db);
     const written = new Set(rows.map(({ id }) => id));
     // In a separate write: a notice that is shown twice does no harm.

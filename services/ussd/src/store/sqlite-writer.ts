@@ -1,10 +1,7 @@
-import type { Store } from '@palaver/store';
 import { runForEach } from '@palaver/store/internal';
 import { forgetNotices } from './notices.ts';
-import { sealedTables } from './sealed-tables.ts';
-import { sessionStatus } from './session-row.ts';
-import { type ApplyWrites, type SessionWrite, toForms, toRow, toShown } from './session-writes.ts';
-import type { SessionTable, UssdTables } from './tables.ts';
+import { type ApplyWrites, type SessionWrite, sessionStatus, toForms, toShown } from './session-row.ts';
+import { type SessionTable, sealedTables, type UssdStore } from './tables.ts';
 
 type Columns = readonly (keyof SessionTable)[];
 
@@ -36,8 +33,8 @@ const writeForm = `insert into ussd_profile (phone, resume, resume_at, first_ses
   first_session = coalesce(ussd_profile.first_session, excluded.first_session)`;
 
 /** A statement for each session: one for many has to return which of them it wrote, and costs SQLite more. */
-export function createSqliteWriter({ cipher }: Pick<Store<UssdTables>, 'cipher'>): ApplyWrites {
-  const toSealed = ({ session }: SessionWrite) => cipher.sealRow(sealedTables.session, toRow(session));
+export function createSqliteWriter({ cipher }: UssdStore): ApplyWrites {
+  const toSealed = ({ session }: SessionWrite) => cipher.sealRow(sealedTables.session, session);
   return async (trx, writes) => {
     const written = new Set<string>();
     const write = async (statement: string, some: SessionWrite[], toList: ReturnType<typeof toUpdateValues>) => {

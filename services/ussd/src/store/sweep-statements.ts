@@ -6,7 +6,6 @@ import { dayOf } from './tables.ts';
 /** Few rows for each day, so they are removed at once. */
 const statTables = ['ussd_state_stat', 'ussd_call_stat'];
 
-/** How long rows are kept. */
 export interface SweepPeriods {
   timeoutMs: number;
   resumeMs: number;
@@ -52,7 +51,6 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     return sql`${sql.ref(key)} ${among} and ${where}`;
   };
   const remove = (rows: Sweep) => sql`delete from ${sql.table(rows.table)} where ${batch(rows)}`;
-  /** Those past their time, where they have one. */
   const removeBefore = (ms: number | undefined, toRows: (before: number) => Sweep) =>
     ms === undefined ? [] : [remove(toRows(now - ms))];
   const active: Sweep = {
@@ -114,6 +112,5 @@ interface Sweep {
   table: string;
   key?: string;
   where: RawBuilder<unknown>;
-  /** The column of the index that finds them. */
   by: RawBuilder<unknown>;
 }

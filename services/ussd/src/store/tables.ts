@@ -1,6 +1,17 @@
 import type { OutboxRow } from '@palaver/protocol';
+import type { AuditActor, AuditLog, DatabaseClock, SealedTable, Store } from '@palaver/store';
 import type { LeaseColumns } from '@palaver/store/internal';
-import type { Generated } from 'kysely';
+import type { Generated, Transaction } from 'kysely';
+
+export type UssdStore = Store<UssdTables>;
+export type UssdAudit = AuditLog<UssdTables>;
+export type Trx = Transaction<UssdTables>;
+export type Clock = Pick<DatabaseClock, 'now'>;
+/** Who does it, for the audit log. */
+export interface By {
+  actor: AuditActor;
+  from: string | null;
+}
 
 /** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
 export interface UssdTables {
@@ -18,9 +29,7 @@ export interface UssdTables {
   ussd_question: QuestionTable;
   ussd_chat: { phone: string; agent_session: string };
   ussd_secret: { name: string; sealed: string };
-  /** `source` is JSON of a program's files. */
   ussd_program_version: ProgramVersionTable;
-  /** Programs of the database: what is published, and a draft. */
   ussd_program: ProgramTable;
   ussd_record: Omit<RecordTable, 'mark'> & { mark: Generated<number> };
   ussd_submission: SubmissionTable;
@@ -37,7 +46,7 @@ export interface UssdTables {
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
 }
 
-export interface ProgramVersionTable {
+interface ProgramVersionTable {
   id: string;
   program: string;
   source: string;
@@ -49,13 +58,11 @@ export interface ProgramVersionTable {
   replaced: string | null;
 }
 
-export interface ProgramTable {
+interface ProgramTable {
   name: string;
-  /** The id of the version in use. */
   published: string | null;
   /** Counts the changes of the draft. */
   revision: number;
-  /** JSON of its files by path. */
   draft: string | null;
   draft_at: number | null;
   draft_by: string | null;
@@ -63,35 +70,18 @@ export interface ProgramTable {
 
 const dayMs = 24 * 3_600_000;
 
-/** The day of a statistic. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / dayMs);
 }
 
-/** Days are counted from 1970; times to an answer are counted in intervals that end at so many seconds. */
-export interface StateStatTable {
-  day: number;
-  program: string;
-  version: string;
-  state: string;
-  language: string;
-  shown: number;
-  answered: number;
-  refused: number;
-  back: number;
-  exited: number;
-  timed_out: number;
-  s2: number;
-  s4: number;
-  s7: number;
-  s10: number;
-  s15: number;
-  s20: number;
-  s30: number;
-  s60: number;
-  s120: number;
-  longer: number;
-}
+export const countColumns = ['shown', 'answered', 'refused', 'back', 'exited', 'timed_out'] as const;
+/** Times to an answer are counted in intervals that end at so many seconds. */
+export const answerColumns = ['s2', 's4', 's7', 's10', 's15', 's20', 's30', 's60', 's120', 'longer'] as const;
+export type StatCount = (typeof countColumns)[number] | (typeof answerColumns)[number];
+
+/** Days are counted from 1970. */
+export type StateStatTable = Record<'program' | 'version' | 'state' | 'language', string> &
+  Record<'day' | StatCount, number>;
 
 export interface CallStatTable {
   day: number;
@@ -102,7 +92,7 @@ export interface CallStatTable {
   returning_calls: number;
 }
 
-export interface ActionResultTable {
+interface ActionResultTable {
   key: string;
   phone: string;
   result: string;
@@ -120,6 +110,7 @@ export interface ProfileTable {
   first_session?: string | null;
 }
 
+/** Flat texts and numbers, so that a hundred thousand open ones are small in memory. */
 export interface SessionTable {
   id: string;
   phone: string;
@@ -127,10 +118,12 @@ export interface SessionTable {
   /** Counts writes: one that does not follow the version it read is refused. */
   version: number;
   status: number;
+  /** Keyed hash of the text consumed so far; the text may hold a PIN and is never kept. */
   text_hash: string;
   text_length: number;
   opening: string;
   dialogue: string;
+  /** The whole last reply, prefix included, for a telecom gateway that asks again. */
   reply: string;
   opened_at: number;
   seen_at: number;
@@ -164,7 +157,6 @@ export interface QuestionTable {
   shown: number;
 }
 
-/** What a program stored; `fields` is JSON. */
 export interface RecordTable {
   id: string;
   program: string;
@@ -183,7 +175,6 @@ export interface OutboxColumns extends LeaseColumns {
   attempts: number;
   /** When it is sent next. */
   next_at: number | null;
-  /** Why the last attempt failed. */
   fault: string | null;
 }
 
@@ -201,10 +192,8 @@ export interface SubmissionTable extends OutboxColumns {
   status: 'stored' | 'queued' | 'sent' | 'failed';
 }
 
-/** A message that a program sends. */
 export interface SmsTable extends OutboxColumns {
   program: string;
-  /** Who it is for. */
   phone: string;
   caller: string;
   body: string;
@@ -213,7 +202,7 @@ export interface SmsTable extends OutboxColumns {
 }
 
 /** A wallet that waits for its code to be typed on a phone. */
-export interface LinkTable {
+interface LinkTable {
   /** Keyed hash of the code. */
   id: string;
   /** Keyed hash of the DID: each has one code at a time. */
@@ -223,8 +212,7 @@ export interface LinkTable {
   expires_at: number;
 }
 
-/** Coins that an account holder has sent. */
-export interface PayoutTable {
+interface PayoutTable {
   id: string;
   account_id: string;
   address: string;
@@ -261,7 +249,25 @@ export interface ClaimTable {
   /** What was paid for it, as phones show it. */
   reward: string | null;
   fault: string | null;
-  /** When its evaluation was last asked for. */
   checked_at: number;
   created_at: number;
 }
+
+/** What is encrypted where DATA_ENCRYPTION_KEY is set. Phone numbers are tokens: rows are found by them. */
+const tokens = ['phone'];
+
+export const sealedTables = {
+  session: { table: 'ussd_session', key: ['id'], sealed: ['opening', 'dialogue', 'reply'], tokens },
+  result: { table: 'ussd_action_result', key: ['key'], sealed: ['result'], tokens },
+  profile: { table: 'ussd_profile', key: ['phone'], sealed: ['resume', 'notice'], tokens },
+  account: { table: 'ussd_account', key: ['id'], sealed: ['name', 'address', 'did'], tokens },
+  addressChange: { table: 'ussd_address_change', key: ['id'], sealed: ['address'] },
+  link: { table: 'ussd_link', key: ['id'], sealed: ['did', 'address'] },
+  payout: { table: 'ussd_payout', key: ['id'], sealed: ['address'] },
+  record: { table: 'ussd_record', key: ['id'], sealed: ['fields'], tokens },
+  submission: { table: 'ussd_submission', key: ['id'], sealed: ['xml', 'answers'], tokens },
+  sms: { table: 'ussd_sms', key: ['id'], sealed: ['body'], tokens: ['phone', 'caller'] },
+  claim: { table: 'ussd_claim', key: ['id'], sealed: ['content'], tokens },
+  question: { table: 'ussd_question', key: ['id'], sealed: ['question', 'answer'], tokens },
+  chat: { table: 'ussd_chat', key: ['phone'], sealed: [], tokens },
+} satisfies Record<string, SealedTable>;

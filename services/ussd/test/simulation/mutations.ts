@@ -24,7 +24,7 @@ export const mutations: Mutation[] = [
     'return result;\n        }).then(async (result) => ((await insert(store.db, own, result)) ? result : findAgain(own)));',
   ]),
   results('a result that another instance recorded is not read', [
-    '((await insert(store.db, own, result)) ? result : findAgain(own))',
+    '(await insert(store.db, own, result)) ? result : findAgain(own)',
     '(await insert(store.db, own, result), result)',
   ]),
   requests('a reply is sent although its session was not saved', [

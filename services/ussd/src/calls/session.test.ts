@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import type { Session } from '../store/session-row.ts';
-import { createSessionCache } from './session-cache.ts';
+import type { SessionTable } from '../store/tables.ts';
+import { createSessionCache } from './session.ts';
 
-function toSession(id: string, seenAt: number, reply = 'CON x'): Session {
+function toSession(id: string, seenAt: number, reply = 'CON x'): SessionTable {
   return {
     id,
     phone: '+254700000001',
-    serviceCode: '*1#',
+    service_code: '*1#',
     version: 1,
     status: 1,
-    textHash: '',
-    textLength: 0,
+    text_hash: '',
+    text_length: 0,
     opening: 'en',
     dialogue: '{}',
     reply,
-    openedAt: seenAt,
-    seenAt,
+    opened_at: seenAt,
+    seen_at: seenAt,
   };
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { startService } from '../../test/service-fixture.ts';
+import { toSampleAdapters, toSampleExchange } from './adapter.ts';
 import { loadAdapters } from './load-adapters.ts';
-import { toSampleAdapters, toSampleExchange } from './sample-exchange.ts';
 
 const adapters = [...toSampleAdapters(await loadAdapters([], {})).values()];
 

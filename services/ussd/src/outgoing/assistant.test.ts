@@ -5,7 +5,7 @@ import { migrateUssd } from '../store/migrations.ts';
 import { createPersonalData } from '../store/personal-data.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { createTextHash } from '../store/text-hash.ts';
-import { createQuestions } from './questions.ts';
+import { createQuestions } from './assistant.ts';
 
 test.each(engines)(
   'on %s the chat of a question that is answered after its caller was erased is not kept',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { holdsPhoneNumber } from './holds-phone-number.ts';
+import { holdsPhoneNumber } from '../actions/perform-keywords.ts';
 
 const known = ['+254700000001', ''];
 

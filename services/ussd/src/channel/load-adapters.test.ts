@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { startService } from '../../test/service-fixture.ts';
-import { parseAdapter } from './parse-adapter.ts';
-import { readXml } from './read-xml.ts';
+import { parseAdapter } from './load-adapters.ts';
+import { readXml } from './xml.ts';
 
 const good = `name: mine
 title: Mine

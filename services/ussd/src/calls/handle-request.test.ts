@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createKeyedQueue } from './keyed-queue.ts';
+import { createKeyedQueue } from './handle-request.ts';
 
 test('tasks of one key run one after the other, those of others meanwhile', async () => {
   const queue = createKeyedQueue({ maxWaiting: 10 });

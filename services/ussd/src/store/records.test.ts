@@ -3,8 +3,7 @@ import { createTestDatabase, engines } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { migrateUssd } from './migrations.ts';
-import { createRecordStore } from './records.ts';
-import { createReports } from './reports.ts';
+import { createRecordStore, createReports } from './records.ts';
 import { createRows } from './rows.ts';
 import type { UssdTables } from './tables.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { load, play } from '../../test/play-program.ts';
+import { createExpressionBudget, pauseBudget, takeRound } from './limits.ts';
 
 const texts = "home: Home\ngo: Go\ndone: '{a} {b} {n}'\nbye: Bye\n";
 
@@ -52,4 +53,26 @@ describe('what a program computes has a limited length', () => {
     const sum = copies.map((_, i) => `size(w${i})`).join(' + ');
     expect(compute(...doubled, ...copies, { n: sum, a: 'size(w0)', b: 'size(w39)' })).toBe('10241 0 184338');
   });
+});
+
+/** Uses up processor time: on a busy machine the clock on the wall says little. */
+function work(microseconds: number): void {
+  const start = process.threadCpuUsage();
+  for (let spent = start; spent.user + spent.system - start.user - start.system < microseconds; )
+    spent = process.threadCpuUsage();
+}
+
+test.each([
+  ['of one expression', () => {}],
+  ['of many expressions', pauseBudget],
+])('rounds %s that take long use up the time of a key press after a few', (_, afterRound) => {
+  const budget = createExpressionBudget();
+  let rounds = 0;
+  while (takeRound(budget)) {
+    rounds += 1;
+    work(100_000);
+    afterRound(budget);
+  }
+  expect(rounds).toBeGreaterThan(1);
+  expect(rounds).toBeLessThan(10);
 });
