@@ -8,12 +8,11 @@ import {
 } from '@palaver/contract/internal';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { tableReply } from './api-docs.ts';
 import { clientAddress } from './client-address.ts';
-import { sendFile } from './export-stream.ts';
+import { tableReply } from './docs.ts';
 import { maskNumbers } from './mask.ts';
+import { sendFile, toCsvLines } from './replies.ts';
 import type { Server } from './server.ts';
-import { toCsvLines } from './to-csv.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

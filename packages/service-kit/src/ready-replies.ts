@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { browserHeaders } from './browser-headers.ts';
-import { type CorsOptions, createCorsHeaders } from './cors.ts';
 import { cutOffUnread, maxUrlLength } from './create-server.ts';
-import { countHosts, createHostCheck } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { requestDurations } from './metrics.ts';
+import { type CorsOptions, countHosts, createCorsHeaders, createHostCheck } from './origins.ts';
+import { browserHeaders } from './replies.ts';
 import { callerOf, createRequestLog, toRequestId } from './request-log.ts';
 import type { Server } from './server.ts';
 

@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely';
-import type { RunTransaction, TransactionOptions } from './run-transaction.ts';
+import type { RunTransaction, TransactionOptions } from './engine.ts';
 import { faultKind, StoreError } from './store-error.ts';
 
 export interface GroupWriterOptions<DB, Item, Result> extends TransactionOptions {

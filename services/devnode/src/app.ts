@@ -1,22 +1,14 @@
 import type { Logger } from '@palaver/service-kit';
 import { createChain } from './chain.ts';
-import { createGrpcServer } from './grpc/create-grpc-server.ts';
+import { createGrpcServer } from './grpc.ts';
 import { getMessage, getService, loadProtocol } from './protocol.ts';
-import { authQueries } from './queries/auth.ts';
-import { bankQueries } from './queries/bank.ts';
-import { claimsQueries } from './queries/claims.ts';
-import { entityQueries } from './queries/entity.ts';
-import { iidQueries } from './queries/iid.ts';
-import { nodeQueries } from './queries/node.ts';
-import type { Query } from './queries/query.ts';
-import { tokenQueries } from './queries/token.ts';
-import { txQueries } from './queries/tx.ts';
-import { createQueryMethods, createReplyMemo } from './query-methods.ts';
-import { createReflectionMethods } from './reflection/reflection-methods.ts';
-import { createTxLog, loadSeedTxs } from './txs/tx-log.ts';
-import { createTxPool } from './txs/tx-pool.ts';
-import type { AgentProfile } from './world/agent-profile.ts';
-import { loadWorld } from './world/load-world.ts';
+import { authQueries, bankQueries, tokenQueries } from './queries/accounts.ts';
+import { claimsQueries, entityQueries, iidQueries } from './queries/entities.ts';
+import { nodeQueries, txQueries } from './queries/node.ts';
+import { createQueryMethods, createReplyMemo, type Query } from './queries/query.ts';
+import { createReflectionMethods } from './reflection.ts';
+import { createTxLog, createTxPool, loadSeedTxs } from './txs/tx-pool.ts';
+import { type AgentProfile, loadWorld } from './world/load-world.ts';
 
 /** The services that answer from the world; their answers are kept until it changes. */
 const worldQueries: Record<string, Record<string, Query>> = {

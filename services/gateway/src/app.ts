@@ -15,27 +15,31 @@ import {
   toFirstSegment,
 } from '@palaver/service-kit/internal';
 import type { FastifyInstance } from 'fastify';
-import type { WriteError } from './answer.ts';
+import { toRefusalBody, type WriteError } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
-import { nameKeys } from './auth/api-key.ts';
-import type { Authorize } from './auth/authorize.ts';
+import { type Authorize, nameKeys } from './auth.ts';
 import { createCache } from './cache.ts';
 import type { GatewayConfig } from './config.ts';
 import { chain, type Extensions } from './extensions.ts';
-import { toRefusalBody } from './gateway-error.ts';
 import { createHeightFloors } from './height-floors.ts';
 import type { LiveTable } from './live-table.ts';
 import { shownHeightHeader, shownPrefix, toVary } from './metadata.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './metrics.ts';
 import { type Nodes, openNodes } from './open-nodes.ts';
-import { createAdmit } from './routes/admit.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
-import { createFindReply, createQueryHandler, type QueryHandler, type QueryParts, queryRoute } from './routes/query.ts';
+import {
+  createAdmit,
+  createFindReply,
+  createQueryHandler,
+  type QueryHandler,
+  type QueryParts,
+  queryRoute,
+} from './routes/query.ts';
 import { addRpcRoutes } from './routes/rpc.ts';
 import { createTxHandler } from './routes/tx.ts';
 import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
 import { createSubscriptions } from './rpc/subscriptions.ts';
-import type { Interceptor } from './upstream/send.ts';
+import type { Interceptor } from './upstream/call.ts';
 
 const bodyLimit = 1024; // queries have no body
 const txBodyLimit = 1024 * 1024;

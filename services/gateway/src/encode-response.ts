@@ -4,7 +4,7 @@ import { compileGoJson, printsItself } from './printer/go-json.ts';
 import { quoteText } from './printer/json-text.ts';
 import type { MessagePrinter, Printing } from './printer/message-printer.ts';
 import { JsonTooLargeError, printInPieces } from './printer/pieces.ts';
-import { durationPrinter, standardTimestampPrinter, timestampPrinter } from './printer/time-printers.ts';
+import { durationPrinter, standardTimestampPrinter, timestampPrinter } from './printer/scalar-printers.ts';
 import { WireError, WireReader, wire } from './printer/wire-reader.ts';
 
 export type Encoded<T = string> =

@@ -2,8 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { heightHeader, minHeightHeader } from '@palaver/contract/internal';
 import type { Extensions } from './extensions.ts';
-import type { Metadata } from './upstream/call.ts';
-import { parseGrpcTimeout } from './upstream/grpc-protocol.ts';
+import { type Metadata, parseGrpcTimeout } from './upstream/call.ts';
 
 const prefix = 'grpc-metadata-';
 /** As replies spell them. */

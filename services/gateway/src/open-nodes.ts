@@ -1,10 +1,10 @@
+import type { GatewayHealth } from '@palaver/contract/internal';
 import type { CloseStack, Logger } from '@palaver/service-kit';
 import { type Answer, weighAnswer } from './answer.ts';
 import { type Cache, createCache } from './cache.ts';
 import { type GatewayConfig, toRouteOptions } from './config.ts';
 import { createLiveTable, type LiveTable } from './live-table.ts';
-import { readHealth } from './read-health.ts';
-import { createBackoff } from './upstream/backoff.ts';
+import { createBackoff } from './upstream/connection.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 
 /** The nodes, the routes they offer and the answers that are kept. */
@@ -17,7 +17,7 @@ export interface Nodes {
   checkHealth(): ReturnType<typeof readHealth>;
 }
 
-export interface NodesOptions {
+interface NodesOptions {
   config: GatewayConfig;
   logger: Logger;
   /** Certificates for `tls://` nodes. */
@@ -69,4 +69,35 @@ export function openNodes({ config, logger, ca }: NodesOptions, started: CloseSt
   };
   const checkHealth = () => readHealth({ upstream, live, haltedAfterMs: config.GATEWAY_HALTED_AFTER_MS });
   return { upstream, live, cache, firstLoad: firstLoad.promise, checkHealth };
+}
+
+interface HealthParts {
+  upstream: Upstream;
+  live: LiveTable;
+  /** A chain without a new block for this long is halted. */
+  haltedAfterMs: number;
+}
+
+/** What `GET /health` says. */
+function readHealth({ upstream, live, haltedAfterMs }: HealthParts) {
+  const nodes = upstream.status();
+  const isReached = nodes.some(({ reachable }) => reachable);
+  const table = live.current()?.table;
+  const routes = table?.routes.length ?? 0;
+  const { height, blockAgeMs } = upstream.chain();
+  const halted = blockAgeMs !== null && blockAgeMs >= haltedAfterMs;
+  const isWhole = nodes.every(({ healthy }) => healthy) && routes > 0 && !halted;
+  // Without a table no query is answered, even if nodes are reached.
+  const status = !isReached || !table ? 'down' : isWhole ? 'ok' : 'degraded';
+  const body: GatewayHealth = {
+    status,
+    height,
+    blockAgeSeconds: blockAgeMs === null ? null : Math.floor(blockAgeMs / 1000),
+    halted,
+    routes,
+    // Whoever asks is not known: the addresses of nodes are in the metrics, which operators read.
+    upstreams: nodes.map(({ reachable: _, ...node }, index) => ({ ...node, address: `node ${index + 1}` })),
+    timestamp: new Date().toISOString(),
+  };
+  return { healthy: status !== 'down', body };
 }

@@ -4,8 +4,7 @@ import type { Migration } from '../migrate.ts';
 import { readPieces } from '../read-pieces.ts';
 import type { Store } from '../store.ts';
 import { faultKind, StoreError } from '../store-error.ts';
-import { keyMissing, type SealedTable } from './data-cipher.ts';
-import { keyIdOf } from './key-ring.ts';
+import { keyIdOf, keyMissing, type SealedTable } from './data-cipher.ts';
 
 interface CipherTables {
   /**

@@ -1,16 +1,15 @@
 // One query of one client: from the cache, or from a node by way of ask-node.ts.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isUnchanged, type ReadyReply } from '@palaver/service-kit/internal';
-import { type Answer, etagOf } from '../answer.ts';
+import { type Answer, chooseEncoding, compress, etagOf, toEncodedTag } from '../answer.ts';
 import type { AskNode, Query } from '../ask-node.ts';
 import type { Cache, Loading, Shared } from '../cache.ts';
-import { chooseEncoding, compress, toEncodedTag } from '../compress.ts';
 import { decodeRequest, hasField } from '../decode-request.ts';
 import type { HeightFloors } from '../height-floors.ts';
 import type { Snapshot } from '../live-table.ts';
 import type { MetadataOptions, RequestMetadata } from '../metadata.ts';
 import type { CacheState, GatewayMetrics } from '../metrics.ts';
-import { parseQuery } from '../request/parse-query.ts';
+import { parseQuery } from '../request/url.ts';
 import type { Match, Route } from '../route-table.ts';
 
 export interface CallParts {

@@ -4,7 +4,7 @@
 import type { Logger } from '@palaver/service-kit';
 import { splitCredentials } from '@palaver/service-kit/internal';
 import type { GatewayMetrics } from '../metrics.ts';
-import { parseNodeReply } from './node-reply.ts';
+import { parseNodeReply } from './rpc-client.ts';
 
 export interface EventListener {
   /** `result` is the JSON text of one event. */

@@ -1,5 +1,3 @@
-// One node: an HTTP/2 session held open, opened again whenever it ends, and whether calls should be sent there.
-import { createBackoff } from './backoff.ts';
 import {
   type Authority,
   type Cancel,
@@ -7,11 +5,14 @@ import {
   failure,
   type GrpcAnswer,
   type GrpcRequest,
+  limitTime,
+  type Send,
   sendUnary,
+  toCall,
 } from './call.ts';
-import { limitTime } from './limit-time.ts';
-import { type Send, toCall } from './send.ts';
 import { Session, type SessionOptions } from './session.ts';
+
+// One node: an HTTP/2 session held open, opened again whenever it ends, and whether calls should be sent there.
 
 type SessionHandlers = Pick<SessionOptions, 'onReady' | 'onLeave' | 'onEnd'>;
 
@@ -40,7 +41,7 @@ export interface Caller {
   call(request: GrpcRequest): Promise<GrpcAnswer>;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** `host:port`, or `tls://host:port`. */
   address: string;
   ca?: string | undefined;
@@ -220,5 +221,23 @@ function createSendAlone(openSession: (handlers: SessionHandlers) => Session, au
     waiting.add(begin);
     beginNext();
     return () => (cancelCall ? cancelCall() : finish(failure('cancelled')));
+  };
+}
+
+interface Backoff {
+  /** The next wait in milliseconds: twice the last one up to the maximum, less up to half of it by chance. */
+  next(): number;
+  reset(): void;
+}
+
+export function createBackoff(firstMs: number, maxMs: number): Backoff {
+  let waitMs = firstMs;
+  return {
+    next() {
+      const current = waitMs;
+      waitMs = Math.min(maxMs, waitMs * 2);
+      return current * (0.5 + Math.random() / 2);
+    },
+    reset: () => (waitMs = firstMs),
   };
 }

@@ -1,11 +1,8 @@
 // The nodes behind the gateway.
-import { failure, type GrpcAnswer } from './call.ts';
-import { createChooseNode, maxWaitMs } from './choose-node.ts';
+import { failure, type GrpcAnswer, limitTime, type QueryRequest, type Send, toCall } from './call.ts';
 import { type Caller, openConnection } from './connection.ts';
-import { limitTime } from './limit-time.ts';
-import { type ChainState, createNodeWatch, type NodeState } from './node-watch.ts';
+import { type ChainState, createChooseNode, createNodeWatch, maxWaitMs, type NodeState } from './node-watch.ts';
 import { createRetry } from './retry.ts';
-import { type QueryRequest, type Send, toCall } from './send.ts';
 
 export interface UpstreamStatus extends NodeState {
   address: string;
