@@ -124,7 +124,6 @@ interface GatewayCall {
   query?: Record<string, string | undefined>;
   signal?: AbortSignal;
   timeoutMs?: number;
-  /** Of the answer. */
   maxBytes?: number;
   /** The block that the answer is about; a node that does not have it refuses the query. */
   height?: number | undefined;

@@ -133,7 +133,6 @@ export function baseVariables(defaults: { port: number }) {
   };
 }
 
-/** Of services with an audit log. */
 export function auditVariables() {
   return {
     RETENTION_AUDIT_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('730').meta({
@@ -151,7 +150,6 @@ export type BaseConfig = Readonly<z.infer<typeof baseSchema>>;
 export interface Edge {
   trustProxy: TrustProxy;
   operatorToken: string | undefined;
-  /** File of named operators. */
   operatorsFile?: string | undefined;
   /** Whether a request of this machine is an operator's while there is neither a token nor a named operator. */
   trustsLocal?: boolean;
@@ -159,7 +157,6 @@ export interface Edge {
   allowedHosts?: string[] | undefined;
   /** How long a request may take to arrive, head and body; 30 s where it is not set. */
   requestTimeoutMs?: number;
-  /** A span for every request. */
   tracing?: boolean;
 }
 

@@ -56,7 +56,6 @@ export interface ConfigOptions {
 
 export interface Variable extends VariableMeta {
   name: string;
-  /** The text used for an unset variable. */
   defaultText: string | undefined;
 }
 
@@ -115,7 +114,6 @@ export function parseConfig<T extends z.ZodObject>(
   return { faults: [...wrong, ...unsafe] };
 }
 
-/** One message for all faults, each on a line of its own. */
 export function toConfigMessage(faults: string[]): string {
   const unique = [...new Set(faults)];
   return `The configuration is not valid:\n${unique.map((fault) => `  ${fault}`).join('\n')}`;

@@ -278,7 +278,6 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, toBody: (
   endWith(toAppError(malformed), socket, toBody);
 }
 
-/** Replies where there is no request that the framework could answer. */
 function endWith(shown: AppError, socket: Duplex, toBody: (error: AppError) => object): void {
   const body = JSON.stringify(toBody(shown));
   const head = [

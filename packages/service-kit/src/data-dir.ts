@@ -68,7 +68,6 @@ function makePrivate(path: string, mode: number): void {
   }
 }
 
-/** The database of a service: `DATABASE_URL`, or a file of its own in the data folder. */
 export function toDatabaseUrl(config: Pick<BaseConfig, 'DATABASE_URL' | 'DATA_DIR'>, service: string): string {
   if (config.DATABASE_URL === undefined) return `file:${join(prepareDataDir(config.DATA_DIR), `${service}.sqlite`)}`;
   closeDataDir(config.DATA_DIR);

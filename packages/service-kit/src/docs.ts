@@ -32,10 +32,8 @@ interface ApiDocsOptions {
   summaries?: Readonly<Record<string, string>>;
 }
 
-/** JSON, or all of it as a file. */
 export const tableReply = toReply('A page as JSON, or all of it as a file', 'application/json', 'text/csv');
 
-/** The documentation of a reply with one of several content types. */
 export function toReply(description: string, ...types: string[]) {
   const schemaOf = (type: string) => (type === 'application/json' ? z.unknown() : z.string());
   return { description, content: Object.fromEntries(types.map((type) => [type, { schema: schemaOf(type) }])) };
@@ -98,7 +96,6 @@ const refusals = [400, 403, 414, 429, 500, 503];
 /** Of any request with a body: it does not arrive, is too large or of another type. */
 const bodyRefusals = [408, 413, 415];
 
-/** What every route of its kind may answer. */
 function withRefusals(schema: FastifySchema = {}, { method, isOpen, config }: Route): FastifySchema {
   const error = config.errorBody ?? errorBodySchema;
   const statuses = [

@@ -56,7 +56,6 @@ function toSentence(issues: { path: string; message: string }[]): string {
   return issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
 }
 
-/** What a log line keeps of an error. */
 interface LoggedError {
   type: string;
   message?: string;

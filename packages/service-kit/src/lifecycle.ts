@@ -17,11 +17,9 @@ declare module 'fastify' {
 interface Lifecycle {
   /** Makes `/ready` and `/health` answer 503 and keeps serving for `delayMs`, so that balancers choose others first. */
   drain(delayMs: number): Promise<void>;
-  /** Stops accepting, finishes what is in flight within 10 s, then cuts the rest. */
   close(): Promise<void>;
 }
 
-/** What `GET /health` reads. */
 export interface HealthSources {
   /** The reply of `GET /health`; `healthy: false` makes it a 503. */
   health(): Promise<{ healthy: boolean; body: Record<string, unknown> }>;
@@ -116,14 +114,12 @@ const isIncomplete = (socket: Socket & { parser?: unknown; _httpMessage?: Server
 
 /** One thing a service depends on beside its database: a field of `/health`, and gauges. */
 interface HealthProbe {
-  /** The field's name. */
   name: string;
   read(): Promise<ProbeResult>;
   addMetrics?(registry: Registry): void;
 }
 
 interface ProbeResult {
-  /** The field's value. */
   state: string;
   /** What the service cannot do, in one sentence. */
   impaired?: string | undefined;
@@ -147,7 +143,6 @@ interface ProbedParts {
   isLocked?: (() => Promise<boolean>) | undefined;
 }
 
-/** The probes of a service. */
 export function createProbes({ redis, withoutRedis, folder, readTime, isLocked }: ProbedParts): HealthProbe[] {
   return [
     ...(redis ? [probeRedis(redis, withoutRedis)] : []),

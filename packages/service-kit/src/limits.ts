@@ -137,7 +137,6 @@ export function createRateLimit({
 /** Requests that were counted before they came to a route. */
 const counted = new WeakMap<IncomingMessage, RateStanding>();
 
-/** Keeps a request from being counted again at its route. */
 export function noteCounted(request: IncomingMessage, standing: RateStanding): void {
   counted.set(request, standing);
 }

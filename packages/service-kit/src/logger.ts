@@ -102,7 +102,6 @@ const maxLineLength = 8_000;
 // Of every logger in this process; the oldest go first.
 const lines: string[] = [];
 
-/** Keeps a finished log line, if it is a warning or worse. */
 function keepLine(line: string): string {
   if (/^\{"level":"(?:warn|error|fatal)"/.test(line) && line.length <= maxLineLength) {
     lines.push(line);

@@ -38,7 +38,6 @@ export function requestDurations(registry: Registry): Durations {
   return registry.getSingleMetric(durationName) as Durations;
 }
 
-/** What is shown of a store. */
 interface MeasuredStore {
   stats(): { waiting: number; slow: number };
   cipher: { watchUnreadable(listener: (cell: { table: string; column: string; error: unknown }) => void): void };
@@ -81,7 +80,6 @@ export function addStoreMetrics(registry: Registry, { stats, cipher }: MeasuredS
 
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The values of one set of labels. */
 interface Series {
   labels: Record<string, string>;
   /** How many each bucket holds; those beyond the last bound are in `count` alone. */

@@ -40,7 +40,6 @@ export interface OperatorAudit {
 const repeatMs = 60_000;
 const maxRemembered = 1_000;
 
-/** Who an operator is in the audit log, and from where. */
 export function toAuditBy(request: FastifyRequest): { actor: `operator:${string}`; from: string } {
   return { actor: `operator:${request.operator?.name ?? 'unknown'}`, from: clientAddress(request) };
 }

@@ -7,7 +7,6 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { isLoopbackAddress, isLoopbackHost } from './client-address.ts';
 
-/** Any port of this machine, for development. */
 const localPorts = /^http:\/\/(?:localhost|127\.0\.0\.1):\*$/;
 
 /** `CORS_ORIGIN`: `*`, or a list of origins; `http://localhost:*` is every port of this machine. */
@@ -113,7 +112,6 @@ export function isTrustedLocal(request: LocalRequest): boolean {
   );
 }
 
-/** Whether a proxy passed a request on, and says so. */
 export function isForwarded(headers: IncomingHttpHeaders): boolean {
   return Object.keys(headers).some((name) => forwardingHeader.test(name));
 }

@@ -7,7 +7,6 @@ import { browserHeaders } from './replies.ts';
 import { callerOf, createRequestLog, toRequestId } from './request-log.ts';
 import type { Server } from './server.ts';
 
-/** A reply that only has to be sent. */
 export interface ReadyReply {
   status: number;
   /** Names in lower case and values alternating, including `Cache-Control`. */

@@ -108,7 +108,6 @@ function toFaultState(redis: Redis): RedisState {
   return isOpen(redis) ? 'not answering' : 'disconnected';
 }
 
-/** What is known of a client that {@link openRedis} made. */
 export function watchOf(redis: Redis): Pick<RedisWatch, 'state' | 'latencyMs' | 'skipped'> | undefined {
   return watches.get(redis);
 }

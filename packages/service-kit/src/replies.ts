@@ -12,7 +12,6 @@ interface EventStreamOptions {
   heartbeatMs: number;
 }
 
-/** One Server-Sent Event. */
 export function toEvent(data: unknown, name?: string): string {
   return `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
 }

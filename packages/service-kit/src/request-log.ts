@@ -10,12 +10,10 @@ import { maskNumbers, maskText } from './mask.ts';
 /** The names of callers that may be logged. */
 const callers = new WeakMap<IncomingMessage, string>();
 
-/** Puts the name of an API key on the request's log line. */
 export function nameCaller(request: IncomingMessage, name: string): void {
   callers.set(request, name);
 }
 
-/** The name that was given to the caller of a request. */
 export function callerOf(request: IncomingMessage): string | undefined {
   return callers.get(request);
 }
@@ -87,11 +85,9 @@ export interface RecentError {
   path: string;
   status: number;
   code?: string;
-  /** The message that the caller received. */
   message?: string;
 }
 
-/** A request that was refused or failed. */
 export interface FailedRequest {
   requestId: string;
   method: string;

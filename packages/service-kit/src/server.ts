@@ -49,7 +49,6 @@ declare module 'fastify' {
     forOperators?: boolean;
   }
   interface FastifyRequest {
-    /** Who asks, on routes of operators. */
     operator: Operator | null;
   }
 }

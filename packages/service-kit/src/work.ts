@@ -162,7 +162,6 @@ export function createFairQueue(limits: QueueLimits) {
   }
 
   return {
-    /** What `work` gives; undefined if too much waits already. */
     async run<T>(owner: QueueOwner, work: () => Promise<T>): Promise<T | undefined> {
       const own = waiting.filter((other) => userOf(other.owner) === userOf(owner));
       if (own.length >= limits.waitingPerUser) return undefined;

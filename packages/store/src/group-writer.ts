@@ -35,7 +35,6 @@ export interface GroupWriterOptions<DB, Item, Result> extends TransactionOptions
  * ```
  */
 export interface GroupWriter<Item, Result> {
-  /** Resolves with the item's own result once it is committed. */
   write(item: Item): Promise<Result>;
   /** Resolves when nothing is pending. */
   idle(): Promise<void>;

@@ -61,7 +61,6 @@ export interface UcanFields {
   readonly capabilities: readonly Capability[];
   /** Unix seconds; null for a token that never expires. */
   readonly expiration: number | null;
-  /** Unix seconds. */
   readonly notBefore: number | null;
   readonly nonce: string | null;
   readonly facts: readonly Readonly<Record<string, unknown>>[];

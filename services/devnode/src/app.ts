@@ -41,15 +41,8 @@ export interface DevnodeOptions {
   agent?: Partial<AgentProfile>;
 }
 
-export interface Devnode {
-  /** Resolves with the port; 0 takes any free one. */
-  listen(place: { host: string; port: number }): Promise<number>;
-  latestHeight(): number;
-  close(): Promise<void>;
-}
-
 /** The development node as a server that is not listening yet. */
-export async function createDevnode(options: DevnodeOptions): Promise<Devnode> {
+export async function createDevnode(options: DevnodeOptions) {
   const { logger, blockMs = 5_000, clock = Date.now } = options;
   const protocol = await loadProtocol();
   const world = await loadWorld({ protocol, seed: options.seed, agent: options.agent });
@@ -81,8 +74,11 @@ export async function createDevnode(options: DevnodeOptions): Promise<Devnode> {
     onError: (error, path) => logger.error({ err: error, path }, 'a call failed'),
   });
   return {
+    /** Resolves with the port; 0 takes any free one. */
     listen: server.listen,
     latestHeight: chain.latestHeight,
     close: () => server.close(graceMs),
   };
 }
+
+export type Devnode = Awaited<ReturnType<typeof createDevnode>>;

@@ -1,22 +1,18 @@
 import { type GrpcStatusName, heightHeader } from '@palaver/contract/internal';
 
-/** The node's notion of time: heights follow from the clock alone, so that they never fall, not even over a restart. */
-export interface Chain {
-  id: string;
-  latestHeight(): number;
-  timeOf(height: number): Date;
-}
-
 const chainId = 'palaver-dev-1';
 const genesisMs = Date.UTC(2020, 0, 1);
 
-export function createChain({ clock, blockMs }: { clock: () => number; blockMs: number }): Chain {
+/** The node's notion of time: heights follow from the clock alone, so that they never fall, not even over a restart. */
+export function createChain({ clock, blockMs }: { clock: () => number; blockMs: number }) {
   return {
     id: chainId,
     latestHeight: () => Math.max(1, Math.floor((clock() - genesisMs) / blockMs)),
-    timeOf: (height) => new Date(genesisMs + height * blockMs),
+    timeOf: (height: number) => new Date(genesisMs + height * blockMs),
   };
 }
+
+export type Chain = ReturnType<typeof createChain>;
 
 /** The height a request asks for; none and 0 are the latest. */
 export function parseHeight(

@@ -89,13 +89,11 @@ export function weighAnswer({ body }: Answer): number {
 
 const maxMessageLength = 1_000;
 
-/** The body of a refusal by the gateway itself. */
 export function toRefusalBody({ statusCode, message, code }: AppError): GatewayErrorBody {
   const error = toReasonPhrase(statusCode);
   return { statusCode, error, message, code: toRefusalGrpcCode(statusCode), reason: code, details: [] };
 }
 
-/** The body of a failure of the node, or of reaching it. */
 function toFailureBody(failure: GrpcFailure, details: GatewayErrorBody['details']): GatewayErrorBody {
   if (failure.fault === 'too large') return toRefusalBody(new AppError('RESPONSE_TOO_LARGE', failure.message));
   const { code, name, httpStatus } = toGrpcStatus(failure.code);

@@ -50,7 +50,6 @@ export interface GatewayParts {
   config: GatewayConfig;
   logger: Logger;
   authorize: Authorize;
-  /** Certificates for `tls://` nodes. */
   ca?: string | undefined;
   extensions?: Extensions;
   /** Where rate limits are counted when several gateways share them. */
@@ -120,7 +119,6 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   return server;
 }
 
-/** Observes how long each call takes, retries included. */
 function timeCalls({ observeUpstream }: GatewayMetrics): Interceptor {
   return (send) => (request, done) => {
     const started = performance.now();
@@ -172,7 +170,6 @@ function toCors({ CORS_ORIGIN: origins }: GatewayConfig): CorsOptions | undefine
   );
 }
 
-/** What queries and transactions both need. */
 interface Shared {
   config: GatewayConfig;
   live: LiveTable;

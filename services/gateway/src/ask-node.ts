@@ -16,16 +16,13 @@ export interface Query {
   route: Route;
   bytes: Uint8Array;
   metadata: RequestMetadata;
-  /** The lowest height that the answer may be about. */
   minHeight: number;
   /** Whether the call may reach a node only once. */
   once?: boolean;
-  /** Standard proto3 JSON instead of the reference's. */
   proto3: boolean;
   snapshot: Snapshot;
 }
 
-/** Begins a query. */
 export type AskNode = (query: Query) => Loading<Answer>;
 
 export interface AskParts {

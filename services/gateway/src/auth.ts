@@ -15,17 +15,14 @@ type Authorized =
   | { ok: true; identity: string }
   | { ok: false; error: AppError; headers?: Record<string, string> | undefined };
 
-/** What a decision may depend on. */
 type Asker = Pick<FastifyRequest, 'headers' | 'ip' | 'socket' | 'raw'>;
 
-/** Decides on a request for a path that exists. */
 export type Authorize = (request: Asker, path: string) => Authorized | Promise<Authorized>;
 
 function refuse(error: AppError, headers?: Record<string, string>): Authorized {
   return { ok: false, error, headers };
 }
 
-/** Throws what a request that may not continue is refused with. */
 export function requireAuthorized(authorized: Authorized, reply: FastifyReply): void {
   if (authorized.ok) return;
   reply.headers(authorized.headers ?? {});

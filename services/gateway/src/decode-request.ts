@@ -44,7 +44,6 @@ function takesQuery({ route, params }: Match): boolean {
   return route.method.input.fields.some(({ name }) => !params.some(([path]) => path === name));
 }
 
-/** Whether a request message has a field of this name, as the query would find it. */
 export function hasField(type: DescMessage, name: string): boolean {
   return findField(type, name) !== undefined;
 }

@@ -118,7 +118,6 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
 /** In bytes: names that people give are shorter. */
 const maxTypeUrl = 2_048;
 
-/** Reads the `Any` in `pos..end`; its value is in `start..end`. */
 export function readAny(reader: WireReader): { typeUrl: string; typeName: string; start: number; end: number } {
   let typeUrl = '';
   let { end: start, end } = reader;

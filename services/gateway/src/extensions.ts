@@ -29,7 +29,6 @@ export async function loadExtensions(path: string | undefined): Promise<Extensio
   return loaded;
 }
 
-/** All interceptors as one. */
 export function chain(interceptors: Interceptor[]): Interceptor {
   return (send) => interceptors.reduceRight((inner, intercept) => intercept(inner), send);
 }

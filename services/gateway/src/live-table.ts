@@ -24,12 +24,6 @@ export interface Snapshot {
   learner: TypeLearner | undefined;
 }
 
-export interface LiveTable {
-  current(): Snapshot | undefined;
-  /** Reads the descriptors again and swaps the table if they changed. Rejects when they cannot be read. */
-  reload(): Promise<void>;
-}
-
 export interface LiveTableOptions {
   /** A `FileDescriptorSet` file or a folder of `.proto` files; without it the node is asked. */
   descriptors: string | undefined;
@@ -39,7 +33,7 @@ export interface LiveTableOptions {
   onChange(snapshot: Snapshot): void;
 }
 
-export function createLiveTable(options: LiveTableOptions): LiveTable {
+export function createLiveTable(options: LiveTableOptions) {
   const { descriptors, upstream, routes, logger, onChange } = options;
   let snapshot: Snapshot | undefined;
   let version = 0;
@@ -72,7 +66,8 @@ export function createLiveTable(options: LiveTableOptions): LiveTable {
 
   return {
     current: () => snapshot,
-    reload() {
+    /** Reads the descriptors again and swaps the table if they changed. Rejects when they cannot be read. */
+    reload(): Promise<void> {
       isOutdated = true;
       reloading ??= loadUntilCurrent().finally(() => {
         reloading = undefined;
@@ -81,6 +76,8 @@ export function createLiveTable(options: LiveTableOptions): LiveTable {
     },
   };
 }
+
+export type LiveTable = ReturnType<typeof createLiveTable>;
 
 async function loadFromDisk(path: string): Promise<DescriptorSource> {
   const isFolder = (await stat(path)).isDirectory();

@@ -18,7 +18,6 @@ import { type Authorize, authorizeAnyone, authorizeApiKey, authorizeUcan, loadAp
 import { type GatewayConfig, gatewayConfigSchema } from './config.ts';
 import { loadCertificates, loadExtensions } from './extensions.ts';
 
-/** Starts the query gateway from its environment. */
 export async function startGateway(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
   const config = loadConfig(gatewayConfigSchema, env, options);
   const logger = createLogger({ name: 'gateway', level: config.LOG_LEVEL });

@@ -1,33 +1,22 @@
 import type { GatewayHealth } from '@palaver/contract/internal';
 import type { CloseStack, Logger } from '@palaver/service-kit';
 import { type Answer, weighAnswer } from './answer.ts';
-import { type Cache, createCache } from './cache.ts';
+import { createCache } from './cache.ts';
 import { type GatewayConfig, toRouteOptions } from './config.ts';
 import { createLiveTable, type LiveTable } from './live-table.ts';
 import { createBackoff } from './upstream/connection.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 
-/** The nodes, the routes they offer and the answers that are kept. */
-export interface Nodes {
-  upstream: Upstream;
-  live: LiveTable;
-  cache: Cache<Answer>;
-  /** Resolves when routes are known for the first time. */
-  firstLoad: Promise<void>;
-  checkHealth(): ReturnType<typeof readHealth>;
-}
-
 interface NodesOptions {
   config: GatewayConfig;
   logger: Logger;
-  /** Certificates for `tls://` nodes. */
   ca?: string | undefined;
 }
 
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 
-export function openNodes({ config, logger, ca }: NodesOptions, started: CloseStack): Nodes {
+export function openNodes({ config, logger, ca }: NodesOptions, started: CloseStack) {
   const upstream = createUpstream({
     addresses: config.GATEWAY_UPSTREAMS,
     ca,
@@ -71,6 +60,8 @@ export function openNodes({ config, logger, ca }: NodesOptions, started: CloseSt
   return { upstream, live, cache, firstLoad: firstLoad.promise, checkHealth };
 }
 
+export type Nodes = ReturnType<typeof openNodes>;
+
 interface HealthParts {
   upstream: Upstream;
   live: LiveTable;
@@ -78,7 +69,6 @@ interface HealthParts {
   haltedAfterMs: number;
 }
 
-/** What `GET /health` says. */
 function readHealth({ upstream, live, haltedAfterMs }: HealthParts) {
   const nodes = upstream.status();
   const isReached = nodes.some(({ reachable }) => reachable);

@@ -60,7 +60,6 @@ function toEnumSchema(type: DescEnum): JsonSchema {
   return { type: 'string', enum: [...new Set(type.values.map(({ name }) => name))] };
 }
 
-/** What a declaration's comment adds to a schema, a parameter or an operation. */
 function toDescription(comment: string): { description?: string } {
   return comment === '' ? {} : { description: comment };
 }

@@ -11,7 +11,6 @@ export interface Route {
   /** The path template as served, after the prefix was exchanged. */
   template: string;
   method: DescMethod;
-  /** The gRPC path of the method. */
   grpcPath: string;
   /** The answer's field that is the whole body, empty for the answer itself. */
   responseBody: string;
@@ -43,7 +42,6 @@ export interface RouteTable {
   routes: Route[];
   /** The first segments of the routes, for telling clients where to look. */
   prefixes: string[];
-  /** Rules that could not be registered, each in a sentence. */
   faults: string[];
   /** The first of the routes that match a decoded path. */
   match(path: string): Match | undefined;
@@ -58,7 +56,6 @@ interface Node {
   wildcard: Node | undefined;
   /** The first registered route that ends here, for each verb. */
   ends: Map<string, Route>;
-  /** Routes that continue with `**` here. */
   deep: Route[];
 }
 

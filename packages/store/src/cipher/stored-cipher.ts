@@ -43,7 +43,6 @@ export async function openCipher(store: CipherStore & Pick<Store<unknown>, 'migr
   await loadIndexKey(store);
 }
 
-/** Whether the keys given fit the database. */
 export async function checkCipher(store: CipherStore): Promise<void> {
   const tables = await store.db.introspection.getTables();
   if (tables.some(({ name }) => name === 'palaver_cipher')) await loadIndexKey(store);

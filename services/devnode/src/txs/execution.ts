@@ -48,17 +48,7 @@ export function checkCoins(coins: readonly Coin[]): TxFault | undefined {
 }
 
 /** Writes to the world that can be taken back together: a transaction changes all that it names, or nothing. */
-export interface WorldChanges {
-  balance(address: string, denom: string): bigint;
-  /** Moves coins; false if the sender has too little. */
-  move(transfer: { from: string; to: string; coins: readonly Coin[] }): boolean;
-  putClaim(claim: Claim): void;
-  putCollection(collection: Collection): void;
-  putGrant(key: string, grant: SendGrant | undefined): void;
-  undo(): void;
-}
-
-export function createWorldChanges(world: World, coinDesc: DescMessage): WorldChanges {
+export function createWorldChanges(world: World, coinDesc: DescMessage) {
   const undone: (() => void)[] = [];
   const put = <T>(table: ChangingTable<T>, key: string, value: T | undefined) => {
     const before = table.get(key);
@@ -75,7 +65,8 @@ export function createWorldChanges(world: World, coinDesc: DescMessage): WorldCh
   };
   return {
     balance,
-    move({ from, to, coins }) {
+    /** Moves coins; false if the sender has too little. */
+    move({ from, to, coins }: { from: string; to: string; coins: readonly Coin[] }): boolean {
       for (const { denom, amount } of coins) {
         const owned = balance(from, denom);
         if (owned < BigInt(amount)) return false;
@@ -84,11 +75,13 @@ export function createWorldChanges(world: World, coinDesc: DescMessage): WorldCh
       }
       return true;
     },
-    putClaim: (claim) => put(world.claims, claim.claimId, claim),
-    putCollection: (collection) => put(world.collections, collection.id, collection),
-    putGrant: (key, grant) => put(world.sendGrants, key, grant),
+    putClaim: (claim: Claim) => put(world.claims, claim.claimId, claim),
+    putCollection: (collection: Collection) => put(world.collections, collection.id, collection),
+    putGrant: (key: string, grant: SendGrant | undefined) => put(world.sendGrants, key, grant),
     undo() {
       for (const step of undone.splice(0).toReversed()) step();
     },
   };
 }
+
+export type WorldChanges = ReturnType<typeof createWorldChanges>;

@@ -31,18 +31,6 @@ export interface TxRecord {
 type Broadcast = { ok: true; hash: string } | (TxFault & { hash: string });
 type Result = Pick<TxRecord, 'code' | 'codespace' | 'log' | 'events'>;
 
-export interface TxPool {
-  /** Runs what belongs to blocks that exist by now. Called before anything is read. */
-  advance(): void;
-  broadcast(bytes: Uint8Array): Broadcast;
-  simulate(bytes: Uint8Array): { ok: true; gasUsed: number; events: TxEvent[] } | TxFault;
-  find(hash: string): TxRecord | undefined;
-  /** In the order of the chain. */
-  records(): readonly TxRecord[];
-  sequenceOf(address: string): bigint;
-  publicKeyOf(address: string): Tx['publicKey'] | undefined;
-}
-
 interface TxPoolParts {
   protocol: FileRegistry;
   chain: Chain;
@@ -58,7 +46,7 @@ const limits = { waiting: 5_000, kept: 100_000 };
 /** Where fees go: an address of no key. */
 const feeCollector = toAddress(new Uint8Array(33));
 
-export function createTxPool({ protocol, chain, world, log, past, onChange }: TxPoolParts): TxPool {
+export function createTxPool({ protocol, chain, world, log, past, onChange }: TxPoolParts) {
   const decoder = createTxDecoder(protocol, chain);
   const coinDesc = getMessage(protocol, 'cosmos.base.v1beta1.Coin');
   const records: TxRecord[] = [];
@@ -153,8 +141,9 @@ export function createTxPool({ protocol, chain, world, log, past, onChange }: Tx
   if (records.length > 0) onChange();
 
   return {
+    /** Runs what belongs to blocks that exist by now. Called before anything is read. */
     advance,
-    broadcast(bytes) {
+    broadcast(bytes: Uint8Array): Broadcast {
       const decoded = decoder.decode(bytes);
       if (!decoded.ok) return { ...decoded, hash: '' };
       const { tx } = decoded;
@@ -165,19 +154,22 @@ export function createTxPool({ protocol, chain, world, log, past, onChange }: Tx
       waiting.push({ tx, height });
       return { ok: true, hash: tx.hash };
     },
-    simulate(bytes) {
+    simulate(bytes: Uint8Array): { ok: true; gasUsed: number; events: TxEvent[] } | TxFault {
       const decoded = decoder.decode(bytes);
       if (!decoded.ok) return decoded;
       const { code, codespace, log: text, events } = run(decoded.tx, chain.latestHeight() + 1, { keep: false });
       if (code > 0) return { ok: false, codespace, code, log: text };
       return { ok: true, gasUsed: toGas(decoded.tx), events };
     },
-    find: (hash) => byHash.get(hash.toUpperCase()),
-    records: () => records,
+    find: (hash: string) => byHash.get(hash.toUpperCase()),
+    /** In the order of the chain. */
+    records: (): readonly TxRecord[] => records,
     sequenceOf,
-    publicKeyOf: (address) => signers.get(address)?.publicKey,
+    publicKeyOf: (address: string) => signers.get(address)?.publicKey,
   };
 }
+
+export type TxPool = ReturnType<typeof createTxPool>;
 
 function checkFee({ fee }: Tx): TxFault | undefined {
   const isRight = fee.every(({ amount }) => /^\d{1,78}$/.test(amount));

@@ -9,7 +9,6 @@ import { createUpstream } from '../upstream/upstream.ts';
 interface CheckOptions {
   /** The gateway to check, `http://127.0.0.1:1317`. */
   own: string;
-  /** The endpoint to compare with. */
   other: string;
   /** Path templates; variables are filled in from `values`. */
   templates: string[];

@@ -162,7 +162,6 @@ function emptyReply(): Reply {
   return { files: [], services: [] };
 }
 
-/** Runs for all items, a few at a time. */
 async function inParallel<T>(items: T[], run: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values();
   const work = async () => {
@@ -174,13 +173,6 @@ async function inParallel<T>(items: T[], run: (item: T) => Promise<void>): Promi
 // `Any` types that no service file declares. Each is requested once, for all clients, and added to the schema in use:
 // nothing that is compiled or kept has to be made again.
 
-export interface TypeLearner {
-  /** Resolves when each type is known to the schema, or known to be unknown. */
-  learn(typeNames: string[]): Promise<void>;
-  /** Learns all types that the nodes list, where they do. */
-  learnListed(): Promise<void>;
-}
-
 interface TypeLearnerOptions {
   schema: Schema;
   upstream: Upstream;
@@ -191,7 +183,7 @@ interface TypeLearnerOptions {
 const forgetMs = 60_000;
 const maxUnknown = 1_000;
 
-export function createTypeLearner({ schema, upstream, logger }: TypeLearnerOptions): TypeLearner {
+export function createTypeLearner({ schema, upstream, logger }: TypeLearnerOptions) {
   const running = new Map<string, Promise<void>>();
   const unknown = new LRUCache<string, true>({ max: maxUnknown, ttl: forgetMs });
 
@@ -214,17 +206,21 @@ export function createTypeLearner({ schema, upstream, logger }: TypeLearnerOptio
   };
 
   return {
-    async learnListed() {
+    /** Learns all types that the nodes list, where they do. */
+    async learnListed(): Promise<void> {
       // A few at a time: a query with an unknown type does not wait for all the others.
       const names = await listAnyTypes(await upstream.pin());
       await inParallel(names, async (name) => learnOne(name));
       logger.info({ types: names.length }, 'types loaded');
     },
-    async learn(typeNames) {
+    /** Resolves when each type is known to the schema, or known to be unknown. */
+    async learn(typeNames: string[]): Promise<void> {
       await Promise.all(typeNames.map(learnOne));
     },
   };
 }
+
+export type TypeLearner = ReturnType<typeof createTypeLearner>;
 
 const service = '/cosmos.base.reflection.v1beta1.ReflectionService';
 

@@ -114,7 +114,6 @@ export function parseProtoFiles(sources: ProtoText[]): FileDescriptorProto[] {
 
 type Comments = { path: number[]; leadingComments: string }[];
 
-/** The comments of the declarations of a file, each with the path that descriptors give it. */
 function listComments(declared: protobuf.ReflectionObject[]): Comments {
   return [
     ...ofKind(declared, protobuf.Type).flatMap((type, at) => commentsOfType(type, [listNumber.messages, at])),

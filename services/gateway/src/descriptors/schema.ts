@@ -90,7 +90,6 @@ export function listServices(files: FileDescriptorProto[]): string[] {
   return files.flatMap((file) => file.service.map(({ name }) => (file.package ? `${file.package}.${name}` : name)));
 }
 
-/** The gRPC path of a method. */
 export function toMethodPath(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }

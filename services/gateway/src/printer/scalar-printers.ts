@@ -3,10 +3,8 @@ import { quoteSpan, toDouble, toDuration, toFloat, toInt64, toTimestamp, toUint6
 import type { MessagePrinter } from './message-printer.ts';
 import { WireError, type WireReader, wire } from './wire-reader.ts';
 
-/** How one value of a type is read and printed. */
 export interface ValuePrinter {
   wireType: number;
-  /** What an unset field prints. */
   zero: string;
   print(reader: WireReader): string;
 }
@@ -136,7 +134,6 @@ function printDuration(reader: WireReader, strict: boolean): string {
   return toDuration(seconds, nanos, strict);
 }
 
-/** The fields that `Timestamp` and `Duration` share. */
 function readSecondsAndNanos(reader: WireReader): [number, number] {
   let seconds = 0;
   let nanos = 0;

@@ -59,7 +59,6 @@ export class WireReader {
     this.end = bytes.length;
   }
 
-  /** A reader of its own over what is in `pos..end`. */
   fork(): WireReader {
     const reader = new WireReader(this.bytes, this.text);
     return Object.assign(reader, { pos: this.pos, end: this.end, depth: this.depth, pieces: this.pieces });

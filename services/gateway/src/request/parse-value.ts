@@ -88,7 +88,6 @@ function parseInteger(type: ScalarType, text: string, decimalOnly = false): Pars
   }
 }
 
-/** Decimal, or hexadecimal after `0x`. */
 function readInteger(text: string): bigint | undefined {
   const [, sign, digits] = /^([+-]?)(0[xX][0-9a-fA-F]+|\d+)$/.exec(text) ?? [];
   if (digits === undefined) return undefined;

@@ -29,7 +29,6 @@ export interface QueryOptions extends MetadataOptions {
   vary: string;
 }
 
-/** A request for a path that has a route. */
 export interface Asked {
   request: IncomingMessage;
   response: ServerResponse;
@@ -180,7 +179,6 @@ export class QueryCall {
   }
 }
 
-/** In seconds. */
 function ageOf({ madeAt }: Answer): string {
   return String(Math.max(0, Math.floor((Date.now() - madeAt) / 1000)));
 }

@@ -30,7 +30,6 @@ export interface QueryParts extends CallParts {
   writeError: WriteError;
 }
 
-/** The route of queries, as metrics name it. */
 export const queryRoute = '/*';
 const allowed = 'GET, HEAD, OPTIONS';
 

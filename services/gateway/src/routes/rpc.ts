@@ -29,7 +29,6 @@ import type { SubscriptionRefusal, Subscriptions } from '../rpc/subscriptions.ts
 export interface RpcParts extends AnswerParts {
   subscriptions: Subscriptions;
   authorize: Authorize;
-  /** Of requests from one address. */
   limit: RateLimit | undefined;
 }
 

@@ -17,13 +17,7 @@ interface RpcCall {
   query?: string;
 }
 
-interface RpcClient {
-  /** Never rejects; a failure is a reply. */
-  call(call: RpcCall, signal: AbortSignal): Promise<RpcReply>;
-}
-
 interface RpcClientOptions {
-  /** `http://node:26657`. */
   url: string;
   timeoutMs: number;
   cache: Cache<RpcReply>;
@@ -34,7 +28,7 @@ interface RpcClientOptions {
 const maxBytes = 16 * 1024 * 1024;
 const internalError = -32603;
 
-export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs, logger }: RpcClientOptions): RpcClient {
+export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs, logger }: RpcClientOptions) {
   let isDown = false;
   /** Logs the first of several failures, and the end of them. */
   const note = (cause?: string) => {
@@ -64,7 +58,8 @@ export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs, logger }: 
   };
 
   return {
-    async call(call, signal) {
+    /** Never rejects; a failure is a reply. */
+    async call(call: RpcCall, signal: AbortSignal): Promise<RpcReply> {
       if (isWrite(call.method)) return ask(call, signal);
       const key = `${call.method}\n${call.query ?? ''}\n${JSON.stringify(call.params ?? {})}`;
       const kept = cache.find(key);
@@ -87,6 +82,8 @@ export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs, logger }: 
     },
   };
 }
+
+type RpcClient = ReturnType<typeof createRpcClient>;
 
 function toHttp(url: string, { method, params, query }: RpcCall) {
   if (query !== undefined) return { address: `${url.replace(/\/$/, '')}/${method}?${query}`, method: 'GET' };
@@ -228,7 +225,6 @@ export function toRpcRequest(json: unknown): RpcRequest | undefined {
   return isId && typeof method === 'string' ? { id, method, params } : undefined;
 }
 
-/** Answers one request of a client with JSON text. */
 export async function answerRpc(
   json: unknown,
   { client, allowed }: AnswerParts,
