@@ -40,10 +40,6 @@ export function isNamed(operator: Operator | null): boolean {
   return operator !== null && !unnamed.includes(operator.name);
 }
 
-function mayAct(role: OperatorRole, needed: OperatorRole): boolean {
-  return operatorRoles.indexOf(role) >= operatorRoles.indexOf(needed);
-}
-
 /** Tokens are random and long, so one round of SHA-256 is enough. */
 export function hashOperatorToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
@@ -162,7 +158,8 @@ export function createOperatorGuards(options: OperatorGuardOptions): (needed?: O
     const operator = identify(request);
     if (!operator) throw unauthorized(reply, { isOpen: token === undefined && operators() === undefined, trustsLocal });
     const role = needed ?? (request.method === 'GET' || request.method === 'HEAD' ? 'viewer' : 'operator');
-    if (!mayAct(operator.role, role)) throw new AppError('FORBIDDEN', `This needs an operator with the role ${role}.`);
+    if (operatorRoles.indexOf(operator.role) < operatorRoles.indexOf(role))
+      throw new AppError('FORBIDDEN', `This needs an operator with the role ${role}.`);
     request.operator = operator;
   };
 }

@@ -50,9 +50,10 @@ export function decodeMultibase(text: string): Bytes | null {
     case 'U':
       return decodeBase64(digits);
     case 'z':
-      return decodeBase58(text);
+      return text.length > maxBase58Characters ? null : decodeWith(base58btc, text);
     case 'b':
-      return decodeBase32(text);
+      // Without padding, which the library would skip: several texts would mean one token.
+      return /^b[a-z2-7]+$/.test(text) ? decodeWith(base32, text) : null;
     case 'f':
     case 'F':
       return decodeHex(digits);
@@ -72,15 +73,6 @@ export function decodeMultibaseOrBase64(text: string): Bytes | null {
 export function decodeHex(digits: string): Bytes | null {
   if (!/^(?:[0-9a-f]{2})+$/i.test(digits)) return null;
   return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-}
-
-function decodeBase58(multibase: string): Bytes | null {
-  return multibase.length > maxBase58Characters ? null : decodeWith(base58btc, multibase);
-}
-
-/** Without padding, which the library would skip: several texts would mean one token. */
-function decodeBase32(multibase: string): Bytes | null {
-  return /^b[a-z2-7]+$/.test(multibase) ? decodeWith(base32, multibase) : null;
 }
 
 function decodeWith(base: { decode(multibase: string): Uint8Array }, multibase: string): Bytes | null {

@@ -87,7 +87,8 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
   const limits = { name: 'gateway', perMinute, redis };
   const limit = perMinute > 0 ? createRateLimit(limits) : undefined;
-  if (mayAnswerEarly(parts)) {
+  // Spans are made in the routes, and tokens and Redis have to be waited for.
+  if (!config.OTEL_ENABLED && config.GATEWAY_AUTH !== 'ucan' && !redis) {
     const { allowedHosts, trustProxy } = toEdge(config);
     const admit = createAdmit({ limit, trustProxy, authorize });
     addReadyReplies(server, {
@@ -202,11 +203,6 @@ function createQueryParts({ config, matchHeader, ...shared }: Shared, { cache, u
       vary: varyOn.join(', '),
     },
   };
-}
-
-/** Whether queries may be answered before the routes: spans are made there, and tokens and Redis have to be waited for. */
-function mayAnswerEarly({ config, redis }: GatewayParts): boolean {
-  return !config.OTEL_ENABLED && config.GATEWAY_AUTH !== 'ucan' && !redis;
 }
 
 function addQueries(scope: FastifyInstance, { CORS_ORIGIN }: GatewayConfig, handler: QueryHandler): void {
