@@ -1,7 +1,7 @@
 // The bytes the node answers with, the same for every front.
 import { fileURLToPath } from 'node:url';
 import { type DescMessage, fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
-import { loadProtoFolder } from '../../services/gateway/src/descriptors/load-proto-folder.ts';
+import { loadProtoFolder } from '../../services/gateway/src/descriptors/parse-proto-files.ts';
 import { createSchema } from '../../services/gateway/src/descriptors/schema.ts';
 import { createEncoder } from '../../services/gateway/src/encode-response.ts';
 

@@ -1,6 +1,6 @@
 // The ceiling: Fastify handlers that return bytes they already have.
 import Fastify from 'fastify';
-import { loadProtoFolder } from '../../services/gateway/src/descriptors/load-proto-folder.ts';
+import { loadProtoFolder } from '../../services/gateway/src/descriptors/parse-proto-files.ts';
 import { createSchema } from '../../services/gateway/src/descriptors/schema.ts';
 import { createEncoder } from '../../services/gateway/src/encode-response.ts';
 import { createAnswers, protoFolder } from './answers.ts';

@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { boundedText } from './bounded-text.ts';
 import { agentLimits } from './limits.ts';
-import { offsetPageFields } from './pagination.ts';
-import { didSchema, jsonObjectSchema, timestampSchema } from './primitives.ts';
+import { boundedText, didSchema, jsonObjectSchema, offsetPageFields, timestampSchema } from './primitives.ts';
 
 /** The title of a session until it is named from its first exchange. */
 export const defaultSessionTitle = 'New chat';

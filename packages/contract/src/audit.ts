@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { boundedText } from './bounded-text.ts';
-import { timestampSchema } from './primitives.ts';
+import { boundedText, timestampSchema } from './primitives.ts';
 
 /** What the audit log records. */
 export const auditActions = [

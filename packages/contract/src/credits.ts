@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { boundedText } from './bounded-text.ts';
-import { didSchema, timestampSchema } from './primitives.ts';
+import { boundedText, didSchema, timestampSchema } from './primitives.ts';
 
 /** Far below 2^53, so that sums of many stay exact. */
 const maxAmount = 1_000_000_000_000;

@@ -57,3 +57,26 @@ export const delegationStatusSchema = z
 export const delegationRevokedSchema = z
   .object({ ok: z.literal(true) })
   .meta({ id: 'DelegationRevoked', description: 'The delegation, or every stored one, is refused from now on.' });
+
+export const didDocumentSchema = z
+  .looseObject({
+    '@context': z.array(z.string()),
+    id: didSchema,
+    verificationMethod: z.array(
+      z.object({
+        id: z.string(),
+        type: z.string(),
+        controller: didSchema,
+        publicKeyMultibase: z.string(),
+      }),
+    ),
+    authentication: z.array(z.string()),
+    assertionMethod: z.array(z.string()),
+    service: z
+      .array(z.object({ id: z.string(), type: z.string(), serviceEndpoint: z.string() }))
+      .optional()
+      .meta({ description: 'Where the agent is reached: `oracleService` and `wsService`.' }),
+  })
+  .meta({ id: 'DidDocument', description: "The public part of the agent's key, and where it is reached." });
+
+export type DidDocument = z.infer<typeof didDocumentSchema>;

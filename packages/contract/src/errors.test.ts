@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { errorBodySchema } from './error-body.ts';
 import { AppError, type ErrorCode, errorStatus, toErrorBody, toReasonPhrase } from './errors.ts';
-import { toPaymentDetails } from './payment-details.ts';
+import { toPaymentDetails } from './texts.ts';
 
 test('the body carries the status twice, the reason phrase, the code and the named extras', () => {
   const error = new AppError('PAYMENT_REQUIRED', 'Pay first', {

@@ -1,7 +1,7 @@
 import type { ErrorBody } from './error-body.ts';
 
 /**
- * Every error code of the three services with its HTTP status. The query gateway's gRPC statuses are in `grpc-status.ts`.
+ * Every error code of the three services with its HTTP status. The query gateway's gRPC statuses are in `http.ts`.
  *
  * @example
  * ```ts

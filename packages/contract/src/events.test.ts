@@ -1,7 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import { toSocketPayload } from './event-catalogue.ts';
-import { type AnyEvent, clientEventPayloadSchemas } from './socket-events.ts';
-import { sseEventDataSchemas, sseEventSchema } from './sse-events.ts';
+import { type AnyEvent, clientEventPayloadSchemas, sseEventDataSchemas, sseEventSchema } from './events.ts';
 
 test('the union has every event of the stream', () => {
   const members = sseEventSchema.options.map((option) => option.shape.name.value);

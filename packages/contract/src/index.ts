@@ -1,8 +1,15 @@
 export { type Session, sessionSchema } from './agent-sessions.ts';
-export type { Approval } from './approvals.ts';
 export { type ErrorBody, errorBodySchema } from './error-body.ts';
 export { AppError, type ErrorCode, errorStatus, type ToolErrorCode } from './errors.ts';
 export type { ServerEventName } from './event-catalogue.ts';
+export {
+  type ClientEventPayload,
+  type ServerEventPayload,
+  type SseEvent,
+  type SseEventData,
+  type SseEventName,
+  sseEventSchema,
+} from './events.ts';
 export { agentLimits, defaultPorts, ucanLimits, ussdLimits } from './limits.ts';
 export {
   type Message,
@@ -15,6 +22,7 @@ export {
 } from './messages.ts';
 export { didPattern, phoneNumberPattern } from './patterns.ts';
 export type { EndedRunStatus, LiveRunStatus, RunStatus } from './run-status.ts';
+export type { Approval, SseErrorKind } from './runs.ts';
 export {
   type Attachment,
   type BrowserTool,
@@ -22,6 +30,3 @@ export {
   type SendMessage,
   sendMessageSchema,
 } from './send-message.ts';
-export type { ClientEventPayload, ServerEventPayload } from './socket-events.ts';
-export type { SseErrorKind } from './sse-error-kind.ts';
-export { type SseEvent, type SseEventData, type SseEventName, sseEventSchema } from './sse-events.ts';

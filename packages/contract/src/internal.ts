@@ -9,9 +9,7 @@ export {
   sessionListSchema,
   sessionParamsSchema,
 } from './agent-sessions.ts';
-export { answerApprovalSchema, approvalParamsSchema, approvalReplySchema } from './approvals.ts';
 export { type AuditAction, type AuditLine, type AuditQuery, auditListSchema, auditQuerySchema } from './audit.ts';
-export { boundedText } from './bounded-text.ts';
 export {
   type CreditAccount,
   type CreditClaim,
@@ -22,24 +20,57 @@ export {
   creditTopUpSchema,
 } from './credits.ts';
 export {
+  type DidDocument,
   delegationParamsSchema,
   delegationRevokedSchema,
   delegationStatusSchema,
   delegationStoredSchema,
+  didDocumentSchema,
   type StoreDelegation,
   storeDelegationSchema,
 } from './delegation.ts';
-export { type DidDocument, didDocumentSchema } from './did-document.ts';
 export { toErrorBody, toReasonPhrase } from './errors.ts';
 export { clientEvents, reauthorizeComponentName, serverEvents, toSocketPayload } from './event-catalogue.ts';
-export { fileParamsSchema, type UploadedFile, uploadedFileSchema, uploadQuerySchema } from './files.ts';
-export { type ApiKey, apiKeyFileSchema, type GatewayErrorBody, gatewayErrorBodySchema } from './gateway.ts';
-export { type GrpcCode, type GrpcStatusName, toGrpcCode, toGrpcStatus, toRefusalGrpcCode } from './grpc-status.ts';
-export { agentLandingSchema, type GatewayHealth, gatewayHealthSchema } from './health.ts';
-export { corsMethods, corsRequestHeaders, eventStreamHeaders, heightHeader, minHeightHeader } from './http-headers.ts';
-export { findLanguageTag } from './language-names.ts';
-export { toLanguageTag } from './language-tag.ts';
+export {
+  type AnyEvent,
+  clientEventPayloadSchemas,
+  serverEventPayloadSchemas,
+  socketAuthSchema,
+  socketQuerySchema,
+} from './events.ts';
+export {
+  type ApiKey,
+  agentLandingSchema,
+  apiKeyFileSchema,
+  type GatewayErrorBody,
+  type GatewayHealth,
+  gatewayErrorBodySchema,
+  gatewayHealthSchema,
+} from './gateway.ts';
+export {
+  corsMethods,
+  corsRequestHeaders,
+  eventStreamHeaders,
+  type GrpcCode,
+  type GrpcStatusName,
+  heightHeader,
+  minHeightHeader,
+  toGrpcCode,
+  toGrpcStatus,
+  toRefusalGrpcCode,
+} from './http.ts';
 export { memoryLimits, shutdownTimeoutMs } from './limits.ts';
+export { type MessageComponent, type MessagePage, messageListSchema, messagePageSchema } from './messages.ts';
+export { createMinuteWindows, type MinuteCount, mergedMs, minuteMs } from './minute-windows.ts';
+export {
+  defaultServiceCode,
+  mxcUriPattern,
+  pinPattern,
+  serviceCodePattern,
+  toolNamePattern,
+  uuidPattern,
+  visibleAsciiPattern,
+} from './patterns.ts';
 export {
   type CreateMemory,
   createMemorySchema,
@@ -50,38 +81,39 @@ export {
   memoryParamsSchema,
   memoryQuerySchema,
   memorySchema,
-} from './memory.ts';
-export { type MessageComponent, type MessagePage, messageListSchema, messagePageSchema } from './messages.ts';
-export { createMinuteWindows, type MinuteCount, mergedMs, minuteMs } from './minute-windows.ts';
-export { type ModelList, modelListSchema } from './models.ts';
-export {
-  type CursorPageQuery,
-  cursorPageQuerySchema,
-  type OffsetPageQuery,
-  offsetPageQuerySchema,
-} from './pagination.ts';
-export { parseJson } from './parse-json.ts';
-export {
-  defaultServiceCode,
-  mxcUriPattern,
-  pinPattern,
-  serviceCodePattern,
-  toolNamePattern,
-  uuidPattern,
-  visibleAsciiPattern,
-} from './patterns.ts';
-export { toPaymentDetails } from './payment-details.ts';
-export {
   type SetUserPreferences,
+  scheduledMessagePrefix,
   setUserPreferencesSchema,
+  type Task,
+  type TaskList,
+  taskCancelledSchema,
+  taskListSchema,
+  taskParamsSchema,
   type UserPreferences,
   userPreferencesReplySchema,
   userPreferencesSchema,
-} from './preferences.ts';
-export { timeZoneSchema } from './primitives.ts';
-export { isRequestId, lookUpPrefix } from './request-id.ts';
+} from './personal.ts';
+export {
+  boundedText,
+  type CursorPageQuery,
+  cursorPageQuerySchema,
+  type ModelList,
+  modelListSchema,
+  type OffsetPageQuery,
+  offsetPageQuerySchema,
+  timeZoneSchema,
+} from './primitives.ts';
 export type { ApprovalStatus } from './run-status.ts';
-export { frameNumberSchema, type LiveRunReply, liveRunReplySchema, runParamsSchema, runQuerySchema } from './runs.ts';
+export {
+  answerApprovalSchema,
+  approvalParamsSchema,
+  approvalReplySchema,
+  frameNumberSchema,
+  type LiveRunReply,
+  liveRunReplySchema,
+  runParamsSchema,
+  runQuerySchema,
+} from './runs.ts';
 export {
   type AgAction,
   abortReplySchema,
@@ -89,27 +121,25 @@ export {
   browserToolSchema,
   type EncryptedFile,
   encryptedFileSchema,
+  fileParamsSchema,
   type MessageAttachment,
   phoneContextSchema,
   phoneNote,
   type SendMessageInput,
+  type UploadedFile,
+  uploadedFileSchema,
+  uploadQuerySchema,
 } from './send-message.ts';
 export {
-  type AnyEvent,
-  clientEventPayloadSchemas,
-  serverEventPayloadSchemas,
-  socketAuthSchema,
-  socketQuerySchema,
-} from './socket-events.ts';
-export {
-  scheduledMessagePrefix,
-  type Task,
-  type TaskList,
-  taskCancelledSchema,
-  taskListSchema,
-  taskParamsSchema,
-} from './tasks.ts';
-export { isTimeZone } from './time-zone.ts';
+  findLanguageTag,
+  isRequestId,
+  isTimeZone,
+  lookUpPrefix,
+  parseJson,
+  toLanguageTag,
+  toPaymentDetails,
+  ussdReplies,
+} from './texts.ts';
 export {
   phoneNumberSchema,
   type UssdDebugRecord,
@@ -142,7 +172,6 @@ export {
   type TriedCall,
   triedCallSchema,
 } from './ussd-programs.ts';
-export { ussdReplies } from './ussd-replies.ts';
 export {
   type CallerOverview,
   callerSchema,

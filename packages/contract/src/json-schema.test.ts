@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { sseEventDataSchemas } from './events.ts';
 import * as contract from './index.ts';
 import * as internal from './internal.ts';
-import { sseEventDataSchemas } from './sse-events.ts';
 
 function collectSchemas(): [name: string, schema: z.ZodType][] {
   const groups = new Set(['sseEventDataSchemas', 'serverEventPayloadSchemas', 'clientEventPayloadSchemas']);

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { approvalSchema } from './approvals.ts';
 import { jsonObjectSchema, timestampSchema } from './primitives.ts';
 import { callStatuses, endedRunStatuses } from './run-status.ts';
+import { approvalSchema, sseErrorKindSchema } from './runs.ts';
 import { messageAttachmentSchema } from './send-message.ts';
-import { sseErrorKindSchema } from './sse-error-kind.ts';
 
 export const toolCallSchema = z
   .object({

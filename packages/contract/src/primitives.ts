@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { agentLimits } from './limits.ts';
+import { agentLimits, pageLimits } from './limits.ts';
 import { didPattern } from './patterns.ts';
-import { isTimeZone } from './time-zone.ts';
+import { countCodePoints, isTimeZone } from './texts.ts';
 
 export const timestampSchema = z.iso.datetime().meta({ id: 'Timestamp', description: 'A time in ISO 8601, UTC.' });
 
@@ -23,3 +23,78 @@ export const ucanTokenSchema = z
   .meta({ id: 'UcanToken', description: 'A UCAN invocation or delegation as a base64 CAR archive.' });
 
 export const jsonObjectSchema = z.record(z.string(), z.unknown());
+
+/**
+ * Text of `min` to `max` code points. JSON Schema's lengths are code points too, so the document says the same.
+ * U+0000 is refused because PostgreSQL cannot store it.
+ */
+export function boundedText(min: number, max: number) {
+  const fits = (text: string) => {
+    // A code point is at most two units: a huge value is refused without counting it.
+    if (text.length > 2 * max) return false;
+    const count = countCodePoints(text);
+    return count >= min && count <= max;
+  };
+  return z
+    .string()
+    .refine(fits, { error: `must have ${min} to ${max} characters` })
+    .refine((text) => !text.includes('\0'), { error: 'must not contain the character U+0000' })
+    .meta({ minLength: min, maxLength: max });
+}
+
+// Query and path schemas have no `id`: OpenAPI writes parameters one by one and cannot refer to a component for them.
+
+const decimalPattern = /^(0|[1-9]\d*)$/;
+
+/**
+ * An integer in a query string or header: plain decimal digits only. `Number()` alone would take '', ' 5', '1e2' and
+ * '0x10'; here they are errors, and so is a value out of range: nothing is clamped silently.
+ */
+export function decimalInteger(min: number, max: number) {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return z.preprocess(
+    (value) => (typeof value === 'string' && decimalPattern.test(value) ? Number(value) : value),
+    z.int({ error }).min(min, { error }).max(max, { error }),
+  );
+}
+
+const pageLimitSchema = decimalInteger(pageLimits.min, pageLimits.max)
+  .default(pageLimits.default)
+  .meta({ description: `How many to return; ${pageLimits.default} when not given.` });
+
+export const offsetPageQuerySchema = z
+  .object({
+    limit: pageLimitSchema,
+    offset: decimalInteger(0, Number.MAX_SAFE_INTEGER)
+      .default(0)
+      .meta({ description: 'How many to skip; 0 when not given.' }),
+  })
+  .meta({ description: 'A page of a list, by position.' });
+
+export type OffsetPageQuery = z.infer<typeof offsetPageQuerySchema>;
+
+/** The three counts beside the items of a page by position. */
+export const offsetPageFields = { total: z.int().min(0), limit: z.int().min(1), offset: z.int().min(0) };
+
+const cursorSchema = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,512}$/, { error: 'must be a cursor of an earlier page' })
+  .meta({ description: 'An opaque cursor of an earlier page.' });
+
+export const cursorPageQuerySchema = z
+  .object({ limit: pageLimitSchema, before: cursorSchema.optional(), after: cursorSchema.optional() })
+  .refine(({ before, after }) => before === undefined || after === undefined, {
+    error: 'give before or after, not both',
+    path: ['after'],
+  })
+  .meta({ description: 'A page of a list, by cursor; the newest page when none is given.' });
+
+export type CursorPageQuery = z.infer<typeof cursorPageQuerySchema>;
+
+export const modelIdSchema = z.string().min(1).max(200).meta({ description: 'One of the ids of `GET /models`.' });
+
+export const modelListSchema = z
+  .object({ models: z.array(z.object({ id: modelIdSchema, name: z.string() })), default: modelIdSchema })
+  .meta({ id: 'ModelList', description: 'The language models a message may choose from.' });
+
+export type ModelList = z.infer<typeof modelListSchema>;

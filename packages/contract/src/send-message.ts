@@ -1,18 +1,41 @@
 import { z } from 'zod';
-import { boundedText } from './bounded-text.ts';
-import { fileIdSchema, filenameSchema } from './files.ts';
 import { agentLimits } from './limits.ts';
-import { modelIdSchema } from './models.ts';
 import {
   clientIdPattern,
   matrixEventIdPattern,
   messageIdPattern,
   mimeTypePattern,
   mxcUriPattern,
+  noControlCharactersPattern,
   toolNamePattern,
+  uuidPattern,
   visibleAsciiPattern,
 } from './patterns.ts';
-import { jsonObjectSchema, timeZoneSchema, ucanTokenSchema } from './primitives.ts';
+import { boundedText, jsonObjectSchema, modelIdSchema, timeZoneSchema, ucanTokenSchema } from './primitives.ts';
+
+const filenameSchema = boundedText(1, 255).regex(noControlCharactersPattern, {
+  error: 'must not contain control characters',
+});
+
+const fileIdSchema = z.string().regex(uuidPattern, { error: 'must be the id of an uploaded file' });
+
+export const uploadQuerySchema = z
+  .object({ filename: filenameSchema })
+  .meta({ description: 'What the file is called.' });
+
+export const fileParamsSchema = z.object({ fileId: fileIdSchema }).meta({ description: 'The file a route is about.' });
+
+export const uploadedFileSchema = z
+  .object({
+    fileId: fileIdSchema,
+    filename: filenameSchema,
+    mimetype: z.string().meta({ description: 'What the file is by its content.' }),
+    size: z.int().nonnegative(),
+    createdAt: z.iso.datetime(),
+  })
+  .meta({ id: 'UploadedFile', description: 'A file that its owner can send as an attachment and read again.' });
+
+export type UploadedFile = z.infer<typeof uploadedFileSchema>;
 
 const toolNameSchema = z
   .string()
@@ -37,7 +60,7 @@ export const browserToolSchema = z
  */
 export type BrowserTool = z.infer<typeof browserToolSchema>;
 
-export const agActionSchema = z
+const agActionSchema = z
   .object({
     name: toolNameSchema,
     description: z.string(),

@@ -1,7 +1,6 @@
 // What programs of the USSD gateway have collected and sent, and who called, as operators see it.
 import { z } from 'zod';
-import { offsetPageFields } from './pagination.ts';
-import { timestampSchema } from './primitives.ts';
+import { offsetPageFields, timestampSchema } from './primitives.ts';
 
 export const resultSources = ['records', 'forms', 'messages'] as const;
 export const deliveryStatuses = ['stored', 'queued', 'sending', 'sent', 'failed'] as const;

@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { boundedText } from './bounded-text.ts';
 import { ussdLimits } from './limits.ts';
-import { offsetPageFields } from './pagination.ts';
 import { noControlCharactersPattern, phoneNumberPattern, serviceCodePattern, visibleAsciiPattern } from './patterns.ts';
-import { timestampSchema } from './primitives.ts';
+import { boundedText, offsetPageFields, timestampSchema } from './primitives.ts';
 
 export const phoneNumberSchema = z
   .string()

@@ -1,8 +1,8 @@
 import { heightHeader } from '@palaver/contract/internal';
 import { envUrl, type VariableMeta } from '@palaver/service-kit';
 import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal';
+import { BroadcastMode, BroadcastTxRequest, BroadcastTxResponse } from 'cosmjs-types/cosmos/tx/v1beta1/service';
 import { z } from 'zod';
-import { broadcastToNode } from './broadcast-to-node.ts';
 
 /** How a service reaches a query gateway, also one that asks for a credential or serves another prefix. */
 export const gatewayVariables = {
@@ -120,11 +120,10 @@ export interface GatewayClient {
   broadcast(bytes: string): Promise<GatewayResult>;
 }
 
-export interface GatewayCall {
+interface GatewayCall {
   query?: Record<string, string | undefined>;
   signal?: AbortSignal;
   timeoutMs?: number;
-  /** Of the answer. */
   maxBytes?: number;
   /** The block that the answer is about; a node that does not have it refuses the query. */
   height?: number | undefined;
@@ -216,4 +215,46 @@ function toRefusal(status: number, body: unknown): GatewayFault {
   if (status === 404 || (code === 2 && /not found\b/.test(text))) return toFault('missing', status, text);
   if (status === 400) return toFault('invalid', status, text);
   return toFault(status === 501 ? 'unsupported' : 'unavailable', status, text);
+}
+
+const path = '/cosmos.tx.v1beta1.Service/BroadcastTx';
+/** A node: `host:port`, or `tls://host:port`. */
+export const nodeAddressPattern = /^(tls:\/\/)?([^\s/,:]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/;
+
+interface BroadcastReply {
+  height: string;
+  txhash: string;
+  code: number;
+  codespace: string;
+  raw_log: string;
+}
+
+/** Sends signed bytes to the gRPC interface of a node; rejects with gRPC's error. */
+async function broadcastToNode(
+  address: string,
+  { bytes, timeoutMs }: { bytes: string; timeoutMs: number },
+): Promise<BroadcastReply> {
+  // Most processes send no transactions and need not load it.
+  const { Client, credentials } = await import('@grpc/grpc-js');
+  const isTls = address.startsWith('tls://');
+  const target = isTls ? address.slice('tls://'.length) : address;
+  const client = new Client(target, isTls ? credentials.createSsl() : credentials.createInsecure());
+  const request = { txBytes: Buffer.from(bytes, 'base64'), mode: BroadcastMode.BROADCAST_MODE_SYNC };
+  try {
+    const { txResponse } = await new Promise<BroadcastTxResponse>((resolve, reject) => {
+      client.makeUnaryRequest(
+        path,
+        (message: BroadcastTxRequest) => Buffer.from(BroadcastTxRequest.encode(message).finish()),
+        (reply) => BroadcastTxResponse.decode(reply),
+        request,
+        { deadline: Date.now() + timeoutMs },
+        (error, reply) => (reply ? resolve(reply) : reject(error)),
+      );
+    });
+    if (!txResponse) throw new Error('the node answered without a response to the transaction');
+    const { height, txhash, code, codespace, rawLog } = txResponse;
+    return { height: String(height), txhash, code, codespace, raw_log: rawLog };
+  } finally {
+    client.close();
+  }
 }

@@ -1,6 +1,10 @@
+import { createHash } from 'node:crypto';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { envInteger } from '@palaver/service-kit';
 import { MsgExec } from 'cosmjs-types/cosmos/authz/v1beta1/tx';
 import { MsgSend } from 'cosmjs-types/cosmos/bank/v1beta1/tx';
+import { z } from 'zod';
+import type { GatewayClient, GatewayFault, GatewayResult } from './gateway-client.ts';
 import type { TxMessage } from './signing-account.ts';
 
 /**
@@ -78,7 +82,7 @@ export function fromSubmitClaim({ typeUrl, value }: TxMessage): NewClaim | undef
   return claim as unknown as NewClaim;
 }
 
-export interface NewEvaluation extends NewClaim {
+interface NewEvaluation extends NewClaim {
   /** DID of the oracle entity in whose name the agent evaluates. */
   oracle: string;
   isApproved: boolean;
@@ -129,3 +133,100 @@ function encodeStrings(fields: [number, string][]): BinaryWriter {
   for (const [number, text] of fields) writer.tag(number, WireType.LengthDelimited).string(text);
   return writer;
 }
+
+const coinsSchema = z.array(z.object({ denom: z.string(), amount: z.string().regex(/^\d{1,78}$/) }));
+const collectionSchema = z.object({
+  collection: z.object({
+    admin: z.string(),
+    payments: z.object({ approval: z.object({ amount: coinsSchema }).nullish() }).nullish(),
+  }),
+});
+const claimSchema = z.object({
+  claim: z.object({
+    collection_id: z.string(),
+    agent_did: z.string(),
+    agent_address: z.string(),
+    amount: coinsSchema.default([]),
+    evaluation: z.object({ status: z.string(), amount: coinsSchema.default([]) }).nullish(),
+    payments_status: z.object({ approval: z.string() }).nullish(),
+  }),
+});
+
+/** The admin, whose grant lets an agent submit claims, and what an approved claim is paid. */
+export async function readCollection(gateway: GatewayClient, id: string) {
+  const found = parse(collectionSchema, await gateway.get(`/ixo/claims/collection/${encodeURIComponent(id)}`));
+  if (!found.ok) return found;
+  const { admin, payments } = found.data.collection;
+  return { ok: true as const, admin, reward: payments?.approval?.amount ?? [] };
+}
+
+/** Whose a claim must be. Its id is public before it is in a block, so anyone may submit another claim under it first. */
+type ClaimOwner = Pick<NewClaim, 'collectionId' | 'agentAddress'> & Partial<Pick<NewClaim, 'agentDid'>>;
+
+interface ClaimFault extends Omit<GatewayFault, 'kind'> {
+  /** `foreign`: another agent has submitted a claim under this id, or into another collection. */
+  kind: GatewayFault['kind'] | 'foreign';
+}
+
+/** How a claim was evaluated: not yet where there is no status. No `amount` where that of its collection counts. */
+export async function readClaim(gateway: GatewayClient, id: string, owner: ClaimOwner) {
+  const found = parse(claimSchema, await gateway.get(`/ixo/claims/claim/${encodeURIComponent(id)}`));
+  if (!found.ok) return found as ClaimFault;
+  const { claim } = found.data;
+  const isOwn =
+    claim.collection_id === owner.collectionId &&
+    claim.agent_address === owner.agentAddress &&
+    claim.agent_did === (owner.agentDid ?? claim.agent_did);
+  if (!isOwn) {
+    const message = `the claim ${id} is of another agent (${claim.agent_address}, collection ${claim.collection_id})`;
+    return { ok: false, kind: 'foreign', status: undefined, message } satisfies ClaimFault as ClaimFault;
+  }
+  const amount = [claim.evaluation?.amount ?? [], claim.amount].find((coins) => coins.length > 0);
+  return { ok: true as const, status: toStatus(claim), amount };
+}
+
+function toStatus(claim: z.infer<typeof claimSchema>['claim']): 'approved' | 'rejected' | 'paid' | undefined {
+  if (claim.evaluation?.status === 'REJECTED') return 'rejected';
+  if (claim.evaluation?.status !== 'APPROVED') return undefined;
+  return claim.payments_status?.approval === 'PAID' ? 'paid' : 'approved';
+}
+
+function parse<T>(schema: z.ZodType<T>, result: GatewayResult): { ok: true; data: T } | GatewayFault {
+  if (!result.ok) return result;
+  const parsed = schema.safeParse(result.value);
+  if (parsed.success) return { ok: true, data: parsed.data };
+  return { ok: false, kind: 'invalid', status: undefined, message: 'an answer of another form' };
+}
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** The content id (CIDv1, raw, SHA-256) of a text, as the protocol names claims. */
+export function toClaimId(content: string): string {
+  const digest = createHash('sha256').update(content).digest();
+  const bits = [0x01, 0x55, 0x12, 0x20, ...digest].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  const letters = bits.match(/.{1,5}/g) ?? [];
+  return `b${letters.map((part) => alphabet[Number.parseInt(part.padEnd(5, '0'), 2)]).join('')}`;
+}
+
+/** The same content for another id, where another agent has submitted a claim under the first one. It is the same at every retry. */
+export function renewContent(content: string, takenId: string): string {
+  return JSON.stringify({ ...(JSON.parse(content) as object), retryOf: takenId });
+}
+
+/** When a service processes its claims. */
+export const claimsVariables = (route: string) => ({
+  CLAIMS_INTERVAL_SECONDS: envInteger({ min: 0, max: 86_400 })
+    .prefault('5')
+    .meta({
+      description: `How often claims are processed; 0 leaves it to \`POST ${route}\`.`,
+      example: '60',
+    }),
+  CLAIMS_SCHEDULER_SECRET: z.string().min(16, 'expected at least 16 characters').optional().meta({
+    description: 'Secret with which a scheduler may have claims processed, sent in X-Scheduler-Secret.',
+    example: 'a-long-random-text',
+    secret: true,
+  }),
+});
+
+/** The id of a collection of claims. */
+export const envCollection = () => z.string().regex(/^[\w-]{1,64}$/, 'expected the id of a collection');

@@ -1,8 +1,8 @@
 import { AppError, errorBodySchema } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { z } from 'zod';
+import { type OutboxRow, outboxStatuses } from './outbox-table.ts';
 import type { TxOutbox } from './tx-outbox.ts';
-import { type OutboxRow, outboxStatuses } from './tx-outbox-schema.ts';
 
 const statusSchema = z.enum(outboxStatuses);
 const entrySchema = z.object({

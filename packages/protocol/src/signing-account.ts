@@ -7,8 +7,7 @@ import { isProduction, loadOrCreateSecretFile, prepareDataDir } from '@palaver/s
 import { PubKey } from 'cosmjs-types/cosmos/crypto/secp256k1/keys';
 import { TxRaw } from 'cosmjs-types/cosmos/tx/v1beta1/tx';
 import { z } from 'zod';
-import { nodeAddressPattern } from './broadcast-to-node.ts';
-import { parseCoin } from './coin.ts';
+import { nodeAddressPattern } from './gateway-client.ts';
 
 /** The key of a service's account. Each service has an account of its own: two would use the same sequences. */
 export function envSigningKey() {
@@ -51,7 +50,7 @@ export interface TxMessage {
   value: Uint8Array;
 }
 
-export interface TxToSign {
+interface TxToSign {
   messages: readonly TxMessage[];
   memo: string;
   chainId: string;
@@ -78,7 +77,7 @@ export interface SigningAccount {
 
 const prefix = 'ixo';
 
-export interface SigningOptions {
+interface SigningOptions {
   fee: string;
   gas: number;
 }
@@ -132,7 +131,7 @@ function encodeBody({ messages, memo, timeoutHeight }: Pick<TxToSign, 'messages'
   return writer.tag(3, WireType.Varint).uint64(BigInt(timeoutHeight)).finish();
 }
 
-export interface SigningConfig {
+interface SigningConfig {
   NODE_ENV: string;
   DATA_DIR: string;
   SIGNING_FEE: string;
@@ -157,4 +156,37 @@ export async function loadSigningAccount(
   const account = await createSigningAccount(secret, options);
   logger.warn({ path, created, address: account.address }, `${name} is not set: a development key is used`);
   return account;
+}
+
+/** An amount with its coin, by the rules of the Cosmos SDK for names of coins. */
+const coinPattern = /^(0|[1-9]\d{0,30})([a-zA-Z][a-zA-Z0-9/:._-]{2,127})$/;
+
+export interface Coin {
+  amount: bigint;
+  denom: string;
+}
+
+/** `undefined` for a text that is no amount such as `1000uixo`. */
+export function parseCoin(text: string): Coin | undefined {
+  const [, amount, denom] = coinPattern.exec(text) ?? [];
+  return amount === undefined || denom === undefined ? undefined : { amount: BigInt(amount), denom };
+}
+
+/** A variable that holds an amount above zero. */
+export function envCoin(example = '1000uixo') {
+  return z.string().transform((text, context): Coin => {
+    const coin = parseCoin(text);
+    if (coin && coin.amount > 0n) return coin;
+    context.addIssue({ code: 'custom', message: `expected an amount such as ${example}` });
+    return z.NEVER;
+  });
+}
+
+/** `38500000 uixo` is 38.5 IXO; bridged coins are shown by the start of their hash. */
+export function formatCoin({ denom, amount }: { denom: string; amount: string }): string {
+  const micro = /^u([a-z]{2,15})$/.exec(denom)?.[1];
+  if (!micro) return `${amount} ${denom.startsWith('ibc/') ? `ibc/${denom.slice(4, 10)}` : denom}`;
+  const padded = amount.padStart(7, '0');
+  const decimals = padded.slice(-6).replace(/0+$/, '');
+  return `${padded.slice(0, -6)}${decimals && `.${decimals}`} ${micro.toUpperCase()}`;
 }

@@ -2,10 +2,9 @@ import { AppError } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
-import { readClaim } from './claims.ts';
 import type { GatewayClient, GatewayFault } from './gateway-client.ts';
-import { fromSubmitClaim, type NewClaim } from './messages.ts';
-import { createOutboxTable, type OnSettled, type Release } from './outbox-table.ts';
+import { fromSubmitClaim, type NewClaim, readClaim } from './messages.ts';
+import { createOutboxTable, type OnSettled, type OutboxRow, type Release } from './outbox-table.ts';
 import {
   broadcastTx,
   readAccount,
@@ -16,7 +15,6 @@ import {
   toStorable,
 } from './read-chain.ts';
 import type { SigningAccount, TxMessage } from './signing-account.ts';
-import type { OutboxRow } from './tx-outbox-schema.ts';
 
 export interface TxEntry {
   /** What it is for; the same id again changes nothing. */

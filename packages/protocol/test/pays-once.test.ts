@@ -5,10 +5,10 @@ import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGatewayClient } from '../src/gateway-client.ts';
 import { toSend } from '../src/messages.ts';
+import type { OutboxRow } from '../src/outbox-table.ts';
 import { broadcastTx, readAccount, readLatestBlock, readTx } from '../src/read-chain.ts';
 import type { SigningAccount } from '../src/signing-account.ts';
 import { createTxOutbox } from '../src/tx-outbox.ts';
-import type { OutboxRow } from '../src/tx-outbox-schema.ts';
 import { createAccount, type Handle, migrations, startChain, startProxy, type TestChain } from './start-chain.ts';
 
 const logger = createLogger({ name: 'test', level: 'silent' });

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { createGatewayClient } from '../src/gateway-client.ts';
-import { readTransfers } from '../src/read-transfers.ts';
+import { readTransfers } from '../src/read-chain.ts';
 
 /** A node with so many payments, each of which it prints with so many bytes; `known`: those that it has indexed for a page. */
 async function startNode(

@@ -8,8 +8,8 @@ import { startGateway } from '@palaver/gateway';
 import type { Migration } from '@palaver/store';
 import { createTempDir, waitFor } from '@palaver/test-kit';
 import { createGatewayClient } from '../src/gateway-client.ts';
+import { createOutboxTables } from '../src/outbox-table.ts';
 import { createSigningAccount, type SigningAccount } from '../src/signing-account.ts';
-import { createOutboxTables } from '../src/tx-outbox-schema.ts';
 
 const seed = join(import.meta.dirname, '../../../services/devnode/seed');
 

@@ -1,8 +1,9 @@
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { envCidrs } from './client-address.ts';
+import { envCidrs, isLoopbackHost, type TrustProxy, toTrustProxy } from './client-address.ts';
+import { isProduction, ownSecret, toEnvironment } from './config.ts';
 import { envBoolean, envDatabaseUrl, envInteger, envKeys, envList } from './env-types.ts';
-import { ownSecret, toEnvironment } from './production-rules.ts';
-import { envRedisUrl } from './redis-address.ts';
+import { envRedisUrl } from './redis.ts';
 
 /**
  * The variables every service shares; a service's schema is `z.object({ ...baseVariables({ port }), … })`.
@@ -132,7 +133,6 @@ export function baseVariables(defaults: { port: number }) {
   };
 }
 
-/** Of services with an audit log. */
 export function auditVariables() {
   return {
     RETENTION_AUDIT_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('730').meta({
@@ -145,3 +145,36 @@ export function auditVariables() {
 const baseSchema = z.object(baseVariables({ port: 0 }));
 
 export type BaseConfig = Readonly<z.infer<typeof baseSchema>>;
+
+/** What a server trusts: proxies, operators, host names; how long it waits for a request; and whether it traces. */
+export interface Edge {
+  trustProxy: TrustProxy;
+  operatorToken: string | undefined;
+  operatorsFile?: string | undefined;
+  /** Whether a request of this machine is an operator's while there is neither a token nor a named operator. */
+  trustsLocal?: boolean;
+  /** Host names that are served; any where it is not set. */
+  allowedHosts?: string[] | undefined;
+  /** How long a request may take to arrive, head and body; 30 s where it is not set. */
+  requestTimeoutMs?: number;
+  tracing?: boolean;
+}
+
+export function toEdge(config: BaseConfig): Edge {
+  // On loopback only this machine can connect, its browser included: another name in Host is a page that was pointed here.
+  const isLocalOnly = isLoopbackHost(config.HOST) && !config.TRUST_PROXY_ENABLED;
+  return {
+    trustProxy: toTrustProxy(config),
+    operatorToken: config.OPERATOR_TOKEN,
+    operatorsFile: toOperatorsFile(config),
+    // A proxy on this machine that names no client makes every visitor look local.
+    trustsLocal: !isProduction(config.NODE_ENV),
+    allowedHosts: config.ALLOWED_HOSTS ?? (isLocalOnly ? [] : undefined),
+    requestTimeoutMs: config.REQUEST_TIMEOUT_SECONDS * 1_000,
+    tracing: config.OTEL_ENABLED,
+  };
+}
+
+export function toOperatorsFile(config: Pick<BaseConfig, 'OPERATORS_FILE' | 'DATA_DIR'>): string {
+  return resolve(config.OPERATORS_FILE ?? join(config.DATA_DIR, 'operators.json'));
+}

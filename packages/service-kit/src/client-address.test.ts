@@ -2,13 +2,12 @@ import { once } from 'node:events';
 import { connect, Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { baseVariables } from './base-config.ts';
+import { baseVariables, toEdge } from './base-config.ts';
 import { clientAddress, rawClientAddress, toAddressKey } from './client-address.ts';
 import { loadConfig, parseConfig } from './config.ts';
 import { createServer } from './create-server.ts';
-import { toEdge } from './edge.ts';
+import { addRateLimit } from './limits.ts';
 import { createLogger } from './logger.ts';
-import { addRateLimit } from './rate-limit.ts';
 import { closeServer, listen } from './run-service.ts';
 
 const schema = z.object(baseVariables({ port: 0 }));

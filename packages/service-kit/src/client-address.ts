@@ -16,7 +16,6 @@ export function toTrustProxy(config: {
   return config.TRUST_PROXY_CIDRS ?? ((_address, hop) => hop < config.TRUST_PROXY_HOPS);
 }
 
-/** Addresses and CIDR blocks separated by commas. */
 export function envCidrs() {
   return z
     .string()

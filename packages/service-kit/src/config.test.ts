@@ -4,11 +4,10 @@ import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { baseVariables } from './base-config.ts';
-import { findUnknownVariables, listVariables, loadConfig } from './config.ts';
-import { envOrigins } from './cors.ts';
-import { withEnvFile } from './env-file.ts';
+import { findUnknownVariables, listVariables, loadConfig, withEnvFile } from './config.ts';
 import { envList } from './env-types.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from './errors.ts';
+import { envOrigins } from './origins.ts';
 
 const schema = z.object({
   ...baseVariables({ port: 3000 }),

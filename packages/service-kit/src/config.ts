@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
 import { z } from 'zod';
-import { findUnsafe, type ProductionRule } from './production-rules.ts';
-import { StartError } from './start-error.ts';
+import { isLoopbackHost } from './client-address.ts';
+import { isTrue } from './env-types.ts';
+import { StartError } from './errors.ts';
 
 /**
  * Environment variables.
@@ -30,7 +33,7 @@ export interface VariableMeta {
   example: string;
   /** The value never appears in a message. */
   secret?: boolean;
-  /** What production expects of it; see `production-rules.ts`. */
+  /** What production expects of it; see `findUnsafe`. */
   inProduction?: ProductionRule;
 }
 
@@ -53,7 +56,6 @@ export interface ConfigOptions {
 
 export interface Variable extends VariableMeta {
   name: string;
-  /** The text used for an unset variable. */
   defaultText: string | undefined;
 }
 
@@ -112,7 +114,6 @@ export function parseConfig<T extends z.ZodObject>(
   return { faults: [...wrong, ...unsafe] };
 }
 
-/** One message for all faults, each on a line of its own. */
 export function toConfigMessage(faults: string[]): string {
   const unique = [...new Set(faults)];
   return `The configuration is not valid:\n${unique.map((fault) => `  ${fault}`).join('\n')}`;
@@ -161,4 +162,99 @@ function editDistance(a: string, b: string): number {
     row = next;
   }
   return row[b.length] ?? 0;
+}
+
+/**
+ * The environment with the values of a `.env` file under it: what is set in the environment wins.
+ *
+ * @example
+ * ```ts
+ * import { createOracleApp } from '@palaver/agent-plugins';
+ * import { withEnvFile } from '@palaver/service-kit';
+ *
+ * export const app = await createOracleApp({ env: withEnvFile(process.env) });
+ * ```
+ */
+export function withEnvFile(env: Env, path = '.env'): Env {
+  try {
+    return { ...parseEnv(readFileSync(path, 'utf8')), ...env };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return env;
+    throw error;
+  }
+}
+
+// What production does not start without. The rules are part of their variables, so that a start, `palaver up` and
+// `palaver doctor` all say the same.
+
+/** What is wrong with a variable in production; `isExposed` where others than this machine reach the service. */
+type ProductionRule = (text: string | undefined, context: { env: Env; isExposed: boolean }) => string | undefined;
+
+const secretLength = 32;
+
+/** The name of a deployment environment, without the quotes and blanks that files of variables leave around it. */
+export function toEnvironment(text: string): string {
+  return text.replace(/^\W+|\W+$/g, '').toLowerCase();
+}
+
+const workplaces = new Set(['', 'development', 'dev', 'test', 'local', 'ci']);
+
+/** `production-eu`, `live` and `staging` too: a name that is not known must not make a deployment unsafe. */
+export function isProduction(environment: string): boolean {
+  return !workplaces.has(toEnvironment(environment));
+}
+
+/** A secret chosen by the operator. It is not required if one of the variables named by `unless` is set. */
+export function ownSecret({ unless = [] }: { unless?: string[] } = {}): ProductionRule {
+  return (text, { env, isExposed }) => {
+    if (text !== undefined && text.trim().length < secretLength && isExposed)
+      return `expected at least ${secretLength} characters in production; make one with: openssl rand -hex 32`;
+    if (text !== undefined || !isExposed || unless.some((name) => env[name])) return undefined;
+    const instead = unless.map((name) => `, or ${name}`).join('');
+    return `production that others reach needs it${instead}; make one with: openssl rand -hex 32`;
+  };
+}
+
+interface CheckedVariable {
+  key: string;
+  text: string | undefined;
+  rule: ProductionRule | undefined;
+  /** What the documents show for a secret. */
+  example: string | undefined;
+}
+
+function findUnsafe(variables: CheckedVariable[], env: Env): { key: string; message: string }[] {
+  if (!isProduction(env.NODE_ENV ?? '')) return [];
+  const isExposed = !isLoopbackHost(env.HOST || '127.0.0.1') || isTrue(env.TRUST_PROXY_ENABLED);
+  const examples = variables.flatMap(({ example }) => example ?? []);
+  return variables.flatMap(({ key, text, rule, example }) => {
+    const isSecret = example !== undefined && text !== undefined;
+    let message = rule?.(text, { env, isExposed });
+    if (isSecret && isUniform(text))
+      message = 'hardly any two of its characters differ; make one with: openssl rand -hex 32';
+    if (isSecret && examples.some((shown) => holdsExample(text, shown)))
+      message = 'this is an example of the documentation; make one with: openssl rand -hex 32';
+    return message === undefined ? [] : [{ key, message }];
+  });
+}
+
+/** Random keys of this length have a dozen different characters at least, whatever they are written in. */
+const fewestCharacters = 8;
+
+/** Whether a long secret, or one of a list, is one character again and again, or a few: random bytes never are. */
+function isUniform(text: string): boolean {
+  const parts = text.split(',').map((part) => part.trim());
+  return parts.some((part) => part.length >= secretLength && new Set(part.toLowerCase()).size < fewestCharacters);
+}
+
+/** Whether a secret, or one of a list, is the example in whatever letters, or has its bytes in another encoding. */
+function holdsExample(text: string, example: string): boolean {
+  const isKey = /^[0-9a-f]{64}$/.test(example);
+  return text.split(',').some((part) => {
+    const secret = part.trim();
+    if (secret.toLowerCase() === example.toLowerCase()) return true;
+    // Multibase has a letter before its base64, and a code before the key.
+    const bytes = [secret, secret.slice(1)].map((encoded) => Buffer.from(encoded, 'base64'));
+    return isKey && bytes.some((decoded) => decoded.includes(Buffer.from(example, 'hex')));
+  });
 }

@@ -1,7 +1,21 @@
-import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from './errors.ts';
 
 // What the services write there. Other files in the folder are not touched: DATA_DIR may be set by mistake.
 const ownFiles = /\.(?:sqlite(?:-wal|-shm|-journal)?|key|json)$/;
@@ -54,7 +68,6 @@ function makePrivate(path: string, mode: number): void {
   }
 }
 
-/** The database of a service: `DATABASE_URL`, or a file of its own in the data folder. */
 export function toDatabaseUrl(config: Pick<BaseConfig, 'DATABASE_URL' | 'DATA_DIR'>, service: string): string {
   if (config.DATABASE_URL === undefined) return `file:${join(prepareDataDir(config.DATA_DIR), `${service}.sqlite`)}`;
   closeDataDir(config.DATA_DIR);
@@ -92,5 +105,36 @@ export function makeFolder(path: string, options: { mode?: number } = {}): void 
   } catch (error) {
     // Another process may have made it meanwhile.
     if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
+/**
+ * The secret kept in a file of mode 0600, made at the first start.
+ * Safe when several processes start at once: all of them read the one that came first.
+ */
+export function loadOrCreateSecretFile(path: string, create: () => string): { secret: string; created: boolean } {
+  const existing = readIfThere(path);
+  if (existing !== undefined) return { secret: existing, created: false };
+  // Written aside and then linked into place, so that nobody can read a file that is only half written.
+  const aside = `${path}.${randomBytes(6).toString('hex')}`;
+  writeFileSync(aside, `${create()}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  let created = true;
+  try {
+    linkSync(aside, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    created = false;
+  } finally {
+    unlinkSync(aside);
+  }
+  return { secret: readFileSync(path, 'utf8').trim(), created };
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 }

@@ -96,7 +96,6 @@ export function parseKeyBytes(text: string): Buffer | undefined {
   return undefined;
 }
 
-/** Keys of 32 bytes, separated by commas. */
 export function envKeys() {
   return envList().transform((texts, context) =>
     texts.flatMap((text) => {

@@ -2,9 +2,7 @@ import { unescape as decodeEscapes } from 'node:querystring';
 import { traceHeaders } from './tracing.ts';
 
 export interface BoundedInit extends RequestInit {
-  /** For the whole answer. */
   timeoutMs: number;
-  /** Of the answer. */
   maxBytes?: number | undefined;
 }
 

@@ -50,7 +50,6 @@ export class GrpcFrameReader {
     return undefined;
   }
 
-  /** Whether a message has begun that is not complete. */
   isInside(): boolean {
     return this.size > 0;
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createNumberMask, maskNumbers } from './mask.ts';
+import { createNumberMask, maskNumbers, printable, toPrintableJson, toPrintableProse } from './mask.ts';
 
 const digitSets = [0x30, 0x660, 0x6f0, 0x966, 0xff10];
 const toDigits = (text: string, zero: number) =>
@@ -106,4 +106,29 @@ test('what only resembles a number stays', () => {
     '12345678-1234-4123-8123-123456789012',
   ])
     expect(mask(text)).toBe(text);
+});
+
+test.each([
+  ['a control character', '\u009b2K', '"\\u009b2K"'],
+  ['delete', 'a\u007f', '"a\\u007f"'],
+  ['text in the other direction', '\u202eevil\u2066', '"\\u202eevil\\u2066"'],
+  ['a line separator', '\u2028', '"\\u2028"'],
+  ['a character of two units that cannot be seen', '\u{e0041}', '"\\udb40\\udc41"'],
+])('%s is escaped, and still the same JSON', (_name, text, shown) => {
+  expect(toPrintableJson(text)).toBe(shown);
+  expect(JSON.parse(shown)).toBe(text);
+});
+
+test('letters of every script stay', () => {
+  expect(toPrintableJson({ to: 'Ané שלום 王 🐐' })).toBe('{"to":"Ané שלום 王 🐐"}');
+});
+
+test('a line has values of somebody else in it, and stays one line', () => {
+  expect(printable`⚙ ${'pay\u001b[8m\n'} ${1}\n`).toBe('⚙ pay\\u001b[8m\\u000a 1\n');
+});
+
+test('prose keeps its lines, its words and its emoji, and nothing that styles or reverses it', () => {
+  const text = 'Ané\n\tمی\u200cخواهم 👩\u200d🌾';
+  expect(toPrintableProse(text)).toBe(text);
+  expect(toPrintableProse('a\r\u001b[8mb\u202e\u009b')).toBe('a\\u000d\\u001b[8mb\\u202e\\u009b');
 });

@@ -8,12 +8,11 @@ import {
 } from '@palaver/contract/internal';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { tableReply } from './api-docs.ts';
 import { clientAddress } from './client-address.ts';
-import { sendFile } from './export-stream.ts';
+import { tableReply } from './docs.ts';
 import { maskNumbers } from './mask.ts';
+import { sendFile, toCsvLines } from './replies.ts';
 import type { Server } from './server.ts';
-import { toCsvLines } from './to-csv.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -41,7 +40,6 @@ export interface OperatorAudit {
 const repeatMs = 60_000;
 const maxRemembered = 1_000;
 
-/** Who an operator is in the audit log, and from where. */
 export function toAuditBy(request: FastifyRequest): { actor: `operator:${string}`; from: string } {
   return { actor: `operator:${request.operator?.name ?? 'unknown'}`, from: clientAddress(request) };
 }

@@ -1,14 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { browserHeaders } from './browser-headers.ts';
-import { type CorsOptions, createCorsHeaders } from './cors.ts';
 import { cutOffUnread, maxUrlLength } from './create-server.ts';
-import { countHosts, createHostCheck } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { requestDurations } from './metrics.ts';
+import { type CorsOptions, countHosts, createCorsHeaders, createHostCheck } from './origins.ts';
+import { browserHeaders } from './replies.ts';
 import { callerOf, createRequestLog, toRequestId } from './request-log.ts';
 import type { Server } from './server.ts';
 
-/** A reply that only has to be sent. */
 export interface ReadyReply {
   status: number;
   /** Names in lower case and values alternating, including `Cache-Control`. */

@@ -3,13 +3,11 @@ import { join } from 'node:path';
 import { createTempDir, freePort, type RunningRedis, startRedis, testWithRedis, waitFor } from '@palaver/test-kit';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
-import { countInRedis } from './count-in-minute.ts';
 import { createServer } from './create-server.ts';
-import { createProbes } from './health-probes.ts';
+import { createProbes } from './lifecycle.ts';
+import { addRateLimit, countInRedis } from './limits.ts';
 import { createLogger } from './logger.ts';
-import { addRateLimit } from './rate-limit.ts';
-import { openRedis, watchOf } from './redis.ts';
-import { parseRedisAddress } from './redis-address.ts';
+import { openRedis, parseRedisAddress, watchOf } from './redis.ts';
 
 /** A logger and the levels and messages it has written. */
 function createTestLogger() {

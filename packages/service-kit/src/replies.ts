@@ -1,15 +1,17 @@
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
 import { eventStreamHeaders } from '@palaver/contract/internal';
 import type { FastifyReply } from 'fastify';
+import Papa from 'papaparse';
 import { countAsStream } from './metrics.ts';
+import type { Server } from './server.ts';
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   headers?: Record<string, string>;
   heartbeatMs: number;
 }
 
-/** One Server-Sent Event. */
 export function toEvent(data: unknown, name?: string): string {
   return `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
 }
@@ -56,4 +58,75 @@ export function isUnchanged(given: string | undefined, etag: string): boolean {
     // A compressed form has the tag of the plain one with its encoding behind.
     return bare === '*' || bare.replace(/^W\//, '').replace(/-(?:br|gzip)"$/, '"') === etag;
   });
+}
+
+/** Forbids browsers everything with a reply that is not a page. Pages set their own policy. */
+export const browserHeaders = {
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  // A reply that may be kept says so itself.
+  'cache-control': 'no-store',
+};
+
+/** For a page of API documentation: scripts of this server only. Swagger UI sets styles from script and has its icons in data URLs. */
+export const docsPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const maxExports = 4;
+const running = new WeakMap<object, number>();
+const types = { csv: 'text/csv', json: 'application/json', xml: 'text/xml' };
+
+/** Sends a file for operators that is written while it is read. Throws where the server writes several already. */
+export function sendFile(
+  { server }: Pick<Server, 'server'>,
+  reply: FastifyReply,
+  name: `${string}.${keyof typeof types}`,
+  pieces: AsyncIterable<string>,
+): FastifyReply {
+  const count = running.get(server) ?? 0;
+  if (count >= maxExports)
+    throw new AppError('LIMIT_REACHED', 'Other files are being exported. Try again in a minute.');
+  running.set(server, count + 1);
+  const file = Readable.from(pieces).once('close', () => running.set(server, (running.get(server) ?? 1) - 1));
+  const type = types[name.slice(name.lastIndexOf('.') + 1) as keyof typeof types];
+  return reply
+    .header('content-disposition', `attachment; filename="${name}"`)
+    .type(`${type}; charset=utf-8`)
+    .send(file);
+}
+
+/**
+ * RFC 4180 lines. A cell that a spreadsheet would run as a formula is written as text, with an apostrophe before it; a
+ * phone number is a plus and digits, which compute nothing, and stays what it is. Spreadsheets of many languages split
+ * cells at semicolons, so what follows one is a beginning too. `forSpreadsheet` writes phone numbers and other long numbers so
+ * that a spreadsheet shows all their digits, and the plus; programs read them better without.
+ */
+export function toCsvLines(rows: string[][], { forSpreadsheet = false } = {}): string {
+  const write = forSpreadsheet ? toSpreadsheetCell : toCell;
+  if (rows.length === 0) return '';
+  // Spreadsheets of many languages split cells at semicolons, and some at tabs.
+  const quotes = (value: unknown) => /[;\t]/.test(String(value));
+  return `${Papa.unparse(
+    rows.map((row) => row.map(write)),
+    { newline: '\r\n', quotes },
+  )}\r\n`;
+}
+
+/** A spreadsheet keeps 15 digits, shows 11, and drops a plus and zeros at the beginning. */
+const losesDigits = /^(?:\+\d+|0\d+|\d{12,})$/;
+
+function toSpreadsheetCell(value: string): string {
+  return losesDigits.test(value) ? `="${value}"` : toCell(value);
+}
+
+// The wide forms are the same signs to a spreadsheet with an East Asian language.
+const formulaAtStart = /^(?!\+\d+$)(?:[\t\r\n]| *[=+\-@\uff1d\uff0b\uff0d\uff20])/;
+const formulaAfterSeparator = /[;\t\r\n] *(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+
+function toCell(value: string): string {
+  const split = value.replace(formulaAfterSeparator, "$&'");
+  return formulaAtStart.test(value) ? `'${split}` : split;
 }

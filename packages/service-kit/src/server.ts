@@ -2,9 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Registry } from 'prom-client';
-import type { OperatorGuard } from './operator-guard.ts';
-import type { Operator, OperatorRole } from './operators.ts';
-import type { FailedRequest } from './recent-errors.ts';
+import type { Operator, OperatorGuard, OperatorRole } from './operators.ts';
+import type { FailedRequest } from './request-log.ts';
 
 /**
  * A Fastify server whose routes take zod schemas.
@@ -50,7 +49,6 @@ declare module 'fastify' {
     forOperators?: boolean;
   }
   interface FastifyRequest {
-    /** Who asks, on routes of operators. */
     operator: Operator | null;
   }
 }

@@ -13,7 +13,6 @@ import type { Store } from './store.ts';
  * ```
  */
 export interface DatabaseClock {
-  /** Milliseconds since 1970. */
   now(): number;
   stop(): void;
 }

@@ -1,3 +1,5 @@
+import type { Transaction } from 'kysely';
+
 /**
  * Which database a store is on.
  *
@@ -9,3 +11,16 @@
  * ```
  */
 export type Engine = 'sqlite' | 'postgres';
+
+export interface TransactionOptions {
+  /**
+   * PostgreSQL only; SQLite's transactions are always serializable, and so is the default here, that code which is right
+   * on one engine is right on the other. Take `read committed` where single statements carry the whole effect.
+   */
+  isolation?: 'serializable' | 'read committed';
+}
+
+export type RunTransaction<DB> = <T>(
+  fn: (trx: Transaction<DB>) => Promise<T>,
+  options?: TransactionOptions,
+) => Promise<T>;

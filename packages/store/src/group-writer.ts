@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely';
-import type { RunTransaction, TransactionOptions } from './run-transaction.ts';
+import type { RunTransaction, TransactionOptions } from './engine.ts';
 import { faultKind, StoreError } from './store-error.ts';
 
 export interface GroupWriterOptions<DB, Item, Result> extends TransactionOptions {
@@ -35,7 +35,6 @@ export interface GroupWriterOptions<DB, Item, Result> extends TransactionOptions
  * ```
  */
 export interface GroupWriter<Item, Result> {
-  /** Resolves with the item's own result once it is committed. */
   write(item: Item): Promise<Result>;
   /** Resolves when nothing is pending. */
   idle(): Promise<void>;

@@ -1,11 +1,8 @@
 // For Palaver's own packages and services: not part of the public interface, and changed without notice.
-export type { AuditHead } from './audit/audit-chain.ts';
+export { type AuditHead, type AuditTables, auditMigrations } from './audit/audit-chain.ts';
 export { createAuditLog, readAudit } from './audit/audit-log.ts';
-export { type AuditTables, auditMigrations } from './audit/audit-tables.ts';
-export { keepAuditHead, loadAnchor, toAnchorPath } from './audit/keep-audit-head.ts';
-export { verifyAudit } from './audit/verify-audit.ts';
-export { unreadableText } from './cipher/data-cipher.ts';
-export { createKeyRing, type KeyRing, keyIdOf } from './cipher/key-ring.ts';
+export { keepAuditHead, loadAnchor, toAnchorPath, verifyAudit } from './audit/verify-audit.ts';
+export { createKeyRing, type KeyRing, keyIdOf, unreadableText } from './cipher/data-cipher.ts';
 export {
   type CipherStore,
   checkCipher,
@@ -17,9 +14,9 @@ export {
 } from './cipher/stored-cipher.ts';
 export { databaseTime, timeReaderOf } from './database-clock.ts';
 export { createLeases, type LeaseColumns } from './leases.ts';
+export { parsePostgresUrl } from './open-postgres.ts';
 export { claimSqliteFile, createPrivateFile } from './open-sqlite.ts';
 export { engineOf } from './open-store.ts';
-export { parsePostgresUrl } from './postgres-hosts.ts';
+export { runForEach } from './prepare-query.ts';
 export { changePieces, mapRows, readPieces } from './read-pieces.ts';
-export { runForEach } from './run-for-each.ts';
 export { faultKind, toUnavailable } from './store-error.ts';

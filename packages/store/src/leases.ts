@@ -5,7 +5,6 @@ import type { Engine } from './engine.ts';
 /** What a row has that several instances may work at, one at a time. */
 export interface LeaseColumns {
   id: string;
-  /** Who works at it. */
   claimed_by: string | null;
   /** Until then nobody else takes it, by the database's clock. */
   lease_until: number;

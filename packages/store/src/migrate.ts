@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { Engine } from './engine.ts';
-import type { RunTransaction } from './run-transaction.ts';
+import type { Engine, RunTransaction } from './engine.ts';
 import { messageOf, StoreError } from './store-error.ts';
 
 /**

@@ -1,8 +1,20 @@
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createSqliteDialect, retryWhileLocked } from './sqlite-dialect.ts';
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+import { LRUCache } from 'lru-cache';
+import { bindValue, EachRow } from './prepare-query.ts';
 import type { EngineConnection, StoreOptions } from './store.ts';
 import { faultKind, messageOf, StoreError } from './store-error.ts';
 
@@ -88,4 +100,178 @@ export function claimSqliteFile(url: string): () => void {
     throw new StoreError('locked', `Another process uses the SQLite database ${path}. ${remedy}.`, error);
   }
   return () => lock.close();
+}
+
+const statementCacheSize = 500;
+
+interface SqliteOptions {
+  /** How long a query waits for the connection, and as long for other processes. */
+  waitMs: number;
+  /** Whether the file that was opened is still the one its path names. */
+  isInPlace(): boolean;
+}
+
+/** Kysely on one `node:sqlite` connection. */
+export function createSqliteDialect(
+  database: DatabaseSync,
+  options: SqliteOptions,
+): { dialect: Dialect; waiting(): number } {
+  const driver = new SqliteDriver(database, options);
+  return {
+    waiting: () => driver.waiting,
+    dialect: {
+      createDriver: () => driver,
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createAdapter: () => new QueueingAdapter(),
+      createIntrospector: (db) => new SqliteIntrospector(db),
+    },
+  };
+}
+
+/** Kysely's own mutex waits for ever; the driver below queues instead, with a limit. */
+export class QueueingAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+}
+
+class SqliteDriver implements Driver {
+  readonly #connection: SqliteConnection;
+  readonly #database: DatabaseSync;
+  readonly #waitMs: number;
+  readonly #isInPlace: () => boolean;
+  readonly #waiting: (() => void)[] = [];
+  #taken = false;
+
+  constructor(database: DatabaseSync, { waitMs, isInPlace }: SqliteOptions) {
+    this.#database = database;
+    this.#waitMs = waitMs;
+    this.#isInPlace = isInPlace;
+    this.#connection = new SqliteConnection(database, waitMs);
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    if (this.#taken) await this.#waitForConnection();
+    this.#taken = true;
+    return this.#connection;
+  }
+
+  async releaseConnection(): Promise<void> {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#taken = false;
+  }
+
+  #waitForConnection(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        const hint = 'inside a transaction, query through its own handle';
+        reject(new StoreError('locked', `the SQLite connection was not free within ${this.#waitMs} ms (${hint})`));
+      }, this.#waitMs);
+      this.#waiting.push(go);
+    });
+  }
+
+  // Taking the write lock first means that a transaction can no longer fail half-way because another process writes.
+  async beginTransaction(): Promise<void> {
+    // A file that was removed or replaced under the open connection takes writes that nobody will find again.
+    if (!this.#isInPlace()) throw new StoreError('unwritable', 'the SQLite database was removed or replaced');
+    await this.#run('begin immediate');
+  }
+
+  commitTransaction(): Promise<void> {
+    return this.#run('commit');
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    // SQLite has already rolled back after some faults (disk full, I/O error); a second rollback would hide the first error.
+    if (this.#database.isTransaction) await this.#run('rollback');
+  }
+
+  async destroy(): Promise<void> {
+    await this.acquireConnection();
+    this.#database.close();
+    await this.releaseConnection();
+  }
+
+  async #run(sql: string): Promise<void> {
+    await this.#connection.executeQuery({ sql, parameters: [] });
+  }
+}
+
+interface CachedStatement {
+  statement: StatementSync;
+  returnsRows: boolean;
+}
+
+class SqliteConnection implements DatabaseConnection {
+  readonly #database: DatabaseSync;
+  readonly #waitMs: number;
+  readonly #statements = new LRUCache<string, CachedStatement>({ max: statementCacheSize });
+
+  constructor(database: DatabaseSync, waitMs: number) {
+    this.#database = database;
+    this.#waitMs = waitMs;
+  }
+
+  executeQuery<R>(query: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<R>> {
+    try {
+      return Promise.resolve(this.#execute<R>(query));
+    } catch (error) {
+      if (faultKind(error) !== 'locked') return Promise.reject(error);
+      return retryWhileLocked(() => this.#execute<R>(query), this.#waitMs);
+    }
+  }
+
+  // biome-ignore lint/correctness/useYield: an interface member that is refused, on PostgreSQL too.
+  async *streamQuery(): AsyncIterableIterator<never> {
+    throw new Error('streaming is not supported by the store: read in pages');
+  }
+
+  #execute<R>({ sql, parameters }: Pick<CompiledQuery, 'sql' | 'parameters'>): QueryResult<R> {
+    const { statement, returnsRows } = this.#prepare(sql);
+    const [first] = parameters;
+    if (first instanceof EachRow)
+      return { rows: first.rows.map((row) => Number(statement.run(...row.map(bindValue)).changes) as R) };
+    const values = parameters.map(bindValue);
+    if (returnsRows) return { rows: statement.all(...values) as R[] };
+    const { changes, lastInsertRowid } = statement.run(...values);
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+  }
+
+  #prepare(sql: string): CachedStatement {
+    let cached = this.#statements.get(sql);
+    if (cached) return cached;
+    const statement = this.#database.prepare(sql);
+    cached = { statement, returnsRows: statement.columns().length > 0 };
+    this.#statements.set(sql, cached);
+    return cached;
+  }
+}
+
+/** Waits for another process's lock without blocking the event loop, which SQLite's own busy timeout does. */
+async function retryWhileLocked<T>(attempt: () => T, waitMs: number): Promise<T> {
+  const deadline = Date.now() + waitMs;
+  while (true) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (faultKind(error) !== 'locked') throw error;
+      if (Date.now() >= deadline) {
+        throw new StoreError('locked', `another process kept the SQLite database locked for ${waitMs} ms`, error);
+      }
+    }
+    await sleep(1 + Math.random() * 10);
+  }
 }

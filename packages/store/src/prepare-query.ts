@@ -1,5 +1,4 @@
-import type { Compilable, CompiledQuery, Kysely, QueryResult } from 'kysely';
-import type { BindValue } from './bind-value.ts';
+import { type Compilable, CompiledQuery, type Kysely, type QueryResult, type Transaction } from 'kysely';
 
 /**
  * Runs with these parameters, on `trx` when given.
@@ -51,4 +50,56 @@ export function createPrepareQuery<DB>(
       return executor.executeQuery<R>({ ...compiled, parameters });
     };
   };
+}
+
+/** What a query parameter may be; the same on both engines. */
+type BindValue = string | number | bigint | boolean | Date | Uint8Array | null;
+
+/**
+ * One meaning for every parameter on both engines: booleans are 0 and 1, times are epoch milliseconds, U+0000 is U+FFFD. What the engines
+ * would treat differently (undefined, NaN, objects, arrays) is refused, so that it fails in the SQLite tests too.
+ */
+export function bindValue(value: unknown): string | number | bigint | Uint8Array | null {
+  switch (typeof value) {
+    case 'string':
+      // PostgreSQL stores no U+0000, and an id that has it is simply unknown.
+      return value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value;
+    case 'bigint':
+      return value;
+    case 'number':
+      if (Number.isFinite(value)) return value;
+      break;
+    case 'boolean':
+      return value ? 1 : 0;
+    case 'object':
+      if (value === null || value instanceof Uint8Array) return value;
+      if (value instanceof Date) return bindValue(value.getTime());
+  }
+  const kind = typeof value === 'object' ? 'an object (store JSON as text)' : String(value);
+  throw new TypeError(`a query parameter cannot be ${kind}`);
+}
+
+type Values = readonly BindValue[];
+
+/** The only parameter of a statement that SQLite runs once for each of these rows. */
+export class EachRow {
+  readonly rows: readonly Values[];
+
+  constructor(rows: readonly Values[]) {
+    this.rows = rows;
+  }
+}
+
+/**
+ * Runs a statement once for each row, on SQLite, and gives how many rows of the database each run has changed. Kysely handles
+ * them as one query, because a query costs it more than such a statement costs SQLite.
+ */
+export async function runForEach<DB>(
+  trx: Transaction<DB>,
+  statement: string,
+  rows: readonly Values[],
+): Promise<number[]> {
+  if (rows.length === 0) return [];
+  const result = await trx.executeQuery<number>(CompiledQuery.raw(statement, [new EachRow(rows)]));
+  return result.rows;
 }

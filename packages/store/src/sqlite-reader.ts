@@ -8,8 +8,8 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import { bindValue } from './bind-value.ts';
-import { QueueingAdapter } from './sqlite-dialect.ts';
+import { QueueingAdapter } from './open-sqlite.ts';
+import { bindValue } from './prepare-query.ts';
 import type { ReaderCall, ReaderReply } from './sqlite-reader-worker.ts';
 import { StoreError } from './store-error.ts';
 

@@ -1,10 +1,9 @@
 import type { CompiledQuery, Dialect, Kysely } from 'kysely';
 import type { DataCipher } from './cipher/data-cipher.ts';
-import type { Engine } from './engine.ts';
+import type { Engine, RunTransaction } from './engine.ts';
 import type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 import type { Migration } from './migrate.ts';
 import type { PrepareQuery } from './prepare-query.ts';
-import type { RunTransaction } from './run-transaction.ts';
 
 /**
  * How a database is opened.

@@ -1,21 +1,20 @@
 import { agentLimits, ucanLimits } from '@palaver/contract';
 import { LRUCache } from 'lru-cache';
 import { hashText } from '#crypto';
-import type { Capability } from './capability.ts';
-import { createCheckAllowance } from './check-allowance.ts';
+import type { Capability, UcanView } from './capability.ts';
 import {
   type ChainPolicy,
   type ChainRefusal,
   checkDelegation,
   checkInvocation,
   checkSignIn,
+  createCheckAllowance,
   findExpiration,
   listChain,
 } from './check-chain.ts';
 import type { ResolveDid } from './did/resolve-did.ts';
 import { parseToken } from './parse-token.ts';
 import type { Awaitable, Result, UcanError } from './result.ts';
-import type { UcanView } from './ucan-view.ts';
 import { verifySignatures } from './verify-signatures.ts';
 
 /** `revoked`: the token or one of its proofs is. `shared`: the token was sent downstream as a proof, so others may hold it. */

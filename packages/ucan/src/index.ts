@@ -1,4 +1,4 @@
-export type { Capability } from './capability.ts';
+export type { Capability, UcanView } from './capability.ts';
 export {
   createVerifier,
   type Verdict,
@@ -11,4 +11,3 @@ export { createDelegation, createInvocation, type MintedToken } from './mint.ts'
 export { parseToken } from './parse-token.ts';
 export type { Result, UcanError } from './result.ts';
 export { createSigner, deriveSigner, parseSigner, type Signer } from './signer.ts';
-export type { UcanView } from './ucan-view.ts';

@@ -1,12 +1,10 @@
 import { agentLimits } from '@palaver/contract';
 import { type API, delegate } from '@ucanto/core';
-import { encodeBase64 } from './base64.ts';
-import { type Capability, hasCapability } from './capability.ts';
+import { encodeBase64 } from './bytes.ts';
+import { type Capability, hasCapability, type UcanView } from './capability.ts';
 import { findExpiration } from './check-chain.ts';
 import type { Result } from './result.ts';
-import type { Signer } from './signer.ts';
-import type { UcanView } from './ucan-view.ts';
-import { toUcantoDelegation, toUcantoSigner } from './ucanto.ts';
+import { type Signer, toUcantoDelegation, toUcantoSigner } from './signer.ts';
 
 /**
  * A signed token, ready for a header.

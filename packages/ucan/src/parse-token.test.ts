@@ -10,7 +10,7 @@ import {
   toBlock,
   toRawBlock,
 } from '../test/tokens.ts';
-import { encodeBase64 } from './base64.ts';
+import { encodeBase64 } from './bytes.ts';
 import { createDelegation, createInvocation } from './mint.ts';
 import { parseToken } from './parse-token.ts';
 import type { Signer } from './signer.ts';

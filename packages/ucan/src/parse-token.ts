@@ -1,14 +1,12 @@
+import * as UCAN from '@ipld/dag-ucan';
 import { agentLimits, ucanLimits } from '@palaver/contract';
-import { type API, Delegation } from '@ucanto/core';
+import { type API, Delegation, decodeLink, isLink } from '@ucanto/core';
 import { Tokenizer } from 'cborg';
 import { sha256 } from '#crypto';
-import { equalBytes } from './bytes.ts';
-import { decodeMultibaseOrBase64 } from './multibase.ts';
-import { type ArchiveBlock, readArchive, readVariant, type UcanBlock } from './read-archive.ts';
-import { readUcan } from './read-ucan.ts';
-import { malformed, Refusal, toUcanError } from './refusal.ts';
-import type { Result, UcanError } from './result.ts';
-import type { UcanView } from './ucan-view.ts';
+import { decodeMultibaseOrBase64, equalBytes, startsWithBytes } from './bytes.ts';
+import type { Capability, UcanFields, UcanView } from './capability.ts';
+import { toDid } from './did/did-key.ts';
+import { malformed, Refusal, type Result, toUcanError, type UcanError } from './result.ts';
 
 const maxCharacters = agentLimits.tokenCharacters;
 const maxChain = 8;
@@ -96,5 +94,171 @@ class Chain {
     const read = { view: { ...fields, cid, proofs: proofs.map(({ view }) => view), delegation }, length };
     this.#read.set(cid, read);
     return read;
+  }
+}
+
+interface ArchiveBlock {
+  readonly digest: Uint8Array;
+  readonly bytes: Uint8Array;
+}
+
+interface UcanBlock extends ArchiveBlock {
+  readonly link: ReturnType<typeof decodeLink>;
+}
+
+interface Archive {
+  /** The root of the CAR: it names the UCAN that is the token. */
+  readonly root: ArchiveBlock;
+  /** All other blocks by CID. */
+  readonly ucans: ReadonlyMap<string, UcanBlock>;
+}
+
+/** The token and its proofs. */
+const maxUcans = 20;
+// CIDv1, DAG-CBOR, SHA-256 of 32 bytes: the only kind of link a ucanto archive is built of.
+const cidPrefix = Uint8Array.of(0x01, 0x71, 0x12, 0x20);
+const cidBytes = cidPrefix.length + 32;
+// { roots: [CID], version: 1 } in DAG-CBOR, with its length before it; the 36 bytes of the CID are in the middle.
+const headerStart = Uint8Array.of(58, 0xa2, 0x65, ...ascii('roots'), 0x81, 0xd8, 0x2a, 0x58, 0x25, 0x00);
+const headerEnd = Uint8Array.of(0x67, ...ascii('version'), 0x01);
+// { "ucan@0.9.1": CID } in DAG-CBOR: what ucanto puts at the root of an archive.
+const variantStart = Uint8Array.of(0xa1, 0x6a, ...ascii('ucan@0.9.1'), 0xd8, 0x2a, 0x58, 0x25, 0x00);
+
+/**
+ * Reads a CAR (version 1) that holds one ucanto archive. Stricter than the CAR format on purpose: one token has one
+ * sequence of bytes per order of its blocks, so nothing can be added, doubled or written differently in transit.
+ */
+function readArchive(bytes: Uint8Array): Archive {
+  if (!startsWithBytes(bytes, headerStart)) malformed('it is not a CAR archive with one root');
+  const rootCid = readCid(bytes, headerStart.length);
+  let at = headerStart.length + cidBytes;
+  if (!startsWithBytes(bytes.subarray(at), headerEnd)) malformed('its CAR header is damaged');
+  at += headerEnd.length;
+
+  let root: ArchiveBlock | null = null;
+  const ucans = new Map<string, UcanBlock>();
+  while (at < bytes.length) {
+    const { length, start } = readLength(bytes, at);
+    at = start + length;
+    if (length <= cidBytes || at > bytes.length) malformed('a block is cut short');
+    const cid = readCid(bytes, start);
+    const block = { digest: cid.subarray(cidPrefix.length), bytes: bytes.subarray(start + cidBytes, at) };
+    if (equalBytes(cid, rootCid)) {
+      if (root) malformed('a block appears twice');
+      root = block;
+    } else {
+      const link = decodeLink(cid);
+      if (ucans.has(link.toString())) malformed('a block appears twice');
+      if (ucans.size === maxUcans) malformed(`it has more than ${maxUcans} UCANs`);
+      ucans.set(link.toString(), { ...block, link });
+    }
+  }
+  return { root: root ?? malformed('its root block is missing'), ucans };
+}
+
+/** The CID of the UCAN that an archive's root block names. */
+function readVariant({ bytes }: ArchiveBlock): string {
+  if (bytes.length !== variantStart.length + cidBytes || !startsWithBytes(bytes, variantStart)) {
+    malformed('its root is not a UCAN of version 0.9.1');
+  }
+  return decodeLink(readCid(bytes, variantStart.length)).toString();
+}
+
+function readCid(bytes: Uint8Array, at: number): Uint8Array {
+  const cid = bytes.subarray(at, at + cidBytes);
+  if (cid.length < cidBytes || !startsWithBytes(cid, cidPrefix)) malformed('a block has an unknown kind of CID');
+  return cid;
+}
+
+// An unsigned LEB128 number of at most three bytes: more than the longest token needs.
+function readLength(bytes: Uint8Array, at: number): { length: number; start: number } {
+  let length = 0;
+  for (let count = 0; count < 3; count += 1) {
+    const byte = bytes[at + count] ?? malformed('a block is cut short');
+    length |= (byte & 0x7f) << (7 * count);
+    // A last byte of zero pads the number: another way to write the same one.
+    if (byte < 0x80) return byte === 0 ? malformed('a length is padded') : { length, start: at + count + 1 };
+  }
+  return malformed('a block is too long');
+}
+
+function ascii(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+const maxCapabilities = 32;
+const maxFacts = 32;
+const maxProofs = 16;
+const maxNesting = 16;
+// EdDSA as a varint, then the length of the signature, 64.
+const signaturePrefix = Uint8Array.of(0xed, 0xa1, 0x03, 64);
+const signatureBytes = signaturePrefix.length + 64;
+
+/**
+ * Checks a decoded UCAN beyond what ucanto's own decoder does. A signature covers the JSON form of the fields, and
+ * several CBOR blocks could give the same JSON; only the one block ucanto itself writes is accepted, so that a token
+ * has one CID and a revoked one cannot come back under another.
+ */
+function readUcan(ucan: UCAN.View, bytes: Uint8Array): UcanFields {
+  const { model } = ucan;
+  if (ucan.code !== UCAN.code) malformed('it is a JWT inside an archive');
+  if (model.v !== '0.9.1') malformed('its UCAN version is not 0.9.1');
+  if (model.s.length !== signatureBytes || !startsWithBytes(model.s, signaturePrefix)) {
+    malformed('its signature is not an Ed25519 signature');
+  }
+  const capabilities = model.att.map(readCapability);
+  if (capabilities.length === 0 || capabilities.length > maxCapabilities) {
+    malformed(`it has not 1 to ${maxCapabilities} capabilities`);
+  }
+  if (model.fct.length > maxFacts) malformed(`it has more than ${maxFacts} facts`);
+  if (model.prf.length > maxProofs) malformed(`it has more than ${maxProofs} proofs`);
+  checkValue(model.att);
+  checkValue(model.fct);
+  checkTime(model.exp ?? 0);
+  checkTime(model.nbf ?? 0);
+  // The signed form leaves an empty nonce out, the block does not.
+  if (model.nnc === '') malformed('its nonce is empty');
+  const fields = {
+    issuer: readPrincipal(model.iss),
+    audience: readPrincipal(model.aud),
+    capabilities,
+    expiration: model.exp,
+    notBefore: model.nbf ?? null,
+    nonce: model.nnc ?? null,
+    facts: model.fct,
+  };
+  if (!equalBytes(UCAN.encode(ucan), bytes)) malformed('its encoding is not canonical');
+  return fields;
+}
+
+function readPrincipal(principal: UCAN.Principal): string {
+  const did = principal instanceof Uint8Array ? toDid(principal) : null;
+  return did ?? malformed('its issuer or audience is not an Ed25519 did:key or another DID');
+}
+
+function readCapability(capability: UCAN.Capability): Capability {
+  const { can, with: resource, nb, ...unknown } = capability;
+  if (Object.keys(unknown).length > 0) malformed('a capability has unknown fields');
+  if (nb === undefined) return { can, with: resource };
+  if (nb === null || typeof nb !== 'object' || Array.isArray(nb) || isLink(nb) || ArrayBuffer.isView(nb)) {
+    malformed('the conditions of a capability are not an object');
+  }
+  return { can, with: resource, nb: nb as Record<string, unknown> };
+}
+
+function checkTime(seconds: number): void {
+  if (!Number.isSafeInteger(seconds)) malformed('a time is out of range');
+}
+
+/** Refuses the values that two different CBOR forms share in JSON. */
+function checkValue(value: unknown, depth = 0): void {
+  if (depth > maxNesting) malformed(`its values are nested deeper than ${maxNesting}`);
+  if (typeof value === 'bigint' || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+    malformed('a number is out of range');
+  }
+  if (value === null || typeof value !== 'object' || isLink(value) || ArrayBuffer.isView(value)) return;
+  for (const [name, inner] of Object.entries(value)) {
+    if (name === '/') malformed('a value is written like a link');
+    checkValue(inner, depth + 1);
   }
 }

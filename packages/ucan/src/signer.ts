@@ -1,9 +1,9 @@
-import { Signature } from '@ucanto/core';
+import type * as UCAN from '@ipld/dag-ucan';
+import { type API, Signature } from '@ucanto/core';
 import { createKeyPair, type KeyPair } from '#crypto';
-import { encodeBase64 } from './base64.ts';
-import { startsWithBytes } from './bytes.ts';
+import { decodeHex, decodeMultibaseOrBase64, encodeBase64, startsWithBytes } from './bytes.ts';
+import type { UcanView } from './capability.ts';
 import { ed25519Tag, toDidKey, untagPublicKey } from './did/did-key.ts';
-import { decodeHex, decodeMultibaseOrBase64 } from './multibase.ts';
 import type { Result } from './result.ts';
 
 /**
@@ -110,4 +110,14 @@ function fromKeyPair(keyPair: KeyPair, secret: string, did: string): Signer {
     toSecret: () => secret,
     withDid: (other) => fromKeyPair(keyPair, secret, other),
   };
+}
+
+// Our own types as ucanto's. They are the same objects; only the declarations differ.
+
+export function toUcantoSigner(signer: Signer): UCAN.Signer {
+  return signer as unknown as UCAN.Signer;
+}
+
+export function toUcantoDelegation({ delegation }: UcanView): API.Delegation {
+  return delegation as API.Delegation;
 }

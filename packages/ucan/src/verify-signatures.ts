@@ -1,11 +1,11 @@
 import * as UCAN from '@ipld/dag-ucan';
 import { verifyEd25519 } from '#crypto';
+import type { UcanView } from './capability.ts';
 import { listChain } from './check-chain.ts';
 import type { DidKeys } from './did/did-document.ts';
 import { fromDidKey } from './did/did-key.ts';
 import type { UcanError } from './result.ts';
-import type { UcanView } from './ucan-view.ts';
-import { toUcantoDelegation } from './ucanto.ts';
+import { toUcantoDelegation } from './signer.ts';
 
 export interface SignatureVerdict {
   readonly error: UcanError | null;

@@ -2,7 +2,7 @@ import { type API, CAR, Delegation, delegate, invoke } from '@ucanto/core';
 import * as ed25519 from '@ucanto/principal/ed25519';
 import { access, capability, Schema } from '@ucanto/validator';
 import { describe, expect, it } from 'vitest';
-import { encodeBase64 } from '../src/base64.ts';
+import { encodeBase64 } from '../src/bytes.ts';
 import { createVerifier } from '../src/create-verifier.ts';
 import { createDelegation, createInvocation } from '../src/mint.ts';
 import type { Signer } from '../src/signer.ts';

@@ -1,6 +1,6 @@
 import { assert, asyncProperty, constantFrom, integer, nat, record } from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { encodeBase64 } from '../src/base64.ts';
+import { encodeBase64 } from '../src/bytes.ts';
 import type { Capability } from '../src/capability.ts';
 import { createVerifier, type Verdict } from '../src/create-verifier.ts';
 import { createDelegation, createInvocation, type DelegationOptions } from '../src/mint.ts';

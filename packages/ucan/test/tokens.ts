@@ -1,8 +1,8 @@
 import * as UCAN from '@ipld/dag-ucan';
 import { type API, CAR, CBOR } from '@ucanto/core';
-import { encodeBase64 } from '../src/base64.ts';
+import { encodeBase64 } from '../src/bytes.ts';
 import { createSigner, parseToken, type Result, type Signer, type UcanView } from '../src/index.ts';
-import { toUcantoSigner } from '../src/ucanto.ts';
+import { toUcantoSigner } from '../src/signer.ts';
 
 export function unwrap<T>(result: Result<T, { message: string }>): T {
   if (result.error) throw new Error(result.error.message);

@@ -1,22 +1,14 @@
 import type { Logger } from '@palaver/service-kit';
 import { createChain } from './chain.ts';
-import { createGrpcServer } from './grpc/create-grpc-server.ts';
+import { createGrpcServer } from './grpc.ts';
 import { getMessage, getService, loadProtocol } from './protocol.ts';
-import { authQueries } from './queries/auth.ts';
-import { bankQueries } from './queries/bank.ts';
-import { claimsQueries } from './queries/claims.ts';
-import { entityQueries } from './queries/entity.ts';
-import { iidQueries } from './queries/iid.ts';
-import { nodeQueries } from './queries/node.ts';
-import type { Query } from './queries/query.ts';
-import { tokenQueries } from './queries/token.ts';
-import { txQueries } from './queries/tx.ts';
-import { createQueryMethods, createReplyMemo } from './query-methods.ts';
-import { createReflectionMethods } from './reflection/reflection-methods.ts';
-import { createTxLog, loadSeedTxs } from './txs/tx-log.ts';
-import { createTxPool } from './txs/tx-pool.ts';
-import type { AgentProfile } from './world/agent-profile.ts';
-import { loadWorld } from './world/load-world.ts';
+import { authQueries, bankQueries, tokenQueries } from './queries/accounts.ts';
+import { claimsQueries, entityQueries, iidQueries } from './queries/entities.ts';
+import { nodeQueries, txQueries } from './queries/node.ts';
+import { createQueryMethods, createReplyMemo, type Query } from './queries/query.ts';
+import { createReflectionMethods } from './reflection.ts';
+import { createTxLog, createTxPool, loadSeedTxs } from './txs/tx-pool.ts';
+import { type AgentProfile, loadWorld } from './world/load-world.ts';
 
 /** The services that answer from the world; their answers are kept until it changes. */
 const worldQueries: Record<string, Record<string, Query>> = {
@@ -49,15 +41,8 @@ export interface DevnodeOptions {
   agent?: Partial<AgentProfile>;
 }
 
-export interface Devnode {
-  /** Resolves with the port; 0 takes any free one. */
-  listen(place: { host: string; port: number }): Promise<number>;
-  latestHeight(): number;
-  close(): Promise<void>;
-}
-
 /** The development node as a server that is not listening yet. */
-export async function createDevnode(options: DevnodeOptions): Promise<Devnode> {
+export async function createDevnode(options: DevnodeOptions) {
   const { logger, blockMs = 5_000, clock = Date.now } = options;
   const protocol = await loadProtocol();
   const world = await loadWorld({ protocol, seed: options.seed, agent: options.agent });
@@ -89,8 +74,11 @@ export async function createDevnode(options: DevnodeOptions): Promise<Devnode> {
     onError: (error, path) => logger.error({ err: error, path }, 'a call failed'),
   });
   return {
+    /** Resolves with the port; 0 takes any free one. */
     listen: server.listen,
     latestHeight: chain.latestHeight,
     close: () => server.close(graceMs),
   };
 }
+
+export type Devnode = Awaited<ReturnType<typeof createDevnode>>;

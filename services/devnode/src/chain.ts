@@ -1,23 +1,18 @@
-import { heightHeader } from '@palaver/contract/internal';
-import { type Refusal, refuseArgument } from './refusal.ts';
-
-/** The node's notion of time: heights follow from the clock alone, so that they never fall, not even over a restart. */
-export interface Chain {
-  id: string;
-  latestHeight(): number;
-  timeOf(height: number): Date;
-}
+import { type GrpcStatusName, heightHeader } from '@palaver/contract/internal';
 
 const chainId = 'palaver-dev-1';
 const genesisMs = Date.UTC(2020, 0, 1);
 
-export function createChain({ clock, blockMs }: { clock: () => number; blockMs: number }): Chain {
+/** The node's notion of time: heights follow from the clock alone, so that they never fall, not even over a restart. */
+export function createChain({ clock, blockMs }: { clock: () => number; blockMs: number }) {
   return {
     id: chainId,
     latestHeight: () => Math.max(1, Math.floor((clock() - genesisMs) / blockMs)),
-    timeOf: (height) => new Date(genesisMs + height * blockMs),
+    timeOf: (height: number) => new Date(genesisMs + height * blockMs),
   };
 }
+
+export type Chain = ReturnType<typeof createChain>;
 
 /** The height a request asks for; none and 0 are the latest. */
 export function parseHeight(
@@ -34,4 +29,35 @@ export function parseHeight(
     return refuseArgument('cannot query with height in the future; please provide a valid height: invalid height');
   }
   return { ok: true, height: height || latest };
+}
+
+/** An expected no, as a value: the gRPC status and the text that goes with it. */
+export interface Refusal {
+  ok: false;
+  code: GrpcStatusName;
+  message: string;
+}
+
+export function refuse(code: GrpcStatusName, message: string): Refusal {
+  return { ok: false, code, message };
+}
+
+export function refuseArgument(message: string): Refusal {
+  return refuse('INVALID_ARGUMENT', message);
+}
+
+export function refuseMissing(message: string): Refusal {
+  return refuse('NOT_FOUND', message);
+}
+
+/** An error that a module of the chain registers. */
+export interface ModuleError {
+  codespace: string;
+  code: number;
+  text: string;
+}
+
+/** In the words of a real node. It gives such errors no gRPC code, so they are UNKNOWN. */
+export function refuseByModule({ codespace, code, text }: ModuleError, detail: string): Refusal {
+  return refuse('UNKNOWN', `codespace ${codespace} code ${code}: ${text}: ${detail}`);
 }

@@ -11,9 +11,9 @@ import {
 import { toListenError } from '@palaver/service-kit/internal';
 import { createDevnode } from './app.ts';
 import { devnodeConfigSchema } from './config.ts';
-import type { AgentProfile } from './world/agent-profile.ts';
+import type { AgentProfile } from './world/load-world.ts';
 
-export type { AgentProfile } from './world/agent-profile.ts';
+export type { AgentProfile } from './world/load-world.ts';
 
 export interface DevnodeStartOptions extends ConfigOptions {
   /** The agent that runs beside the node. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createReplyMemo } from './query-methods.ts';
+import { createReplyMemo } from './queries/query.ts';
 
 test('answers are kept by request, and never more than 16 MiB of them', () => {
   const memo = createReplyMemo();

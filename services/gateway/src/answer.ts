@@ -1,7 +1,11 @@
-import type { GatewayErrorBody } from '@palaver/contract/internal';
-import { toFailureBody } from './gateway-error.ts';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { AppError } from '@palaver/contract';
+import { type GatewayErrorBody, toGrpcStatus, toReasonPhrase, toRefusalGrpcCode } from '@palaver/contract/internal';
+import { readAny } from './encode-response.ts';
 import { toHeaders } from './metadata.ts';
 import { hashOf } from './printer/pieces.ts';
+import { readFields, WireReader } from './printer/wire-reader.ts';
 import type { GrpcFailure, Metadata } from './upstream/call.ts';
 import { readHeight } from './upstream/node-watch.ts';
 
@@ -81,4 +85,89 @@ const compressedShare = 1.5;
 /** What the answer occupies; headers and the object itself are the cache's own estimate. */
 export function weighAnswer({ body }: Answer): number {
   return Math.ceil(body.length * compressedShare);
+}
+
+const maxMessageLength = 1_000;
+
+export function toRefusalBody({ statusCode, message, code }: AppError): GatewayErrorBody {
+  const error = toReasonPhrase(statusCode);
+  return { statusCode, error, message, code: toRefusalGrpcCode(statusCode), reason: code, details: [] };
+}
+
+function toFailureBody(failure: GrpcFailure, details: GatewayErrorBody['details']): GatewayErrorBody {
+  if (failure.fault === 'too large') return toRefusalBody(new AppError('RESPONSE_TOO_LARGE', failure.message));
+  const { code, name, httpStatus } = toGrpcStatus(failure.code);
+  const message = httpStatus === 500 ? firstLine(failure.message) : failure.message;
+  return {
+    statusCode: httpStatus,
+    error: toReasonPhrase(httpStatus),
+    message: message.slice(0, maxMessageLength) || name,
+    code,
+    reason: name,
+    details,
+  };
+}
+
+/** Nodes put stack traces below the first line of what went wrong inside them; those are not for clients. */
+function firstLine(text: string): string {
+  return text.split(/[\r\n]/, 1)[0] ?? '';
+}
+
+const maxDetailsLength = 64 * 1024;
+
+/** The `Any`s of `grpc-status-details-bin`, a `google.rpc.Status` in base64. */
+export function parseDetails(text: string | undefined): Buffer[] {
+  if (text === undefined || text.length > maxDetailsLength) return [];
+  try {
+    return readFields(Buffer.from(text, 'base64')).flatMap(({ no, bytes }) => (no === 3 ? bytes : []));
+  } catch {
+    return []; // the status is kept without its details, which cannot be read
+  }
+}
+
+/** A detail that could not be printed keeps its bytes; undefined if it is no `Any`. */
+export function toRawDetail(any: Buffer): { '@type': string; value: string } | undefined {
+  try {
+    const { typeUrl, start, end } = readAny(new WireReader(any));
+    return { '@type': typeUrl, value: any.toString('base64', start, end) };
+  } catch {
+    return undefined;
+  }
+}
+
+type ContentEncoding = 'br' | 'gzip';
+
+/** Smaller bodies grow, or fit into one packet anyway. */
+const minBytes = 1024;
+
+const compressors: Record<ContentEncoding, (body: Buffer) => Promise<Buffer>> = {
+  br: (body) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  gzip: (body) => promisify(gzip)(body, { level: 5 }),
+};
+
+/** The encoding for a body by a request's `Accept-Encoding`; undefined for an uncompressed body. */
+export function chooseEncoding(accepted: string | undefined, body: Buffer): ContentEncoding | undefined {
+  if (accepted === undefined || body.length <= minBytes) return undefined;
+  const wanted = new Set<string>();
+  for (const item of accepted.toLowerCase().split(',')) {
+    const [name = '', ...params] = item.split(';').map((part) => part.trim());
+    if (!params.some((param) => /^q=0(?:\.0*)?$/.test(param))) wanted.add(name);
+  }
+  if (wanted.has('br')) return 'br';
+  return wanted.has('gzip') ? 'gzip' : undefined;
+}
+
+/** Compressed forms of bodies, made once for each body that is kept. */
+const made = new WeakMap<Buffer, Partial<Record<ContentEncoding, Promise<Buffer>>>>();
+
+export function compress(body: Buffer, encoding: ContentEncoding): Promise<Buffer> {
+  const forms = made.get(body) ?? {};
+  made.set(body, forms);
+  forms[encoding] ??= compressors[encoding](body);
+  return forms[encoding];
+}
+
+/** The tag of a compressed form: bytes that differ have tags that differ. */
+export function toEncodedTag(etag: string, encoding: ContentEncoding): string {
+  return etag.replace(/"$/, `-${encoding}"`);
 }

@@ -15,27 +15,31 @@ import {
   toFirstSegment,
 } from '@palaver/service-kit/internal';
 import type { FastifyInstance } from 'fastify';
-import type { WriteError } from './answer.ts';
+import { toRefusalBody, type WriteError } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
-import { nameKeys } from './auth/api-key.ts';
-import type { Authorize } from './auth/authorize.ts';
+import { type Authorize, nameKeys } from './auth.ts';
 import { createCache } from './cache.ts';
 import type { GatewayConfig } from './config.ts';
 import { chain, type Extensions } from './extensions.ts';
-import { toRefusalBody } from './gateway-error.ts';
 import { createHeightFloors } from './height-floors.ts';
 import type { LiveTable } from './live-table.ts';
 import { shownHeightHeader, shownPrefix, toVary } from './metadata.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './metrics.ts';
 import { type Nodes, openNodes } from './open-nodes.ts';
-import { createAdmit } from './routes/admit.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
-import { createFindReply, createQueryHandler, type QueryHandler, type QueryParts, queryRoute } from './routes/query.ts';
+import {
+  createAdmit,
+  createFindReply,
+  createQueryHandler,
+  type QueryHandler,
+  type QueryParts,
+  queryRoute,
+} from './routes/query.ts';
 import { addRpcRoutes } from './routes/rpc.ts';
 import { createTxHandler } from './routes/tx.ts';
 import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
 import { createSubscriptions } from './rpc/subscriptions.ts';
-import type { Interceptor } from './upstream/send.ts';
+import type { Interceptor } from './upstream/call.ts';
 
 const bodyLimit = 1024; // queries have no body
 const txBodyLimit = 1024 * 1024;
@@ -46,7 +50,6 @@ export interface GatewayParts {
   config: GatewayConfig;
   logger: Logger;
   authorize: Authorize;
-  /** Certificates for `tls://` nodes. */
   ca?: string | undefined;
   extensions?: Extensions;
   /** Where rate limits are counted when several gateways share them. */
@@ -84,7 +87,8 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
   const limits = { name: 'gateway', perMinute, redis };
   const limit = perMinute > 0 ? createRateLimit(limits) : undefined;
-  if (mayAnswerEarly(parts)) {
+  // Spans are made in the routes, and tokens and Redis have to be waited for.
+  if (!config.OTEL_ENABLED && config.GATEWAY_AUTH !== 'ucan' && !redis) {
     const { allowedHosts, trustProxy } = toEdge(config);
     const admit = createAdmit({ limit, trustProxy, authorize });
     addReadyReplies(server, {
@@ -116,7 +120,6 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   return server;
 }
 
-/** Observes how long each call takes, retries included. */
 function timeCalls({ observeUpstream }: GatewayMetrics): Interceptor {
   return (send) => (request, done) => {
     const started = performance.now();
@@ -168,7 +171,6 @@ function toCors({ CORS_ORIGIN: origins }: GatewayConfig): CorsOptions | undefine
   );
 }
 
-/** What queries and transactions both need. */
 interface Shared {
   config: GatewayConfig;
   live: LiveTable;
@@ -201,11 +203,6 @@ function createQueryParts({ config, matchHeader, ...shared }: Shared, { cache, u
       vary: varyOn.join(', '),
     },
   };
-}
-
-/** Whether queries may be answered before the routes: spans are made there, and tokens and Redis have to be waited for. */
-function mayAnswerEarly({ config, redis }: GatewayParts): boolean {
-  return !config.OTEL_ENABLED && config.GATEWAY_AUTH !== 'ucan' && !redis;
 }
 
 function addQueries(scope: FastifyInstance, { CORS_ORIGIN }: GatewayConfig, handler: QueryHandler): void {

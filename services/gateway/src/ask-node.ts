@@ -3,31 +3,26 @@ import type { DescMessage } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { type GatewayErrorBody, toGrpcCode } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
-import { type Answer, toFailureAnswer, toJsonAnswer, type WriteError } from './answer.ts';
+import { type Answer, parseDetails, toFailureAnswer, toJsonAnswer, toRawDetail, type WriteError } from './answer.ts';
 import type { Loading } from './cache.ts';
 import type { Encoded, Encoder } from './encode-response.ts';
-import { parseDetails, toRawDetail } from './gateway-error.ts';
 import type { Snapshot } from './live-table.ts';
 import type { RequestMetadata } from './metadata.ts';
 import { pieceBytes } from './printer/pieces.ts';
 import type { Route } from './route-table.ts';
-import type { GrpcAnswer, GrpcFailure } from './upstream/call.ts';
-import type { QueryRequest, Send } from './upstream/send.ts';
+import type { GrpcAnswer, GrpcFailure, QueryRequest, Send } from './upstream/call.ts';
 
 export interface Query {
   route: Route;
   bytes: Uint8Array;
   metadata: RequestMetadata;
-  /** The lowest height that the answer may be about. */
   minHeight: number;
   /** Whether the call may reach a node only once. */
   once?: boolean;
-  /** Standard proto3 JSON instead of the reference's. */
   proto3: boolean;
   snapshot: Snapshot;
 }
 
-/** Begins a query. */
 export type AskNode = (query: Query) => Loading<Answer>;
 
 export interface AskParts {

@@ -4,7 +4,6 @@ import { LRUCache } from 'lru-cache';
 
 export interface CacheOptions<T> {
   maxBytes: number;
-  /** Bytes an answer weighs. */
   weigh(value: T): number;
   /** How long beyond its time an answer may still be used for a failing node. */
   staleMs: number;
@@ -12,7 +11,6 @@ export interface CacheOptions<T> {
 }
 
 export interface Cache<T> {
-  /** A fresh answer. */
   find(key: string): T | undefined;
   /** An answer past its time that may be used instead of an error. */
   findStale(key: string): T | undefined;
@@ -23,7 +21,6 @@ export interface Cache<T> {
   bytes(): number;
 }
 
-/** A value on its way. */
 export interface Loading<T> {
   value: Promise<T>;
   cancel(): void;

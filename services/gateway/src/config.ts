@@ -3,7 +3,7 @@ import { baseVariables, envBoolean, envInteger, envList, envUrl, type VariableMe
 import { envOrigins, isTrue } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { RouteOptions } from './route-table.ts';
-import { defaultRpcMethods } from './rpc/rpc-methods.ts';
+import { defaultRpcMethods } from './rpc/rpc-client.ts';
 
 const address = /^(?:tls:\/\/)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
 const prefix = /^(?:\/[A-Za-z0-9._~-]+)+$/;

@@ -4,8 +4,7 @@ import { decodeRequest } from './decode-request.ts';
 import { parseProtoFiles } from './descriptors/parse-proto-files.ts';
 import { createSchema } from './descriptors/schema.ts';
 import { createEncoder } from './encode-response.ts';
-import { cleanPath, escapePath } from './request/clean-path.ts';
-import { decodeEscapes } from './request/parse-query.ts';
+import { cleanPath, decodeEscapes, escapePath } from './request/url.ts';
 import { createRouteTable } from './route-table.ts';
 
 interface Golden {

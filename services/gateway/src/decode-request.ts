@@ -3,9 +3,8 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { hasPresence, isDelimited } from './descriptors/options.ts';
-import { parseQuery } from './request/parse-query.ts';
-import { type Parsed, parseEnum, parseScalar, type WireValue } from './request/parse-scalar.ts';
-import { parseWellKnown } from './request/parse-well-known.ts';
+import { type Parsed, parseEnum, parseScalar, parseWellKnown, type WireValue } from './request/parse-value.ts';
+import { parseQuery } from './request/url.ts';
 import type { Match } from './route-table.ts';
 
 export type DecodedRequest = { ok: true; bytes: Uint8Array } | { ok: false; message: string };
@@ -45,7 +44,6 @@ function takesQuery({ route, params }: Match): boolean {
   return route.method.input.fields.some(({ name }) => !params.some(([path]) => path === name));
 }
 
-/** Whether a request message has a field of this name, as the query would find it. */
 export function hasField(type: DescMessage, name: string): boolean {
   return findField(type, name) !== undefined;
 }

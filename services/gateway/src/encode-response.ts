@@ -4,7 +4,7 @@ import { compileGoJson, printsItself } from './printer/go-json.ts';
 import { quoteText } from './printer/json-text.ts';
 import type { MessagePrinter, Printing } from './printer/message-printer.ts';
 import { JsonTooLargeError, printInPieces } from './printer/pieces.ts';
-import { durationPrinter, standardTimestampPrinter, timestampPrinter } from './printer/time-printers.ts';
+import { durationPrinter, standardTimestampPrinter, timestampPrinter } from './printer/scalar-printers.ts';
 import { WireError, WireReader, wire } from './printer/wire-reader.ts';
 
 export type Encoded<T = string> =
@@ -118,7 +118,6 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
 /** In bytes: names that people give are shorter. */
 const maxTypeUrl = 2_048;
 
-/** Reads the `Any` in `pos..end`; its value is in `start..end`. */
 export function readAny(reader: WireReader): { typeUrl: string; typeName: string; start: number; end: number } {
   let typeUrl = '';
   let { end: start, end } = reader;

@@ -1,9 +1,11 @@
-// Where an operator's own code takes part, without a change to the gateway.
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { GatewayErrorBody } from '@palaver/contract/internal';
 import { StartError } from '@palaver/service-kit';
-import type { Interceptor } from './upstream/send.ts';
+import type { Interceptor } from './upstream/call.ts';
+
+// Where an operator's own code takes part, without a change to the gateway.
 
 export interface Extensions {
   /** The metadata name under which a request header goes up to the node; undefined leaves the usual rule. */
@@ -27,7 +29,14 @@ export async function loadExtensions(path: string | undefined): Promise<Extensio
   return loaded;
 }
 
-/** All interceptors as one. */
 export function chain(interceptors: Interceptor[]): Interceptor {
   return (send) => interceptors.reduceRight((inner, intercept) => intercept(inner), send);
+}
+
+/** The certificates of `GATEWAY_TLS_CA_FILE`, where it is set. */
+export async function loadCertificates(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  return readFile(path, 'utf8').catch((error: unknown) => {
+    throw new StartError(`GATEWAY_TLS_CA_FILE: ${path} cannot be read`, { cause: error });
+  });
 }

@@ -1,24 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** The highest height that each client connection has seen: answers never go back below it. */
-export interface HeightFloors {
-  of(socket: Socket): number;
-  /** Whether the reply to an earlier request of the connection is not sent yet: its height is the next floor. */
-  isPending(socket: Socket): boolean;
-  /** Notes, as requests arrive, that a reply will be sent. */
-  expect(response: ServerResponse): void;
-  /**
-   * Runs the answer to a request after the replies to earlier ones of the connection, which may come before they are sent
-   * (pipelining). Whoever does not read is not answered further.
-   */
-  inOrder<T>(response: ServerResponse, answer: () => T | Promise<T>): T | Promise<T>;
-  /** `isLatest` is false for an answer about a height that the client chose, which may be an old one. */
-  raise(socket: Socket, height: number | undefined, isLatest: boolean): void;
-}
-
-/** `highest` is the highest height of the last seconds; above it no floor holds, for the chain may have begun again. */
-export function createHeightFloors(highest: () => number | null): HeightFloors {
+/**
+ * The highest height that each client connection has seen: answers never go back below it. `highest` is the highest height of the
+ * last seconds; above it no floor holds, for the chain may have begun again.
+ */
+export function createHeightFloors(highest: () => number | null) {
   const floors = new WeakMap<Socket, number>();
   /** When the last reply that is expected on a connection is sent. */
   const pending = new WeakMap<Socket, Promise<void>>();
@@ -27,8 +14,10 @@ export function createHeightFloors(highest: () => number | null): HeightFloors {
   const floorOf = (socket: Socket) => Math.min(floors.get(socket) ?? 0, highest() ?? 0);
   return {
     of: floorOf,
-    isPending: (socket) => pending.has(socket),
-    expect(response) {
+    /** Whether the reply to an earlier request of the connection is not sent yet: its height is the next floor. */
+    isPending: (socket: Socket) => pending.has(socket),
+    /** Notes, as requests arrive, that a reply will be sent. */
+    expect(response: ServerResponse): void {
       const { socket } = response.req;
       const before = pending.get(socket);
       if (before) earlier.set(response, before);
@@ -40,10 +29,18 @@ export function createHeightFloors(highest: () => number | null): HeightFloors {
       });
       pending.set(socket, sent);
     },
-    inOrder: (response, answer) => earlier.get(response)?.then(answer) ?? answer(),
-    raise(socket, height, isLatest) {
+    /**
+     * Runs the answer to a request after the replies to earlier ones of the connection, which may come before they are sent
+     * (pipelining). Whoever does not read is not answered further.
+     */
+    inOrder: <T>(response: ServerResponse, answer: () => T | Promise<T>): T | Promise<T> =>
+      earlier.get(response)?.then(answer) ?? answer(),
+    /** `isLatest` is false for an answer about a height that the client chose, which may be an old one. */
+    raise(socket: Socket, height: number | undefined, isLatest: boolean): void {
       if (height === undefined) return;
       floors.set(socket, Math.max(height, isLatest ? floorOf(socket) : (floors.get(socket) ?? 0)));
     },
   };
 }
+
+export type HeightFloors = ReturnType<typeof createHeightFloors>;

@@ -5,10 +5,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import type { Logger } from '@palaver/service-kit';
-import { loadProtoFolder } from './descriptors/load-proto-folder.ts';
-import { loadReflection } from './descriptors/load-reflection.ts';
+import { createTypeLearner, loadReflection, type TypeLearner } from './descriptors/load-reflection.ts';
+import { loadProtoFolder } from './descriptors/parse-proto-files.ts';
 import { createSchema, type DescriptorSource, parseDescriptorSet, type Schema } from './descriptors/schema.ts';
-import { createTypeLearner, type TypeLearner } from './descriptors/type-learner.ts';
 import { createEncoder, type Encoder } from './encode-response.ts';
 import { createRouteTable, type RouteOptions, type RouteTable } from './route-table.ts';
 import type { Upstream } from './upstream/upstream.ts';
@@ -25,12 +24,6 @@ export interface Snapshot {
   learner: TypeLearner | undefined;
 }
 
-export interface LiveTable {
-  current(): Snapshot | undefined;
-  /** Reads the descriptors again and swaps the table if they changed. Rejects when they cannot be read. */
-  reload(): Promise<void>;
-}
-
 export interface LiveTableOptions {
   /** A `FileDescriptorSet` file or a folder of `.proto` files; without it the node is asked. */
   descriptors: string | undefined;
@@ -40,7 +33,7 @@ export interface LiveTableOptions {
   onChange(snapshot: Snapshot): void;
 }
 
-export function createLiveTable(options: LiveTableOptions): LiveTable {
+export function createLiveTable(options: LiveTableOptions) {
   const { descriptors, upstream, routes, logger, onChange } = options;
   let snapshot: Snapshot | undefined;
   let version = 0;
@@ -73,7 +66,8 @@ export function createLiveTable(options: LiveTableOptions): LiveTable {
 
   return {
     current: () => snapshot,
-    reload() {
+    /** Reads the descriptors again and swaps the table if they changed. Rejects when they cannot be read. */
+    reload(): Promise<void> {
       isOutdated = true;
       reloading ??= loadUntilCurrent().finally(() => {
         reloading = undefined;
@@ -82,6 +76,8 @@ export function createLiveTable(options: LiveTableOptions): LiveTable {
     },
   };
 }
+
+export type LiveTable = ReturnType<typeof createLiveTable>;
 
 async function loadFromDisk(path: string): Promise<DescriptorSource> {
   const isFolder = (await stat(path)).isDirectory();

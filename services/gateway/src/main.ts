@@ -14,14 +14,10 @@ import {
 } from '@palaver/service-kit';
 import { type CountInMinute, countInRedis, openRedis } from '@palaver/service-kit/internal';
 import { createGatewayApp } from './app.ts';
-import { authorizeApiKey, loadApiKeys } from './auth/api-key.ts';
-import { type Authorize, authorizeAnyone } from './auth/authorize.ts';
-import { authorizeUcan } from './auth/ucan.ts';
+import { type Authorize, authorizeAnyone, authorizeApiKey, authorizeUcan, loadApiKeys } from './auth.ts';
 import { type GatewayConfig, gatewayConfigSchema } from './config.ts';
-import { loadExtensions } from './extensions.ts';
-import { loadCertificates } from './load-certificates.ts';
+import { loadCertificates, loadExtensions } from './extensions.ts';
 
-/** Starts the query gateway from its environment. */
 export async function startGateway(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
   const config = loadConfig(gatewayConfigSchema, env, options);
   const logger = createLogger({ name: 'gateway', level: config.LOG_LEVEL });

@@ -2,11 +2,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { heightHeader, minHeightHeader } from '@palaver/contract/internal';
 import type { Extensions } from './extensions.ts';
-import type { Metadata } from './upstream/call.ts';
-import { parseGrpcTimeout } from './upstream/grpc-protocol.ts';
+import { type Metadata, parseGrpcTimeout } from './upstream/call.ts';
 
 const prefix = 'grpc-metadata-';
-/** As replies spell them. */
 export const shownPrefix = toTitleCase(prefix);
 export const shownHeightHeader = toTitleCase(heightHeader);
 /** The headers that choose a height: any answer depends on them. */
@@ -91,7 +89,6 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
   return { ok: true, metadata, height, minHeight: Number(minHeight), timeoutMs, key, otherHeaders, hasCredentials };
 }
 
-/** Undefined for a header that does not go up. */
 function toMetadataName(name: string, { forwardAuth }: MetadataOptions): string | undefined {
   if (name === heightHeader || (name === 'authorization' && forwardAuth)) return name;
   return name.startsWith(prefix) ? name.slice(prefix.length) : undefined;

@@ -6,16 +6,6 @@ import type { UpstreamStatus } from './upstream/upstream.ts';
 
 export type CacheState = 'hit' | 'miss' | 'shared' | 'stale';
 
-export interface GatewayMetrics {
-  countRequest(route: string, cache: CacheState, grpcCode: number): void;
-  /** Counts a request by the name of its API key. */
-  countKey(name: string): void;
-  observeUpstream(grpcMethod: string, grpcCode: number, seconds: number): void;
-  /** Shows the subscriptions at the node. */
-  watchSubscriptions(count: () => number): void;
-  countRefusedSubscription(reason: string): void;
-}
-
 export interface GatewayMetricsOptions {
   registry: Registry;
   cacheBytes(): number;
@@ -24,13 +14,7 @@ export interface GatewayMetricsOptions {
   chain(): { blockAgeSeconds: number | null; halted: boolean };
 }
 
-export function createGatewayMetrics({
-  registry,
-  cacheBytes,
-  routes,
-  upstreams,
-  chain,
-}: GatewayMetricsOptions): GatewayMetrics {
+export function createGatewayMetrics({ registry, cacheBytes, routes, upstreams, chain }: GatewayMetricsOptions) {
   const registers = [registry];
   const counts = new Map<string, number>();
   new Counter({
@@ -92,13 +76,17 @@ export function createGatewayMetrics({
   perNode('gateway_upstream_height', 'The height that a node last reported', ({ height }) => height ?? Number.NaN);
   perNode('gateway_upstream_catching_up', '1 for nodes that are catching up', ({ catchingUp }) => Number(catchingUp));
   return {
-    countRequest(route, cache, grpcCode) {
+    countRequest(route: string, cache: CacheState, grpcCode: number): void {
       const key = `${route}\n${cache}\n${grpcCode}`;
       counts.set(key, (counts.get(key) ?? 0) + 1);
     },
-    countKey: (key) => keyRequests.inc({ key }),
-    watchSubscriptions: (count) => gauge('gateway_rpc_subscriptions', 'Subscriptions at the node', count),
-    countRefusedSubscription: (reason) => refusedSubscriptions.inc({ reason }),
-    observeUpstream: (method, grpcCode, seconds) => upstreamSeconds.count(seconds, method, String(grpcCode)),
+    countKey: (key: string) => keyRequests.inc({ key }),
+    watchSubscriptions: (count: () => number) =>
+      void gauge('gateway_rpc_subscriptions', 'Subscriptions at the node', count),
+    countRefusedSubscription: (reason: string) => refusedSubscriptions.inc({ reason }),
+    observeUpstream: (method: string, grpcCode: number, seconds: number) =>
+      upstreamSeconds.count(seconds, method, String(grpcCode)),
   };
 }
+
+export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>;

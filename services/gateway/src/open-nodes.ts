@@ -1,33 +1,22 @@
+import type { GatewayHealth } from '@palaver/contract/internal';
 import type { CloseStack, Logger } from '@palaver/service-kit';
 import { type Answer, weighAnswer } from './answer.ts';
-import { type Cache, createCache } from './cache.ts';
+import { createCache } from './cache.ts';
 import { type GatewayConfig, toRouteOptions } from './config.ts';
 import { createLiveTable, type LiveTable } from './live-table.ts';
-import { readHealth } from './read-health.ts';
-import { createBackoff } from './upstream/backoff.ts';
+import { createBackoff } from './upstream/connection.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 
-/** The nodes, the routes they offer and the answers that are kept. */
-export interface Nodes {
-  upstream: Upstream;
-  live: LiveTable;
-  cache: Cache<Answer>;
-  /** Resolves when routes are known for the first time. */
-  firstLoad: Promise<void>;
-  checkHealth(): ReturnType<typeof readHealth>;
-}
-
-export interface NodesOptions {
+interface NodesOptions {
   config: GatewayConfig;
   logger: Logger;
-  /** Certificates for `tls://` nodes. */
   ca?: string | undefined;
 }
 
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 
-export function openNodes({ config, logger, ca }: NodesOptions, started: CloseStack): Nodes {
+export function openNodes({ config, logger, ca }: NodesOptions, started: CloseStack) {
   const upstream = createUpstream({
     addresses: config.GATEWAY_UPSTREAMS,
     ca,
@@ -69,4 +58,36 @@ export function openNodes({ config, logger, ca }: NodesOptions, started: CloseSt
   };
   const checkHealth = () => readHealth({ upstream, live, haltedAfterMs: config.GATEWAY_HALTED_AFTER_MS });
   return { upstream, live, cache, firstLoad: firstLoad.promise, checkHealth };
+}
+
+export type Nodes = ReturnType<typeof openNodes>;
+
+interface HealthParts {
+  upstream: Upstream;
+  live: LiveTable;
+  /** A chain without a new block for this long is halted. */
+  haltedAfterMs: number;
+}
+
+function readHealth({ upstream, live, haltedAfterMs }: HealthParts) {
+  const nodes = upstream.status();
+  const isReached = nodes.some(({ reachable }) => reachable);
+  const table = live.current()?.table;
+  const routes = table?.routes.length ?? 0;
+  const { height, blockAgeMs } = upstream.chain();
+  const halted = blockAgeMs !== null && blockAgeMs >= haltedAfterMs;
+  const isWhole = nodes.every(({ healthy }) => healthy) && routes > 0 && !halted;
+  // Without a table no query is answered, even if nodes are reached.
+  const status = !isReached || !table ? 'down' : isWhole ? 'ok' : 'degraded';
+  const body: GatewayHealth = {
+    status,
+    height,
+    blockAgeSeconds: blockAgeMs === null ? null : Math.floor(blockAgeMs / 1000),
+    halted,
+    routes,
+    // Whoever asks is not known: the addresses of nodes are in the metrics, which operators read.
+    upstreams: nodes.map(({ reachable: _, ...node }, index) => ({ ...node, address: `node ${index + 1}` })),
+    timestamp: new Date().toISOString(),
+  };
+  return { healthy: status !== 'down', body };
 }

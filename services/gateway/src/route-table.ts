@@ -1,17 +1,16 @@
-// Which method answers a path. Matching follows grpc-gateway v1.16: on the decoded path, first registered wins, colons in
-// the last segment are data unless a registered verb says otherwise. In grpc-gateway v2 the last registered wins. A tree over
-// the segments replaces the reference's walk over all patterns; the order decides between several matches.
 import type { DescMethod } from '@bufbuild/protobuf';
 import { type HttpRule, readHttpRules } from './descriptors/options.ts';
 import { type Schema, toMethodPath } from './descriptors/schema.ts';
-import { type PathTemplate, parseTemplate } from './path-template.ts';
+
+// Which method answers a path. Matching follows grpc-gateway v1.16: on the decoded path, first registered wins, colons in
+// the last segment are data unless a registered verb says otherwise. In grpc-gateway v2 the last registered wins. A tree over
+// the segments replaces the reference's walk over all patterns; the order decides between several matches.
 
 export interface Route {
   verb: HttpRule['method'];
   /** The path template as served, after the prefix was exchanged. */
   template: string;
   method: DescMethod;
-  /** The gRPC path of the method. */
   grpcPath: string;
   /** The answer's field that is the whole body, empty for the answer itself. */
   responseBody: string;
@@ -43,7 +42,6 @@ export interface RouteTable {
   routes: Route[];
   /** The first segments of the routes, for telling clients where to look. */
   prefixes: string[];
-  /** Rules that could not be registered, each in a sentence. */
   faults: string[];
   /** The first of the routes that match a decoded path. */
   match(path: string): Match | undefined;
@@ -58,7 +56,6 @@ interface Node {
   wildcard: Node | undefined;
   /** The first registered route that ends here, for each verb. */
   ends: Map<string, Route>;
-  /** Routes that continue with `**` here. */
   deep: Route[];
 }
 
@@ -195,4 +192,54 @@ function capture({ segments: pattern, variables }: PathTemplate, segments: strin
   // What a `**` took is one part, an empty one if it took nothing: `{x=a/**}` is `a/` for the path `/a`.
   const parts = deep === -1 ? segments : segments.toSpliced(deep, taken, segments.slice(deep, deep + taken).join('/'));
   return variables.map(({ field, from, to }) => [field, parts.slice(from, to).join('/')]);
+}
+
+/** One segment of a path template: a literal, `*` or `**`. */
+export type Segment = { literal: string } | '*' | '**';
+
+interface PathTemplate {
+  segments: Segment[];
+  /** The custom verb after the last colon, empty for none. */
+  verb: string;
+  /** Variables: the field they set and the segments they span. */
+  variables: { field: string; from: number; to: number }[];
+}
+
+type ParsedTemplate = { ok: true; template: PathTemplate } | { ok: false; message: string };
+
+const identifier = /^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*$/;
+const literal = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+$/;
+
+/** Parses a template of `google.api.http`: `/a/{b}`, `/a/{b.c=x/*}`, `/a/{b=**}:verb`. */
+function parseTemplate(text: string): ParsedTemplate {
+  const refuse = (message: string): ParsedTemplate => ({ ok: false, message: `${message} in the path ${text}` });
+  if (!text.startsWith('/')) return refuse('no leading slash');
+  const template: PathTemplate = { segments: [], verb: '', variables: [] };
+  let rest = text.slice(1);
+  // The verb follows the last variable or segment; a colon inside a variable's braces belongs to its pattern.
+  const colon = rest.lastIndexOf(':');
+  if (colon > Math.max(rest.lastIndexOf('}'), rest.lastIndexOf('/'))) {
+    template.verb = rest.slice(colon + 1);
+    rest = rest.slice(0, colon);
+  }
+  for (const part of splitOutsideBraces(rest)) {
+    const variable = /^\{([^={}]*)(?:=([^{}]*))?\}$/.exec(part);
+    const patterns = variable ? (variable[2] ?? '*').split('/') : [part];
+    const from = template.segments.length;
+    for (const pattern of patterns) {
+      if (pattern === '*' || pattern === '**') template.segments.push(pattern);
+      else if (literal.test(pattern)) template.segments.push({ literal: pattern });
+      else return refuse(`"${pattern}" is not a path segment`);
+    }
+    if (!variable) continue;
+    const field = variable[1] ?? '';
+    if (!identifier.test(field)) return refuse(`"${field}" is not a field`);
+    template.variables.push({ field, from, to: template.segments.length });
+  }
+  if (template.segments.filter((segment) => segment === '**').length > 1) return refuse('more than one **');
+  return { ok: true, template };
+}
+
+function splitOutsideBraces(text: string): string[] {
+  return text.match(/(?:\{[^}]*\}|[^/{}])+|(?<=\/|^)(?=\/|$)|[{}]/g) ?? [];
 }

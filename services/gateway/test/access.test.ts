@@ -6,8 +6,7 @@ import { askStatus, createTempDir, foreignHeaders, forwardingCases } from '@pala
 import { createDelegation, createInvocation, createSigner, parseToken, type Signer } from '@palaver/ucan';
 import type { InvocationOptions } from '@palaver/ucan/internal';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { authorizeApiKey, loadApiKeys } from '../src/auth/api-key.ts';
-import { authorizeUcan } from '../src/auth/ucan.ts';
+import { authorizeApiKey, authorizeUcan, loadApiKeys } from '../src/auth.ts';
 import { type GatewayConfig, gatewayConfigSchema } from '../src/config.ts';
 import { type FixtureNode, startFixtureNode } from './fixture-node.ts';
 import { startTestGateway } from './start-test-gateway.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { authorizeApiKey } from '../src/auth/api-key.ts';
+import { authorizeApiKey } from '../src/auth.ts';
 import { type FixtureNode, startFixtureNode } from './fixture-node.ts';
 import { startTestGateway, type TestGateway } from './start-test-gateway.ts';
 

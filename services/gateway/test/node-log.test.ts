@@ -1,7 +1,7 @@
 // What the log says about nodes that cannot be reached.
 import { createSelfSignedCertificate, freePort, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { checkNode } from '../src/commands/check-node.ts';
+import { checkNode } from '../src/commands/check-gateway.ts';
 import { frame, respond, type Script, startScriptedNode } from './scripted-node.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 

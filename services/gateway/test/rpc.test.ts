@@ -9,7 +9,7 @@ import { waitFor } from '@palaver/test-kit';
 import { startTcpProxy } from '@palaver/test-kit/servers';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { authorizeApiKey } from '../src/auth/api-key.ts';
+import { authorizeApiKey } from '../src/auth.ts';
 import { createSubscriptions } from '../src/rpc/subscriptions.ts';
 import { startFixtureNode } from './fixture-node.ts';
 import { recorded, startRpcNode } from './rpc-node.ts';

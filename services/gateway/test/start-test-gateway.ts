@@ -1,7 +1,7 @@
 import { createLogger, loadConfig, type Server } from '@palaver/service-kit';
 import { waitFor } from '@palaver/test-kit';
 import { createGatewayApp } from '../src/app.ts';
-import { type Authorize, authorizeAnyone } from '../src/auth/authorize.ts';
+import { type Authorize, authorizeAnyone } from '../src/auth.ts';
 import { gatewayConfigSchema } from '../src/config.ts';
 import type { Extensions } from '../src/extensions.ts';
 

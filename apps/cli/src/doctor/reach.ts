@@ -1,5 +1,5 @@
 // Each gives undefined if the other side answers, otherwise what was found in a sentence. No secret is in it.
-import { type CheckNodeOptions, checkNode } from '@palaver/gateway/check-node';
+import { type CheckNodeOptions, checkNode } from '@palaver/gateway/check-gateway';
 import { createLogger } from '@palaver/service-kit';
 import { fetchBounded, limitResponses, maskText, openRedis } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';

@@ -3,8 +3,7 @@ import type { AuditAction, AuditLine, AuditQuery } from '@palaver/contract/inter
 import type { Kysely, Transaction } from 'kysely';
 import { readPieces } from '../read-pieces.ts';
 import type { Store } from '../store.ts';
-import { type AuditHead, type ChainedRow, chainPending, pruneAudit } from './audit-chain.ts';
-import type { AuditTables } from './audit-tables.ts';
+import { type AuditHead, type AuditTables, type ChainedRow, chainPending, pruneAudit } from './audit-chain.ts';
 
 /**
  * Who acted: an operator by name, a person by reference, the service itself, or someone at the `palaver` command.

@@ -4,8 +4,7 @@ import type { Migration } from '../migrate.ts';
 import { readPieces } from '../read-pieces.ts';
 import type { Store } from '../store.ts';
 import { faultKind, StoreError } from '../store-error.ts';
-import { keyMissing, type SealedTable } from './data-cipher.ts';
-import { keyIdOf } from './key-ring.ts';
+import { keyIdOf, keyMissing, type SealedTable } from './data-cipher.ts';
 
 interface CipherTables {
   /**
@@ -44,7 +43,6 @@ export async function openCipher(store: CipherStore & Pick<Store<unknown>, 'migr
   await loadIndexKey(store);
 }
 
-/** Whether the keys given fit the database. */
 export async function checkCipher(store: CipherStore): Promise<void> {
   const tables = await store.db.introspection.getTables();
   if (tables.some(({ name }) => name === 'palaver_cipher')) await loadIndexKey(store);

@@ -9,11 +9,11 @@ import {
   type Transaction,
 } from 'kysely';
 import { createDataCipher } from '../../src/cipher/data-cipher.ts';
+import type { RunTransaction } from '../../src/engine.ts';
 import { createGroupWriter } from '../../src/group-writer.ts';
 import { type Migration, migrate } from '../../src/migrate.ts';
+import { createSqliteDialect, QueueingAdapter } from '../../src/open-sqlite.ts';
 import { createPrepareQuery } from '../../src/prepare-query.ts';
-import type { RunTransaction } from '../../src/run-transaction.ts';
-import { createSqliteDialect, QueueingAdapter } from '../../src/sqlite-dialect.ts';
 import type { Store } from '../../src/store.ts';
 import { StoreError } from '../../src/store-error.ts';
 import type { World } from './world.ts';

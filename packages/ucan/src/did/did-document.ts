@@ -1,5 +1,5 @@
-import { decodeBase64 } from '../base64.ts';
-import { decodeMultibase } from '../multibase.ts';
+import { fetchPublicDocument } from '#fetch-public-document';
+import { decodeBase64, decodeMultibase } from '../bytes.ts';
 import type { Result } from '../result.ts';
 import { toDidKey, untagPublicKey } from './did-key.ts';
 
@@ -59,4 +59,39 @@ function listOf(value: unknown): unknown[] {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
+}
+
+interface WebDidRequest {
+  readonly did: string;
+  readonly privateHosts: readonly string[];
+  readonly dnsServers?: readonly string[];
+  readonly timeoutMs: number;
+}
+
+/** Fetches the document of a did:web from its host. */
+export async function resolveWebDid({ did, privateHosts, dnsServers, timeoutMs }: WebDidRequest): Promise<DidKeys> {
+  const url = toDocumentUrl(did);
+  if (!url) return { error: { message: 'its issuer is not a usable did:web' } };
+  const allowPrivate = privateHosts.includes(url.host) || privateHosts.includes(url.hostname);
+  const { ok, error } = await fetchPublicDocument({
+    url: url.href,
+    timeoutMs,
+    allowPrivate,
+    ...(dnsServers && { dnsServers }),
+  });
+  return error ? { error } : listSigningKeys(ok, did);
+}
+
+/** Where a did:web has its document; null for what is not a host name with path segments. */
+export function toDocumentUrl(did: string): URL | null {
+  const [, host, port, path = ''] =
+    /^did:web:([A-Za-z0-9.-]+)(?:%3A(\d{1,5}))?((?::[A-Za-z0-9._-]+)*)$/i.exec(did) ?? [];
+  const segments = path.split(':').slice(1);
+  if (!host || segments.some((segment) => /^\.+$/.test(segment))) return null;
+  const place = segments.length > 0 ? segments.join('/') : '.well-known';
+  const authority = port ? `${host}:${port}` : host;
+  if (!URL.canParse(`https://${authority}/`)) return null;
+  const url = new URL(`https://${authority}/${place}/did.json`);
+  // The method allows names only. The URL parser has turned numbers of every notation into a dotted address by now.
+  return /[a-z][a-z0-9-]*\.?$/.test(url.hostname) ? url : null;
 }

@@ -1,10 +1,9 @@
 import { ucanLimits } from '@palaver/contract';
+import { createMinuteWindows } from '@palaver/contract/internal';
 import { LRUCache } from 'lru-cache';
-import { type DidKeys, listSigningKeys } from './did-document.ts';
+import { type DidKeys, listSigningKeys, resolveWebDid } from './did-document.ts';
 import { fromDidKey } from './did-key.ts';
 import { fetchDocument } from './fetch-document.ts';
-import { createLookupLimits } from './lookup-limits.ts';
-import { resolveWebDid } from './resolve-web-did.ts';
 
 /**
  * `client` is the address that the token came from: what it may cause to be looked up is bounded.
@@ -18,7 +17,7 @@ import { resolveWebDid } from './resolve-web-did.ts';
  */
 export type ResolveDid = (did: string, client?: string) => Promise<DidKeys>;
 
-export interface DidResolverOptions {
+interface DidResolverOptions {
   /** The query gateway that knows protocol DIDs; without it they are refused. */
   readonly gatewayUrl?: string;
   /** Where it serves what the protocol has under `/ixo`. */
@@ -128,4 +127,48 @@ function unwrap(answer: unknown): unknown {
   if (typeof answer !== 'object' || answer === null) return answer;
   const { iidDocument, didDocument, document } = answer as Record<string, unknown>;
   return iidDocument ?? didDocument ?? document ?? answer;
+}
+
+interface LookupLimits {
+  /** Takes a place for one lookup; gives what frees it, or null if there is none left. */
+  enter(client: string | undefined): (() => void) | null;
+}
+
+const maxClients = 10_000;
+
+/**
+ * Bounds lookups that tokens cause before anyone is authenticated: all together, and for each client address at once and
+ * in any 60 seconds.
+ */
+export function createLookupLimits(
+  total: number,
+  {
+    perMinute = ucanLimits.lookupsPerMinute as number,
+    now = Date.now,
+  }: { perMinute?: number; now?: () => number } = {},
+): LookupLimits {
+  const begun = createMinuteWindows({ now, maxKeys: maxClients });
+  /** Clients with a lookup underway, so at most `total`. */
+  const underwayOf = new Map<string, number>();
+  let underway = 0;
+
+  return {
+    enter(client) {
+      if (underway >= total) return null;
+      if (client !== undefined) {
+        const own = underwayOf.get(client) ?? 0;
+        if (own >= ucanLimits.lookupsUnderwayPerClient || begun.look(client).count >= perMinute) return null;
+        begun.add(client);
+        underwayOf.set(client, own + 1);
+      }
+      underway += 1;
+      return () => {
+        underway -= 1;
+        if (client === undefined) return;
+        const left = (underwayOf.get(client) ?? 0) - 1;
+        if (left > 0) underwayOf.set(client, left);
+        else underwayOf.delete(client);
+      };
+    },
+  };
 }

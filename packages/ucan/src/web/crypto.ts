@@ -1,4 +1,4 @@
-import { decodeBase64, encodeBase64 } from '../base64.ts';
+import { decodeBase64, encodeBase64 } from '../bytes.ts';
 import type { Awaitable, Bytes } from '../result.ts';
 
 export interface KeyPair {

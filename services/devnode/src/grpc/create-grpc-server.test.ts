@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { toGrpcFrame } from '@palaver/service-kit/internal';
 import { expect, test } from 'vitest';
-import { createGrpcServer } from './create-grpc-server.ts';
-import type { Method } from './method.ts';
+import { createGrpcServer, type Method } from '../grpc.ts';
 
 const methods = new Map<string, Method>([
   ['/test/EchoAll', { streaming: true, open: () => (message) => ({ ok: true, message }) }],

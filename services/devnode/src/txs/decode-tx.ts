@@ -1,11 +1,10 @@
 import { createHash, createPublicKey, ECDH, verify } from 'node:crypto';
 import { create, type DescMessage, type FileRegistry, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
 import type { Any } from '@bufbuild/protobuf/wkt';
+import { bech32 } from '@scure/base';
 import type { Chain } from '../chain.ts';
 import { getMessage } from '../protocol.ts';
 import type { Coin } from '../world/world.ts';
-import { toAccountNumber, toAddress } from './address.ts';
-import { refuseTx, type TxFault } from './tx-fault.ts';
 
 export type TxMessage = Message & Record<string, unknown>;
 
@@ -140,4 +139,53 @@ function isSignedBy(key: Uint8Array, bytes: Uint8Array, signature: Uint8Array): 
   } catch {
     return false; // no point of the curve
   }
+}
+
+/** Why a transaction is refused, in the numbers of the module that refuses it. */
+export interface TxFault {
+  ok: false;
+  codespace: string;
+  code: number;
+  log: string;
+}
+
+/** Numbers of the Cosmos SDK that wallets and libraries act on. */
+const sdkCodes = {
+  decode: 2,
+  unauthorized: 4,
+  insufficientFunds: 5,
+  unknownRequest: 6,
+  invalidAddress: 7,
+  invalidCoins: 10,
+  outOfGas: 11,
+  memoTooLarge: 12,
+  alreadyInPool: 19,
+  poolIsFull: 20,
+  timeoutHeight: 30,
+  wrongSequence: 32,
+} as const;
+
+export function refuseTx(name: keyof typeof sdkCodes, log: string): TxFault {
+  return { ok: false, codespace: 'sdk', code: sdkCodes[name], log };
+}
+
+export function refuseClaim(code: number, log: string): TxFault {
+  return { ok: false, codespace: 'claims', code, log };
+}
+
+const prefix = 'ixo';
+
+/** The address of a compressed secp256k1 key. */
+export function toAddress(publicKey: Uint8Array): string {
+  const digest = createHash('ripemd160').update(createHash('sha256').update(publicKey).digest()).digest();
+  return bech32.encode(prefix, bech32.toWords(digest));
+}
+
+export function isAddress(text: string): boolean {
+  return bech32.decodeUnsafe(text)?.prefix === prefix;
+}
+
+/** Every address is an account from the start; its number follows from the address, so that nothing has to be kept. */
+export function toAccountNumber(address: string): bigint {
+  return BigInt(`0x${createHash('sha256').update(address).digest('hex').slice(0, 12)}`);
 }

@@ -1,14 +1,21 @@
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  truncateSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type { Chain } from '../chain.ts';
 import { getMessage } from '../protocol.ts';
 import type { World } from '../world/world.ts';
-import { toAddress } from './address.ts';
-import { createTxDecoder, type Tx } from './decode-tx.ts';
+import { createTxDecoder, refuseTx, type Tx, type TxFault, toAddress } from './decode-tx.ts';
 import { executeMessage } from './execute-message.ts';
-import { type TxEvent, toEvent, toTransferEvents } from './tx-event.ts';
-import { refuseTx, type TxFault } from './tx-fault.ts';
-import type { LoggedTx, TxLog } from './tx-log.ts';
-import { createWorldChanges, type WorldChanges } from './world-changes.ts';
+import { createWorldChanges, type TxEvent, toEvent, toTransferEvents, type WorldChanges } from './execution.ts';
 
 /** A transaction in a block, with what came of it. `code` 0 is success. */
 export interface TxRecord {
@@ -21,22 +28,10 @@ export interface TxRecord {
   events: TxEvent[];
 }
 
-export type Broadcast = { ok: true; hash: string } | (TxFault & { hash: string });
+type Broadcast = { ok: true; hash: string } | (TxFault & { hash: string });
 type Result = Pick<TxRecord, 'code' | 'codespace' | 'log' | 'events'>;
 
-export interface TxPool {
-  /** Runs what belongs to blocks that exist by now. Called before anything is read. */
-  advance(): void;
-  broadcast(bytes: Uint8Array): Broadcast;
-  simulate(bytes: Uint8Array): { ok: true; gasUsed: number; events: TxEvent[] } | TxFault;
-  find(hash: string): TxRecord | undefined;
-  /** In the order of the chain. */
-  records(): readonly TxRecord[];
-  sequenceOf(address: string): bigint;
-  publicKeyOf(address: string): Tx['publicKey'] | undefined;
-}
-
-export interface TxPoolParts {
+interface TxPoolParts {
   protocol: FileRegistry;
   chain: Chain;
   world: World;
@@ -51,7 +46,7 @@ const limits = { waiting: 5_000, kept: 100_000 };
 /** Where fees go: an address of no key. */
 const feeCollector = toAddress(new Uint8Array(33));
 
-export function createTxPool({ protocol, chain, world, log, past, onChange }: TxPoolParts): TxPool {
+export function createTxPool({ protocol, chain, world, log, past, onChange }: TxPoolParts) {
   const decoder = createTxDecoder(protocol, chain);
   const coinDesc = getMessage(protocol, 'cosmos.base.v1beta1.Coin');
   const records: TxRecord[] = [];
@@ -146,8 +141,9 @@ export function createTxPool({ protocol, chain, world, log, past, onChange }: Tx
   if (records.length > 0) onChange();
 
   return {
+    /** Runs what belongs to blocks that exist by now. Called before anything is read. */
     advance,
-    broadcast(bytes) {
+    broadcast(bytes: Uint8Array): Broadcast {
       const decoded = decoder.decode(bytes);
       if (!decoded.ok) return { ...decoded, hash: '' };
       const { tx } = decoded;
@@ -158,19 +154,22 @@ export function createTxPool({ protocol, chain, world, log, past, onChange }: Tx
       waiting.push({ tx, height });
       return { ok: true, hash: tx.hash };
     },
-    simulate(bytes) {
+    simulate(bytes: Uint8Array): { ok: true; gasUsed: number; events: TxEvent[] } | TxFault {
       const decoded = decoder.decode(bytes);
       if (!decoded.ok) return decoded;
       const { code, codespace, log: text, events } = run(decoded.tx, chain.latestHeight() + 1, { keep: false });
       if (code > 0) return { ok: false, codespace, code, log: text };
       return { ok: true, gasUsed: toGas(decoded.tx), events };
     },
-    find: (hash) => byHash.get(hash.toUpperCase()),
-    records: () => records,
+    find: (hash: string) => byHash.get(hash.toUpperCase()),
+    /** In the order of the chain. */
+    records: (): readonly TxRecord[] => records,
     sequenceOf,
-    publicKeyOf: (address) => signers.get(address)?.publicKey,
+    publicKeyOf: (address: string) => signers.get(address)?.publicKey,
   };
 }
+
+export type TxPool = ReturnType<typeof createTxPool>;
 
 function checkFee({ fee }: Tx): TxFault | undefined {
   const isRight = fee.every(({ amount }) => /^\d{1,78}$/.test(amount));
@@ -184,4 +183,56 @@ function toResult({ code, codespace, log }: TxFault): Result {
 /** About what a live node would ask for such a transaction. */
 function toGas(tx: Tx): number {
   return 55_000 + tx.bytes.length * 10 + tx.messages.length * 25_000;
+}
+
+/** A transaction with the height of the block that holds it. */
+interface LoggedTx {
+  height: number;
+  bytes: Uint8Array;
+}
+
+interface TxLog {
+  load(): LoggedTx[];
+  append(tx: LoggedTx): void;
+}
+
+/** Transactions in a file, one line each. Without a folder nothing is kept. */
+export function createTxLog(folder: string | undefined): TxLog {
+  if (folder === undefined) return { load: () => [], append: () => undefined };
+  const path = join(folder, 'devnode-transactions.jsonl');
+  return {
+    load() {
+      if (!existsSync(path)) return [];
+      const text = readFileSync(path, 'utf8');
+      // A line without an end was being written when the process died: nobody has had an answer for it.
+      const end = text.lastIndexOf('\n') + 1;
+      if (end < text.length) truncateSync(path, Buffer.byteLength(text.slice(0, end)));
+      return parseLines(text.slice(0, end));
+    },
+    append({ height, bytes }) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const file = openSync(path, 'a', 0o600);
+      try {
+        appendFileSync(file, `${JSON.stringify({ height, tx: Buffer.from(bytes).toString('base64') })}\n`);
+        fsyncSync(file);
+      } finally {
+        closeSync(file);
+      }
+    },
+  };
+}
+
+/** Payments between two accounts of the bundled seed, so that a new chain has transactions to look at. */
+export function loadSeedTxs(): LoggedTx[] {
+  return parseLines(readFileSync(new URL('../../seed/transactions.jsonl', import.meta.url), 'utf8'));
+}
+
+function parseLines(text: string): LoggedTx[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const { height, tx } = JSON.parse(line) as { height: number; tx: string };
+      return { height, bytes: Buffer.from(tx, 'base64') };
+    });
 }

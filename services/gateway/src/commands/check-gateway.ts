@@ -1,11 +1,14 @@
-// Compares this gateway with another REST endpoint of the same protocol, route by route.
-import { heightHeader } from '@palaver/contract/internal';
+import { heightHeader, toGrpcCode } from '@palaver/contract/internal';
 import { fetchBounded } from '@palaver/service-kit/internal';
+import { reflectionVersions, toReflectionPath } from '../descriptors/load-reflection.ts';
+import { loadCertificates } from '../extensions.ts';
+import { createUpstream } from '../upstream/upstream.ts';
 
-export interface CheckOptions {
+// Compares this gateway with another REST endpoint of the same protocol, route by route.
+
+interface CheckOptions {
   /** The gateway to check, `http://127.0.0.1:1317`. */
   own: string;
-  /** The endpoint to compare with. */
   other: string;
   /** Path templates; variables are filled in from `values`. */
   templates: string[];
@@ -13,7 +16,7 @@ export interface CheckOptions {
   values?: Record<string, string>;
 }
 
-export interface CheckRow {
+interface CheckRow {
   path: string;
   own: number | 'unreachable';
   other: number | 'unreachable';
@@ -75,4 +78,39 @@ function fillTemplate(template: string, values: Record<string, string>): string 
       ? pattern.replace(/\*+/g, unlikely)
       : values[name].split('/').map(encodeURIComponent).join('/'),
   );
+}
+
+/** `list_services` of a reflection request. */
+const listServices = Uint8Array.from([0x3a, 0]);
+const nodeTimeoutMs = 5_000;
+
+export interface CheckNodeOptions {
+  caFile?: string | undefined;
+  /** Whether the gateway has descriptors and so needs no reflection. */
+  hasDescriptors?: boolean;
+}
+
+/** Calls a node as the gateway would. Returns undefined if it answers, otherwise the cause in a sentence. */
+export async function checkNode(
+  address: string,
+  { caFile, hasDescriptors = false }: CheckNodeOptions = {},
+): Promise<string | undefined> {
+  let cause: string | undefined;
+  const upstream = createUpstream({
+    addresses: [address],
+    ca: await loadCertificates(caFile),
+    onDown: (_address, error) => (cause = error.message),
+  });
+  try {
+    for (const version of reflectionVersions) {
+      const path = toReflectionPath(version);
+      const answer = await upstream.call({ path, body: listServices, metadata: {}, timeoutMs: nodeTimeoutMs });
+      if (answer.ok) return undefined;
+      const lacksReflection = answer.fault === undefined && answer.code === toGrpcCode('UNIMPLEMENTED');
+      if (!lacksReflection) return `${address}: ${cause ?? answer.message}`;
+    }
+    return hasDescriptors ? undefined : `${address}: it has no gRPC reflection, so GATEWAY_DESCRIPTORS is needed`;
+  } finally {
+    upstream.close();
+  }
 }

@@ -1,11 +1,15 @@
-// Descriptors from the node itself, by gRPC server reflection. The service is a stream of questions and answers; one
-// question per call is enough here, so the unary client serves.
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { FileDescriptorProto } from '@bufbuild/protobuf/wkt';
 import { toGrpcCode } from '@palaver/contract/internal';
+import type { Logger } from '@palaver/service-kit';
+import { LRUCache } from 'lru-cache';
+import { readFields, type WireField } from '../printer/wire-reader.ts';
 import type { Caller } from '../upstream/connection.ts';
-import { readFields, type WireField } from './read-fields.ts';
-import { type DescriptorSource, parseFile } from './schema.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import { addFiles, type DescriptorSource, parseFile, type Schema } from './schema.ts';
+
+// Descriptors from the node itself, by gRPC server reflection. The service is a stream of questions and answers; one
+// question per call is enough here, so the unary client serves.
 
 export const reflectionVersions = ['grpc.reflection.v1', 'grpc.reflection.v1alpha'];
 export const toReflectionPath = (version: string) => `/${version}.ServerReflection/ServerReflectionInfo`;
@@ -49,7 +53,7 @@ export async function loadReflection(node: Caller): Promise<DescriptorSource> {
  * The file that declares a type, with what it imports beyond the files at hand; empty when the node does not know the
  * type. Throws when the node cannot be asked.
  */
-export async function loadSymbol(
+async function loadSymbol(
   node: Caller,
   typeName: string,
   isKnown: (fileName: string) => boolean,
@@ -158,11 +162,79 @@ function emptyReply(): Reply {
   return { files: [], services: [] };
 }
 
-/** Runs for all items, a few at a time. */
-export async function inParallel<T>(items: T[], run: (item: T) => Promise<void>): Promise<void> {
+async function inParallel<T>(items: T[], run: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values();
   const work = async () => {
     for (const item of rest) await run(item);
   };
   await Promise.all(Array.from({ length: concurrency }, work));
+}
+
+// `Any` types that no service file declares. Each is requested once, for all clients, and added to the schema in use:
+// nothing that is compiled or kept has to be made again.
+
+interface TypeLearnerOptions {
+  schema: Schema;
+  upstream: Upstream;
+  logger: Logger;
+}
+
+/** A type that the nodes did not know is not asked for again within this time. */
+const forgetMs = 60_000;
+const maxUnknown = 1_000;
+
+export function createTypeLearner({ schema, upstream, logger }: TypeLearnerOptions) {
+  const running = new Map<string, Promise<void>>();
+  const unknown = new LRUCache<string, true>({ max: maxUnknown, ttl: forgetMs });
+
+  const ask = async (typeName: string) => {
+    try {
+      addFiles(schema, await loadSymbol(await upstream.pin(), typeName, (name) => schema.files.has(name)));
+    } catch (error) {
+      logger.warn({ err: error, type: typeName }, 'a type could not be loaded');
+    }
+    if (!schema.registry.getMessage(typeName)) unknown.set(typeName, true);
+  };
+
+  const learnOne = (typeName: string): Promise<void> | undefined => {
+    if (schema.registry.getMessage(typeName) || unknown.has(typeName)) return undefined;
+    const known = running.get(typeName);
+    if (known) return known;
+    const run = ask(typeName).finally(() => running.delete(typeName));
+    running.set(typeName, run);
+    return run;
+  };
+
+  return {
+    /** Learns all types that the nodes list, where they do. */
+    async learnListed(): Promise<void> {
+      // A few at a time: a query with an unknown type does not wait for all the others.
+      const names = await listAnyTypes(await upstream.pin());
+      await inParallel(names, async (name) => learnOne(name));
+      logger.info({ types: names.length }, 'types loaded');
+    },
+    /** Resolves when each type is known to the schema, or known to be unknown. */
+    async learn(typeNames: string[]): Promise<void> {
+      await Promise.all(typeNames.map(learnOne));
+    },
+  };
+}
+
+export type TypeLearner = ReturnType<typeof createTypeLearner>;
+
+const service = '/cosmos.base.reflection.v1beta1.ReflectionService';
+
+/** The types that a Cosmos SDK node packs into `Any`s, from its interface registry: the implementations of all interfaces; empty when the node does not list them. */
+async function listAnyTypes(node: Caller): Promise<string[]> {
+  const ask = async (method: string, body: Uint8Array): Promise<string[]> => {
+    const answer = await node.call({ path: `${service}/${method}`, body, metadata: {}, timeoutMs });
+    if (!answer.ok) return [];
+    return readFields(answer.message).flatMap(({ no, bytes }) => (no === 1 ? bytes.toString('utf8') : []));
+  };
+  const types = new Set<string>();
+  await inParallel(await ask('ListAllInterfaces', new Uint8Array()), async (name) => {
+    const body = new BinaryWriter().tag(1, WireType.LengthDelimited).string(name).finish();
+    for (const typeUrl of await ask('ListImplementations', body)) types.add(typeUrl.replace(/^.*\//, ''));
+  });
+  return [...types];
 }

@@ -49,7 +49,7 @@ const verbOfField: Record<number, HttpRule['method']> = { 2: 'GET', 3: 'PUT', 4:
 
 /** The HTTP rules of a method: the main one, then its additional bindings, in declaration order. */
 export function readHttpRules(method: DescMethod): HttpRule[] {
-  const bytes = lastBytes(method.proto.options, httpExtension);
+  const bytes = lastUnknown(method.proto.options, httpExtension)?.bytes();
   return bytes ? parseRule(bytes) : [];
 }
 
@@ -146,10 +146,6 @@ function parseRule(bytes: Uint8Array): HttpRule[] {
 function lastUnknown(options: WithUnknown | undefined, no: number): BinaryReader | undefined {
   const found = options?.$unknown?.findLast((field) => field.no === no);
   return found && new BinaryReader(found.data);
-}
-
-function lastBytes(options: WithUnknown | undefined, no: number): Uint8Array | undefined {
-  return lastUnknown(options, no)?.bytes();
 }
 
 function lastText(options: WithUnknown | undefined, no: number): string {

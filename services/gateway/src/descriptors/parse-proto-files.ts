@@ -1,5 +1,5 @@
-// `.proto` text to descriptors. The grammar is protobufjs's; its own descriptor export loses custom options and file
-// boundaries, so the conversion is ours. Options other than google.api.http and gogoproto do not change what is served.
+import { readdir, readFile } from 'node:fs/promises';
+import { join, sep } from 'node:path';
 import { create, fromBinary, fromJson, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
 import {
   type DescriptorProtoSchema,
@@ -18,9 +18,11 @@ import {
   type ServiceDescriptorProtoSchema,
 } from '@bufbuild/protobuf/wkt';
 import protobuf from 'protobufjs';
-import { listNumber } from './comments.ts';
 import { type HttpRuleText, writeFieldRules, writeHttpRule } from './options.ts';
-import { wellKnownFiles } from './schema.ts';
+import { type DescriptorSource, listNumber, listServices, wellKnownFiles } from './schema.ts';
+
+// `.proto` text to descriptors. The grammar is protobufjs's; its own descriptor export loses custom options and file
+// boundaries, so the conversion is ours. Options other than google.api.http and gogoproto do not change what is served.
 
 type EnumInit = MessageInitShape<typeof EnumDescriptorProtoSchema>;
 type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
@@ -29,7 +31,7 @@ type ServiceInit = MessageInitShape<typeof ServiceDescriptorProtoSchema>;
 /** Finds a type as written inside `scope`: its full name, and what it is. */
 type Resolve = (name: string, scope: string) => { typeName: string; type: FieldType };
 
-export interface ProtoText {
+interface ProtoText {
   name: string;
   text: string;
 }
@@ -112,7 +114,6 @@ export function parseProtoFiles(sources: ProtoText[]): FileDescriptorProto[] {
 
 type Comments = { path: number[]; leadingComments: string }[];
 
-/** The comments of the declarations of a file, each with the path that descriptors give it. */
 function listComments(declared: protobuf.ReflectionObject[]): Comments {
   return [
     ...ofKind(declared, protobuf.Type).flatMap((type, at) => commentsOfType(type, [listNumber.messages, at])),
@@ -268,4 +269,21 @@ function toEntryName(field: string): string {
 
 function toJsonName(name: string): string {
   return name.replace(/_+([a-zA-Z0-9]?)/g, (_match, letter: string) => letter.toUpperCase());
+}
+
+/** Reads every `.proto` file under a folder; import paths are relative to it. Services in the order of the paths. */
+export async function loadProtoFolder(folder: string): Promise<DescriptorSource> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.proto'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  const sources = await Promise.all(
+    paths.map(async (path) => ({
+      name: path.slice(join(folder, sep).length).split(sep).join('/'),
+      text: await readFile(path, 'utf8'),
+    })),
+  );
+  const files = parseProtoFiles(sources);
+  return { files, services: listServices(files) };
 }

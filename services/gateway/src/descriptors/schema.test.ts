@@ -2,8 +2,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { loadProtoFolder } from './load-proto-folder.ts';
 import { readFieldRules, readHttpRules } from './options.ts';
+import { loadProtoFolder } from './parse-proto-files.ts';
 import { createSchema, parseDescriptorSet, type Schema } from './schema.ts';
 
 /** Everything the gateway uses of a schema, as lines of text. Files that only declare options may be missing. */

@@ -11,7 +11,6 @@ import { type Step, untilEnd, WireError, WireReader } from './wire-reader.ts';
 
 interface Layout {
   names: string[];
-  /** Where each field's slot is, by its name. */
   indexes: Map<string, number>;
   finish: CompiledField['finish'][];
   initial: CompiledField['initial'][];
@@ -20,7 +19,6 @@ interface Layout {
   read(reader: WireReader, slots: Slots, start: number, until: number): void;
 }
 
-/** Printer of a message as an object of its fields. */
 export function compileMessage(type: DescMessage, printing: Printing): MessagePrinter {
   const layout = compileLayout(type, printing, {
     isBare: false,

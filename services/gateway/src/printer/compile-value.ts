@@ -2,8 +2,13 @@ import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf
 import { type FieldRules, hasPresence, isDelimited, readFieldRules } from '../descriptors/options.ts';
 import { findCustomType } from './custom-types.ts';
 import type { Printing } from './message-printer.ts';
-import { enumPrinter, scalarPrinter, type ValuePrinter } from './scalar-printers.ts';
-import { stdDurationPrinter, stdTimestampPrinter } from './time-printers.ts';
+import {
+  enumPrinter,
+  scalarPrinter,
+  stdDurationPrinter,
+  stdTimestampPrinter,
+  type ValuePrinter,
+} from './scalar-printers.ts';
 import { WireReader, wire } from './wire-reader.ts';
 
 /** A value of a field together with what the field prints when it is unset. */

@@ -3,9 +3,7 @@ import { compactJson } from './json-text.ts';
 import { WireError, type WireReader } from './wire-reader.ts';
 
 export interface CustomType {
-  /** What an unset, non-nullable field prints. */
   zero: string;
-  /** Prints the value in `start..end`. */
   print(reader: WireReader, start: number, end: number): string;
   /** The bytes on the wire of a JSON value; throws for a value that is not of this type. */
   parse(json: unknown): Buffer;

@@ -11,7 +11,6 @@ export interface MessagePrinter {
 
 /** Which JSON is printed, and the printers of other types for it. */
 export interface Printing {
-  /** Standard proto3 JSON instead of the reference's. */
   proto3: boolean;
   /** Some types print otherwise where they are the value of a field. */
   find(type: DescMessage, place?: 'field'): MessagePrinter;
@@ -26,7 +25,6 @@ export type Slot = string | MapEntries | undefined;
 /** A slot for each field of a message, and last the numbers of the fields whose occurrences were merged. */
 export type Slots = (Slot | Set<number>)[];
 
-/** Reads one occurrence of a field into its slot. `start` is where the message began. */
 export type ReadField = (reader: WireReader, slots: Slots, wireType: number, start: number) => void;
 
 export interface CompiledField {

@@ -1,3 +1,5 @@
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+
 /** The bytes are not what the descriptors say: the node's fault, never the client's. */
 export class WireError extends Error {
   override readonly name = 'WireError';
@@ -8,7 +10,7 @@ export const wire = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 
 const maxDepth = 100;
 
 /** Prints something large in parts, one at each step. */
-export type Steps = (reader: WireReader) => Iterator<string, string>;
+type Steps = (reader: WireReader) => Iterator<string, string>;
 
 /** Prints the next part of what is in `pos..end`, and moves on. */
 export type Step = (reader: WireReader) => string;
@@ -57,7 +59,6 @@ export class WireReader {
     this.end = bytes.length;
   }
 
-  /** A reader of its own over what is in `pos..end`. */
   fork(): WireReader {
     const reader = new WireReader(this.bytes, this.text);
     return Object.assign(reader, { pos: this.pos, end: this.end, depth: this.depth, pieces: this.pieces });
@@ -178,4 +179,26 @@ export class WireReader {
       if (open === 0) return pos;
     }
   }
+}
+
+/** One field of a message: a number or bytes, by how it is on the wire. */
+export interface WireField {
+  no: number;
+  number?: number;
+  bytes: Buffer;
+}
+
+const none = Buffer.alloc(0);
+
+/** The varints and length-delimited fields of a message, for the few messages that are read without their descriptors. Throws for other bytes. */
+export function readFields(message: Uint8Array): WireField[] {
+  const reader = new BinaryReader(message);
+  const fields: WireField[] = [];
+  while (reader.pos < reader.len) {
+    const [no, wireType] = reader.tag();
+    if (wireType === WireType.Varint) fields.push({ no, number: Number(reader.int64()), bytes: none });
+    else if (wireType === WireType.LengthDelimited) fields.push({ no, bytes: Buffer.from(reader.bytes()) });
+    else reader.skip(wireType, no);
+  }
+  return fields;
 }

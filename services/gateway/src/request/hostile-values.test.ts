@@ -9,14 +9,14 @@ const parser = (name: string) => JSON.stringify(new URL(name, import.meta.url).h
 test.each([
   [
     'a duration',
-    `const { parseWellKnown } = await import(${parser('./parse-well-known.ts')});
+    `const { parseWellKnown } = await import(${parser('./parse-value.ts')});
      const { DurationSchema } = await import('@bufbuild/protobuf/wkt');
      const good = parseWellKnown(DurationSchema, '1h11m11.5s');
      const bad = parseWellKnown(DurationSchema, '11m'.repeat(2000) + 'x');`,
   ],
   [
     'a number',
-    `const { parseScalar } = await import(${parser('./parse-scalar.ts')});
+    `const { parseScalar } = await import(${parser('./parse-value.ts')});
      const good = parseScalar(1, '11.5e3');
      const bad = parseScalar(1, '1'.repeat(100_000) + 'x');`,
   ],

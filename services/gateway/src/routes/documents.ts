@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import { AppError } from '@palaver/contract';
 import { addDocsPage, type Server } from '@palaver/service-kit';
 import { isUnchanged } from '@palaver/service-kit/internal';
-import { chooseEncoding, compress, toEncodedTag } from '../compress.ts';
+import { chooseEncoding, compress, toEncodedTag } from '../answer.ts';
 import type { LiveTable, Snapshot } from '../live-table.ts';
-import { toOpenApi } from '../openapi/openapi.ts';
+import { toOpenApi } from '../openapi.ts';
 
 /** `GET /openapi.json` for the routes as they are now, and `GET /docs` to read it; nothing is fetched from elsewhere. */
 export function addDocumentRoutes(server: Server, live: LiveTable): void {

@@ -1,17 +1,16 @@
 // One query of one client: from the cache, or from a node by way of ask-node.ts.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isUnchanged, type ReadyReply } from '@palaver/service-kit/internal';
-import { type Answer, etagOf } from '../answer.ts';
+import { type Answer, chooseEncoding, compress, etagOf, toEncodedTag } from '../answer.ts';
 import type { AskNode, Query } from '../ask-node.ts';
 import type { Cache, Loading, Shared } from '../cache.ts';
-import { chooseEncoding, compress, toEncodedTag } from '../compress.ts';
 import { decodeRequest, hasField } from '../decode-request.ts';
 import type { HeightFloors } from '../height-floors.ts';
 import type { Snapshot } from '../live-table.ts';
 import type { MetadataOptions, RequestMetadata } from '../metadata.ts';
 import type { CacheState, GatewayMetrics } from '../metrics.ts';
-import { parseQuery } from '../request/parse-query.ts';
-import type { Match, Route } from '../route-table.ts';
+import { parseQuery } from '../request/url.ts';
+import type { Match } from '../route-table.ts';
 
 export interface CallParts {
   cache: Cache<Answer>;
@@ -30,7 +29,6 @@ export interface QueryOptions extends MetadataOptions {
   vary: string;
 }
 
-/** A request for a path that has a route. */
 export interface Asked {
   request: IncomingMessage;
   response: ServerResponse;
@@ -152,7 +150,7 @@ export class QueryCall {
   /** How long the answer is kept. One from another height than was asked for is not; one that does not say is as the latest. */
   private lifeOf({ grpcCode, height, keeps }: Answer): number {
     const { ttlMs, pinnedTtlMs } = this.parts.options;
-    const isAnswer = grpcCode === 0 && !isAlwaysLive(this.asked.match.route);
+    const isAnswer = grpcCode === 0 && !liveServices.test(this.asked.match.route.method.parent.typeName);
     if (!this.isKept || !keeps) return 0;
     // What is not there may still come: a node that was asked for a height may not have had it.
     if (this.isLatest || !isAnswer || height === undefined) return ttlMs;
@@ -181,17 +179,12 @@ export class QueryCall {
   }
 }
 
-/** In seconds. */
 function ageOf({ madeAt }: Answer): string {
   return String(Math.max(0, Math.floor((Date.now() - madeAt) / 1000)));
 }
 
 /** Services that answer from the node itself and not from the state of a block: a height changes nothing there. */
 const liveServices = /^cosmos\.(?:base\.(?:tendermint|node|reflection)|tx|reflection)\./;
-
-function isAlwaysLive({ method }: Route): boolean {
-  return liveServices.test(method.parent.typeName);
-}
 
 /** `?json=proto3`, unless the request has a field of that name. */
 function wantsProto3({ route }: Match, query: string): boolean {

@@ -1,19 +1,28 @@
-// Every query of the protocol; plain ones without the framework. The path of a request: here → route-table.ts → query-call.ts → cache.ts →
-// decode-request.ts → upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError } from '@palaver/contract';
-import { type FindReply, type ReadyReply, setSpanRoute } from '@palaver/service-kit/internal';
+import {
+  createRawClientAddress,
+  type FindReply,
+  noteCounted,
+  type RateLimit,
+  type ReadyReply,
+  setSpanRoute,
+  type TrustProxy,
+  toAddressKey,
+  toRateHeaders,
+} from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toFailureAnswer, type WriteError } from '../answer.ts';
-import { type Authorize, requireAuthorized } from '../auth/authorize.ts';
+import { type Authorize, authorizeAnyone, requireAuthorized } from '../auth.ts';
 import type { LiveTable } from '../live-table.ts';
 import { readMetadata } from '../metadata.ts';
-import { cleanPath, escapePath } from '../request/clean-path.ts';
-import { decodeEscapes } from '../request/parse-query.ts';
+import { cleanPath, decodeEscapes, escapePath } from '../request/url.ts';
 import type { RouteTable } from '../route-table.ts';
 import { failure } from '../upstream/call.ts';
-import type { Admit } from './admit.ts';
 import { type Asked, type CallParts, QueryCall } from './query-call.ts';
+
+// Every query of the protocol; plain ones without the framework. The path of a request: here → route-table.ts → query-call.ts → cache.ts →
+// decode-request.ts → upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
 
 export interface QueryParts extends CallParts {
   live: LiveTable;
@@ -21,11 +30,10 @@ export interface QueryParts extends CallParts {
   writeError: WriteError;
 }
 
-/** The route of queries, as metrics name it. */
 export const queryRoute = '/*';
 const allowed = 'GET, HEAD, OPTIONS';
 
-export interface FindReplyParts extends QueryParts {
+interface FindReplyParts extends QueryParts {
   admit: Admit;
   /** Whether the server may have a route of its own for a path, before those of the node. */
   isPage(path: string): boolean;
@@ -136,4 +144,35 @@ function unknownPath(path: string, prefixes: string[]): AppError {
 function markDeprecated(reply: FastifyReply, path: string, legacy: { prefix: string; successor: string }): void {
   const successor = escapePath(legacy.successor + path.slice(legacy.prefix.length));
   reply.header('deprecation', 'true').header('link', `<${successor}>; rel="successor-version"`);
+}
+
+interface AdmitParts {
+  /** Without Redis, for nothing waits here. */
+  limit: RateLimit | undefined;
+  trustProxy: TrustProxy;
+  authorize: Authorize;
+}
+
+/** Headers for the reply, names and values alternating; undefined for a request that the routes have to refuse. */
+type Admit = (request: IncomingMessage, path: string) => string[] | undefined;
+
+/** Counts a request and checks its credentials where it does not come to the routes, in the same order as they do. */
+export function createAdmit({ limit, trustProxy, authorize }: AdmitParts): Admit {
+  if (!limit && authorize === authorizeAnyone) return () => [];
+  const addressOf = createRawClientAddress(trustProxy);
+  return (request, path) => {
+    const { headers, socket } = request;
+    const ip = addressOf(request);
+    const standing = limit?.(toAddressKey(ip));
+    if (standing instanceof Promise) return undefined;
+    const isAdmitted = !standing?.isOver && isAllowed(authorize({ headers, ip, socket, raw: request }, path));
+    if (isAdmitted) return standing ? Object.entries(toRateHeaders(standing)).flat() : [];
+    if (standing) noteCounted(request, standing);
+    return undefined;
+  };
+}
+
+/** A key that is over its limit stays so, however often it is counted. */
+function isAllowed(decided: ReturnType<Authorize>): boolean {
+  return !('then' in decided) && decided.ok;
 }

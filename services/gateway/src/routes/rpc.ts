@@ -14,15 +14,21 @@ import {
 } from '@palaver/service-kit/internal';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
-import { type Authorize, requireAuthorized } from '../auth/authorize.ts';
-import { type AnswerParts, answerRpc, notAllowed, parseError, toRpcRequest, toRpcText } from '../rpc/answer-rpc.ts';
-import { isWrite } from '../rpc/rpc-methods.ts';
+import { type Authorize, requireAuthorized } from '../auth.ts';
+import {
+  type AnswerParts,
+  answerRpc,
+  isWrite,
+  notAllowed,
+  parseError,
+  toRpcRequest,
+  toRpcText,
+} from '../rpc/rpc-client.ts';
 import type { SubscriptionRefusal, Subscriptions } from '../rpc/subscriptions.ts';
 
 export interface RpcParts extends AnswerParts {
   subscriptions: Subscriptions;
   authorize: Authorize;
-  /** Of requests from one address. */
   limit: RateLimit | undefined;
 }
 

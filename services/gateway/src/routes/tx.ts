@@ -3,7 +3,7 @@ import { AppError } from '@palaver/contract';
 import { setSpanRoute } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AskNode, Query } from '../ask-node.ts';
-import { type Authorize, requireAuthorized } from '../auth/authorize.ts';
+import { type Authorize, requireAuthorized } from '../auth.ts';
 import { decodeBody, listAnyTypes } from '../decode-body.ts';
 import type { LiveTable } from '../live-table.ts';
 import { type MetadataOptions, readMetadata } from '../metadata.ts';

@@ -4,10 +4,9 @@
 import type { Logger } from '@palaver/service-kit';
 import { splitCredentials } from '@palaver/service-kit/internal';
 import type { GatewayMetrics } from '../metrics.ts';
-import { parseNodeReply } from './node-reply.ts';
+import { parseNodeReply } from './rpc-client.ts';
 
 export interface EventListener {
-  /** `result` is the JSON text of one event. */
   onEvent(result: string): void;
   /** The node is gone, or ended the subscription: events may be missed from here on. */
   onLost(): void;

@@ -1,11 +1,11 @@
-// One unary call on an HTTP/2 session.
 import { constants } from 'node:http2';
-import { heightHeader, toGrpcCode } from '@palaver/contract/internal';
+import { type GrpcCode, heightHeader, toGrpcCode } from '@palaver/contract/internal';
 import { decodeGrpcMessage, GrpcFrameReader, toGrpcFrame } from '@palaver/service-kit/internal';
-import { codeOfHttpStatus, codeOfReset, isRefused, toGrpcTimeout } from './grpc-protocol.ts';
 import type { Fields, Received, Session } from './session.ts';
 
-export const maxMessageBytes = 16 * 1024 * 1024;
+// One unary call on an HTTP/2 session.
+
+const maxMessageBytes = 16 * 1024 * 1024;
 
 export interface GrpcRequest {
   /** `/package.Service/Method`. */
@@ -201,3 +201,83 @@ export function failure(fault: 'deadline' | 'cancelled' | 'unreachable' | 'breac
   }[fault];
   return { ok: false, ...shown, fault, metadata: {} };
 }
+
+// The tables and header values of the gRPC protocol over HTTP/2.
+
+/** What a reply that is HTTP but not gRPC means, by the table of the gRPC protocol (proxies answer so). */
+function codeOfHttpStatus(status: number): GrpcCode {
+  if (status === 400) return toGrpcCode('INTERNAL');
+  if (status === 401) return toGrpcCode('UNAUTHENTICATED');
+  if (status === 403) return toGrpcCode('PERMISSION_DENIED');
+  if (status === 404) return toGrpcCode('UNIMPLEMENTED');
+  if (status === 429 || (status >= 502 && status <= 504)) return toGrpcCode('UNAVAILABLE');
+  return toGrpcCode('UNKNOWN');
+}
+
+/** Whether the node did nothing for the call, so that another can be asked: refused, or cut off by something on the way. */
+function isRefused(lost: unknown): boolean {
+  return lost === constants.NGHTTP2_REFUSED_STREAM || lost === constants.NGHTTP2_CANCEL;
+}
+
+/** What another reset of a call means, by the table of the gRPC protocol. */
+function codeOfReset(code: number): GrpcCode {
+  return toGrpcCode(code === constants.NGHTTP2_INADEQUATE_SECURITY ? 'PERMISSION_DENIED' : 'INTERNAL');
+}
+
+/** `grpc-timeout`: at most eight digits, so long waits go in seconds. */
+function toGrpcTimeout(ms: number): string {
+  const whole = Math.max(1, Math.ceil(ms));
+  return whole < 100_000_000 ? `${whole}m` : `${Math.ceil(whole / 1000)}S`;
+}
+
+const timeoutUnits: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 0.001, n: 0.000001 };
+
+/** Milliseconds of a client's `Grpc-Timeout`; undefined if it is not valid. */
+export function parseGrpcTimeout(text: string): number | undefined {
+  const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
+  return digits === undefined || unit === undefined ? undefined : Number(digits) * (timeoutUnits[unit] ?? 1);
+}
+
+export interface QueryRequest extends GrpcRequest {
+  /** The height the request is pinned to. */
+  height?: number | undefined;
+  /** The lowest height that the answer may be about. */
+  minHeight?: number | undefined;
+  /** Not repeated on another node: it may have taken effect. */
+  once?: boolean | undefined;
+}
+
+/** Sends a call. Callbacks and not promises, because a call passes several of these and each promise costs a microtask. */
+export type Send = (request: QueryRequest, done: Done) => Cancel;
+/** Something around every call: it may look at, change, refuse or repeat the call and its answer. */
+export type Interceptor = (send: Send) => Send;
+
+/** The call as a promise, which is never rejected. */
+export function toCall(send: Send): (request: QueryRequest, signal?: AbortSignal) => Promise<GrpcAnswer> {
+  return (request, signal) =>
+    new Promise((resolve) => {
+      const cancel = send(request, (answer) => {
+        signal?.removeEventListener('abort', cancelNow);
+        resolve(answer);
+      });
+      function cancelNow() {
+        cancel();
+      }
+      if (signal?.aborted) cancel();
+      else signal?.addEventListener('abort', cancelNow, { once: true });
+    });
+}
+
+/** Gives a call up when its time is over. */
+export const limitTime: Interceptor = (send) => (request, done) => {
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    cancel();
+  }, request.timeoutMs);
+  const cancel = send(request, (answer) => {
+    clearTimeout(timer);
+    done(isLate && !answer.ok && answer.fault === 'cancelled' ? failure('deadline') : answer);
+  });
+  return cancel;
+};

@@ -1,5 +1,3 @@
-// One node: an HTTP/2 session held open, opened again whenever it ends, and whether calls should be sent there.
-import { createBackoff } from './backoff.ts';
 import {
   type Authority,
   type Cancel,
@@ -7,40 +5,23 @@ import {
   failure,
   type GrpcAnswer,
   type GrpcRequest,
+  limitTime,
+  type Send,
   sendUnary,
+  toCall,
 } from './call.ts';
-import { limitTime } from './limit-time.ts';
-import { type Send, toCall } from './send.ts';
 import { Session, type SessionOptions } from './session.ts';
 
-type SessionHandlers = Pick<SessionOptions, 'onReady' | 'onLeave' | 'onEnd'>;
+// One node: an HTTP/2 session held open, opened again whenever it ends, and whether calls should be sent there.
 
-export interface Connection {
-  address: string;
-  /** Whether there is a session. */
-  reachable(): boolean;
-  /** Whether a session is being opened, or soon will be after one that ended early. */
-  connecting(): boolean;
-  /** Resolves when that attempt has ended, well or not. */
-  settled(): Promise<void>;
-  inFlight(): number;
-  /** Has no time limit of its own. */
-  send: Send;
-  /** Opens a session for this call alone. */
-  sendAlone: Send;
-  /** Calls on the session of now only: a node that is replaced is another one. */
-  pin(): Caller;
-  /** A question of the gateway's own. */
-  probe(request: GrpcRequest): Promise<GrpcAnswer>;
-  close(): void;
-}
+type SessionHandlers = Pick<SessionOptions, 'onReady' | 'onLeave' | 'onEnd'>;
 
 export interface Caller {
   /** Never rejects; a failure is an answer. */
   call(request: GrpcRequest): Promise<GrpcAnswer>;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** `host:port`, or `tls://host:port`. */
   address: string;
   ca?: string | undefined;
@@ -72,7 +53,7 @@ type State =
   | { is: 'waiting'; timer: NodeJS.Timeout; ended: PromiseWithResolvers<void>; wasReached: boolean }
   | { is: 'closed' };
 
-export function openConnection({ address, ca, onConnect, onUp, onDown }: ConnectionOptions): Connection {
+export function openConnection({ address, ca, onConnect, onUp, onDown }: ConnectionOptions) {
   const name = address.replace(/^tls:\/\//, '');
   const authority: Authority = { name, scheme: address.startsWith('tls://') ? 'https' : 'http' };
   const where = { origin: `${authority.scheme}://${name}`, ca };
@@ -154,20 +135,27 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
   state = open();
   return {
     address,
+    /** Whether there is a session. */
     reachable: () => state.is === 'ready' && state.session.isOpen(),
     // A node that could not be reached is not waited for. A session that is broken tells so a moment later.
+    /** Whether a session is being opened, or soon will be after one that ended early. */
     connecting: () =>
       state.is === 'opening' ||
       (state.is === 'waiting' && state.wasReached) ||
       (state.is === 'ready' && !state.session.isOpen()),
+    /** Resolves when that attempt has ended, well or not. */
     settled: () => ('ended' in state ? state.ended.promise : Promise.resolve()),
     inFlight: () => inFlight,
+    /** Has no time limit of its own. */
     send: sendOn(current),
+    /** Opens a session for this call alone. */
     sendAlone: createSendAlone((handlers) => new Session({ ...where, ...handlers }), authority),
-    pin() {
+    /** Calls on the current session only: a node that is replaced is another one. */
+    pin(): Caller {
       const own = current();
       return { call: toCall(limitTime(sendOn(() => own))) };
     },
+    /** A question of the gateway's own. */
     probe: toCall(limitTime(sendOn(current))),
     close() {
       const old = state;
@@ -178,6 +166,8 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
     },
   };
 }
+
+export type Connection = ReturnType<typeof openConnection>;
 
 /** Calls that have a session each: one whose answer breaks the protocol ends no other call. */
 function createSendAlone(openSession: (handlers: SessionHandlers) => Session, authority: Authority): Send {
@@ -220,5 +210,18 @@ function createSendAlone(openSession: (handlers: SessionHandlers) => Session, au
     waiting.add(begin);
     beginNext();
     return () => (cancelCall ? cancelCall() : finish(failure('cancelled')));
+  };
+}
+
+export function createBackoff(firstMs: number, maxMs: number) {
+  let waitMs = firstMs;
+  return {
+    /** The next wait in milliseconds: twice the last one up to the maximum, less up to half of it by chance. */
+    next(): number {
+      const current = waitMs;
+      waitMs = Math.min(maxMs, waitMs * 2);
+      return current * (0.5 + Math.random() / 2);
+    },
+    reset: () => (waitMs = firstMs),
   };
 }

@@ -1,9 +1,10 @@
-// How far each node is. Every answer about the latest block carries its height; a small question each second shows whether
-// the node is still catching up, and ends the silence of a quiet gateway.
 import { heightHeader, toGrpcCode } from '@palaver/contract/internal';
-import { readFields, type WireField } from '../descriptors/read-fields.ts';
+import { readFields, type WireField } from '../printer/wire-reader.ts';
 import type { GrpcAnswer, Metadata } from './call.ts';
 import type { Connection } from './connection.ts';
+
+// How far each node is. Every answer about the latest block carries its height; a small question each second shows whether
+// the node is still catching up, and ends the silence of a quiet gateway.
 
 export interface NodeState {
   /** Null while the node has not reported one. */
@@ -16,22 +17,6 @@ export interface ChainState {
   height: number | null;
   /** Since the time of the latest block where nodes report it, otherwise since the height last changed. */
   blockAgeMs: number | null;
-}
-
-export interface NodeWatch {
-  stateOf(connection: Connection): NodeState;
-  /** Takes the height from an answer about the latest block. */
-  note(connection: Connection, metadata: Metadata): void;
-  /** What was known of a node before it was connected to again does not count. */
-  forget(connection: Connection): void;
-  /** Whether the node answers and is near enough to the highest one. */
-  isCurrent(connection: Connection): boolean;
-  chain(): ChainState;
-  /** Calls back when a node reports at least this height, or after `maxMs`. Returns a function that ends the wait. */
-  onHeight(height: number, maxMs: number, done: () => void): () => void;
-  /** Asks all nodes how far they are, each second from the first call on. */
-  start(connections: Connection[]): void;
-  stop(): void;
 }
 
 const syncingMethod = '/cosmos.base.tendermint.v1beta1.Service/GetSyncing';
@@ -55,7 +40,7 @@ interface Known {
   lacksStatus: boolean;
 }
 
-export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.now): NodeWatch {
+export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.now) {
   const states = new WeakMap<Connection, Known>();
   const waiting = new Set<{ height: number; done: () => void }>();
   let tip: number | null = null;
@@ -126,25 +111,29 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
   };
 
   return {
-    stateOf(connection) {
+    stateOf(connection: Connection): NodeState {
       const { height, catchingUp } = knownOf(connection);
       return { height, catchingUp };
     },
+    /** Takes the height from an answer about the latest block. */
     note,
-    forget(connection) {
+    /** What was known of a node before it was connected to again does not count. */
+    forget(connection: Connection): void {
       states.delete(connection);
       if (timer) void pollIfDue(connection);
     },
-    isCurrent(connection) {
+    /** Whether the node answers and is near enough to the highest one. */
+    isCurrent(connection: Connection): boolean {
       const { height, catchingUp, isFailing } = knownOf(connection);
       const highest = currentTip();
       return !catchingUp && !isFailing && (height === null || highest === null || highest - height <= maxLagBlocks);
     },
-    chain() {
+    chain(): ChainState {
       const height = currentTip();
       return { height, blockAgeMs: height === null ? null : Math.max(0, now() - (blockTime ?? tipSince)) };
     },
-    onHeight(height, maxMs, done) {
+    /** Calls back when a node reports at least this height, or after `maxMs`. Returns a function that ends the wait. */
+    onHeight(height: number, maxMs: number, done: () => void): () => void {
       const end = () => {
         clearTimeout(limit);
         waiting.delete(entry);
@@ -158,7 +147,8 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       waiting.add(entry);
       return end;
     },
-    start(connections) {
+    /** Asks all nodes how far they are, each second from the first call on. */
+    start(connections: Connection[]): void {
       timer = setInterval(() => {
         for (const connection of connections) void pollIfDue(connection);
       }, pollMs).unref();
@@ -166,6 +156,8 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
     stop: () => clearInterval(timer),
   };
 }
+
+export type NodeWatch = ReturnType<typeof createNodeWatch>;
 
 function toUnknown(): Known {
   return {
@@ -204,4 +196,46 @@ export function readHeight(metadata: Metadata): number | undefined {
 
 function findField(message: Uint8Array, wanted: number): WireField | undefined {
   return readFields(message).find(({ no }) => no === wanted);
+}
+
+// Which node a call goes to: the least busy of those near the highest height.
+
+/** How long a call waits for a connection that is being opened, or for a node to reach a height. */
+export const maxWaitMs = 2_000;
+
+export function createChooseNode(connections: Connection[], watch: NodeWatch) {
+  let nextIndex = 0;
+  const now = (tried: Connection[], need: number): Connection | undefined => {
+    nextIndex += 1;
+    let best: Connection | undefined;
+    let bestRank = 0;
+    for (let index = 0; index < connections.length; index += 1) {
+      const candidate = connections[(nextIndex + index) % connections.length];
+      if (!candidate?.reachable() || tried.includes(candidate)) continue;
+      const height = watch.stateOf(candidate).height ?? need;
+      const rank = !watch.isCurrent(candidate) ? 2 : height < need ? 1 : 0;
+      if (!best || rank < bestRank || (rank === bestRank && candidate.inFlight() < best.inFlight())) {
+        best = candidate;
+        bestRank = rank;
+      }
+    }
+    return best;
+  };
+  return {
+    /** The least busy of the best kind of node: at the height that is needed, below it, lagging or catching up. */
+    now,
+    /** Waits for a connection that is being opened or about to be. Without one, nodes that were tried are asked again. */
+    async orWait(tried: Connection[], need: number, maxMs: number): Promise<Connection | undefined> {
+      const opening = connections.filter((connection) => connection.connecting());
+      if (opening.length > 0)
+        await Promise.race([...opening.map((connection) => connection.settled()), sleep(Math.min(maxWaitMs, maxMs))]);
+      return now(tried, need) ?? now([], need) ?? connections.find((connection) => !tried.includes(connection));
+    },
+  };
+}
+
+export type ChooseNode = ReturnType<typeof createChooseNode>;
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
 }

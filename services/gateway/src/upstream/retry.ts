@@ -3,11 +3,9 @@
 import { hash } from 'node:crypto';
 import { toGrpcCode } from '@palaver/contract/internal';
 import { LRUCache } from 'lru-cache';
-import { type Done, failure, type GrpcAnswer, type GrpcRequest } from './call.ts';
-import { type ChooseNode, maxWaitMs } from './choose-node.ts';
+import { type Done, failure, type GrpcAnswer, type GrpcRequest, type QueryRequest, type Send } from './call.ts';
 import type { Connection } from './connection.ts';
-import { type NodeWatch, readHeight } from './node-watch.ts';
-import type { QueryRequest, Send } from './send.ts';
+import { type ChooseNode, maxWaitMs, type NodeWatch, readHeight } from './node-watch.ts';
 
 export interface RetryOptions {
   choose: ChooseNode;

@@ -1,28 +1,14 @@
 // The nodes behind the gateway.
-import { failure, type GrpcAnswer } from './call.ts';
-import { createChooseNode, maxWaitMs } from './choose-node.ts';
+import { failure, limitTime, toCall } from './call.ts';
 import { type Caller, openConnection } from './connection.ts';
-import { limitTime } from './limit-time.ts';
-import { type ChainState, createNodeWatch, type NodeState } from './node-watch.ts';
+import { createChooseNode, createNodeWatch, maxWaitMs, type NodeState } from './node-watch.ts';
 import { createRetry } from './retry.ts';
-import { type QueryRequest, type Send, toCall } from './send.ts';
 
 export interface UpstreamStatus extends NodeState {
   address: string;
   /** Whether calls are sent there: connected, answering, near the highest height. */
   healthy: boolean;
   reachable: boolean;
-}
-
-export interface Upstream {
-  send: Send;
-  /** The same as a promise; never rejects, a failure is an answer. */
-  call(request: QueryRequest, signal?: AbortSignal): Promise<GrpcAnswer>;
-  /** One node for calls whose answers must fit together; when it is lost or replaced, they fail. */
-  pin(): Promise<Caller>;
-  status(): UpstreamStatus[];
-  chain(): ChainState;
-  close(): void;
 }
 
 export interface UpstreamOptions {
@@ -39,7 +25,7 @@ export interface UpstreamOptions {
 
 const minAttempts = 3;
 
-export function createUpstream({ addresses, ca, maxLagBlocks, onUp, onDown }: UpstreamOptions): Upstream {
+export function createUpstream({ addresses, ca, maxLagBlocks, onUp, onDown }: UpstreamOptions) {
   const watch = createNodeWatch(maxLagBlocks ?? Number.POSITIVE_INFINITY);
   const connections = addresses.map((address) => {
     const connection = openConnection({
@@ -56,12 +42,14 @@ export function createUpstream({ addresses, ca, maxLagBlocks, onUp, onDown }: Up
   const send = limitTime(createRetry({ choose, watch, maxAttempts: Math.max(minAttempts, connections.length) }));
   return {
     send,
+    /** The same as a promise; never rejects, a failure is an answer. */
     call: toCall(send),
-    async pin() {
+    /** One node for calls whose answers must fit together; when it is lost or replaced, they fail. */
+    async pin(): Promise<Caller> {
       const connection = choose.now([], 0) ?? (await choose.orWait([], 0, maxWaitMs));
       return connection?.pin() ?? { call: async () => failure('unreachable') };
     },
-    status: () =>
+    status: (): UpstreamStatus[] =>
       connections.map((connection) => ({
         address: connection.address,
         healthy: connection.reachable() && watch.isCurrent(connection),
@@ -75,3 +63,5 @@ export function createUpstream({ addresses, ca, maxLagBlocks, onUp, onDown }: Up
     },
   };
 }
+
+export type Upstream = ReturnType<typeof createUpstream>;

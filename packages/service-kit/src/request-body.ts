@@ -1,0 +1,133 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { AppError } from '@palaver/contract';
+import type { FastifyRequest } from 'fastify';
+import type { Server } from './server.ts';
+
+type Headers = FastifyRequest['headers'];
+
+/** Why a body is refused whatever is in it: it is compressed, and nothing here is decompressed. */
+export function findEncodingFault({ 'content-encoding': encoding = '' }: Headers): AppError | undefined {
+  if (['', 'identity'].includes(encoding.trim().toLowerCase())) return undefined;
+  return new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding.');
+}
+
+/** Some HTTP libraries name the old default of forms, and what they send is ASCII. */
+const subsets = ['us-ascii', 'iso-8859-1'];
+
+/** Why the bytes of a body are no text: 415 by its headers, 400 by the bytes. */
+export function findTextFault(headers: Headers, bytes: Buffer): AppError | undefined {
+  const encodingFault = findEncodingFault(headers);
+  if (encodingFault) return encodingFault;
+  const [, named = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '') ?? [];
+  const charset = named.toLowerCase();
+  if (charset !== 'utf-8' && charset !== 'utf8' && !(subsets.includes(charset) && isAscii(bytes)))
+    return new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as UTF-8.');
+  return isUtf8(bytes) ? undefined : new AppError('BAD_REQUEST', 'The body is not UTF-8.');
+}
+
+type Parse = (request: FastifyRequest, text: string, done: (error: Error | null, body?: unknown) => void) => void;
+
+/** Reads bodies of these types as text, and refuses what is not text. */
+export function addTextParser(
+  server: Pick<Server, 'addContentTypeParser'>,
+  types: string | string[],
+  parse: Parse,
+): void {
+  server.addContentTypeParser(types, { parseAs: 'buffer' }, (request, body, done) => {
+    const bytes = body as Buffer;
+    const fault = findTextFault(request.headers, bytes);
+    if (fault) done(fault);
+    else parse(request, bytes.toString(), done);
+  });
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openings = new Set([0x5b, 0x7b]);
+const closings = new Set([0x5d, 0x7d]);
+const comma = 0x2c;
+
+/** Deeper than anything people write, and far below the depth that overflows the stack. */
+const maxJsonDepth = 100;
+
+/**
+ * Whether arrays and objects of a JSON text are nested too deep. `JSON.parse` reads any depth, but `JSON.stringify` and
+ * every other recursive function fails on it, so such a text is refused before it is read.
+ */
+export function isJsonTooDeep(json: string, max = maxJsonDepth): boolean {
+  return measureJson(json, max).isTooDeep;
+}
+
+/** What a JSON text would be when read; where it is too deep, the values up to there. */
+export function measureJson(json: string, maxDepth = maxJsonDepth): { isTooDeep: boolean; values: number } {
+  let depth = 0;
+  let values = 1;
+  let inString = false;
+  for (let index = 0; index < json.length; index += 1) {
+    const code = json.charCodeAt(index);
+    if (inString) {
+      if (code === backslash) index += 1;
+      else if (code === quote) inString = false;
+    } else if (code === quote) inString = true;
+    else if (closings.has(code)) depth -= 1;
+    else if (code === comma) values += 1;
+    else if (openings.has(code)) {
+      depth += 1;
+      values += 1;
+      if (depth > maxDepth) return { isTooDeep: true, values };
+    }
+  }
+  return { isTooDeep: false, values };
+}
+
+/** How long an upload may take in all, unless any request may take longer. */
+export const longestUploadMs = 10 * 60_000;
+
+interface RequestTimes {
+  /** For a request to arrive; for the next bytes of an upload. */
+  requestTimeoutMs: number;
+  isUpload(request: { method: string; url: string }): boolean;
+}
+
+/**
+ * Node has one limit for all requests of a server, which has to be that of uploads. Here every other request has its own, and
+ * an upload ends when nothing of it arrives for that long.
+ */
+export function limitRequestTime(server: Server, { requestTimeoutMs, isUpload }: RequestTimes): void {
+  const watched = new WeakSet<IncomingMessage>();
+
+  function watch(request: IncomingMessage, response: ServerResponse): void {
+    const { headers, socket, method = '', url = '' } = request;
+    if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return;
+    if (watched.has(request)) return;
+    watched.add(request);
+    let read = socket.bytesRead;
+    const timer = setInterval(() => {
+      const isProgressing = isUpload({ method, url }) && !response.writableEnded && socket.bytesRead > read;
+      read = socket.bytesRead;
+      if (isProgressing) return;
+      clearInterval(timer);
+      if (request.complete) return;
+      const late = Object.assign(new Error('The request did not arrive in time.'), {
+        code: 'ERR_HTTP_REQUEST_TIMEOUT',
+      });
+      // What Node does after its own limit.
+      if (response.headersSent) socket.destroy();
+      else server.server.emit('clientError', late, socket);
+    }, requestTimeoutMs).unref();
+    request.once('close', () => clearInterval(timer)).once('end', () => clearInterval(timer));
+  }
+
+  // No hook runs for requests that Socket.IO takes, nor for a malformed URL. Socket.IO also replaces the listeners it finds,
+  // so this one is added after it.
+  server.addHook('onReady', (done) => {
+    server.server.prependListener('request', watch);
+    done();
+  });
+  // With `HOST=localhost` Fastify has a second server, for the other address; its requests come only here.
+  server.addHook('onRequest', ({ raw }, reply, done) => {
+    watch(raw, reply.raw);
+    done();
+  });
+}

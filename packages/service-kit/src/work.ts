@@ -1,0 +1,183 @@
+interface Regular {
+  /** Between the end of a round and the next one, a tenth more or less, so that instances do not work in step; 0 leaves it to others. */
+  everyMs: number;
+  /** Until the first round. Default `everyMs`. */
+  firstMs?: number;
+  /** One round. It may say when the next one is due. */
+  work(setNext: (ms: number) => void): Promise<unknown>;
+  /** Gets the first fault of rounds that fail one after the other. */
+  onFault(error: unknown): void;
+}
+
+/** Work that is done again and again, one round at a time. `stop` waits for the round that runs. */
+export function runEvery({ everyMs, firstMs = everyMs, work, onFault }: Regular): { stop(): Promise<void> } {
+  let running: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let isFailing = false;
+  let isStopped = everyMs === 0;
+
+  async function round(): Promise<void> {
+    let nextMs = everyMs * (0.9 + Math.random() / 5);
+    try {
+      await work((ms) => {
+        nextMs = ms;
+      });
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) onFault(error);
+      isFailing = true;
+    }
+    schedule(nextMs);
+  }
+  function schedule(ms: number): void {
+    if (isStopped) return;
+    timer = setTimeout(() => {
+      running = round();
+    }, ms).unref();
+  }
+  schedule(firstMs);
+  return {
+    async stop() {
+      isStopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+interface LimiterOptions {
+  concurrency: number;
+  maxWaiting: number;
+  /** Longest wait; none where it is not given. */
+  maxWaitMs?: number;
+  /** The next task begins after a pause as long as the last one took, so that others have at least half of the time. */
+  pauses?: boolean;
+  toError(): Error;
+}
+
+const maxPauseMs = 500;
+
+/** Runs at most `concurrency` tasks at a time, in order; refuses when `maxWaiting` are waiting already, or after too long a wait. */
+export function createLimiter({ concurrency, maxWaiting, maxWaitMs, pauses, toError }: LimiterOptions) {
+  const waiting = new Set<() => void>();
+  let running = 0;
+  const wait = () =>
+    new Promise<void>((resolve, reject) => {
+      const begin = () => {
+        clearTimeout(timer);
+        waiting.delete(begin);
+        resolve();
+      };
+      const timer =
+        maxWaitMs === undefined
+          ? undefined
+          : setTimeout(() => {
+              waiting.delete(begin);
+              reject(toError());
+            }, maxWaitMs);
+      waiting.add(begin);
+    });
+  const release = () => {
+    const [next] = waiting;
+    if (next) next();
+    else running -= 1;
+  };
+  return async <T>(task: () => Promise<T>): Promise<T> => {
+    if (running < concurrency) running += 1;
+    else if (waiting.size >= maxWaiting) throw toError();
+    else await wait();
+    const began = performance.now();
+    try {
+      return await task();
+    } finally {
+      if (pauses) setTimeout(release, Math.min(performance.now() - began, maxPauseMs)).unref();
+      else release();
+    }
+  };
+}
+
+/** Whose work it is. Anyone can make keys, so the client address counts as well as the user. */
+export interface QueueOwner {
+  userDid: string;
+  /** Undefined for an address that many users share. */
+  client?: string | undefined;
+}
+
+interface QueueLimits {
+  atOnce: number;
+  waiting: number;
+  waitingPerUser: number;
+}
+
+interface Waiting {
+  owner: QueueOwner;
+  start(isAccepted: boolean): void;
+}
+
+/** Of addresses and users of which it is known when they were served: the others come first. */
+const maxServed = 10_000;
+
+const clientOf = ({ client, userDid }: QueueOwner) => client ?? userDid;
+const userOf = ({ userDid }: QueueOwner) => userDid;
+
+/** Runs work of many users, one at a time of each user, and next that of the client and user that were served longest ago. */
+export function createFairQueue(limits: QueueLimits) {
+  const running: QueueOwner[] = [];
+  const waiting: Waiting[] = [];
+  /** When they were served last, oldest first. */
+  const served = new Map<string, number>();
+  let count = 0;
+
+  function noteServed(name: string): void {
+    served.delete(name);
+    served.set(name, count);
+    const [oldest] = served.keys();
+    if (served.size > maxServed && oldest !== undefined) served.delete(oldest);
+  }
+
+  function startNext(): void {
+    const busyOf = (owner: QueueOwner) => running.filter((other) => clientOf(other) === clientOf(owner)).length;
+    const lastOf = (owner: QueueOwner) => Math.max(served.get(clientOf(owner)) ?? 0, served.get(userOf(owner)) ?? 0);
+    while (running.length < limits.atOnce) {
+      const [next] = waiting
+        .filter(({ owner }) => !running.some((other) => userOf(other) === userOf(owner)))
+        .sort(({ owner: one }, { owner: other }) => busyOf(one) - busyOf(other) || lastOf(one) - lastOf(other));
+      if (!next) return;
+      waiting.splice(waiting.indexOf(next), 1);
+      running.push(next.owner);
+      count += 1;
+      noteServed(clientOf(next.owner));
+      noteServed(userOf(next.owner));
+      next.start(true);
+    }
+  }
+
+  /** Refuses the newest of the client that has most waiting. */
+  function refuseOne(): void {
+    const counts = new Map<string, number>();
+    for (const { owner } of waiting) counts.set(clientOf(owner), (counts.get(clientOf(owner)) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    const index = waiting.findLastIndex(({ owner }) => counts.get(clientOf(owner)) === most);
+    waiting.splice(index, 1)[0]?.start(false);
+  }
+
+  return {
+    async run<T>(owner: QueueOwner, work: () => Promise<T>): Promise<T | undefined> {
+      const own = waiting.filter((other) => userOf(other.owner) === userOf(owner));
+      if (own.length >= limits.waitingPerUser) return undefined;
+      const isAccepted = await new Promise<boolean>((start) => {
+        waiting.push({ owner, start });
+        startNext();
+        if (waiting.length > limits.waiting) refuseOne();
+      });
+      if (!isAccepted) return undefined;
+      try {
+        return await work();
+      } finally {
+        running.splice(running.indexOf(owner), 1);
+        // Work that waits for nothing would otherwise follow work without an end, and nothing else would be served meanwhile.
+        setImmediate(startNext);
+      }
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { create } from '@bufbuild/protobuf';
+import { anyPack } from '@bufbuild/protobuf/wkt';
+import { type ModuleError, refuseArgument, refuseByModule } from '../chain.ts';
+import { isAddress, toAccountNumber } from '../txs/decode-tx.ts';
+import { createTable, emptyTable } from '../world/world.ts';
+import { type Answer, answer, answerPage, type ById, type Paged, paginate, type Query, type View } from './query.ts';
+
+export const authQueries = {
+  Account: (view, { address }: { address: string }) =>
+    withAccount(address, () => {
+      const account = create(view.descs.account, toAccount(view, address) as never);
+      return answer({ account: anyPack(view.descs.account, account) });
+    }),
+  AccountInfo: (view, { address }: { address: string }) =>
+    withAccount(address, () => answer({ info: toAccount(view, address) })),
+} satisfies Record<string, Query>;
+
+function withAccount(address: string, toAnswer: () => Answer): Answer {
+  if (address === '') return refuseArgument('Address cannot be empty');
+  return isAddress(address) ? toAnswer() : refuseArgument(`decoding bech32 failed: ${address}`);
+}
+
+function toAccount({ txs }: View, address: string) {
+  return {
+    address,
+    pubKey: txs.publicKeyOf(address),
+    accountNumber: toAccountNumber(address),
+    sequence: txs.sequenceOf(address),
+  };
+}
+
+const emptyAddress = 'invalid address: empty address string is not allowed';
+
+// An address nobody has used owns nothing; that is an answer, not an error.
+export const bankQueries = {
+  Balance({ world }, { address, denom }: { address: string; denom: string }) {
+    if (address === '') return refuseArgument(emptyAddress);
+    if (denom === '') return refuseArgument('invalid denom');
+    return answer({ balance: world.coinsByAddress.get(address)?.get(denom) ?? { denom, amount: '0' } });
+  },
+  AllBalances({ world }, { address, pagination }: Paged & { address: string }) {
+    if (address === '') return refuseArgument(emptyAddress);
+    const coins = world.coinsByAddress.get(address) ?? emptyTable();
+    return answerPage('balances', paginate(coins.rows, pagination));
+  },
+  TotalSupply({ world }, { pagination }: Paged) {
+    const supply = new Map<string, bigint>();
+    for (const { rows } of world.coinsByAddress.values()) {
+      for (const { value } of rows) supply.set(value.denom, (supply.get(value.denom) ?? 0n) + BigInt(value.amount));
+    }
+    const coins = [...supply].map(([denom, amount]) => ({ denom, amount: String(amount) }));
+    return answerPage('supply', paginate(createTable(coins, ({ denom }) => denom).rows, pagination));
+  },
+} satisfies Record<string, Query>;
+
+const errorOf = (code: number, text: string): ModuleError => ({ codespace: 'token', code, text });
+const errors = {
+  token: errorOf(1001, 'token not found'),
+  properties: errorOf(1002, 'token properties not found'),
+};
+
+export const tokenQueries = {
+  Params: ({ world }) => answer({ params: world.params.token }),
+
+  // Put together from two records, as a chain does it: those of the token id and those of the token of that name.
+  TokenMetadata({ world }, { id }: ById) {
+    if (id === '') return refuseArgument('invalid request');
+    const properties = world.tokenProperties.get(id);
+    const token = properties && world.tokensByName.get(properties.name);
+    if (!token) {
+      const detail = `${errors.properties.text} for ${id}: no TokenProperties for token ${id}`;
+      return refuseByModule(errors.properties, detail);
+    }
+    return answer({
+      name: token.name,
+      description: token.description,
+      decimals: '0',
+      image: token.image,
+      index: properties.index,
+      properties: {
+        class: token.class,
+        collection: properties.collection,
+        cap: token.cap,
+        linkedResources: properties.tokenData,
+      },
+    });
+  },
+
+  TokenList({ world }, { minter, pagination }: Paged & { minter: string }) {
+    if (minter === '') return refuseArgument('invalid request');
+    const tokens = world.tokensByMinter.get(minter) ?? emptyTable();
+    return answerPage('tokenDocs', paginate(tokens.rows, pagination));
+  },
+
+  TokenDoc({ world }, { minter, contractAddress }: { minter: string; contractAddress: string }) {
+    if (minter === '' || contractAddress === '') return refuseArgument('invalid request');
+    const tokenDoc = world.tokensByMinter.get(minter)?.get(contractAddress);
+    if (tokenDoc) return answer({ tokenDoc });
+    const detail = `${errors.token.text} minter ${minter} and contract address ${contractAddress}`;
+    return refuseByModule(errors.token, detail);
+  },
+} satisfies Record<string, Query>;

@@ -1,0 +1,163 @@
+import {
+  create,
+  type DescEnum,
+  type DescExtension,
+  type DescMessage,
+  type DescService,
+  type FileRegistry,
+  type Message,
+  toBinary,
+} from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { type GrpcStatusName, toGrpcCode } from '@palaver/contract/internal';
+import { type Method, parseMessage } from './grpc.ts';
+import { getService } from './protocol.ts';
+
+/** A file of the protocol as a compiler wrote it, with every option kept, and the files it imports. */
+interface ProtoFile {
+  name: string;
+  bytes: Uint8Array;
+  imports: ProtoFile[];
+}
+
+interface SymbolIndex {
+  /** In alphabetical order, as other servers list them. */
+  services: string[];
+  file(name: string): ProtoFile | undefined;
+  fileOfSymbol(name: string): ProtoFile | undefined;
+  fileOfExtension(typeName: string, number: number): ProtoFile | undefined;
+  /** Undefined for a type that is not known. */
+  extensionNumbers(typeName: string): number[] | undefined;
+}
+
+function createSymbolIndex(protocol: FileRegistry): SymbolIndex {
+  const files = new Map<string, ProtoFile>();
+  // Files come with their imports before them.
+  for (const { proto, dependencies } of protocol.files) {
+    const imports = dependencies.flatMap((file) => files.get(file.proto.name) ?? []);
+    files.set(proto.name, { name: proto.name, bytes: toBinary(FileDescriptorProtoSchema, proto), imports });
+  }
+  const types = [...protocol];
+  const symbols = new Map(types.flatMap((desc) => listSymbols(desc).map((name) => [name, desc.file.proto.name])));
+  const extensions = Map.groupBy(
+    types.filter((desc) => desc.kind === 'extension'),
+    ({ extendee }) => extendee.typeName,
+  );
+  const fileOf = (name: string | undefined) => (name === undefined ? undefined : files.get(name));
+  return {
+    services: types
+      .filter((desc) => desc.kind === 'service')
+      .map(({ typeName }) => typeName)
+      .sort(),
+    file: fileOf,
+    fileOfSymbol: (name) => fileOf(symbols.get(name)),
+    fileOfExtension: (typeName, number) =>
+      fileOf(extensions.get(typeName)?.find((extension) => extension.number === number)?.file.proto.name),
+    extensionNumbers(typeName) {
+      if (!protocol.getMessage(typeName)) return undefined;
+      return (extensions.get(typeName) ?? []).map(({ number }) => number).sort((a, b) => a - b);
+    },
+  };
+}
+
+/** Every name that a type declares: its own and those of its parts. */
+function listSymbols(desc: DescMessage | DescEnum | DescExtension | DescService): string[] {
+  const { typeName } = desc;
+  switch (desc.kind) {
+    case 'message':
+      return [typeName, ...[...desc.fields, ...desc.oneofs].map(({ name }) => `${typeName}.${name}`)];
+    case 'service':
+      return [typeName, ...desc.methods.map(({ name }) => `${typeName}.${name}`)];
+    case 'enum': {
+      // Values are named in the scope of their enum, not under it.
+      const scope = typeName.slice(0, -desc.name.length);
+      return [typeName, ...desc.values.map(({ name }) => `${scope}${name}`)];
+    }
+    case 'extension':
+      return [typeName];
+  }
+}
+
+/** The questions of the reflection protocol; v1 and v1alpha have the same. */
+type ReflectionQuestion =
+  | { case: 'listServices' | 'fileByFilename' | 'fileContainingSymbol' | 'allExtensionNumbersOfType'; value: string }
+  | { case: 'fileContainingExtension'; value: { containingType: string; extensionNumber: number } }
+  | { case?: undefined };
+
+/** The oneof `message_response`. */
+type ReflectionAnswer = { case: string; value: Record<string, unknown> };
+
+/** `sent` holds the names of the files this stream has had already: none goes out twice. */
+function answerReflection(index: SymbolIndex, question: ReflectionQuestion, sent: Set<string>): ReflectionAnswer {
+  switch (question.case) {
+    case 'listServices':
+      return { case: 'listServicesResponse', value: { service: index.services.map((name) => ({ name })) } };
+    case 'fileByFilename':
+      return toFileAnswer(index.file(question.value), question.value, sent);
+    case 'fileContainingSymbol':
+      return toFileAnswer(index.fileOfSymbol(question.value), question.value, sent);
+    case 'fileContainingExtension': {
+      const { containingType, extensionNumber } = question.value;
+      const file = index.fileOfExtension(containingType, extensionNumber);
+      return toFileAnswer(file, `extension ${extensionNumber} of ${containingType}`, sent);
+    }
+    case 'allExtensionNumbersOfType': {
+      const extensionNumber = index.extensionNumbers(question.value);
+      if (!extensionNumber) return toError('NOT_FOUND', `not found: ${question.value}`);
+      return { case: 'allExtensionNumbersResponse', value: { baseTypeName: question.value, extensionNumber } };
+    }
+    default:
+      return toError('INVALID_ARGUMENT', 'this server does not support the request');
+  }
+}
+
+function toFileAnswer(file: ProtoFile | undefined, asked: string, sent: Set<string>): ReflectionAnswer {
+  if (!file) return toError('NOT_FOUND', `not found: ${asked}`);
+  return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: collectFiles(file, sent) } };
+}
+
+/** The file that was asked for first, then all it needs that has not been sent. */
+function collectFiles(file: ProtoFile, sent: Set<string>): Uint8Array[] {
+  const collected: Uint8Array[] = [];
+  const visit = ({ name, bytes, imports }: ProtoFile) => {
+    if (sent.has(name)) return;
+    sent.add(name);
+    collected.push(bytes);
+    for (const imported of imports) visit(imported);
+  };
+  visit(file);
+  return collected;
+}
+
+function toError(code: GrpcStatusName, errorMessage: string): ReflectionAnswer {
+  return { case: 'errorResponse', value: { errorCode: toGrpcCode(code), errorMessage } };
+}
+
+type ReflectionRequest = Message & { host: string; messageRequest: ReflectionQuestion };
+
+// Live nodes answer in both versions, and clients ask in either. Their messages are the same.
+const services = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection'];
+
+/** The reflection protocol: clients learn from it what the server offers. */
+export function createReflectionMethods(protocol: FileRegistry): [string, Method][] {
+  const index = createSymbolIndex(protocol);
+  return services.flatMap((typeName) =>
+    getService(protocol, typeName).methods.map(({ name, input, output }): [string, Method] => {
+      const open = () => {
+        const sent = new Set<string>();
+        return (bytes: Buffer) => {
+          const request = parseMessage<ReflectionRequest>(input, bytes);
+          if (!request.ok) return request;
+          const { message } = request;
+          const response = create(output, {
+            validHost: message.host,
+            originalRequest: message,
+            messageResponse: answerReflection(index, message.messageRequest, sent),
+          });
+          return { ok: true as const, message: toBinary(output, response) };
+        };
+      };
+      return [`/${typeName}/${name}`, { streaming: true, open }];
+    }),
+  );
+}
