@@ -1,8 +1,10 @@
 import { existsSync, renameSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join, relative } from 'node:path';
 import { defaultPorts } from '@palaver/contract';
 import { type Env, type RunningService, StartError } from '@palaver/service-kit';
 import {
+  fetchBounded,
   parseConfig,
   prepareDataDir,
   sendLogsTo,
@@ -10,8 +12,6 @@ import {
   toConfigMessage,
   toReachableHost,
 } from '@palaver/service-kit/internal';
-import { refuseBusyPorts } from '../busy-ports.ts';
-import { describeLocalModel } from '../local-model.ts';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';
 import { toTable } from '../table.ts';
 
@@ -125,4 +125,54 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   await page.settled;
   if (page.current().status === 'failed') print('  The console page could not be built; the log has the reason.\n');
   return rows;
+}
+
+interface Place {
+  host: string;
+  port: number;
+  portName: string;
+}
+
+/** Throws one line that names every port in use and its variable, before anything is started. */
+export async function refuseBusyPorts(places: Place[]): Promise<void> {
+  const faults = await Promise.all(places.map(isBusy));
+  const busy = places.filter((_, index) => faults[index]);
+  const [first] = busy;
+  if (busy.length > 1) {
+    const names = busy.map(({ port, portName }) => `${port} (${portName})`).join(', ');
+    throw new StartError(
+      `These ports are already in use: ${names}. Palaver may be running already; stop it, or set these variables to other ports.`,
+    );
+  }
+  if (first) {
+    throw new StartError(
+      `Port ${first.port} is already in use; stop the other program or set ${first.portName} to another port.`,
+    );
+  }
+}
+
+async function isBusy({ host, port }: Place): Promise<boolean> {
+  if (port === 0) return false;
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'EADDRINUSE'));
+    server.listen({ host, port }, () => server.close(() => resolve(false)));
+  });
+}
+
+const ollama = 'http://127.0.0.1:11434/v1';
+const waitMs = 500;
+
+/** How to use a model server that answers on this machine, where no model is configured; undefined if there is none. */
+export async function describeLocalModel(env: Env, address = ollama): Promise<string | undefined> {
+  if (env.LLM_BASE_URL || (env.LLM_PROVIDER && env.LLM_PROVIDER !== 'offline')) return undefined;
+  try {
+    const response = await fetchBounded(`${address}/models`, { timeoutMs: waitMs });
+    const { data } = (await response.json()) as { data: { id: unknown }[] };
+    const model = data.map(({ id }) => id).find((id) => typeof id === 'string' && /^[\w./:-]{1,100}$/.test(id));
+    const setting = `LLM_BASE_URL=${address} LLM_MODEL=${model ?? '<model>'}`;
+    return `A language model server answers on this machine. To use it: ${setting} npx palaver up\n`;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,13 +1,22 @@
 import { defaultPorts } from '@palaver/contract';
+import { type CheckNodeOptions, checkNode } from '@palaver/gateway/check-node';
 import { createGatewayClient } from '@palaver/protocol';
 import { toGatewayAccess } from '@palaver/protocol/internal';
-import { baseVariables, type Env } from '@palaver/service-kit';
-import { parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit/internal';
+import { baseVariables, createLogger, type Env } from '@palaver/service-kit';
+import {
+  fetchBounded,
+  limitResponses,
+  maskText,
+  openRedis,
+  parseConfig,
+  prepareDataDir,
+  toReachableHost,
+} from '@palaver/service-kit/internal';
+import { openStore } from '@palaver/store';
+import { checkCipher } from '@palaver/store/internal';
 import { z } from 'zod';
 import { findDatabases } from '../databases.ts';
 import { misspeltVariables, type ServiceEntry, services, unknownVariables } from '../services.ts';
-import type { Finding } from './finding.ts';
-import { reachDatabase, reachHttp, reachNode, reachRedis, reachRpc } from './reach.ts';
 
 type Findings = Finding | Finding[];
 type Check = (env: Env) => Findings | Promise<Findings>;
@@ -15,7 +24,7 @@ type Check = (env: Env) => Findings | Promise<Findings>;
 /** Looks at one thing after the other; each finding comes as soon as it is known. */
 export async function* examine(env: Env): AsyncGenerator<Finding> {
   const checks: Check[] = [
-    checkNode,
+    checkRuntime,
     checkConfig,
     checkData,
     checkDatabase,
@@ -30,7 +39,7 @@ export async function* examine(env: Env): AsyncGenerator<Finding> {
   for (const check of checks) yield* [await check(env)].flat();
 }
 
-function checkNode(): Finding {
+function checkRuntime(): Finding {
   const major = Number(process.versions.node.split('.')[0]);
   return {
     what: 'Node',
@@ -195,4 +204,65 @@ async function checkRunning(env: Env): Promise<Finding[]> {
         : { what: title, state: 'ok', found: `runs at ${url}` };
     }),
   );
+}
+
+/** One thing that was looked at. `off` is not configured, which is fine. */
+export interface Finding {
+  what: string;
+  state: 'ok' | 'off' | 'fault';
+  found: string;
+  /** What to do about it. */
+  remedy?: string;
+}
+
+// Each gives undefined if the other side answers, otherwise what was found in a sentence. No secret is in it.
+
+const timeoutMs = 3_000;
+
+/** With the keys that its data may be encrypted with. */
+export async function reachDatabase(url: string, dataKeys: readonly Uint8Array[]): Promise<string | undefined> {
+  return failureOf(async () => {
+    const store = await openStore(url, { waitMs: timeoutMs, dataKeys });
+    await checkCipher(store).finally(() => store.close());
+  });
+}
+
+export async function reachRedis(url: string): Promise<string | undefined> {
+  return failureOf(async () => {
+    const redis = await openRedis(url, createLogger({ name: 'doctor', level: 'silent' }));
+    await redis.ping().finally(() => redis.disconnect());
+  });
+}
+
+/** Any answer counts, even a refusal: the server is running. */
+export async function reachHttp(url: string): Promise<string | undefined> {
+  return failureOf(async () => {
+    await (await limitResponses()(url, { signal: AbortSignal.timeout(timeoutMs) })).body?.cancel();
+  });
+}
+
+/** Makes a call, as the gateway does: a port that takes connections may belong to something else. */
+export async function reachNode(address: string, options: CheckNodeOptions): Promise<string | undefined> {
+  return failureOf(async () => {
+    const fault = await checkNode(address, options);
+    if (fault !== undefined) throw new Error(fault);
+  });
+}
+
+/** Asks the RPC of a node for its health. */
+export async function reachRpc(url: string): Promise<string | undefined> {
+  return failureOf(async () => {
+    const { ok, status } = await fetchBounded(`${url.replace(/\/+$/, '')}/health`, { timeoutMs });
+    if (!ok) throw new Error(`the RPC answers ${status}`);
+  });
+}
+
+async function failureOf(attempt: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await attempt();
+    return undefined;
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return maskText(cause instanceof Error && cause.message ? `${message} (${cause.message})` : message);
+  }
 }

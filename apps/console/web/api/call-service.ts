@@ -1,5 +1,5 @@
 import { lookUpPrefix } from '@palaver/contract/internal';
-import { readOperatorToken } from './operator-token.ts';
+import { readOperatorToken } from './operator.ts';
 
 export type ServiceName = 'ussd-gateway' | 'agent' | 'gateway' | 'console';
 

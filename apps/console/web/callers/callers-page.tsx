@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from 'react';
-import { useOperatorQuery } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator.ts';
 import { formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
@@ -7,8 +7,7 @@ import type { ListedPrograms } from '../programs/program-api.ts';
 import { Button } from '../ui/button.tsx';
 import { InputField } from '../ui/fields.tsx';
 import { Panel } from '../ui/panel.tsx';
-import { CallerView } from './caller-view.tsx';
-import { type CallerKey, callersApi } from './callers-api.ts';
+import { type CallerKey, CallerView, callersApi } from './caller-view.tsx';
 import '../styles/results.css';
 import '../styles/callers.css';
 

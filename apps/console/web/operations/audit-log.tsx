@@ -1,17 +1,15 @@
 import type { AuditLine } from '@palaver/contract/internal';
 import { useState } from 'react';
 import { callAsOperator, loadAsOperator } from '../api/call-service.ts';
-import { useOperatorQuery } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { download } from '../ui/download.ts';
 import { Fault } from '../ui/fault.tsx';
 import { InputField } from '../ui/fields.tsx';
-import { GuideLink } from '../ui/guide-link.tsx';
-import { Pager } from '../ui/pager.tsx';
+import { ChoiceTabs, GuideLink } from '../ui/link.tsx';
 import { Panel } from '../ui/panel.tsx';
-import { Table } from '../ui/table.tsx';
-import { ChoiceTabs } from '../ui/tabs.tsx';
+import { Pager, Table } from '../ui/table.tsx';
 import { Cell } from './open-cases.tsx';
 
 const logs = { 'ussd-gateway': '/api/ussd/audit', agent: '/audit' } as const;

@@ -1,10 +1,9 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { KeptAlarm } from '../../src/history/history-store.ts';
 import type { LoadPoint } from '../../src/history/watch-services.ts';
 import { callAsOperator, isRefused, type ServiceName } from '../api/call-service.ts';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { useOperatorToken } from '../api/operator.ts';
 import type { MessageKey } from '../i18n/text.ts';
-import { useVisible } from '../ui/use-visible.ts';
 
 /** The services of the operations view, each with its colour in the charts. */
 export const watched: { service: ServiceName; title: MessageKey; series: number }[] = [
@@ -93,4 +92,14 @@ async function* readLines(reply: Response): AsyncGenerator<Figures> {
     rest = lines.pop() ?? '';
     for (const line of lines) yield JSON.parse(line) as Figures;
   }
+}
+
+/** Whether somebody can see the page: hidden pages ask nothing. */
+function useVisible(): boolean {
+  return useSyncExternalStore(subscribe, () => !document.hidden);
+}
+
+function subscribe(notify: () => void): () => void {
+  document.addEventListener('visibilitychange', notify);
+  return () => document.removeEventListener('visibilitychange', notify);
 }

@@ -2,7 +2,7 @@ import { ussdLimits } from '@palaver/contract';
 import { defaultServiceCode } from '@palaver/contract/internal';
 import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Icon } from '../ui/icon.tsx';
+import { Icon } from '../ui/button.tsx';
 import type { PhoneLine } from './use-phone.ts';
 
 const keys = [

@@ -1,8 +1,7 @@
 import { type ChangeEvent, useEffect, useId, useRef } from 'react';
 import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
+import { Button, Icon } from '../ui/button.tsx';
 import { download } from '../ui/download.ts';
-import { Icon } from '../ui/icon.tsx';
 import type { PhoneLine, ReplayOutcome, Step } from './use-phone.ts';
 
 interface TranscriptProps {

@@ -2,7 +2,8 @@ import { type FormEvent, memo, type ReactNode, useEffect, useId, useState } from
 import { t } from '../i18n/text.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { InputField, SelectField } from '../ui/fields.tsx';
-import type { ProgramModel } from './read-program.ts';
+import { type ChangeFiles, connectStates } from './edit-program.ts';
+import { type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
 
 /** Names of states, values and outcomes, as the service takes them. */
 export const namePattern = '[A-Za-z][A-Za-z0-9]*';
@@ -83,7 +84,7 @@ export function TargetField({ model, label, value, onChange }: FieldProps & { mo
 }
 
 /** One for each line. A text, because it is the same while names are: hundreds of states are then not drawn again. */
-export const NameOptions = memo(function NameOptions({ names }: { names: string }) {
+const NameOptions = memo(function NameOptions({ names }: { names: string }) {
   return names.split('\n').map((name) => (
     <option key={name} value={name}>
       {name === '@resume' ? t('programs.resume') : name}
@@ -121,6 +122,74 @@ export function AddName({ label, taken, pattern = namePattern, expects, onAdd }:
       />
       <Button type="submit" small icon="plus">
         {t('programs.add')}
+      </Button>
+    </form>
+  );
+}
+
+interface SearchProps {
+  model: ProgramModel;
+  found: ReadonlySet<string> | undefined;
+  search: string;
+  onSearch(search: string): void;
+  onSelect(state: string): void;
+}
+
+export function Search({ model, found, search, onSearch, onSelect }: SearchProps) {
+  return (
+    <label className="field">
+      <span>{t('programs.find')}</span>
+      <input
+        type="search"
+        list="program-states"
+        value={search}
+        onChange={(event) => {
+          onSearch(event.target.value);
+          if (model.states.has(event.target.value)) onSelect(event.target.value);
+        }}
+        onKeyDown={(event) => {
+          const [first] = found ?? [];
+          if (event.key === 'Enter' && first !== undefined) onSelect(first);
+        }}
+      />
+      <datalist id="program-states">
+        <NameOptions names={[...model.states.keys()].join('\n')} />
+      </datalist>
+    </label>
+  );
+}
+
+/** The states whose name or text in any language has the words. */
+export function findStates(model: ProgramModel, search: string): Set<string> | undefined {
+  const words = search.trim().toLowerCase();
+  if (words === '') return undefined;
+  const matches = [...model.states.values()].filter(({ name, raw }) =>
+    [name, ...model.languages.map((language) => sayIn(model, raw.text, language))].some((text) =>
+      text.toLowerCase().includes(words),
+    ),
+  );
+  return new Set(matches.map(({ name }) => name));
+}
+
+interface ConnectFieldProps {
+  model: ProgramModel;
+  state: ProgramState;
+  onChange: ChangeFiles;
+}
+
+/** Does what a line drawn on the map does, without a pointer. */
+export function ConnectField({ model, state, onChange }: ConnectFieldProps) {
+  const [to, setTo] = useState(model.start ?? state.name);
+  if (state.kind === 'end' || state.kind === 'return') return null;
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    onChange(() => connectStates(model.files, model, state.name, to));
+  }
+  return (
+    <form className="try-answer" onSubmit={submit}>
+      <TargetField model={model} label={t('programs.connectTo')} value={to} onChange={setTo} />
+      <Button type="submit" small>
+        {t('programs.connect')}
       </Button>
     </form>
   );

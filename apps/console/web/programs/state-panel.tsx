@@ -3,12 +3,12 @@ import { formatNumber } from '../i18n/format.ts';
 import { t, useLocale } from '../i18n/text.ts';
 import { Panel } from '../ui/panel.tsx';
 import type { ChangeFiles } from './edit-program.ts';
-import { toPercent, toSeconds } from './heat.ts';
+import { toPercent, toSeconds } from './figures.tsx';
 import { titleOf } from './kinds.ts';
 import type { Counts, Problem } from './program-api.ts';
 import { type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
-import { countText, previewScreens } from './screen-preview.ts';
 import { StateEditor } from './state-editor.tsx';
+import { countText, previewScreens } from './text-fields.tsx';
 
 interface StatePanelProps {
   model: ProgramModel;

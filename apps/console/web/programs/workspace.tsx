@@ -1,27 +1,24 @@
 import { lazy, Suspense, useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
-import { useOperatorQuery } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator.ts';
 import { formatDay } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import { Button } from '../ui/button.tsx';
 import { Waiting } from '../ui/fault.tsx';
 import { SelectField } from '../ui/fields.tsx';
-import { ChoiceTabs } from '../ui/tabs.tsx';
+import { ChoiceTabs } from '../ui/link.tsx';
 import { AddState } from './add-state.tsx';
-import { diffPrograms } from './diff-programs.ts';
-import { DraftBar } from './draft-bar.tsx';
+import { DraftBar, useDraft } from './draft.tsx';
 import { connectStates } from './edit-program.ts';
-import { Figures } from './figures.tsx';
-import { type Heat, heats, type StateHeat, toHeat } from './heat.ts';
+import { findStates, Search } from './editor-fields.tsx';
+import { Figures, type Heat, heats, type StateHeat, toHeat } from './figures.tsx';
 import { Outline } from './outline.tsx';
 import { type Draft, type ListedPrograms, type Problem, type ProgramFiles, programApi } from './program-api.ts';
 import { ProgramMap } from './program-map.tsx';
-import { PublishPanel } from './publish-panel.tsx';
+import { diffPrograms, PublishPanel } from './publish-panel.tsx';
 import { readProgram } from './read-program.ts';
-import { findStates, Search } from './search-field.tsx';
 import { StatePanel } from './state-panel.tsx';
 import { TryPanel } from './try-panel.tsx';
-import { useDraft } from './use-draft.ts';
 
 const YamlView = lazy(async () => ({ default: (await import('./yaml-view.tsx')).YamlView }));
 

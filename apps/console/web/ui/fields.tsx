@@ -1,4 +1,4 @@
-import type { InputHTMLAttributes, SelectHTMLAttributes } from 'react';
+import type { ChangeEvent, InputHTMLAttributes, SelectHTMLAttributes } from 'react';
 
 type InputProps = InputHTMLAttributes<HTMLInputElement> & {
   label: string;
@@ -46,6 +46,28 @@ export function CheckField({ label, onChange, ...rest }: CheckProps) {
     <label className="check-field">
       <input type="checkbox" onChange={(event) => onChange(event.target.checked)} {...rest} />
       {label}
+    </label>
+  );
+}
+
+interface FileButtonProps {
+  text: string;
+  label: string;
+  accept: string;
+  onFile(file: File): Promise<void>;
+}
+
+/** A button that asks for a file of this device. */
+export function FileButton({ text, label, accept, onFile }: FileButtonProps) {
+  function take({ target }: ChangeEvent<HTMLInputElement>): void {
+    const file = target.files?.[0];
+    target.value = '';
+    if (file) void onFile(file);
+  }
+  return (
+    <label className="button file-button">
+      {text}
+      <input type="file" accept={accept} aria-label={label} onChange={take} />
     </label>
   );
 }

@@ -1,3 +1,5 @@
+'use client';
+
 import {
   ExternalE2EEKeyProvider,
   isE2EESupported,
@@ -8,19 +10,31 @@ import {
   Track,
   type TranscriptionSegment,
 } from 'livekit-client';
+import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import type { AgentApi } from '../core/agent-api.ts';
+import type { ConfigOverrides } from '../core/oracle-config.ts';
 import { createStore } from '../core/store.ts';
-import { LiveError, toDeviceError, toEndError, toJoinError } from './live-error.ts';
-import { addSegments, initialLiveState, type LiveState, toParticipants } from './live-state.ts';
+import { useAgent } from '../react/use-agent.ts';
+import { useLatest } from '../react/use-load.ts';
+import {
+  addSegments,
+  initialLiveState,
+  LiveError,
+  type LiveState,
+  toDeviceError,
+  toEndError,
+  toJoinError,
+  toParticipants,
+} from './live-state.ts';
 
-export interface LiveCallOptions {
+interface LiveCallOptions {
   api: Pick<AgentApi, 'startCall' | 'endCall'>;
   sessionId: string;
   /** Starts LiveKit's encryption worker; the application does it because only its bundler has the address of the worker. */
   createWorker: () => Worker;
 }
 
-export interface LiveCall {
+interface LiveCall {
   get(): LiveState;
   subscribe(listener: () => void): () => void;
   /** Calls the agent with the microphone on. */
@@ -38,7 +52,7 @@ interface Line {
 }
 
 /** One end-to-end encrypted call with the agent at a time; failures are in the state. */
-export function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions): LiveCall {
+function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions): LiveCall {
   const store = createStore<LiveState>(initialLiveState);
   const change = (next: Partial<LiveState>) => store.set({ ...store.get(), ...next });
   let line: Line | undefined;
@@ -178,4 +192,54 @@ async function* readTranscription(reader: TextStreamReader): AsyncGenerator<Segm
   }
   // Read last: the end of a stream may bring attributes of its own.
   yield { id, text, final: reader.info.attributes?.['lk.transcription_final'] !== 'false' };
+}
+
+export interface LiveAgentOptions {
+  oracleDid?: string | undefined;
+  sessionId: string;
+  overrides?: ConfigOverrides | undefined;
+  /** `() => new Worker(new URL('livekit-client/e2ee-worker', import.meta.url), { type: 'module' })` */
+  createWorker: () => Worker;
+}
+
+export interface LiveAgentResult
+  extends LiveState,
+    Pick<LiveCall, 'join' | 'leave' | 'setMicrophone' | 'setCamera' | 'setScreenShare'> {
+  isMicrophoneOn: boolean;
+  isCameraOn: boolean;
+  isScreenShared: boolean;
+}
+
+/** An end-to-end encrypted voice and video call with the agent. */
+export function useLiveAgent(options: LiveAgentOptions): LiveAgentResult {
+  const { error, whenReady } = useAgent(options.oracleDid, options.overrides);
+  const latest = useLatest(options);
+  const { sessionId } = options;
+  const call = useMemo(() => {
+    return createLiveCall({
+      api: {
+        startCall: async (id) => (await whenReady()).api.startCall(id),
+        endCall: async (id) => (await whenReady()).api.endCall(id),
+      },
+      sessionId,
+      createWorker: () => latest.current.createWorker(),
+    });
+  }, [sessionId, latest, whenReady]);
+  // Leaving the page's call when its component goes; nothing is open when strict mode tries it out.
+  useEffect(() => () => void call.leave(), [call]);
+
+  const state = useSyncExternalStore(call.subscribe, call.get, call.get);
+  const me = state.participants.find(({ isLocal }) => isLocal);
+  return {
+    ...state,
+    error: state.error ?? error,
+    isMicrophoneOn: me?.isMicrophoneOn ?? false,
+    isCameraOn: me?.isCameraOn ?? false,
+    isScreenShared: me?.isScreenShared ?? false,
+    join: call.join,
+    leave: call.leave,
+    setMicrophone: call.setMicrophone,
+    setCamera: call.setCamera,
+    setScreenShare: call.setScreenShare,
+  };
 }
