@@ -4,7 +4,6 @@ import { join, relative } from 'node:path';
 import { defaultPorts } from '@palaver/contract';
 import { type Env, type RunningService, StartError } from '@palaver/service-kit';
 import {
-  fetchBounded,
   parseConfig,
   prepareDataDir,
   sendLogsTo,
@@ -12,6 +11,7 @@ import {
   toConfigMessage,
   toReachableHost,
 } from '@palaver/service-kit/internal';
+import { describeLocalModel } from '../local-model.ts';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';
 import { toTable } from '../table.ts';
 
@@ -158,21 +158,4 @@ async function isBusy({ host, port }: Place): Promise<boolean> {
     server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'EADDRINUSE'));
     server.listen({ host, port }, () => server.close(() => resolve(false)));
   });
-}
-
-const ollama = 'http://127.0.0.1:11434/v1';
-const waitMs = 500;
-
-/** How to use a model server that answers on this machine, where no model is configured; undefined if there is none. */
-export async function describeLocalModel(env: Env, address = ollama): Promise<string | undefined> {
-  if (env.LLM_BASE_URL || (env.LLM_PROVIDER && env.LLM_PROVIDER !== 'offline')) return undefined;
-  try {
-    const response = await fetchBounded(`${address}/models`, { timeoutMs: waitMs });
-    const { data } = (await response.json()) as { data: { id: unknown }[] };
-    const model = data.map(({ id }) => id).find((id) => typeof id === 'string' && /^[\w./:-]{1,100}$/.test(id));
-    const setting = `LLM_BASE_URL=${address} LLM_MODEL=${model ?? '<model>'}`;
-    return `A language model server answers on this machine. To use it: ${setting} npx palaver up\n`;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,12 +1,12 @@
 import { useMemoryEngine, useOraclesContext } from '@palaver/oracles-client-sdk';
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { toServicePath } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
 import { Button, CopyButton, IconButton } from '../ui/button.tsx';
 import { download } from '../ui/download.ts';
 import { Fault } from '../ui/fault.tsx';
-import { InputField } from '../ui/fields.tsx';
+import { Form, InputField } from '../ui/fields.tsx';
 import { Modal } from '../ui/modal.tsx';
 import { Facts } from '../ui/panel.tsx';
 import type { Identity } from './identity.ts';
@@ -45,14 +45,14 @@ export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOu
             type="url"
             placeholder="https://matrix.example"
             value={matrix.homeServer}
-            onChange={(event) => onMatrix({ ...matrix, homeServer: event.target.value })}
+            onChange={(value) => onMatrix({ ...matrix, homeServer: value })}
           />
           <InputField
             label={t('chat.accessToken')}
             type="password"
             autoComplete="off"
             value={matrix.accessToken}
-            onChange={(event) => onMatrix({ ...matrix, accessToken: event.target.value })}
+            onChange={(value) => onMatrix({ ...matrix, accessToken: value })}
           />
         </div>
       </details>
@@ -97,8 +97,7 @@ function MemoryPanel({ oracleDid, turns }: { oracleDid: string; turns: number })
     if (seen.current !== turns) void refetch();
     seen.current = turns;
   }, [turns, refetch]);
-  const add = async (event: FormEvent) => {
-    event.preventDefault();
+  const add = async () => {
     if (text.trim() === '') return;
     await addMemory(text.trim());
     setText('');
@@ -136,7 +135,7 @@ function MemoryPanel({ oracleDid, turns }: { oracleDid: string; turns: number })
               {t('chat.more')}
             </Button>
           )}
-          <form className="memory-add" onSubmit={(event) => void add(event)}>
+          <Form className="memory-add" onSubmit={add}>
             <input
               className="input"
               aria-label={t('chat.toRemember')}
@@ -148,7 +147,7 @@ function MemoryPanel({ oracleDid, turns }: { oracleDid: string; turns: number })
             <Button type="submit" small disabled={text.trim() === ''}>
               {t('chat.add')}
             </Button>
-          </form>
+          </Form>
         </>
       )}
     </section>

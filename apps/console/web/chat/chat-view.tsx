@@ -1,6 +1,7 @@
+import { Form } from '../ui/fields.tsx';
 import '../styles/chat.css';
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, lazy, Suspense, useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { callService } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
@@ -149,8 +150,7 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
       setProblem(t('chat.noKeys'));
     }
   }
-  async function paste(event: FormEvent): Promise<void> {
-    event.preventDefault();
+  async function paste(): Promise<void> {
     const result = await (await import('./identity.ts')).readIdentity(pasted);
     if ('problem' in result) setProblem(result.problem);
     else await enter(result);
@@ -165,7 +165,7 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
         </Button>
       </Panel>
       <Panel title={t('chat.ownKey')}>
-        <form onSubmit={(event) => void paste(event)}>
+        <Form onSubmit={paste}>
           <label className="field">
             <span>{t('chat.credential')}</span>
             <textarea
@@ -180,7 +180,7 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
           <Button type="submit" disabled={pasted.trim() === ''}>
             {t('chat.signIn')}
           </Button>
-        </form>
+        </Form>
       </Panel>
       {problem && (
         <p className="notice notice-danger" role="alert">

@@ -10,7 +10,7 @@ import {
 } from '@palaver/oracles-client-sdk';
 import { Composer, defaultLabels, type Labels, loadLabels, Thread } from '@palaver/oracles-client-sdk/ui';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { z } from 'zod';
 import { callAsOperator, isRefused } from '../api/call-service.ts';
 import { formatNumber } from '../i18n/format.ts';
@@ -18,7 +18,7 @@ import { intlLocale, t, useLocale } from '../i18n/text.ts';
 import { keepTheme } from '../theme.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Fault, OperatorSignIn } from '../ui/fault.tsx';
-import { InputField } from '../ui/fields.tsx';
+import { Form, InputField } from '../ui/fields.tsx';
 import { JsonView } from '../ui/table.tsx';
 import { addRunEvent, RunInspector, type RunLog } from './run-inspector.tsx';
 
@@ -168,36 +168,25 @@ function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void }) {
   const [mxcUri, setMxcUri] = useState('');
   const [filename, setFilename] = useState('');
   const [mimetype, setMimetype] = useState('text/plain');
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     onAdd({ mxcUri: mxcUri.trim(), filename: filename.trim(), mimetype: mimetype.trim() });
     setMxcUri('');
     setFilename('');
   };
   return (
-    <form className="field-row" aria-label={t('chat.attachment')} onSubmit={submit}>
+    <Form className="field-row" aria-label={t('chat.attachment')} onSubmit={submit}>
       <InputField
         label={t('chat.contentAddress')}
         required
         pattern="mxc:\/\/[^\/\s]+\/[^\/\s]+"
         placeholder="mxc://server/id"
         value={mxcUri}
-        onChange={(event) => setMxcUri(event.target.value)}
+        onChange={setMxcUri}
       />
-      <InputField
-        label={t('chat.fileName')}
-        required
-        value={filename}
-        onChange={(event) => setFilename(event.target.value)}
-      />
-      <InputField
-        label={t('chat.fileType')}
-        required
-        value={mimetype}
-        onChange={(event) => setMimetype(event.target.value)}
-      />
+      <InputField label={t('chat.fileName')} required value={filename} onChange={setFilename} />
+      <InputField label={t('chat.fileType')} required value={mimetype} onChange={setMimetype} />
       <Button type="submit">{t('chat.add')}</Button>
-    </form>
+    </Form>
   );
 }
 

@@ -1,10 +1,10 @@
 import '../styles/explorer.css';
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useId, useState } from 'react';
+import { useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import { Fault } from '../ui/fault.tsx';
-import { InputField } from '../ui/fields.tsx';
+import { Form, InputField } from '../ui/fields.tsx';
 import { GuideLink, Link, Tabs } from '../ui/link.tsx';
 import { BlocksPage, RecordPage, recordNames, TransactionsPage } from './chain-pages.tsx';
 import { ClaimsPage } from './claims-page.tsx';
@@ -94,8 +94,7 @@ export function SearchBox({ routes }: { routes: Route[] }) {
       ? []
       : [...names].filter(([, name]) => name.toLowerCase().includes(wanted)).slice(0, shown);
 
-  function submit(event: FormEvent): void {
-    event.preventDefault();
+  function submit(): void {
     const first = found[0];
     const to = target ?? (first && toEntityPath(first[0]));
     if (to) navigate(to);
@@ -103,7 +102,7 @@ export function SearchBox({ routes }: { routes: Route[] }) {
   }
   return (
     <search className="explorer-search">
-      <form onSubmit={submit}>
+      <Form onSubmit={submit}>
         <InputField
           label={t('explorer.search')}
           type="search"
@@ -113,7 +112,7 @@ export function SearchBox({ routes }: { routes: Route[] }) {
           autoComplete="off"
           placeholder={t('explorer.searchHint')}
           aria-describedby={list}
-          onChange={(event) => setText(event.target.value)}
+          onChange={setText}
         />
         <div id={list} className="explorer-found" aria-live="polite">
           {found.map(([id, name]) => (
@@ -123,7 +122,7 @@ export function SearchBox({ routes }: { routes: Route[] }) {
           ))}
           {wanted.length >= 2 && !target && found.length === 0 && <p className="empty">{t('explorer.noneFound')}</p>}
         </div>
-      </form>
+      </Form>
     </search>
   );
 }

@@ -1,10 +1,10 @@
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useId, useState } from 'react';
+import { useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
 import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
-import { InputField } from '../ui/fields.tsx';
+import { Form, InputField } from '../ui/fields.tsx';
 import { Link } from '../ui/link.tsx';
 import { JsonView } from '../ui/table.tsx';
 import { AnswerBar } from './answer-bar.tsx';
@@ -25,7 +25,7 @@ export function RoutesPage({ routes }: { routes: Route[] }) {
           type="search"
           placeholder={t('explorer.routeHint')}
           value={search}
-          onChange={(event) => setSearch(event.target.value)}
+          onChange={setSearch}
         />
         {[...groups].map(([group, members]) => (
           <div key={group} className="route-group">
@@ -57,8 +57,7 @@ function RouteForm({ route }: { route: Route }) {
   const [answer, setAnswer] = useState<Answer>();
   const ask = useMutation({ mutationFn: askGateway, onSuccess: setAnswer });
   const keyOf = ({ place, name }: RouteParameter) => `${place}:${name}`;
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     ask.mutate(fillRoute(route, values));
   };
   return (
@@ -72,7 +71,7 @@ function RouteForm({ route }: { route: Route }) {
           {route.description}
         </p>
       )}
-      <form onSubmit={submit}>
+      <Form onSubmit={submit}>
         <div className="form-grid">
           {route.parameters.map((parameter) => (
             <ParameterField
@@ -86,7 +85,7 @@ function RouteForm({ route }: { route: Route }) {
         <Button type="submit" main disabled={ask.isPending}>
           {t(ask.isPending ? 'explorer.asking' : 'explorer.ask')}
         </Button>
-      </form>
+      </Form>
       {ask.error && <Fault error={ask.error} />}
       {answer && (
         <>

@@ -54,16 +54,8 @@ export function AuditLog() {
       }
     >
       <div className="field-row">
-        <InputField
-          label={t('audit.actor')}
-          value={actor}
-          onChange={({ target }) => first(() => setActor(target.value))}
-        />
-        <InputField
-          label={t('audit.subject')}
-          value={subject}
-          onChange={({ target }) => first(() => setSubject(target.value))}
-        />
+        <InputField label={t('audit.actor')} value={actor} onChange={(value) => first(() => setActor(value))} />
+        <InputField label={t('audit.subject')} value={subject} onChange={(value) => first(() => setSubject(value))} />
         <Button icon="save" onClick={() => void save()}>
           {t('operations.exportCsv')}
         </Button>

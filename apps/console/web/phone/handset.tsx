@@ -1,8 +1,9 @@
 import { ussdLimits } from '@palaver/contract';
 import { defaultServiceCode } from '@palaver/contract/internal';
-import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
+import { type KeyboardEvent, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/button.tsx';
+import { Form } from '../ui/fields.tsx';
 import type { PhoneLine } from './use-phone.ts';
 
 const keys = [
@@ -46,8 +47,7 @@ export function Handset({ name, phone, language }: HandsetProps) {
     phone.send(text);
     input.current?.focus({ preventScroll: true });
   }
-  function submit(event: FormEvent): void {
-    event.preventDefault();
+  function submit(): void {
     if (line.status === 'waiting') return;
     if (isOpen) send(answer.trim());
     else if (code.trim()) phone.dial(code.trim());
@@ -61,7 +61,7 @@ export function Handset({ name, phone, language }: HandsetProps) {
   };
 
   return (
-    <form className="handset" aria-label={name} onSubmit={submit} onKeyDown={leaveOnEscape}>
+    <Form className="handset" aria-label={name} onSubmit={submit} onKeyDown={leaveOnEscape}>
       <div className="handset-ear" aria-hidden="true" />
       <Screen line={line} language={language} />
       <div className="handset-input" dir="ltr">
@@ -104,7 +104,7 @@ export function Handset({ name, phone, language }: HandsetProps) {
           </button>
         ))}
       </div>
-    </form>
+    </Form>
   );
 }
 

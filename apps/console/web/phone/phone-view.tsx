@@ -56,7 +56,7 @@ export function PhoneStation({ name, initialNumber }: { name: string; initialNum
           label={t('phone.number', { name })}
           type="tel"
           value={phoneNumber}
-          onChange={(event) => setPhoneNumber(event.target.value)}
+          onChange={setPhoneNumber}
           pattern="\+[1-9]\d{6,14}"
         />
         <Handset name={name} phone={phone} language={record.data?.debugInfo.context.language} />
@@ -67,7 +67,7 @@ export function PhoneStation({ name, initialNumber }: { name: string; initialNum
             type="password"
             autoComplete="off"
             value={secret}
-            onChange={(event) => setSecret(event.target.value)}
+            onChange={setSecret}
           />
         </details>
       </div>

@@ -1,7 +1,7 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
-import { InputField, SelectField } from '../ui/fields.tsx';
+import { Form, InputField, SelectField } from '../ui/fields.tsx';
 import { insertAfter } from './edit-flow.ts';
 import { addState, type ChangeFiles } from './edit-program.ts';
 import { type ActionKeyword, actionKeywords, newKinds, type StateKind } from './keywords.ts';
@@ -24,8 +24,7 @@ export function AddState({ model, selected, onChange, onSelect }: AddStateProps)
   const [keyword, setKeyword] = useState<ActionKeyword>('store');
   const after = model.states.get(selected ?? '');
   const canFollow = after !== undefined && after.kind !== 'end' && after.kind !== 'return';
-  function submit(event: FormEvent): void {
-    event.preventDefault();
+  function submit(): void {
     const name = toStateName(text.trim(), new Set([...model.states.keys(), ...model.outside]));
     const state = { name, kind, keyword, text: text.trim(), file: after?.file ?? 'program.yaml' };
     const add = () => (canFollow ? insertAfter(model.files, after.name, state) : addState(model.files, model, state));
@@ -34,40 +33,30 @@ export function AddState({ model, selected, onChange, onSelect }: AddStateProps)
     setText('');
   }
   return (
-    <form className="add-state" onSubmit={submit}>
+    <Form className="add-state" onSubmit={submit}>
       <InputField
         label={canFollow ? t('programs.newStateAfter', { name: after.name }) : t('programs.newState')}
         required
         value={text}
-        onChange={(event) => setText(event.target.value)}
+        onChange={setText}
       />
       <SelectField
         label={t('programs.kind')}
         value={kind}
-        onChange={(event) => setKind(event.target.value as StateKind)}
-      >
-        {newKinds.map((each) => (
-          <option key={each} value={each}>
-            {titleOf(each)}
-          </option>
-        ))}
-      </SelectField>
+        onChange={setKind}
+        options={newKinds.map((each) => [each, titleOf(each)])}
+      />
       {kind === 'action' && (
         <SelectField
           label={t('programs.whatItDoes')}
           value={keyword}
-          onChange={(event) => setKeyword(event.target.value as ActionKeyword)}
-        >
-          {actionKeywords.map((each) => (
-            <option key={each} value={each}>
-              {t(`programs.does-${each}`)}
-            </option>
-          ))}
-        </SelectField>
+          onChange={setKeyword}
+          options={actionKeywords.map((each) => [each, t(`programs.does-${each}`)])}
+        />
       )}
       <Button type="submit" icon="plus">
         {t('programs.add')}
       </Button>
-    </form>
+    </Form>
   );
 }

@@ -148,12 +148,13 @@ export function ListFields({ model, state, onChange, set }: ListFieldsProps) {
   return (
     <>
       <div className="field-row">
-        <SelectField label={t('programs.choicesFrom')} value={chosen} onChange={({ target }) => choose(target.value)}>
+        <SelectField
+          label={t('programs.choicesFrom')}
+          value={chosen}
+          onChange={choose}
+          options={[...sources.keys(), ...(chosen !== '' && !source ? [chosen] : [])]}
+        >
           <option value="">{t('programs.writtenHere')}</option>
-          {[...sources.keys()].map((key) => (
-            <option key={key}>{key}</option>
-          ))}
-          {chosen !== '' && !source && <option>{chosen}</option>}
         </SelectField>
         <FileButton
           text={t('programs.uploadTable')}

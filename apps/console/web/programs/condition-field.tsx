@@ -43,11 +43,7 @@ export function ConditionField({ model, label, value, onChange, own = noVariable
       ))}
       <div className="field-row">
         {parts.length > 1 && (
-          <SelectField
-            label={t('programs.join')}
-            value={join}
-            onChange={({ target }) => change(parts, target.value as Condition['join'])}
-          >
+          <SelectField label={t('programs.join')} value={join} onChange={(by) => change(parts, by)}>
             <option value="&&">{t('programs.joinAll')}</option>
             <option value="||">{t('programs.joinAny')}</option>
           </SelectField>
@@ -94,41 +90,28 @@ function Row({ variables, part, onChange }: RowProps) {
       <SelectField
         label={t('programs.compared')}
         value={part.variable}
-        onChange={({ target }) => {
-          const next = variables.find(({ name }) => name === target.value);
+        onChange={(value) => {
+          const next = variables.find(({ name }) => name === value);
           if (next) onChange(toComparison(next));
         }}
+        options={variables.map(({ name, label }) => [name, label])}
       >
         {!known && <option>{part.variable}</option>}
-        {variables.map(({ name, label }) => (
-          <option key={name} value={name}>
-            {label}
-          </option>
-        ))}
       </SelectField>
       <SelectField
         label={t('programs.operator')}
         value={part.operator}
-        onChange={({ target }) => onChange({ ...part, operator: target.value as Operator })}
-      >
-        {offered.map((operator) => (
-          <option key={operator} value={operator}>
-            {t(`programs.op${operator}`)}
-          </option>
-        ))}
-      </SelectField>
+        onChange={(value) => onChange({ ...part, operator: value })}
+        options={offered.map((operator) => [operator, t(`programs.op${operator}`)])}
+      />
       {choices.length > 0 ? (
         <SelectField
           label={t('programs.value')}
           value={typed}
-          onChange={({ target }) => onChange({ ...part, value: JSON.stringify(target.value) })}
+          onChange={(value) => onChange({ ...part, value: JSON.stringify(value) })}
+          options={choices.map(({ value, label }) => [value, label])}
         >
           {!choices.some(({ value }) => value === typed) && <option>{typed}</option>}
-          {choices.map(({ value, label }) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
         </SelectField>
       ) : (
         <TextField

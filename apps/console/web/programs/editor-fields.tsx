@@ -1,7 +1,7 @@
-import { type FormEvent, memo, type ReactNode, useEffect, useId, useState } from 'react';
+import { memo, type ReactNode, useEffect, useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button, IconButton } from '../ui/button.tsx';
-import { InputField, SelectField } from '../ui/fields.tsx';
+import { Form, InputField, SelectField } from '../ui/fields.tsx';
 import { type ChangeFiles, connectStates } from './edit-program.ts';
 import { type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
 
@@ -29,7 +29,7 @@ export function TextField({ label, value, onChange, ...rest }: TextFieldProps) {
     <InputField
       label={label}
       value={typed}
-      onChange={(event) => setTyped(event.target.value)}
+      onChange={setTyped}
       onBlur={({ target }) => typed !== given && target.validity.valid && onChange(typed)}
       {...rest}
       onKeyDown={(event) => {
@@ -47,7 +47,7 @@ interface ChoiceFieldProps extends FieldProps {
 export function ChoiceField({ label, value, choices, onChange }: ChoiceFieldProps) {
   const chosen = String(value ?? '');
   return (
-    <SelectField label={label} value={chosen} onChange={(event) => onChange(event.target.value)}>
+    <SelectField label={label} value={chosen} onChange={onChange}>
       <NameOptions names={[...new Set([...choices, chosen])].join('\n')} />
     </SelectField>
   );
@@ -104,26 +104,25 @@ interface AddNameProps {
 /** A field for the name of another entry. */
 export function AddName({ label, taken, pattern = namePattern, expects, onAdd }: AddNameProps) {
   const [name, setName] = useState('');
-  function submit(event: FormEvent): void {
-    event.preventDefault();
+  function submit(): void {
     if (taken.includes(name)) return;
     onAdd(name);
     setName('');
   }
   return (
-    <form className="try-answer" onSubmit={submit}>
+    <Form className="try-answer" onSubmit={submit}>
       <InputField
         label={label}
         required
         pattern={pattern}
         expects={expects ?? t('programs.expectsName')}
         value={name}
-        onChange={(event) => setName(event.target.value)}
+        onChange={setName}
       />
       <Button type="submit" small icon="plus">
         {t('programs.add')}
       </Button>
-    </form>
+    </Form>
   );
 }
 
@@ -181,16 +180,15 @@ interface ConnectFieldProps {
 export function ConnectField({ model, state, onChange }: ConnectFieldProps) {
   const [to, setTo] = useState(model.start ?? state.name);
   if (state.kind === 'end' || state.kind === 'return') return null;
-  function submit(event: FormEvent): void {
-    event.preventDefault();
+  function submit(): void {
     onChange(() => connectStates(model.files, model, state.name, to));
   }
   return (
-    <form className="try-answer" onSubmit={submit}>
+    <Form className="try-answer" onSubmit={submit}>
       <TargetField model={model} label={t('programs.connectTo')} value={to} onChange={setTo} />
       <Button type="submit" small>
         {t('programs.connect')}
       </Button>
-    </form>
+    </Form>
   );
 }

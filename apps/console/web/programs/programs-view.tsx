@@ -1,6 +1,6 @@
 import '../styles/programs.css';
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, lazy, Suspense, useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { isRefused } from '../api/call-service.ts';
 import { useOperatorQuery } from '../api/operator.ts';
 import { formatDay } from '../i18n/format.ts';
@@ -8,7 +8,7 @@ import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import { Button } from '../ui/button.tsx';
 import { Fault, OperatorSignIn, Waiting } from '../ui/fault.tsx';
-import { InputField, SelectField } from '../ui/fields.tsx';
+import { Form, InputField, SelectField } from '../ui/fields.tsx';
 import { GuideLink, Link, Tabs } from '../ui/link.tsx';
 import { codePattern, type Template, templates, toProgramName, toTitle } from './names.ts';
 import { type ListedProgram, programApi } from './program-api.ts';
@@ -115,8 +115,7 @@ function NewProgram({ taken }: { taken: readonly string[] }) {
   const [code, setCode] = useState('');
   const [template, setTemplate] = useState<Template>('blank');
   const [fault, setFault] = useState<Error>();
-  async function create(event: FormEvent): Promise<void> {
-    event.preventDefault();
+  async function create(): Promise<void> {
     const name = toProgramName(title, new Set(taken));
     try {
       const { createProgram } = await import('./template-files.ts');
@@ -129,14 +128,8 @@ function NewProgram({ taken }: { taken: readonly string[] }) {
     }
   }
   return (
-    <form className="new-program" onSubmit={(event) => void create(event)}>
-      <InputField
-        label={t('programs.newName')}
-        required
-        maxLength={80}
-        value={title}
-        onChange={(event) => setTitle(event.target.value)}
-      />
+    <Form className="new-program" onSubmit={create}>
+      <InputField label={t('programs.newName')} required maxLength={80} value={title} onChange={setTitle} />
       <InputField
         label={t('programs.code')}
         required
@@ -146,23 +139,18 @@ function NewProgram({ taken }: { taken: readonly string[] }) {
         expects={t('programs.expectsCode')}
         placeholder="*384*5#"
         value={code}
-        onChange={(event) => setCode(event.target.value)}
+        onChange={setCode}
       />
       <SelectField
         label={t('programs.template')}
         value={template}
-        onChange={(event) => setTemplate(event.target.value as Template)}
-      >
-        {templates.map((each) => (
-          <option key={each} value={each}>
-            {t(`programs.template-${each}`)}
-          </option>
-        ))}
-      </SelectField>
+        onChange={setTemplate}
+        options={templates.map((each) => [each, t(`programs.template-${each}`)])}
+      />
       <Button type="submit" main icon="plus">
         {t('programs.create')}
       </Button>
       {fault && <Fault error={fault} />}
-    </form>
+    </Form>
   );
 }

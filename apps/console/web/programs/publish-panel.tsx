@@ -65,12 +65,7 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
         </ul>
       )}
       <div className="field-row">
-        <InputField
-          label={t('programs.note')}
-          value={note}
-          maxLength={200}
-          onChange={(event) => setNote(event.target.value)}
-        />
+        <InputField label={t('programs.note')} value={note} maxLength={200} onChange={setNote} />
         <Button
           main
           disabled={hasFaults || diff.changes.length === 0}

@@ -5,7 +5,7 @@ import { t } from '../i18n/text.ts';
 import { navigate } from '../location.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
-import { InputField } from '../ui/fields.tsx';
+import { Form, InputField } from '../ui/fields.tsx';
 import { Modal } from '../ui/modal.tsx';
 import { Panel } from '../ui/panel.tsx';
 import type { EditedDraft } from './draft.tsx';
@@ -231,21 +231,10 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
       </div>
       {asked && (
         <Modal title={t(`programs.whole-${asked}`)} onClose={() => setAsked(undefined)}>
-          <form
-            className="stack"
-            onSubmit={(event) => {
-              event.preventDefault();
-              void act(asked);
-            }}
-          >
+          <Form className="stack" onSubmit={() => act(asked)}>
             <p>{t(`programs.whole-note-${asked}`, { name: toTitle(name) })}</p>
             {asked === 'duplicate' && (
-              <InputField
-                label={t('programs.newName')}
-                required
-                value={title}
-                onChange={({ target }) => setTitle(target.value)}
-              />
+              <InputField label={t('programs.newName')} required value={title} onChange={setTitle} />
             )}
             {fault && <Fault error={fault} />}
             <div className="actions">
@@ -254,7 +243,7 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
               </Button>
               <Button onClick={() => setAsked(undefined)}>{t('app.cancel')}</Button>
             </div>
-          </form>
+          </Form>
         </Modal>
       )}
     </Panel>

@@ -87,7 +87,7 @@ function NameField({ name, onRename }: { name: string; onRename(name: string): v
       value={value}
       pattern={namePattern}
       expects={t('programs.expectsName')}
-      onChange={(event) => setValue(event.target.value)}
+      onChange={setValue}
       onBlur={(event) => event.target.validity.valid && value !== '' && onRename(value)}
       onKeyDown={(event) => {
         if (event.key === 'Enter') event.currentTarget.blur();
@@ -124,14 +124,12 @@ function QuestionFields({ model, state, set, onChange }: EditorProps & { set: Se
           <SelectField
             label={t('programs.answerType')}
             value={type}
-            onChange={({ target }) => onChange(() => setAnswerType(model.files, state, target.value))}
-          >
-            {[...new Set([...types, type])].map((each) => (
-              <option key={each} value={each}>
-                {isKnownType(each) ? t(`programs.type-${each}`) : each}
-              </option>
-            ))}
-          </SelectField>
+            onChange={(value) => onChange(() => setAnswerType(model.files, state, value))}
+            options={[...new Set([...types, type])].map((each) => [
+              each,
+              isKnownType(each) ? t(`programs.type-${each}`) : each,
+            ])}
+          />
         )}
         {raw.validator === undefined && isLimited && (
           <>

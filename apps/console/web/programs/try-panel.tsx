@@ -1,8 +1,8 @@
-import { type FormEvent, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { formatMs } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
-import { InputField, SelectField } from '../ui/fields.tsx';
+import { Form, InputField, SelectField } from '../ui/fields.tsx';
 import { Panel } from '../ui/panel.tsx';
 import type { EditedDraft } from './draft.tsx';
 import { type ProgramFiles, programApi, type Trial, type TriedCall } from './program-api.ts';
@@ -28,22 +28,13 @@ export function TryPanel({ languages, ...rest }: TryPanelProps) {
   return (
     <div className="try-panel">
       <div className="try-options">
-        <SelectField label={t('app.language')} value={language} onChange={(event) => setLanguage(event.target.value)}>
-          {languages.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </SelectField>
+        <SelectField label={t('app.language')} value={language} onChange={setLanguage} options={languages} />
         <SelectField
           label={t('try.adapter')}
           value={adapter}
-          onChange={(event) => setAdapter(event.target.value as Adapter)}
-        >
-          {Object.entries(adapters).map(([key, title]) => (
-            <option key={key} value={key}>
-              {title}
-            </option>
-          ))}
-        </SelectField>
+          onChange={setAdapter}
+          options={Object.entries(adapters) as [Adapter, string][]}
+        />
         <Button aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
           {t(hasSecond ? 'try.putAway' : 'try.second')}
         </Button>
@@ -112,8 +103,7 @@ function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState 
     void again();
   }, [adapter]);
 
-  function send(event: FormEvent): void {
-    event.preventDefault();
+  function send(): void {
     setAnswer('');
     void (call && !call.tried.ended ? play({ ...call, inputs: [...call.inputs, answer] }) : play({}));
   }
@@ -159,7 +149,7 @@ function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState 
           </p>
         </>
       )}
-      <form className="try-answer" onSubmit={send}>
+      <Form className="try-answer" onSubmit={send}>
         <input
           className="input"
           aria-label={t('phone.answer')}
@@ -171,7 +161,7 @@ function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState 
         <Button type="submit" main disabled={!tried || isAsking}>
           {t(tried?.ended ? 'try.callAgain' : 'phone.send')}
         </Button>
-      </form>
+      </Form>
       <div className="actions">
         <Button small onClick={() => void play({})}>
           {t('try.restart')}
@@ -260,8 +250,7 @@ function RawExchange({ exchange: { path, request, reply } }: Pick<TriedCall, 'ex
 function RecordFlow({ code, steps, draft }: { code: string } & Pick<TriedPartsProps, 'steps' | 'draft'>) {
   const [name, setName] = useState('');
   const [notice, setNotice] = useState('');
-  async function record(event: FormEvent): Promise<void> {
-    event.preventDefault();
+  async function record(): Promise<void> {
     if (!steps) return;
     const { files, path } = await addFlow(draft.files, { name, code, steps });
     draft.change(files);
@@ -269,21 +258,15 @@ function RecordFlow({ code, steps, draft }: { code: string } & Pick<TriedPartsPr
     setNotice(t('try.recorded', { path }));
   }
   return (
-    <form className="try-answer" onSubmit={(event) => void record(event)}>
-      <InputField
-        label={t('try.recordName')}
-        required
-        maxLength={100}
-        value={name}
-        onChange={(event) => setName(event.target.value)}
-      />
+    <Form className="try-answer" onSubmit={record}>
+      <InputField label={t('try.recordName')} required maxLength={100} value={name} onChange={setName} />
       <Button type="submit" disabled={!steps} title={t(steps ? 'try.recordNote' : 'try.dialledAnew')}>
         {t('try.record')}
       </Button>
       <p role="status" className={notice ? 'small' : 'visually-hidden'}>
         {notice}
       </p>
-    </form>
+    </Form>
   );
 }
 

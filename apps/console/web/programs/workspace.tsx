@@ -149,14 +149,9 @@ function Opened({ name, version, loaded, mayEdit, listed }: OpenedProps) {
             <SelectField
               label={t('programs.colourBy')}
               value={heat}
-              onChange={(event) => setHeat(event.target.value as Heat | 'none')}
-            >
-              {[...heats, 'none' as const].map((key) => (
-                <option key={key} value={key}>
-                  {t(`programs.heat-${key}`)}
-                </option>
-              ))}
-            </SelectField>
+              onChange={setHeat}
+              options={[...heats, 'none' as const].map((key) => [key, t(`programs.heat-${key}`)])}
+            />
             <VersionField name={name} version={version} />
             {mayEdit && <AddState model={model} selected={selected} onChange={change} onSelect={select} />}
             {mayEdit && (
@@ -262,14 +257,13 @@ function VersionField({ name, version }: { name: string; version: string }) {
     <SelectField
       label={t('programs.version')}
       value={version}
-      onChange={(event) => go({ version: event.target.value })}
+      onChange={(value) => go({ version: value })}
+      options={versions.data?.versions.map(({ version: id, usedAt, isCurrent }) => [
+        id,
+        [id.slice(id.indexOf('@') + 1), formatDay(usedAt), ...(isCurrent ? [t('programs.inUse')] : [])].join(' · '),
+      ])}
     >
       <option value="">{t('programs.draftOrInUse')}</option>
-      {versions.data?.versions.map(({ version: id, usedAt, isCurrent }) => (
-        <option key={id} value={id}>
-          {[id.slice(id.indexOf('@') + 1), formatDay(usedAt), ...(isCurrent ? [t('programs.inUse')] : [])].join(' · ')}
-        </option>
-      ))}
     </SelectField>
   );
 }

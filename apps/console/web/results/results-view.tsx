@@ -100,17 +100,19 @@ export function ResultsView({ program, model }: { program: string; model: Progra
 
 function SetField({ sets, set, onSet }: { sets: ListedSet[]; set: ListedSet; onSet(key: string): void }) {
   return (
-    <SelectField label={t('results.set')} value={toKey(set)} onChange={(event) => onSet(event.target.value)}>
-      {sets.map((each) => (
-        <option key={toKey(each)} value={toKey(each)}>
-          {t('results.setOf', {
-            source: t(`results.${each.source}`),
-            name: each.source === 'messages' ? 'SMS' : each.name,
-            count: each.count,
-          })}
-        </option>
-      ))}
-    </SelectField>
+    <SelectField
+      label={t('results.set')}
+      value={toKey(set)}
+      onChange={onSet}
+      options={sets.map((each) => [
+        toKey(each),
+        t('results.setOf', {
+          source: t(`results.${each.source}`),
+          name: each.source === 'messages' ? 'SMS' : each.name,
+          count: each.count,
+        }),
+      ])}
+    />
   );
 }
 
@@ -121,20 +123,22 @@ interface FiltersProps {
 }
 
 function Filters({ set, filter, onFilter }: FiltersProps) {
-  const change = (field: keyof Filter) => (event: { target: { value: string } }) =>
-    onFilter({ ...filter, [field]: event.target.value });
+  const change = (field: keyof Filter) => (value: string) => onFilter({ ...filter, [field]: value });
   return (
     <>
       <InputField label={t('results.from')} type="date" value={filter.from} onChange={change('from')} />
       <InputField label={t('results.to')} type="date" value={filter.to} onChange={change('to')} />
       {set.source !== 'records' && (
-        <SelectField label={t('results.delivery')} value={filter.status} onChange={change('status')}>
+        <SelectField
+          label={t('results.delivery')}
+          value={filter.status}
+          onChange={change('status')}
+          options={Object.entries(set.statuses).map(([status, count]) => [
+            status,
+            `${t(`results.status-${status as Status}`)} (${formatNumber(count)})`,
+          ])}
+        >
           <option value="">{t('results.anyStatus')}</option>
-          {Object.entries(set.statuses).map(([status, count]) => (
-            <option key={status} value={status}>
-              {`${t(`results.status-${status as Status}`)} (${formatNumber(count)})`}
-            </option>
-          ))}
         </SelectField>
       )}
       {set.source !== 'messages' && (

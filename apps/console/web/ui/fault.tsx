@@ -1,9 +1,9 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { ServiceFault } from '../api/call-service.ts';
 import { keepOperatorToken, useOperatorToken } from '../api/operator.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from './button.tsx';
-import { InputField } from './fields.tsx';
+import { Form, InputField } from './fields.tsx';
 
 /** Why something did not work. Services answer in English, whatever the language of the page. */
 export function Fault({ error }: { error: Error }) {
@@ -23,25 +23,18 @@ export function Waiting({ error }: { error?: Error | null }) {
 export function OperatorSignIn({ message }: { message: string }) {
   const current = useOperatorToken();
   const [token, setToken] = useState('');
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     keepOperatorToken(token.trim());
   };
   return (
-    <form className="sign-in" onSubmit={submit}>
+    <Form className="sign-in" onSubmit={submit}>
       <p>{current ? t('operator.refused') : message}</p>
       <div className="field-row">
-        <InputField
-          label={t('operator.token')}
-          type="password"
-          autoComplete="off"
-          value={token}
-          onChange={(event) => setToken(event.target.value)}
-        />
+        <InputField label={t('operator.token')} type="password" autoComplete="off" value={token} onChange={setToken} />
         <Button type="submit" main disabled={token.trim() === ''}>
           {t('operator.signIn')}
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { freePort } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { describeLocalModel } from './up.ts';
+import { describeLocalModel } from './local-model.ts';
 
 async function describeAgainst(listener: RequestListener, env = {}) {
   const server = createServer(listener).listen(0, '127.0.0.1');
