@@ -10,7 +10,6 @@ export interface Answer {
   ms: number;
   cache: string | null;
   height: string | null;
-  requestId: string | null;
   bytes: number;
   text: string;
   body: unknown;
@@ -32,7 +31,6 @@ export async function askGateway(request: RequestParts): Promise<Answer> {
     ms,
     cache: header('x-cache'),
     height: header(heightHeader),
-    requestId: header('x-request-id'),
     bytes: new TextEncoder().encode(text).length,
     text,
     body: parseJson(text),
@@ -48,10 +46,10 @@ function parseJson(text: string): unknown {
 }
 
 /** The body of an answer; anything but 200 is an error. */
-export function toBody<Body>({ status, body, requestId }: Answer): Body {
+export function toBody<Body>({ status, body }: Answer): Body {
   if (status === 200) return body as Body;
   const { message } = (body ?? {}) as { message?: string };
-  if (message) throw new ServiceFault(status, message, requestId);
+  if (message) throw new ServiceFault(status, message);
   throw new Error(t('explorer.answered', { status }));
 }
 

@@ -10,13 +10,10 @@ export interface Entity {
   start_date?: string | null;
   end_date?: string | null;
   entity_verified?: boolean;
-  relayer_node?: string;
   accounts?: { name: string; address: string }[];
-  metadata?: { created?: string; updated?: string };
 }
 
 export interface IidDocument {
-  controller?: string[];
   service?: { id: string; type: string; serviceEndpoint: string }[];
   linkedResource?: { id: string; type: string; description?: string; mediaType?: string; serviceEndpoint?: string }[];
   linkedEntity?: { id: string; type: string; relationship?: string }[];
@@ -25,12 +22,10 @@ export interface IidDocument {
 export interface Collection {
   id: string;
   entity?: string;
-  protocol?: string;
   start_date?: string;
   end_date?: string | null;
   quota?: string;
   count?: string;
-  evaluated?: string;
   approved?: string;
   rejected?: string;
   disputed?: string;
@@ -40,7 +35,6 @@ export interface Collection {
 export interface Claim {
   claim_id: string;
   collection_id: string;
-  agent_did?: string;
   submission_date?: string;
   evaluation?: { status?: string; oracle?: string; evaluation_date?: string; agent_address?: string } | null;
 }

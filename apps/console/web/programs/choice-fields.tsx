@@ -5,29 +5,14 @@ import { FileButton, SelectField } from '../ui/fields.tsx';
 import { ConditionField } from './condition-field.tsx';
 import { readAddedFile } from './draft.tsx';
 import { setListSource } from './edit-flow.ts';
-import { addOption, type ChangeFiles, dropTexts, setField } from './edit-program.ts';
-import { ChoiceField, TargetField, TextField } from './editor-fields.tsx';
+import { addOption, dropTexts, setField } from './edit-program.ts';
+import { ChoiceField, Removable, type StateParts, TargetField, TextField } from './editor-fields.tsx';
 import { toStateName, toValue } from './names.ts';
-import {
-  type Path,
-  type ProgramModel,
-  type ProgramState,
-  type Raw,
-  readProgram,
-  sayIn,
-  toRecord,
-} from './read-program.ts';
+import { type ProgramModel, type Raw, readProgram, sayIn, toRecord } from './read-program.ts';
 import { Texts } from './text-fields.tsx';
 
-interface ChoiceFieldsProps {
-  model: ProgramModel;
-  state: ProgramState;
-  onChange: ChangeFiles;
-  set(path: Path, value: unknown): void;
-}
-
 /** The choices of a menu, a page or a question: words, where each leads or what it is kept as, and when it is offered. */
-export function ChoiceFields({ model, state, onChange, set }: ChoiceFieldsProps) {
+export function ChoiceFields({ model, state, onChange, set }: StateParts) {
   const options = (Array.isArray(state.raw.options) ? state.raw.options : []).map(toRecord);
   const { files } = model;
   const isQuestion = state.kind === 'prompt';
@@ -124,15 +109,8 @@ function swap(options: Raw[], one: number, other: number): Raw[] {
   return a && b ? options.with(one, b).with(other, a) : options;
 }
 
-interface ListFieldsProps {
-  model: ProgramModel;
-  state: ProgramState;
-  onChange: ChangeFiles;
-  set(path: Path, value: unknown): void;
-}
-
 /** Where the choices of a menu come from: written here, the rows of a table, or a list that an action has found. */
-export function ListFields({ model, state, onChange, set }: ListFieldsProps) {
+export function ListFields({ model, state, onChange, set }: StateParts) {
   const [refused, setRefused] = useState('');
   const from = state.raw.from === undefined ? undefined : toRecord(state.raw.from);
   const sources = listSources(model);
@@ -184,7 +162,7 @@ export function ListFields({ model, state, onChange, set }: ListFieldsProps) {
             onChange={(column) => set(['from', 'text'], column)}
           />
           {save.map(([name, column], i) => (
-            <div key={name} className="logic-entry">
+            <Removable key={name} name={name} onRemove={() => setSave(save.toSpliced(i, 1))}>
               <ChoiceField
                 label={t('programs.column')}
                 value={column}
@@ -196,13 +174,7 @@ export function ListFields({ model, state, onChange, set }: ListFieldsProps) {
                 value={name}
                 onChange={(next) => next && setSave(save.with(i, [next, column]))}
               />
-              <IconButton
-                icon="close"
-                size={16}
-                label={t('programs.removeEntry', { name })}
-                onClick={() => setSave(save.toSpliced(i, 1))}
-              />
-            </div>
+            </Removable>
           ))}
           <Button
             small

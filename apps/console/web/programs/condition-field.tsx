@@ -1,8 +1,8 @@
 import { useMemo } from 'react';
 import { t } from '../i18n/text.ts';
-import { Button, IconButton } from '../ui/button.tsx';
+import { Button } from '../ui/button.tsx';
 import { SelectField } from '../ui/fields.tsx';
-import { TextField } from './editor-fields.tsx';
+import { Removable, TextField } from './editor-fields.tsx';
 import { type ProgramModel, sayIn, toRecord } from './read-program.ts';
 
 interface ConditionFieldProps {
@@ -30,16 +30,14 @@ export function ConditionField({ model, label, value, onChange, own = noVariable
     <fieldset className="condition">
       <legend>{label}</legend>
       {parts.map((part, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a comparison is known by its place
-        <div key={i} className="logic-entry">
+        <Removable
+          // biome-ignore lint/suspicious/noArrayIndexKey: a comparison is known by its place
+          key={i}
+          name={printCondition({ join, parts: [part] })}
+          onRemove={() => change(parts.toSpliced(i, 1))}
+        >
           <Row variables={variables} part={part} onChange={(next) => change(parts.with(i, next))} />
-          <IconButton
-            icon="close"
-            size={16}
-            label={t('programs.removeEntry', { name: printCondition({ join, parts: [part] }) })}
-            onClick={() => change(parts.toSpliced(i, 1))}
-          />
-        </div>
+        </Removable>
       ))}
       <div className="field-row">
         {parts.length > 1 && (

@@ -3,7 +3,16 @@ import { t } from '../i18n/text.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Form, InputField, SelectField } from '../ui/fields.tsx';
 import { type ChangeFiles, connectStates } from './edit-program.ts';
-import { type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
+import { type Path, type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
+
+/** What each part of the editor of a state needs. */
+export interface StateParts {
+  model: ProgramModel;
+  state: ProgramState;
+  onChange: ChangeFiles;
+  /** Sets a field of the state; undefined removes it. */
+  set(path: Path, value: unknown): void;
+}
 
 /** Names of states, values and outcomes, as the service takes them. */
 export const namePattern = '[A-Za-z][A-Za-z0-9]*';
@@ -14,14 +23,8 @@ interface FieldProps {
   onChange(value: string): void;
 }
 
-interface TextFieldProps extends FieldProps {
-  pattern?: string;
-  /** What a value looks like that `pattern` takes. */
-  expects?: string;
-}
-
 /** Written to the program when the field is left: a half-typed expression is not checked. */
-export function TextField({ label, value, onChange, ...rest }: TextFieldProps) {
+export function TextField({ label, value, onChange, ...rest }: FieldProps & { pattern?: string; expects?: string }) {
   const given = value === undefined ? '' : String(value);
   const [typed, setTyped] = useState(given);
   useEffect(() => setTyped(given), [given]);
@@ -39,15 +42,11 @@ export function TextField({ label, value, onChange, ...rest }: TextFieldProps) {
   );
 }
 
-interface ChoiceFieldProps extends FieldProps {
-  choices: readonly string[];
-}
-
 /** The value in the file is offered too, even if it is not one of the known choices. */
-export function ChoiceField({ label, value, choices, onChange }: ChoiceFieldProps) {
+export function ChoiceField({ value, choices, ...rest }: FieldProps & { choices: readonly string[] }) {
   const chosen = String(value ?? '');
   return (
-    <SelectField label={label} value={chosen} onChange={onChange}>
+    <SelectField value={chosen} {...rest}>
       <NameOptions names={[...new Set([...choices, chosen])].join('\n')} />
     </SelectField>
   );
@@ -170,21 +169,12 @@ export function findStates(model: ProgramModel, search: string): Set<string> | u
   return new Set(matches.map(({ name }) => name));
 }
 
-interface ConnectFieldProps {
-  model: ProgramModel;
-  state: ProgramState;
-  onChange: ChangeFiles;
-}
-
 /** Does what a line drawn on the map does, without a pointer. */
-export function ConnectField({ model, state, onChange }: ConnectFieldProps) {
+export function ConnectField({ model, state, onChange }: StateParts) {
   const [to, setTo] = useState(model.start ?? state.name);
   if (state.kind === 'end' || state.kind === 'return') return null;
-  function submit(): void {
-    onChange(() => connectStates(model.files, model, state.name, to));
-  }
   return (
-    <Form className="try-answer" onSubmit={submit}>
+    <Form className="try-answer" onSubmit={() => onChange(() => connectStates(model.files, model, state.name, to))}>
       <TargetField model={model} label={t('programs.connectTo')} value={to} onChange={setTo} />
       <Button type="submit" small>
         {t('programs.connect')}

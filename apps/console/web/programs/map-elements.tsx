@@ -4,7 +4,7 @@ import { t, useLocale } from '../i18n/text.ts';
 import type { StateHeat } from './figures.tsx';
 import { nodeSize, outlineOf, titleOf } from './kinds.ts';
 import type { GroupToPlace, LayoutRequest, PlacedGroup } from './layout-worker.ts';
-import { type ProgramModel, sayIn } from './read-program.ts';
+import { type ProgramModel, sayIn, sayLink } from './read-program.ts';
 
 export interface NodeParts {
   model: ProgramModel;
@@ -84,7 +84,7 @@ export function toEdges(
     .filter((pair) => selected !== undefined && pair.includes(selected))
     .map(([from, to]) => {
       const ways = (model.states.get(from)?.links ?? []).filter((link) => link.to === to);
-      const label = toShort(ways.map((way) => toLabel(model, way.label)).join(', '));
+      const label = toShort(ways.map((way) => sayLink(model, way.label)).join(', '));
       const className = isBack(layout, from, to) ? 'edge-back' : '';
       const id = `${from} ${to}`;
       const last = before.find((edge) => edge.id === id && edge.label === label && edge.className === className);
@@ -95,11 +95,6 @@ export function toEdges(
 
 function toShort(text: string): string {
   return text.length > 28 ? `${text.slice(0, 27)}…` : text;
-}
-
-function toLabel(model: ProgramModel, label: string): string {
-  const option = /^(\d+)\. (.+)$/.exec(label);
-  return option ? `${option[1]}. ${sayIn(model, option[2])}` : label;
 }
 
 interface Placed {

@@ -6,7 +6,7 @@ import type { ChangeFiles } from './edit-program.ts';
 import { toPercent, toSeconds } from './figures.tsx';
 import { titleOf } from './kinds.ts';
 import type { Counts, Problem } from './program-api.ts';
-import { type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
+import { type ProgramModel, type ProgramState, sayLink } from './read-program.ts';
 import { StateEditor } from './state-editor.tsx';
 import { countText, previewScreens } from './text-fields.tsx';
 
@@ -104,7 +104,7 @@ function Ways({ model, state, onSelect }: { model: ProgramModel; state: ProgramS
           <button type="button" className="link-button" onClick={() => onSelect(to)}>
             {to}
           </button>
-          {label && <span className="quiet small">{toWords(model, label)}</span>}
+          {label && <span className="quiet small">{sayLink(model, label)}</span>}
         </dd>
       ))}
       {from.length > 0 && <dt>{t('programs.reachedFrom')}</dt>}
@@ -117,11 +117,6 @@ function Ways({ model, state, onSelect }: { model: ProgramModel; state: ProgramS
       ))}
     </dl>
   );
-}
-
-function toWords(model: ProgramModel, label: string): string {
-  const option = /^(\d+)\. (.+)$/.exec(label);
-  return option ? `${option[1]}. ${sayIn(model, option[2])}` : label;
 }
 
 function Fare({ counts }: { counts: Counts }) {
