@@ -11,18 +11,21 @@ import { Modal } from '../ui/modal.tsx';
 import { Facts } from '../ui/panel.tsx';
 import type { Identity } from './identity.ts';
 
-interface AboutMeProps {
+/** Who chats, and what may be changed about that. */
+export interface Account {
   identity: Identity;
-  oracleDid: string;
-  /** How many turns have ended: each may have changed what is kept. */
-  turns: number;
   matrix: MatrixSession;
   onMatrix(matrix: MatrixSession): void;
   onSignOut(): void;
 }
 
+interface AboutMeProps extends Account {
+  /** How many turns have ended: each may have changed what is kept. */
+  turns: number;
+}
+
 /** The user's identity, and what the agent stores about them. */
-export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOut }: AboutMeProps) {
+export function AboutMe({ identity, turns, matrix, onMatrix, onSignOut }: AboutMeProps) {
   return (
     <aside className="chat-about panel" aria-label={t('chat.aboutYou')}>
       <section>
@@ -35,8 +38,8 @@ export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOu
           <SignOut identity={identity} onSignOut={onSignOut} />
         </div>
       </section>
-      <Preferences oracleDid={oracleDid} turns={turns} />
-      <MemoryPanel oracleDid={oracleDid} turns={turns} />
+      <Preferences turns={turns} />
+      <MemoryPanel turns={turns} />
       <details>
         <summary>{t('chat.matrix')}</summary>
         <div className="matrix-fields">
@@ -60,8 +63,8 @@ export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOu
   );
 }
 
-function Preferences({ oracleDid, turns }: { oracleDid: string; turns: number }) {
-  const { createTransport, wallet } = useOraclesContext();
+function Preferences({ turns }: { turns: number }) {
+  const { createTransport, oracleDid = '', wallet } = useOraclesContext();
   const query = useQuery({
     queryKey: ['preferences', wallet.did, oracleDid, turns],
     placeholderData: (before) => before,
@@ -88,9 +91,8 @@ function Preferences({ oracleDid, turns }: { oracleDid: string; turns: number })
 }
 
 /** What the agent remembers of its user, who can add to it and make it forget. */
-function MemoryPanel({ oracleDid, turns }: { oracleDid: string; turns: number }) {
-  const { memories, error, isLoading, hasMore, loadMore, search, addMemory, deleteMemory, refetch } =
-    useMemoryEngine(oracleDid);
+function MemoryPanel({ turns }: { turns: number }) {
+  const { memories, error, isLoading, hasMore, loadMore, search, addMemory, deleteMemory, refetch } = useMemoryEngine();
   const [text, setText] = useState('');
   const seen = useRef(turns);
   useEffect(() => {

@@ -98,7 +98,7 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
           aria-expanded={isAttaching}
           onClick={() => setAttaching(!isAttaching)}
         />
-        <ModelChoice oracleDid={oracleDid} value={model} onChange={setModel} />
+        <ModelChoice value={model} onChange={setModel} />
       </Composer>
     </>
   );
@@ -113,15 +113,9 @@ function useTurnEnd(isSending: boolean, onEnd: () => void): void {
   }, [isSending, onEnd]);
 }
 
-interface ModelChoiceProps {
-  oracleDid: string;
-  value: string | undefined;
-  onChange(model: string): void;
-}
-
 /** The models that a message may choose from, where there are several. */
-function ModelChoice({ oracleDid, value, onChange }: ModelChoiceProps) {
-  const { models, defaultModelId } = useModels(oracleDid);
+function ModelChoice({ value, onChange }: { value: string | undefined; onChange(model: string): void }) {
+  const { models, defaultModelId } = useModels();
   if (models.length < 2) return null;
   return (
     <select

@@ -7,7 +7,7 @@ import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
-import { AboutMe, type MatrixSession, noMatrix } from './about-me.tsx';
+import { AboutMe, type Account, type MatrixSession, noMatrix } from './about-me.tsx';
 import { Conversation, useLabels } from './conversation.tsx';
 import type { Identity } from './identity.ts';
 
@@ -32,7 +32,7 @@ export function SignedInChat({ identity, oracleDid, onSignOut }: SignedInChatPro
       gatewayUrl={origin + toServicePath('gateway', '')}
       overrides={{ baseUrl: origin + toServicePath('agent', ''), wsUrl: origin }}
     >
-      <ChatRoom identity={identity} oracleDid={oracleDid} matrix={matrix} onMatrix={setMatrix} onSignOut={onSignOut} />
+      <ChatRoom account={{ identity, matrix, onMatrix: setMatrix, onSignOut }} oracleDid={oracleDid} />
     </OraclesProvider>
   );
 }
@@ -41,20 +41,12 @@ async function refuseToPay(): Promise<never> {
   throw new Error(t('chat.noWallet'));
 }
 
-interface ChatRoomProps {
-  identity: Identity;
-  oracleDid: string;
-  matrix: MatrixSession;
-  onMatrix(matrix: MatrixSession): void;
-  onSignOut(): void;
-}
-
 type Side = 'sessions' | 'about';
 
 const toAddress = (sessionId: string) => `/chat?session=${encodeURIComponent(sessionId)}`;
 
 /** The sessions, the open conversation, and what the agent keeps about its user. On a small screen the sides are drawers. */
-export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: ChatRoomProps) {
+function ChatRoom({ account, oracleDid }: { account: Account; oracleDid: string }) {
   const [deleting, setDeleting] = useState<string>();
   const labels = useLabels();
   const all = useOracleSessions(oracleDid);
@@ -130,14 +122,7 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
           </div>
         )}
       </section>
-      <AboutMe
-        identity={identity}
-        oracleDid={oracleDid}
-        turns={turns}
-        matrix={matrix}
-        onMatrix={onMatrix}
-        onSignOut={onSignOut}
-      />
+      <AboutMe {...account} turns={turns} />
     </div>
   );
 }

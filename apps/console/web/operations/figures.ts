@@ -4,6 +4,7 @@ import type { LoadPoint } from '../../src/history/watch-services.ts';
 import { callAsOperator, isRefused, type ServiceName } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator.ts';
 import type { MessageKey } from '../i18n/text.ts';
+import { onEvents } from '../location.ts';
 
 /** The services of the operations view, each with its colour in the charts. */
 export const watched: { service: ServiceName; title: MessageKey; series: number }[] = [
@@ -30,11 +31,13 @@ export type Shown<Part> = (Part & { refused?: undefined }) | { refused: string }
 const keptPoints = 60;
 const keptErrors = 60;
 const againMs = 5_000;
+const onVisibility = onEvents('visibilitychange');
 
 /** The figures of the present, on one connection that is closed while nobody sees the page. */
 export function useFigures(): { figures: Figures; error: Error | undefined } {
   const token = useOperatorToken();
-  const isVisible = useVisible();
+  // Hidden pages ask nothing.
+  const isVisible = useSyncExternalStore(onVisibility, () => !document.hidden);
   const [figures, setFigures] = useState<Figures>({});
   const [error, setError] = useState<Error>();
   useEffect(() => {
@@ -92,14 +95,4 @@ async function* readLines(reply: Response): AsyncGenerator<Figures> {
     rest = lines.pop() ?? '';
     for (const line of lines) yield JSON.parse(line) as Figures;
   }
-}
-
-/** Whether somebody can see the page: hidden pages ask nothing. */
-function useVisible(): boolean {
-  return useSyncExternalStore(subscribe, () => !document.hidden);
-}
-
-function subscribe(notify: () => void): () => void {
-  document.addEventListener('visibilitychange', notify);
-  return () => document.removeEventListener('visibilitychange', notify);
 }

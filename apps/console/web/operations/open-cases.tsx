@@ -7,7 +7,7 @@ import { type MessageKey, t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
 import { GuideLink } from '../ui/link.tsx';
-import { Modal } from '../ui/modal.tsx';
+import { Ask } from '../ui/modal.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { JsonView, Table } from '../ui/table.tsx';
 
@@ -180,15 +180,13 @@ function Cases({ title, help, service, path, field, columns, actions }: CaseList
         ))}
       </Table>
       {asked?.action.asks && (
-        <Modal title={t(asked.action.title)} onClose={() => setAsked(undefined)}>
-          <p>{t(asked.action.asks)}</p>
-          <div className="actions">
-            <Button main disabled={act.isPending} onClick={() => act.mutate(asked)}>
-              {t(asked.action.title)}
-            </Button>
-            <Button onClick={() => setAsked(undefined)}>{t('app.cancel')}</Button>
-          </div>
-        </Modal>
+        <Ask
+          title={t(asked.action.title)}
+          text={t(asked.action.asks)}
+          disabled={act.isPending}
+          onConfirm={() => act.mutate(asked)}
+          onClose={() => setAsked(undefined)}
+        />
       )}
     </Panel>
   );

@@ -1,6 +1,7 @@
 import { formatDay, formatNumber, formatPercent, formatUnit } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { readForm } from '../results/labels.ts';
+import { TextButton } from '../ui/button.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Counts, ProgramStats } from './program-api.ts';
 import { orderStates, type ProgramModel } from './read-program.ts';
@@ -66,9 +67,7 @@ function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
             {row.state.includes('/') ? (
               <bdi className="funnel-question">{questions.get(row.state) ?? row.state}</bdi>
             ) : (
-              <button type="button" className="link-button" onClick={() => onSelect(row.state)}>
-                {row.state}
-              </button>
+              <TextButton text={row.state} onClick={onSelect} />
             )}
             <svg className="funnel-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
               <rect className="bar-shown" width={(100 * row.shown) / most} height="4" />

@@ -5,7 +5,7 @@ import { formatMoment } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { InputField } from '../ui/fields.tsx';
-import { Modal } from '../ui/modal.tsx';
+import { Ask } from '../ui/modal.tsx';
 import { Panel } from '../ui/panel.tsx';
 import type { EditedDraft } from './draft.tsx';
 import { titleOf } from './kinds.ts';
@@ -100,21 +100,15 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
         ))}
       </ol>
       {asked !== undefined && (
-        <Modal title={t('programs.rollBack')} onClose={() => setAsked(undefined)}>
-          <p>{t('programs.rollBackNote', { version: asked })}</p>
-          <div className="actions">
-            <Button
-              main
-              onClick={() => {
-                setAsked(undefined);
-                void act(() => programApi.rollBack(name, asked), 'programs.inUseAgain');
-              }}
-            >
-              {t('programs.rollBack')}
-            </Button>
-            <Button onClick={() => setAsked(undefined)}>{t('app.cancel')}</Button>
-          </div>
-        </Modal>
+        <Ask
+          title={t('programs.rollBack')}
+          text={t('programs.rollBackNote', { version: asked })}
+          onClose={() => setAsked(undefined)}
+          onConfirm={() => {
+            setAsked(undefined);
+            void act(() => programApi.rollBack(name, asked), 'programs.inUseAgain');
+          }}
+        />
       )}
     </Panel>
   );

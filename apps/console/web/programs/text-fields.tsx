@@ -1,4 +1,4 @@
-import { isGsm, toShowable } from '@palaver/program/gsm';
+import { toShowable } from '@palaver/program/gsm';
 import { reservedKeys } from '@palaver/program/keys';
 import { layOut, measure } from '@palaver/program/screen';
 import { useId } from 'react';
@@ -23,7 +23,6 @@ export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps)
       {model.languages.map((language) => {
         const text = model.texts.get(language)?.get(textKey) ?? '';
         const screens = screenOf ? previewScreens(model, screenOf, language) : [text.trim()];
-        const { used, limit } = countText(screens[0] ?? '');
         const other = sayIn(model, textKey);
         const props = {
           id: `${id}-${language}`,
@@ -39,10 +38,7 @@ export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps)
           <div key={language} className="field">
             <label className="text-head" htmlFor={props.id}>
               <span>{t(label, { language })}</span>
-              <span className={`numbers${used > limit ? ' over' : ''}`}>
-                {used}/{limit}
-                {screens.length > 1 && ` · ${t('programs.screens', { count: screens.length })}`}
-              </span>
+              <ScreenUse screens={screens} />
             </label>
             {screenOf ? <textarea rows={3} {...props} /> : <input {...props} />}
           </div>
@@ -52,18 +48,22 @@ export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps)
   );
 }
 
-interface TextCount {
-  used: number;
-  limit: number;
-  /** A character outside the phones' default alphabet halves the room. */
-  isWide: boolean;
-}
-
 /** How much of a screen a text takes, as the service counts it. */
-export function countText(text: string): TextCount {
+export function countText(text: string): { used: number; limit: number } {
   const shown = toShowable(text);
   const { limit, cost } = measure([shown]);
-  return { used: cost(shown), limit, isWide: !isGsm(shown) };
+  return { used: cost(shown), limit };
+}
+
+/** What the first screen takes of its room, and how many there are. */
+export function ScreenUse({ screens, className = '' }: { screens: readonly string[]; className?: string }) {
+  const { used, limit } = countText(screens[0] ?? '');
+  return (
+    <span className={`numbers ${used > limit ? 'over' : className}`}>
+      {used}/{limit}
+      {screens.length > 1 && ` · ${t('programs.screens', { count: screens.length })}`}
+    </span>
+  );
 }
 
 /** The screens of a state in a language, laid out as the service does. Values are shown as `{name}`. */

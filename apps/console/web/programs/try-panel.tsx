@@ -3,7 +3,7 @@ import { formatMs } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { Form, InputField, SelectField } from '../ui/fields.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Facts, Panel } from '../ui/panel.tsx';
 import type { EditedDraft } from './draft.tsx';
 import { type ProgramFiles, programApi, type Trial, type TriedCall } from './program-api.ts';
 import { countText } from './text-fields.tsx';
@@ -199,14 +199,7 @@ function TriedParts({ tried, steps, draft, onOutcome }: TriedPartsProps) {
       {Object.keys(values).length > 0 && (
         <>
           <h3>{t('try.values')}</h3>
-          <dl className="facts">
-            {Object.entries(values).map(([key, value]) => (
-              <div key={key} className="facts-row">
-                <dt>{key}</dt>
-                <dd className="numbers">{value}</dd>
-              </div>
-            ))}
-          </dl>
+          <Facts rows={Object.entries(values)} isNumeric />
         </>
       )}
       {actions.length > 0 && (

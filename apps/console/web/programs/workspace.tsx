@@ -3,7 +3,7 @@ import { useOperatorQuery } from '../api/operator.ts';
 import { formatDay } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { Button } from '../ui/button.tsx';
+import { Button, TextButton } from '../ui/button.tsx';
 import { Waiting } from '../ui/fault.tsx';
 import { SelectField } from '../ui/fields.tsx';
 import { ChoiceTabs } from '../ui/link.tsx';
@@ -283,12 +283,7 @@ function Problems({ problems, isAdvice, onSelect }: ProblemsProps) {
       <ul lang="en" dir="ltr">
         {problems.map(({ file, line, state, message }) => (
           <li key={`${file}:${line}:${message}`} title={`${file}:${line}`}>
-            {state !== undefined && (
-              <button type="button" className="link-button" onClick={() => onSelect(state)}>
-                {state}
-              </button>
-            )}{' '}
-            {message}
+            {state !== undefined && <TextButton text={state} onClick={onSelect} />} {message}
           </li>
         ))}
       </ul>

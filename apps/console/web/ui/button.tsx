@@ -87,3 +87,12 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
     </Button>
   );
 }
+
+/** A name that looks like a link; it gives itself when it is pressed. */
+export function TextButton({ text, onClick }: { text: string; onClick(text: string): void }) {
+  return (
+    <button type="button" className="link-button" onClick={() => onClick(text)}>
+      {text}
+    </button>
+  );
+}

@@ -28,14 +28,24 @@ export function Panel({ title, beside, empty, className, children }: PanelProps)
   );
 }
 
-/** Names with their values; `dir` is that of the values. */
-export function Facts({ rows, dir }: { rows: readonly (readonly [name: string, value: ReactNode])[]; dir?: 'auto' }) {
+interface FactsProps {
+  rows: readonly (readonly [name: string, value: ReactNode])[];
+  className?: string;
+  /** Of the values. */
+  dir?: 'auto';
+  isNumeric?: boolean;
+}
+
+/** Names with their values. */
+export function Facts({ rows, className, dir, isNumeric }: FactsProps) {
   return (
-    <dl className="facts">
+    <dl className={className ? `facts ${className}` : 'facts'}>
       {rows.map(([name, value]) => (
         <div key={name} className="facts-row">
           <dt>{name}</dt>
-          <dd dir={dir}>{value}</dd>
+          <dd dir={dir} className={isNumeric ? 'numbers' : undefined}>
+            {value}
+          </dd>
         </div>
       ))}
     </dl>
