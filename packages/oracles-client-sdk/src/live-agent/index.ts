@@ -1,4 +1,3 @@
-export { type LiveAgentOptions, type LiveAgentResult, useLiveAgent } from './live-call.ts';
 export {
   LiveError,
   type LiveErrorCode,
@@ -7,3 +6,4 @@ export {
   type LiveStatus,
   type TranscriptEntry,
 } from './live-state.ts';
+export { type LiveAgentOptions, type LiveAgentResult, useLiveAgent } from './use-live-agent.ts';
