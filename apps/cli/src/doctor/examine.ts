@@ -39,6 +39,11 @@ export async function* examine(env: Env): AsyncGenerator<Finding> {
   for (const check of checks) yield* [await check(env)].flat();
 }
 
+/** What was tried: the fault that was found, or what there is. */
+function toFinding(what: string, fault: string | undefined, remedy: string, found: string): Finding {
+  return fault ? { what, state: 'fault', found: fault, remedy } : { what, state: 'ok', found };
+}
+
 function checkRuntime(): Finding {
   const major = Number(process.versions.node.split('.')[0]);
   return {
@@ -101,18 +106,14 @@ async function checkRedis({ REDIS_URL: url }: Env): Promise<Finding> {
       found: 'not set; a single instance needs none',
       remedy: 'REDIS_URL=redis://… connects several instances',
     };
-  const fault = await reachRedis(url);
-  return fault
-    ? { what, state: 'fault', found: fault, remedy: 'check REDIS_URL' }
-    : { what, state: 'ok', found: 'answers' };
+  return toFinding(what, await reachRedis(url), 'check REDIS_URL', 'answers');
 }
 
 async function checkModel({ LLM_PROVIDER, LLM_BASE_URL, LLM_API_KEY, LLM_MODEL }: Env): Promise<Finding> {
   const what = 'language model';
   if (LLM_BASE_URL) {
-    const fault = await reachHttp(LLM_BASE_URL);
-    if (fault) return { what, state: 'fault', found: fault, remedy: 'check LLM_BASE_URL' };
-    return { what, state: 'ok', found: `${LLM_MODEL ?? 'default model'} at ${LLM_BASE_URL}` };
+    const found = `${LLM_MODEL ?? 'default model'} at ${LLM_BASE_URL}`;
+    return toFinding(what, await reachHttp(LLM_BASE_URL), 'check LLM_BASE_URL', found);
   }
   if (!LLM_PROVIDER || LLM_PROVIDER === 'offline') {
     const remedy = 'set LLM_PROVIDER and LLM_API_KEY, or LLM_BASE_URL and LLM_MODEL, for real answers';
@@ -122,41 +123,31 @@ async function checkModel({ LLM_PROVIDER, LLM_BASE_URL, LLM_API_KEY, LLM_MODEL }
   return { what, state: 'ok', found: `${LLM_PROVIDER}, ${LLM_MODEL ?? 'its default model'} (its key was not tried)` };
 }
 
-async function checkNodes(env: Env): Promise<Finding[]> {
+async function checkNodes(env: Env): Promise<Findings> {
   const { GATEWAY_UPSTREAMS: list, GATEWAY_TLS_CA_FILE: caFile, GATEWAY_DESCRIPTORS: descriptors } = env;
   const what = 'protocol node';
   if (!list)
-    return [
-      {
-        what,
-        state: 'off',
-        found: 'the embedded development node',
-        remedy: 'GATEWAY_UPSTREAMS=host:9090 points at a real one',
-      },
-    ];
+    return {
+      what,
+      state: 'off',
+      found: 'the embedded development node',
+      remedy: 'GATEWAY_UPSTREAMS=host:9090 points at a real one',
+    };
   const addresses = list
     .split(',')
     .map((address) => address.trim())
     .filter(Boolean);
   return Promise.all(
-    addresses.map(async (address): Promise<Finding> => {
+    addresses.map(async (address) => {
       const fault = await reachNode(address, { caFile, hasDescriptors: Boolean(descriptors) });
-      return fault
-        ? { what, state: 'fault', found: fault, remedy: 'check GATEWAY_UPSTREAMS and GATEWAY_TLS_CA_FILE' }
-        : { what, state: 'ok', found: `${address} answers gRPC calls` };
+      const remedy = 'check GATEWAY_UPSTREAMS and GATEWAY_TLS_CA_FILE';
+      return toFinding(what, fault, remedy, `${address} answers gRPC calls`);
     }),
   );
 }
 
-async function checkRpc({ GATEWAY_RPC: url }: Env): Promise<Finding[]> {
-  const what = 'RPC of the node';
-  if (!url) return [];
-  const fault = await reachRpc(url);
-  return [
-    fault
-      ? { what, state: 'fault', found: fault, remedy: 'check GATEWAY_RPC' }
-      : { what, state: 'ok', found: 'it answers' },
-  ];
+async function checkRpc({ GATEWAY_RPC: url }: Env): Promise<Findings> {
+  return url ? toFinding('RPC of the node', await reachRpc(url), 'check GATEWAY_RPC', 'it answers') : [];
 }
 
 /** A gateway that asks for a credential must admit ours: otherwise the services get no answers from it. */
