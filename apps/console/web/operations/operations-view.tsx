@@ -11,11 +11,10 @@ import { Button } from '../ui/button.tsx';
 import { Fault, OperatorSignIn } from '../ui/fault.tsx';
 import { GuideLink, Tabs } from '../ui/link.tsx';
 import { Panel } from '../ui/panel.tsx';
-import { AuditLog } from './audit-log.tsx';
 import { type Figures, type Shown, titleOf, useFigures, watched } from './figures.ts';
 import { Chart, HistoryPanel, type Series } from './history-panel.tsx';
 import { OpenCases } from './open-cases.tsx';
-import { RecentErrors, Reports } from './recent-errors.tsx';
+import { AuditLog, RecentErrors, Reports } from './recent-errors.tsx';
 
 const pages = ['overview', 'cases', 'audit'] as const;
 

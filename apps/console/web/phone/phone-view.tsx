@@ -10,8 +10,7 @@ import { Fault, OperatorSignIn } from '../ui/fault.tsx';
 import { InputField } from '../ui/fields.tsx';
 import { GuideLink } from '../ui/link.tsx';
 import { Facts } from '../ui/panel.tsx';
-import { Handset } from './handset.tsx';
-import { Transcript } from './transcript.tsx';
+import { Handset, Transcript } from './handset.tsx';
 import { type PhoneLine, usePhone } from './use-phone.ts';
 
 /** One feature phone, or two beside each other, on the USSD gateway. */
