@@ -1,10 +1,11 @@
 import { ussdLimits } from '@palaver/contract';
 import { defaultServiceCode } from '@palaver/contract/internal';
-import { type ChangeEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
+import { type ChangeEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { download } from '../ui/download.ts';
 import { Form } from '../ui/fields.tsx';
+import { Panel } from '../ui/panel.tsx';
 import type { PhoneLine, ReplayOutcome, Step } from './use-phone.ts';
 
 const keys = [
@@ -139,7 +140,6 @@ interface TranscriptProps {
 /** What was dialled, answered and shown; it can be kept as a flow file and played again. */
 export function Transcript({ name, phone }: TranscriptProps) {
   const { steps, outcome } = phone;
-  const heading = useId();
   const list = useRef<HTMLOListElement>(null);
   useEffect(() => {
     if (steps.length > 0 && list.current) list.current.scrollTop = list.current.scrollHeight;
@@ -158,9 +158,10 @@ export function Transcript({ name, phone }: TranscriptProps) {
   }
 
   return (
-    <section className="panel" aria-labelledby={heading}>
-      <div className="panel-head">
-        <h3 id={heading}>{t('phone.transcript')}</h3>
+    <Panel
+      level={3}
+      title={t('phone.transcript')}
+      beside={
         <div className="actions">
           <Button small icon="save" disabled={steps.length === 0} onClick={() => void save()}>
             {t('phone.save')}
@@ -176,7 +177,8 @@ export function Transcript({ name, phone }: TranscriptProps) {
             />
           </label>
         </div>
-      </div>
+      }
+    >
       {outcome && <Outcome outcome={outcome} />}
       {steps.length === 0 ? (
         <p className="empty">{t('phone.noTranscript')}</p>
@@ -197,7 +199,7 @@ export function Transcript({ name, phone }: TranscriptProps) {
           ))}
         </ol>
       )}
-    </section>
+    </Panel>
   );
 }
 

@@ -9,7 +9,7 @@ import { Button, Icon } from '../ui/button.tsx';
 import { Fault, OperatorSignIn } from '../ui/fault.tsx';
 import { InputField } from '../ui/fields.tsx';
 import { GuideLink } from '../ui/link.tsx';
-import { Facts } from '../ui/panel.tsx';
+import { Facts, Panel } from '../ui/panel.tsx';
 import { Handset, Transcript } from './handset.tsx';
 import { type PhoneLine, usePhone } from './use-phone.ts';
 
@@ -85,13 +85,8 @@ interface SessionStateProps {
 
 /** What the gateway keeps of this session. */
 export function SessionState({ status, record }: SessionStateProps) {
-  const heading = useId();
   return (
-    <section className="panel" aria-labelledby={heading}>
-      <div className="panel-head">
-        <h3 id={heading}>{t('phone.state')}</h3>
-        <span className="badge">{t('phone.operators')}</span>
-      </div>
+    <Panel level={3} title={t('phone.state')} beside={<span className="badge">{t('phone.operators')}</span>}>
       {isRefused(record.error) ? (
         <OperatorSignIn message={t('phone.operatorsOnly')} />
       ) : record.error ? (
@@ -103,7 +98,7 @@ export function SessionState({ status, record }: SessionStateProps) {
       ) : (
         <RecordFacts record={record.data} />
       )}
-    </section>
+    </Panel>
   );
 }
 

@@ -2,6 +2,8 @@ import { type ReactNode, useId } from 'react';
 
 interface PanelProps {
   title: string;
+  /** Of the title. */
+  level?: 2 | 3;
   /** Beside the title. */
   beside?: ReactNode;
   /** Shown in place of the content. */
@@ -11,15 +13,16 @@ interface PanelProps {
 }
 
 /** A part of a view with a title. */
-export function Panel({ title, beside, empty, className, children }: PanelProps) {
+export function Panel({ title, level = 2, beside, empty, className, children }: PanelProps) {
   const heading = useId();
+  const Title = `h${level}` as const;
   return (
     <section className={className ? `panel ${className}` : 'panel'} aria-labelledby={heading}>
       {beside === undefined ? (
-        <h2 id={heading}>{title}</h2>
+        <Title id={heading}>{title}</Title>
       ) : (
         <div className="panel-head">
-          <h2 id={heading}>{title}</h2>
+          <Title id={heading}>{title}</Title>
           {beside}
         </div>
       )}
