@@ -1,3 +1,6 @@
+import { mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
 import {
   createAgentApi,
   createApprovals,
@@ -6,7 +9,9 @@ import {
   followRun,
   type StreamEvent,
 } from '@palaver/oracles-client-sdk/core';
-import { createDelegation, createInvocation, type Signer } from '@palaver/ucan';
+import { type Env, StartError } from '@palaver/service-kit';
+import { fetchBounded, loadOrCreateSecretFile } from '@palaver/service-kit/internal';
+import { createDelegation, createInvocation, createSigner, parseSigner, type Signer } from '@palaver/ucan';
 
 /** What the terminal needs of the agent service: sessions, and runs that survive a dropped connection. */
 export type AgentClient = ReturnType<typeof createAgentClient>;
@@ -46,4 +51,33 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
       await followRun({ transport, runId, response, signal: new AbortController().signal, onEvent: onEach });
     },
   };
+}
+
+/** The DID of the agent at an address, from its DID document. */
+export async function fetchAgentDid(url: string): Promise<string> {
+  const address = new URL('/.well-known/did.json', url);
+  const reply = await fetchBounded(address, { timeoutMs: 5_000, redirect: 'follow' }).catch((error: Error) => {
+    throw new StartError(`No agent answers at ${url} (${String((error.cause as Error)?.message ?? error.message)}).`, {
+      cause: error,
+    });
+  });
+  const document = (await reply.json().catch(() => ({}))) as { id?: unknown };
+  if (!reply.ok || typeof document.id !== 'string')
+    throw new StartError(`${url} is not an agent: ${address.pathname} has no DID.`);
+  return document.id;
+}
+
+/** Where the local user's key is kept by default. */
+export function toKeyPath(env: Env): string {
+  return join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'palaver', 'user.key');
+}
+
+/** The key this machine's user signs with, made at the first use and kept with mode 0600. */
+export async function loadUserKey(path: string): Promise<{ signer: Signer; created: boolean }> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const fresh = (await createSigner()).toSecret();
+  const { secret, created } = loadOrCreateSecretFile(path, () => fresh);
+  const parsed = await parseSigner(secret);
+  if (!parsed.ok) throw new StartError(`${path} does not hold a key: ${parsed.error.message}.`);
+  return { signer: parsed.ok, created };
 }

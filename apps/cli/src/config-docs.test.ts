@@ -3,8 +3,7 @@ import { parseEnv } from 'node:util';
 import { createBundledPlugins } from '@palaver/agent-plugins';
 import { listVariables, parseConfig } from '@palaver/service-kit/internal';
 import { expect, test } from 'vitest';
-import { toConfigReference } from './config-reference.ts';
-import { toEnvExample } from './env-example.ts';
+import { toConfigReference, toEnvExample } from './config-reference.ts';
 import { services } from './services.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');

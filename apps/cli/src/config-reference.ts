@@ -1,5 +1,8 @@
-import type { Variable } from '@palaver/service-kit/internal';
-import { listConfigSections } from './config-sections.ts';
+import { createBundledPlugins } from '@palaver/agent-plugins';
+import { baseVariables } from '@palaver/service-kit';
+import { listVariables, type Variable } from '@palaver/service-kit/internal';
+import { z } from 'zod';
+import { services } from './services.ts';
 
 const intro = `# Configuration
 
@@ -25,4 +28,96 @@ function toRow({ name, defaultText, description, example, secret }: Variable): s
 
 function escapePipes(text: string): string {
   return text.replaceAll('|', '\\|');
+}
+
+interface ConfigSection {
+  title: string;
+  variables: Variable[];
+}
+
+/** Every variable once, in the sections of `.env.example` and of the configuration reference. */
+function listConfigSections(): ConfigSection[] {
+  const base = listVariables(z.object(baseVariables({ port: 0 })).omit({ PORT: true }));
+  const own = Object.values(services).map(({ title, portName, schema }) => ({
+    title: `The ${title}`,
+    variables: listVariables(schema).map((variable) => underUp(variable, portName)),
+  }));
+  const plugins = createBundledPlugins().flatMap(({ name, configSchema }) =>
+    configSchema ? [{ title: `The agent's plugin ${name}`, variables: listVariables(configSchema) }] : [],
+  );
+  const isBase = new Set(base.map(({ name }) => name));
+  const uses = own.flatMap(({ title, variables }) => variables.map((variable) => ({ title, variable })));
+  const byName = Map.groupBy(
+    uses.filter(({ variable }) => !isBase.has(variable.name)),
+    ({ variable }) => variable.name,
+  );
+  const several = [...byName.values()].filter(({ length }) => length > 1).map(toShared);
+  const sections = [
+    { title: 'All services', variables: base },
+    { title: 'Several services', variables: several },
+    ...own,
+    ...plugins,
+  ];
+  const listed = new Set<string>();
+  return sections
+    .map(({ title, variables }) => ({
+      title,
+      variables: variables.filter(({ name }) => !listed.has(name) && listed.add(name)),
+    }))
+    .filter(({ variables }) => variables.length > 0);
+}
+
+/** A variable of several services: what it means to each, and each one's default. */
+function toShared(uses: { title: string; variable: Variable }[]): Variable {
+  const [first] = uses.map(({ variable }) => variable);
+  if (!first) throw new Error('a variable that no service uses');
+  const isSame = uses.every(
+    ({ variable }) => variable.defaultText === first.defaultText && variable.description === first.description,
+  );
+  if (isSame) return first;
+  const parts = uses.map(({ title, variable }) => {
+    const standard = variable.defaultText === undefined ? 'unset' : variable.defaultText;
+    return `${title} (default ${standard}): ${variable.description}`;
+  });
+  return { ...first, defaultText: undefined, description: parts.join('\n') };
+}
+
+/** `npm start` runs all services in one process, where each port has a name of its own. */
+function underUp(variable: Variable, portName: string): Variable {
+  if (variable.name !== 'PORT') return variable;
+  return {
+    ...variable,
+    name: portName,
+    description: 'Port under `npm start`. If the service runs alone, PORT is used.',
+  };
+}
+
+const width = 100;
+
+/** The text of `.env.example`: every variable once, each with its meaning and default. */
+export function toEnvExample(): string {
+  const blocks = [
+    '# Every variable with its default. Copy to .env, remove the # in front of what you change.',
+    '# What is set in the environment wins over this file.',
+    ...listConfigSections().map(({ title, variables }) => [`\n# ── ${title} ──`, ...variables.map(toEntry)].join('\n')),
+  ];
+  return `${blocks.join('\n')}\n`;
+}
+
+function toEntry({ name, description, defaultText, example }: Variable): string {
+  const words = description
+    .split('\n')
+    .flatMap(wrap)
+    .map((line) => `# ${line}`);
+  return `\n${words.join('\n')}\n#${name}=${defaultText ?? ''}${defaultText === undefined ? `        # for example ${example}` : ''}`;
+}
+
+function wrap(text: string): string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? '';
+    if (line.length + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines;
 }

@@ -1,19 +1,16 @@
 import { createRequire } from 'node:module';
 import { Command } from 'commander';
-import { addAdapterCommands } from './commands/adapter.ts';
 import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommands } from './commands/backup.ts';
 import { addChatCommand } from './commands/chat.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
-import { addKeyCommands } from './commands/keys.ts';
-import { addMenuCommands } from './commands/menu.ts';
 import { addOperatorCommands } from './commands/operator.ts';
 import { addPhoneCommands } from './commands/phone.ts';
-import { addProgramCommands } from './commands/program.ts';
+import { addAdapterCommands, addMenuCommands, addProgramCommands } from './commands/program.ts';
 import { addServiceCommands } from './commands/service.ts';
 import { addSubmissionCommands } from './commands/submissions.ts';
 import { addTokenCommand } from './commands/token.ts';
-import { addUserCommands } from './commands/user.ts';
+import { addKeyCommands, addUserCommands } from './commands/user.ts';
 
 /** The `palaver` command with all its subcommands. */
 export function createProgram(): Command {

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { createTempDir, startProcess } from '@palaver/test-kit';
 import { expect, inject, test } from 'vitest';
-import type { Finding } from '../src/doctor/finding.ts';
+import type { Finding } from '../src/doctor/examine.ts';
 
 const launcher = join(import.meta.dirname, '../bin/palaver.js');
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, startProcess } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import type { Finding } from '../src/doctor/finding.ts';
+import type { Finding } from '../src/doctor/examine.ts';
 
 const launcher = join(import.meta.dirname, '../bin/palaver.js');
 

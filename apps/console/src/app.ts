@@ -1,12 +1,10 @@
-// The path of a request: a file of the page is answered by routes/web-files.ts, a call to a service by routes/services.ts,
-// with the headers of forwarding.ts.
+// The path of a request: a file of the page is answered by web-files.ts, a call to a service by forwarding.ts.
 import { createServer, type Logger, type Server } from '@palaver/service-kit';
 import { toEdge } from '@palaver/service-kit/internal';
 import type { ConsoleConfig } from './config.ts';
-import type { Targets } from './forwarding.ts';
-import { addServiceRoutes } from './routes/services.ts';
-import { addWebRoutes } from './routes/web-files.ts';
+import { addServiceRoutes, type Targets } from './forwarding.ts';
 import type { Page } from './web-build/create-web-build.ts';
+import { addWebRoutes } from './web-files.ts';
 
 export interface ConsoleParts {
   config: ConsoleConfig;

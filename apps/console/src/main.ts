@@ -20,8 +20,7 @@ import { z } from 'zod';
 import { createConsoleApp, toTargets } from './app.ts';
 import { type ConsoleConfig, consoleConfigSchema } from './config.ts';
 import { addFigureRoute } from './figures.ts';
-import { alarmKinds } from './history/find-alarms.ts';
-import { type HistoryStore, openHistory } from './history/history-store.ts';
+import { alarmKinds, type HistoryStore, openHistory } from './history/history-store.ts';
 import { type ServiceWatch, type WatchOptions, watchServices } from './history/watch-services.ts';
 import { createWebBuild, type FinishedBuild } from './web-build/create-web-build.ts';
 

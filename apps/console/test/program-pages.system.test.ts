@@ -14,8 +14,9 @@ import fr from '../web/i18n/fr.json' with { type: 'json' };
 import sw from '../web/i18n/sw.json' with { type: 'json' };
 import { addState, connectStates } from '../web/programs/edit-program.ts';
 import { actionKeywords } from '../web/programs/keywords.ts';
+import { templates } from '../web/programs/names.ts';
 import { readProgram } from '../web/programs/read-program.ts';
-import { createProgram, templates } from '../web/programs/templates.ts';
+import { createProgram } from '../web/programs/template-files.ts';
 import {
   findBarriers,
   findSmallTargets,
@@ -481,7 +482,7 @@ test('states are connected by drawing a line; actions, branches and values are e
 });
 
 test('an action of every kind is accepted by the service as it is added', async () => {
-  const files = await createProgram({ name: 'kinds', title: 'Kinds', code: '*384*8#', template: 'blank' });
+  const files = createProgram({ name: 'kinds', title: 'Kinds', code: '*384*8#', template: 'blank' });
   for (const keyword of actionKeywords) {
     const added = addState(files, readProgram(files), { name: 'act', kind: 'action', keyword, file: 'program.yaml' });
     const connected = connectStates(added, readProgram(added), 'home', 'act');
@@ -491,7 +492,7 @@ test('an action of every kind is accepted by the service as it is added', async 
 });
 
 test.each(templates)('the template %s is accepted by the service', async (template) => {
-  const files = await createProgram({ name: 'begun', title: 'Begun', code: '*384*81#', template });
+  const files = createProgram({ name: 'begun', title: 'Begun', code: '*384*81#', template });
   const report = JSON.parse(await post('/programs/begun/check', { files })) as object;
   expect(report).toMatchObject({ ok: true, faults: [] });
 });

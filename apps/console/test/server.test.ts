@@ -7,8 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { createConsoleApp } from '../src/app.ts';
 import { consoleConfigSchema } from '../src/config.ts';
-import type { Page } from '../src/web-build/create-web-build.ts';
-import { loadFiles } from '../src/web-build/load-files.ts';
+import { loadFiles, type Page } from '../src/web-build/create-web-build.ts';
 
 const logger = createLogger({ name: 'test', level: 'silent' });
 const ends: (() => Promise<unknown>)[] = [];

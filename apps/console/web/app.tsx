@@ -3,9 +3,8 @@ import { keepLocale, type Locale, locales, type MessageKey, t, useLocale } from 
 import { useLocation } from './location.ts';
 import { keepTheme, nextTheme, useTheme } from './theme.ts';
 import { openTour, useTourOpen } from './tour/tour-state.ts';
-import { Button, IconButton } from './ui/button.tsx';
+import { Button, Icon, IconButton, type IconName } from './ui/button.tsx';
 import { Waiting } from './ui/fault.tsx';
-import { Icon, type IconName } from './ui/icon.tsx';
 import { Link } from './ui/link.tsx';
 
 const PhoneView = lazy(async () => ({ default: (await import('./phone/phone-view.tsx')).PhoneView }));

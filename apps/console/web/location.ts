@@ -1,11 +1,11 @@
 import { useSyncExternalStore } from 'react';
 
 const changed = 'palaver:navigate';
+const subscribe = onEvents('popstate', changed);
 
 /** The page's address: the view is the path, what is open in it the query. */
 export function useLocation(): URL {
-  const href = useSyncExternalStore(subscribe, () => window.location.href);
-  return new URL(href);
+  return new URL(useSyncExternalStore(subscribe, () => window.location.href));
 }
 
 export function navigate(to: string): void {
@@ -14,11 +14,12 @@ export function navigate(to: string): void {
   window.dispatchEvent(new Event(changed));
 }
 
-function subscribe(notify: () => void): () => void {
-  window.addEventListener('popstate', notify);
-  window.addEventListener(changed, notify);
-  return () => {
-    window.removeEventListener('popstate', notify);
-    window.removeEventListener(changed, notify);
+/** Subscribes to events of the window, as `useSyncExternalStore` does. */
+export function onEvents(...names: string[]) {
+  return (notify: () => void) => {
+    for (const name of names) window.addEventListener(name, notify);
+    return () => {
+      for (const name of names) window.removeEventListener(name, notify);
+    };
   };
 }

@@ -1,9 +1,11 @@
 import { useSyncExternalStore } from 'react';
+import { onEvents } from './location.ts';
 
 export type Theme = 'system' | 'light' | 'dark';
 
 const key = 'palaver.theme';
 const changed = 'palaver:theme';
+const subscribe = onEvents(changed);
 const order: Theme[] = ['system', 'light', 'dark'];
 
 export function readTheme(): Theme {
@@ -29,8 +31,5 @@ export function nextTheme(theme: Theme): Theme {
 
 /** The theme as it is now; the agent may change it too. */
 export function useTheme(): Theme {
-  return useSyncExternalStore((notify) => {
-    window.addEventListener(changed, notify);
-    return () => window.removeEventListener(changed, notify);
-  }, readTheme);
+  return useSyncExternalStore(subscribe, readTheme);
 }

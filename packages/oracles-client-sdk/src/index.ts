@@ -20,7 +20,6 @@ export type {
   ToolCall,
 } from './core/wire.ts';
 export type { ActionRenderProps, AgActionOptions } from './react/action-registry.ts';
-export type { IChatOptions } from './react/chat-options.ts';
 export type { IComponentMetadata, IMessage, MessageContent } from './react/message-content.ts';
 export {
   type AgAction,
@@ -48,22 +47,28 @@ export {
 export {
   type OraclesContextValue,
   type TransactSignX,
+  useAgAction,
+  useOracleEvents,
   useOraclesContext,
   type Wallet,
 } from './react/oracles-context.ts';
 export { OraclesProvider, type OraclesProviderProps } from './react/oracles-provider.tsx';
 export { type Renderable, renderMessageContent } from './react/render-message-content.tsx';
-export type { UIComponentProps, UIComponents } from './react/ui-components.ts';
-export { useAgAction } from './react/use-ag-action.ts';
+export type { IChatOptions, UIComponentProps, UIComponents } from './react/ui-components.ts';
+export { type OraclesConfigResult, useOraclesConfig } from './react/use-agent.ts';
 export { type UseChatResult, useChat } from './react/use-chat.ts';
 export { type ContractOracleResult, type ContractStatus, useContractOracle } from './react/use-contract-oracle.ts';
-export { type OpenIdTokenResult, useGetOpenIdToken } from './react/use-get-open-id-token.ts';
-export { type MemoryEngineResult, useMemoryEngine } from './react/use-memory-engine.ts';
-export { type ModelInfo, type UseModelsResult, useModels } from './react/use-models.ts';
-export { useOracleEvents } from './react/use-oracle-events.ts';
+export {
+  type MemoryEngineResult,
+  type ModelInfo,
+  type OpenIdTokenResult,
+  type UseModelsResult,
+  useGetOpenIdToken,
+  useMemoryEngine,
+  useModels,
+} from './react/use-memory-engine.ts';
 export {
   type OracleSessionsOptions,
   type OracleSessionsResult,
   useOracleSessions,
 } from './react/use-oracle-sessions.ts';
-export { type OraclesConfigResult, useOraclesConfig } from './react/use-oracles-config.ts';

@@ -1,8 +1,7 @@
 import { DisconnectReason } from 'livekit-client';
 import { describe, expect, it } from 'vitest';
 import { OracleError } from '../src/core/oracle-error.ts';
-import { toDeviceError, toEndError, toJoinError } from '../src/live-agent/live-error.ts';
-import { addSegments } from '../src/live-agent/live-state.ts';
+import { addSegments, toDeviceError, toEndError, toJoinError } from '../src/live-agent/live-state.ts';
 
 describe('errors of calls', () => {
   it.each([

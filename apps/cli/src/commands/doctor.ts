@@ -1,6 +1,6 @@
 import { withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
-import type { Finding } from '../doctor/finding.ts';
+import type { Finding } from '../doctor/examine.ts';
 
 const marks: Record<Finding['state'], string> = { ok: '✓', off: '·', fault: '✗' };
 

@@ -8,8 +8,8 @@ import {
   toOperatorsFile,
 } from '@palaver/service-kit/internal';
 import { type Command, Option } from 'commander';
-import { recordCommand } from '../audit-logs.ts';
 import { toTable } from '../table.ts';
+import { recordCommand } from './audit.ts';
 
 /** `palaver operator`: people who may use the operators' routes, each with a token of their own. */
 export function addOperatorCommands(program: Command): void {

@@ -1,13 +1,14 @@
+import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { defaultServiceCode } from '@palaver/contract/internal';
 import { StartError } from '@palaver/service-kit';
-import { fetchBounded, printable, toPrintableProse } from '@palaver/service-kit/internal';
+import { fetchBounded, makeFolder, printable, toPrintableProse } from '@palaver/service-kit/internal';
 import { runDial } from '@palaver/ussd/commands/dial';
-import { type Flow, formatDifference, makePhoneNumber, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
+import { type Flow, formatDifference, formatFlow, makePhoneNumber, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
 import { createPhone, type Phone } from '@palaver/ussd/commands/phone';
 import { type Command, InvalidArgumentError } from 'commander';
 import { toServerUrl } from '../options.ts';
-import { prepareFlow } from '../write-flow.ts';
 
 interface PhoneOptions {
   phone?: string;
@@ -130,4 +131,21 @@ function collectAnswer(text: string, previous: Record<string, string> = {}): Rec
   const [, name, answer] = /^(\w+)=(.*)$/s.exec(text) ?? [];
   if (name === undefined || answer === undefined) throw new InvalidArgumentError('expected a name, = and an answer');
   return { ...previous, [name]: answer };
+}
+
+/** Makes the folder of a file before the dialogue that is written to it, so that no dialogue is lost for want of one. */
+export function prepareFlow(file: string): (flow: Flow) => void {
+  refuse(file, () => makeFolder(dirname(file)));
+  return (flow) => {
+    refuse(file, () => writeFileSync(file, formatFlow(flow)));
+    process.stderr.write(`${flow.steps.length} steps written to ${file}\n`);
+  };
+}
+
+function refuse(file: string, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    throw new StartError(`${file} cannot be written: ${(error as Error).message}`, { cause: error });
+  }
 }

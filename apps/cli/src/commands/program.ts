@@ -1,10 +1,17 @@
 import { withEnvFile } from '@palaver/service-kit';
-import { checkProgramFiles, drawProgramFiles, type MenuReport } from '@palaver/ussd/commands/check-menu-files';
+import { checkAdapterFile } from '@palaver/ussd/commands/check-adapter';
+import {
+  checkMenuFiles,
+  checkProgramFiles,
+  drawMenuFiles,
+  drawProgramFiles,
+  type MenuReport,
+} from '@palaver/ussd/commands/check-menu-files';
 import { writeNewProgram } from '@palaver/ussd/commands/new-program';
 import { type Command, InvalidArgumentError } from 'commander';
 import { toCount } from '../options.ts';
 import { toTable } from '../table.ts';
-import { prepareFlow } from '../write-flow.ts';
+import { prepareFlow } from './phone.ts';
 
 interface ProgramOptions {
   actions?: string;
@@ -192,7 +199,7 @@ function toList(text: string): string[] {
 }
 
 /** Lines for people, or everything else of a report as JSON. */
-export function print({ lines, ...report }: MenuReport, json = false): void {
+function print({ lines, ...report }: MenuReport, json = false): void {
   if (json) process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
   else (report.ok ? process.stdout : process.stderr).write(`${lines.join('\n')}\n`);
   if (!report.ok) process.exitCode = 1;
@@ -209,4 +216,43 @@ function createProgress(): Progress {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
   };
   return { show: (text) => write(text.slice(0, process.stderr.columns - 1)), clear: () => write('') };
+}
+
+/** `palaver adapter`: for those who connect a telecom gateway. */
+export function addAdapterCommands(program: Command): void {
+  const adapter = program.command('adapter').description('check adapters for telecom gateways');
+  adapter
+    .command('check')
+    .description('check an adapter and print a dialogue in its form; exit with status 1 if it has faults')
+    .argument('<file>', 'a YAML file, or a module that exports `adapter`')
+    .action(async (file: string) => print(await checkAdapterFile(file, withEnvFile(process.env))));
+}
+
+interface MenuOptions {
+  locales?: string;
+  actions?: string;
+  language?: string;
+}
+
+/** `palaver menu`: what an operator needs while writing menus. */
+export function addMenuCommands(program: Command): void {
+  const menu = program.command('menu').description('check and draw USSD menus');
+  menu
+    .command('check')
+    .description('check menus for faults; exit with status 1 if there are any')
+    .argument('[file]', 'a menu file or folder (default: the bundled menus)')
+    .option('--locales <folder>', 'folder of the translations')
+    .option('--actions <module>', 'module of your own actions, as in USSD_ACTIONS')
+    .action(async (menus: string | undefined, { locales, actions }: MenuOptions) =>
+      print(await checkMenuFiles({ menus, locales, actions })),
+    );
+  menu
+    .command('draw')
+    .description('print the menus as a Mermaid flowchart')
+    .argument('[file]', 'a menu file or folder (default: the bundled menus)')
+    .option('--locales <folder>', 'folder of the translations')
+    .option('--language <tag>', 'language of the labels')
+    .action(async (menus: string | undefined, { locales, language }: MenuOptions) =>
+      print(await drawMenuFiles({ menus, locales }, language)),
+    );
 }

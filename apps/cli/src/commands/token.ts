@@ -2,9 +2,8 @@ import { ucanLimits } from '@palaver/contract';
 import { StartError } from '@palaver/service-kit';
 import { createDelegation, createInvocation } from '@palaver/ucan';
 import type { Command } from 'commander';
-import { fetchAgentDid } from '../agent-did.ts';
+import { fetchAgentDid, loadUserKey, toKeyPath } from '../agent-client.ts';
 import { toSeconds, toServerUrl } from '../options.ts';
-import { loadUserKey, toKeyPath } from '../user-key.ts';
 
 interface TokenOptions {
   for?: string;

@@ -1,4 +1,5 @@
 import { existsSync, renameSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join, relative } from 'node:path';
 import { defaultPorts } from '@palaver/contract';
 import { type Env, type RunningService, StartError } from '@palaver/service-kit';
@@ -10,7 +11,6 @@ import {
   toConfigMessage,
   toReachableHost,
 } from '@palaver/service-kit/internal';
-import { refuseBusyPorts } from '../busy-ports.ts';
 import { describeLocalModel } from '../local-model.ts';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';
 import { toTable } from '../table.ts';
@@ -125,4 +125,37 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   await page.settled;
   if (page.current().status === 'failed') print('  The console page could not be built; the log has the reason.\n');
   return rows;
+}
+
+interface Place {
+  host: string;
+  port: number;
+  portName: string;
+}
+
+/** Throws one line that names every port in use and its variable, before anything is started. */
+export async function refuseBusyPorts(places: Place[]): Promise<void> {
+  const faults = await Promise.all(places.map(isBusy));
+  const busy = places.filter((_, index) => faults[index]);
+  const [first] = busy;
+  if (busy.length > 1) {
+    const names = busy.map(({ port, portName }) => `${port} (${portName})`).join(', ');
+    throw new StartError(
+      `These ports are already in use: ${names}. Palaver may be running already; stop it, or set these variables to other ports.`,
+    );
+  }
+  if (first) {
+    throw new StartError(
+      `Port ${first.port} is already in use; stop the other program or set ${first.portName} to another port.`,
+    );
+  }
+}
+
+async function isBusy({ host, port }: Place): Promise<boolean> {
+  if (port === 0) return false;
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'EADDRINUSE'));
+    server.listen({ host, port }, () => server.close(() => resolve(false)));
+  });
 }

@@ -1,8 +1,9 @@
 import { json } from 'node:stream/consumers';
+import type { UserData } from '@palaver/agent/user-data';
 import { didPattern, phoneNumberPattern } from '@palaver/contract';
 import { type Env, StartError, withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
-import { withAgentData } from '../agent-data.ts';
+import { findDatabases } from '../databases.ts';
 
 const by = { actor: 'command', from: null } as const;
 
@@ -52,4 +53,34 @@ async function identify(env: Env, who: string): Promise<{ phone: string | undefi
     throw new StartError(`"${who}" is neither a phone number such as +254700000001 nor a DID.`);
   const { withPersonData } = await import('@palaver/ussd/commands/database');
   return { phone: who, did: await withPersonData(env, (_, didOf) => didOf(who)) };
+}
+
+/** `palaver keys rotate`. */
+export function addKeyCommands(program: Command): void {
+  program
+    .command('keys')
+    .description('manage the keys that encrypt stored data')
+    .command('rotate')
+    .description('encrypt all stored data with the first key of DATA_ENCRYPTION_KEY; services can keep running')
+    .action(async () => {
+      const env = withEnvFile(process.env);
+      const services = findDatabases(env).databases.flatMap(({ services }) => services);
+      const rows: Record<string, number> = {};
+      if (services.includes('ussd')) {
+        const { withPersonData } = await import('@palaver/ussd/commands/database');
+        rows.ussd = await withPersonData(env, (data) => data.encrypt(by));
+      }
+      if (services.includes('agent')) {
+        rows.agent = await withAgentData(env, (data) => data.encrypt(by));
+      }
+      for (const [service, count] of Object.entries(rows))
+        process.stdout.write(`${service}: ${count} rows encrypted.\n`);
+    });
+}
+
+/** Opens the agent's database with the tables of the bundled plugins. What it needs is loaded only then. */
+async function withAgentData<T>(env: Env, use: (data: UserData) => Promise<T>): Promise<T> {
+  const { withUserData } = await import('@palaver/agent/user-data');
+  const { createBundledPlugins } = await import('@palaver/agent-plugins');
+  return withUserData(env, createBundledPlugins(), use);
 }

@@ -1,13 +1,22 @@
 import { defaultPorts } from '@palaver/contract';
+import { type CheckNodeOptions, checkNode } from '@palaver/gateway/check-gateway';
 import { createGatewayClient } from '@palaver/protocol';
 import { toGatewayAccess } from '@palaver/protocol/internal';
-import { baseVariables, type Env } from '@palaver/service-kit';
-import { parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit/internal';
+import { baseVariables, createLogger, type Env } from '@palaver/service-kit';
+import {
+  fetchBounded,
+  limitResponses,
+  maskText,
+  openRedis,
+  parseConfig,
+  prepareDataDir,
+  toReachableHost,
+} from '@palaver/service-kit/internal';
+import { openStore } from '@palaver/store';
+import { checkCipher } from '@palaver/store/internal';
 import { z } from 'zod';
 import { findDatabases } from '../databases.ts';
 import { misspeltVariables, type ServiceEntry, services, unknownVariables } from '../services.ts';
-import type { Finding } from './finding.ts';
-import { reachDatabase, reachHttp, reachNode, reachRedis, reachRpc } from './reach.ts';
 
 type Findings = Finding | Finding[];
 type Check = (env: Env) => Findings | Promise<Findings>;
@@ -15,7 +24,7 @@ type Check = (env: Env) => Findings | Promise<Findings>;
 /** Looks at one thing after the other; each finding comes as soon as it is known. */
 export async function* examine(env: Env): AsyncGenerator<Finding> {
   const checks: Check[] = [
-    checkNode,
+    checkRuntime,
     checkConfig,
     checkData,
     checkDatabase,
@@ -30,7 +39,12 @@ export async function* examine(env: Env): AsyncGenerator<Finding> {
   for (const check of checks) yield* [await check(env)].flat();
 }
 
-function checkNode(): Finding {
+/** What was tried: the fault that was found, or what there is. */
+function toFinding(what: string, fault: string | undefined, remedy: string, found: string): Finding {
+  return fault ? { what, state: 'fault', found: fault, remedy } : { what, state: 'ok', found };
+}
+
+function checkRuntime(): Finding {
   const major = Number(process.versions.node.split('.')[0]);
   return {
     what: 'Node',
@@ -92,18 +106,14 @@ async function checkRedis({ REDIS_URL: url }: Env): Promise<Finding> {
       found: 'not set; a single instance needs none',
       remedy: 'REDIS_URL=redis://… connects several instances',
     };
-  const fault = await reachRedis(url);
-  return fault
-    ? { what, state: 'fault', found: fault, remedy: 'check REDIS_URL' }
-    : { what, state: 'ok', found: 'answers' };
+  return toFinding(what, await reachRedis(url), 'check REDIS_URL', 'answers');
 }
 
 async function checkModel({ LLM_PROVIDER, LLM_BASE_URL, LLM_API_KEY, LLM_MODEL }: Env): Promise<Finding> {
   const what = 'language model';
   if (LLM_BASE_URL) {
-    const fault = await reachHttp(LLM_BASE_URL);
-    if (fault) return { what, state: 'fault', found: fault, remedy: 'check LLM_BASE_URL' };
-    return { what, state: 'ok', found: `${LLM_MODEL ?? 'default model'} at ${LLM_BASE_URL}` };
+    const found = `${LLM_MODEL ?? 'default model'} at ${LLM_BASE_URL}`;
+    return toFinding(what, await reachHttp(LLM_BASE_URL), 'check LLM_BASE_URL', found);
   }
   if (!LLM_PROVIDER || LLM_PROVIDER === 'offline') {
     const remedy = 'set LLM_PROVIDER and LLM_API_KEY, or LLM_BASE_URL and LLM_MODEL, for real answers';
@@ -113,41 +123,31 @@ async function checkModel({ LLM_PROVIDER, LLM_BASE_URL, LLM_API_KEY, LLM_MODEL }
   return { what, state: 'ok', found: `${LLM_PROVIDER}, ${LLM_MODEL ?? 'its default model'} (its key was not tried)` };
 }
 
-async function checkNodes(env: Env): Promise<Finding[]> {
+async function checkNodes(env: Env): Promise<Findings> {
   const { GATEWAY_UPSTREAMS: list, GATEWAY_TLS_CA_FILE: caFile, GATEWAY_DESCRIPTORS: descriptors } = env;
   const what = 'protocol node';
   if (!list)
-    return [
-      {
-        what,
-        state: 'off',
-        found: 'the embedded development node',
-        remedy: 'GATEWAY_UPSTREAMS=host:9090 points at a real one',
-      },
-    ];
+    return {
+      what,
+      state: 'off',
+      found: 'the embedded development node',
+      remedy: 'GATEWAY_UPSTREAMS=host:9090 points at a real one',
+    };
   const addresses = list
     .split(',')
     .map((address) => address.trim())
     .filter(Boolean);
   return Promise.all(
-    addresses.map(async (address): Promise<Finding> => {
+    addresses.map(async (address) => {
       const fault = await reachNode(address, { caFile, hasDescriptors: Boolean(descriptors) });
-      return fault
-        ? { what, state: 'fault', found: fault, remedy: 'check GATEWAY_UPSTREAMS and GATEWAY_TLS_CA_FILE' }
-        : { what, state: 'ok', found: `${address} answers gRPC calls` };
+      const remedy = 'check GATEWAY_UPSTREAMS and GATEWAY_TLS_CA_FILE';
+      return toFinding(what, fault, remedy, `${address} answers gRPC calls`);
     }),
   );
 }
 
-async function checkRpc({ GATEWAY_RPC: url }: Env): Promise<Finding[]> {
-  const what = 'RPC of the node';
-  if (!url) return [];
-  const fault = await reachRpc(url);
-  return [
-    fault
-      ? { what, state: 'fault', found: fault, remedy: 'check GATEWAY_RPC' }
-      : { what, state: 'ok', found: 'it answers' },
-  ];
+async function checkRpc({ GATEWAY_RPC: url }: Env): Promise<Findings> {
+  return url ? toFinding('RPC of the node', await reachRpc(url), 'check GATEWAY_RPC', 'it answers') : [];
 }
 
 /** A gateway that asks for a credential must admit ours: otherwise the services get no answers from it. */
@@ -195,4 +195,65 @@ async function checkRunning(env: Env): Promise<Finding[]> {
         : { what: title, state: 'ok', found: `runs at ${url}` };
     }),
   );
+}
+
+/** One thing that was looked at. `off` is not configured, which is fine. */
+export interface Finding {
+  what: string;
+  state: 'ok' | 'off' | 'fault';
+  found: string;
+  /** What to do about it. */
+  remedy?: string;
+}
+
+// Each gives undefined if the other side answers, otherwise what was found in a sentence. No secret is in it.
+
+const timeoutMs = 3_000;
+
+/** With the keys that its data may be encrypted with. */
+export async function reachDatabase(url: string, dataKeys: readonly Uint8Array[]): Promise<string | undefined> {
+  return failureOf(async () => {
+    const store = await openStore(url, { waitMs: timeoutMs, dataKeys });
+    await checkCipher(store).finally(() => store.close());
+  });
+}
+
+export async function reachRedis(url: string): Promise<string | undefined> {
+  return failureOf(async () => {
+    const redis = await openRedis(url, createLogger({ name: 'doctor', level: 'silent' }));
+    await redis.ping().finally(() => redis.disconnect());
+  });
+}
+
+/** Any answer counts, even a refusal: the server is running. */
+export async function reachHttp(url: string): Promise<string | undefined> {
+  return failureOf(async () => {
+    await (await limitResponses()(url, { signal: AbortSignal.timeout(timeoutMs) })).body?.cancel();
+  });
+}
+
+/** Makes a call, as the gateway does: a port that takes connections may belong to something else. */
+export async function reachNode(address: string, options: CheckNodeOptions): Promise<string | undefined> {
+  return failureOf(async () => {
+    const fault = await checkNode(address, options);
+    if (fault !== undefined) throw new Error(fault);
+  });
+}
+
+/** Asks the RPC of a node for its health. */
+export async function reachRpc(url: string): Promise<string | undefined> {
+  return failureOf(async () => {
+    const { ok, status } = await fetchBounded(`${url.replace(/\/+$/, '')}/health`, { timeoutMs });
+    if (!ok) throw new Error(`the RPC answers ${status}`);
+  });
+}
+
+async function failureOf(attempt: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await attempt();
+    return undefined;
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return maskText(cause instanceof Error && cause.message ? `${message} (${cause.message})` : message);
+  }
 }

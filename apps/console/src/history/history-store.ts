@@ -1,7 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { createPrivateFile } from '@palaver/store/internal';
 import { type RouteLoad, round, sumUp, type Total, toQuantile } from '../metrics/load.ts';
-import type { Alarm } from './find-alarms.ts';
 
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
@@ -10,6 +9,16 @@ const maxRoutes = 200;
 const shownRoutes = 8;
 const shownAlarms = 10;
 const dayMs = 24 * hourMs;
+
+export const alarmKinds = ['down', 'faults', 'slow'] as const;
+
+export interface Alarm {
+  service: string;
+  kind: (typeof alarmKinds)[number];
+  /** Failed looks, percent of requests, or milliseconds. */
+  value: number;
+  threshold: number;
+}
 
 /** What a service did in one step, with its 95th percentile in seconds. */
 export type HistoryPoint = [perSecond: number, faultShare: number, p95: number | null];

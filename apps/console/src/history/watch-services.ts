@@ -1,11 +1,20 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import { fetchBounded } from '@palaver/service-kit/internal';
+import { isAllowedHost, openPublic, RefusedAddressError } from '@palaver/ucan/open-public';
 import type { Targets } from '../forwarding.ts';
-import { type RouteLoad, round, type Snapshot, sumUp, toDeltas, toQuantile, toSnapshot } from '../metrics/load.ts';
-import { parsePrometheus } from '../metrics/prometheus.ts';
-import { type Alarm, findAlarms, type Thresholds } from './find-alarms.ts';
-import type { HistoryStore } from './history-store.ts';
-import { sendWebhook, type Webhook } from './send-webhook.ts';
+import {
+  parsePrometheus,
+  type RouteLoad,
+  round,
+  type Snapshot,
+  sumUp,
+  type Total,
+  toDeltas,
+  toQuantile,
+  toSnapshot,
+} from '../metrics/load.ts';
+import type { Alarm, HistoryStore } from './history-store.ts';
 
 export interface WatchOptions {
   targets: Targets;
@@ -182,5 +191,76 @@ async function readMetrics(url: string, token: string | undefined, closing: Abor
     return { isRefused: [401, 403, 429].includes(reply.status) };
   } catch {
     return { isRefused: false };
+  }
+}
+
+interface Thresholds {
+  /** Looks in a row without an answer. */
+  missedLooks: number;
+  faultPercent: number;
+  p95Ms: number;
+}
+
+/** Of a service in the last minutes. */
+interface Watched {
+  service: string;
+  missed: number;
+  recent: readonly Total[];
+}
+
+/** Fewer requests say little of a share or a percentile. */
+const leastRequests = 20;
+
+/** What is beyond its threshold now. */
+function findAlarms({ service, missed, recent }: Watched, thresholds: Thresholds): Alarm[] {
+  const { missedLooks, faultPercent, p95Ms } = thresholds;
+  if (missed >= missedLooks) return [{ service, kind: 'down', value: missed, threshold: missedLooks }];
+  const { count, faults, buckets } = sumUp(recent);
+  if (count < leastRequests) return [];
+  const percent = (faults / count) * 100;
+  const ms = (toQuantile(buckets, 0.95) ?? 0) * 1000;
+  const found: Alarm[] = [];
+  if (percent > faultPercent) found.push({ service, kind: 'faults', value: percent, threshold: faultPercent });
+  if (ms > p95Ms) found.push({ service, kind: 'slow', value: ms, threshold: p95Ms });
+  return found;
+}
+
+interface Webhook {
+  url: string;
+  /** Hosts (`name` or `name:port`) that may be private and without TLS. */
+  allowedHosts: readonly string[];
+}
+
+const attemptMs = 10_000;
+const pausesMs = [1_000, 5_000, 25_000];
+
+/**
+ * Posts JSON to a webhook: over TLS, at public addresses only, unless its host is allowed. Redirects are not followed. Tries
+ * again where that may help; the result is why it did not work.
+ */
+export async function sendWebhook(webhook: Webhook, body: object, signal: AbortSignal): Promise<string | undefined> {
+  for (const pauseMs of [...pausesMs, 0]) {
+    const { fault, isFinal } = await post(webhook, body, signal);
+    if (fault === undefined || isFinal || pauseMs === 0 || signal.aborted) return fault;
+    await wait(pauseMs, undefined, { signal }).catch(() => {});
+  }
+  return undefined;
+}
+
+async function post({ url, allowedHosts }: Webhook, body: object, closing: AbortSignal) {
+  const signal = AbortSignal.any([closing, AbortSignal.timeout(attemptMs)]);
+  const target = new URL(url);
+  try {
+    const answer = await openPublic(target, {
+      ...{ signal, method: 'POST', body: JSON.stringify(body), isAllowed: isAllowedHost(target, allowedHosts) },
+      headers: { 'content-type': 'application/json' },
+    });
+    // Nobody reads the answer; an endless one ends here.
+    answer.destroy();
+    const { statusCode: status = 0 } = answer;
+    if (status >= 200 && status < 300) return { fault: undefined, isFinal: true };
+    return { fault: `it answered ${status}`, isFinal: status < 500 && status !== 429 };
+  } catch (error) {
+    return { fault: (error as Error).message, isFinal: error instanceof RefusedAddressError };
   }
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { sumUp, toDeltas, toQuantile, toSnapshot } from './load.ts';
-import { parsePrometheus } from './prometheus.ts';
+import { parsePrometheus, sumUp, toDeltas, toQuantile, toSnapshot } from './load.ts';
 
 const text = (count: number, faults: number) => `
 # HELP http_request_duration_seconds Time

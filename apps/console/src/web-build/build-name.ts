@@ -1,5 +1,6 @@
-import { join } from 'node:path';
-import { fingerprint } from './fingerprint.ts';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 
 const root = join(import.meta.dirname, '../../../..');
 /** Where a built page is kept, in a folder named by `buildName`. */
@@ -25,4 +26,27 @@ const sources = [
 /** The name of the page that is built from these sources. */
 export function buildName(): string {
   return fingerprint(root, sources);
+}
+
+/** What a folder's files say, in short: the same for the same files, whenever and wherever they were written. */
+export function fingerprint(root: string, paths: string[]): string {
+  const hash = createHash('sha256');
+  for (const path of paths.flatMap((name) => listFiles(join(root, name))).sort()) {
+    hash
+      .update(`${relative(root, path)}\0`)
+      .update(readFileSync(path))
+      .update('\0');
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
+function listFiles(path: string): string[] {
+  try {
+    return readdirSync(path, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !/\.test\.tsx?$/.test(entry.name))
+      .map((entry) => join(entry.parentPath, entry.name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return [path];
+    throw error;
+  }
 }

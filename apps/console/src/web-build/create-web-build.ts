@@ -1,19 +1,15 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { accessSync, existsSync, constants as fsConstants, mkdirSync } from 'node:fs';
+import { accessSync, existsSync, constants as fsConstants, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
-import { join } from 'node:path';
+import { extname, join, relative, sep } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { Logger } from '@palaver/service-kit';
 import { buildName, dist } from './build-name.ts';
-import { loadFiles, type WebFile } from './load-files.ts';
 
-export type { WebFile };
-
-export type WebBuildState =
-  | { status: 'building' }
-  | { status: 'ready'; files: Map<string, WebFile> }
-  | { status: 'failed' };
+type WebBuildState = { status: 'building' } | { status: 'ready'; files: Map<string, WebFile> } | { status: 'failed' };
 
 export interface Page {
   current(): WebBuildState;
@@ -25,7 +21,7 @@ export interface FinishedBuild extends Page {
   settled: Promise<void>;
 }
 
-export interface WebBuildOptions {
+interface WebBuildOptions {
   logger: Logger;
   /** Called when the page must be built and its own folder is read-only; returns a folder to build into. */
   otherFolder(): string;
@@ -117,4 +113,42 @@ async function publish(unfinished: string, folder: string, name: string): Promis
   for (const entry of await readdir(folder)) {
     if (entry !== name && !entry.startsWith('.')) await rm(join(folder, entry), { recursive: true, force: true });
   }
+}
+
+export interface WebFile {
+  body: Buffer;
+  zipped: Buffer | undefined;
+  type: string;
+  etag: string;
+  isImmutable: boolean;
+}
+
+const types: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Every file of the built page by its path, held in memory: a page rebuilt beside a running server does not change under it. */
+export function loadFiles(folder: string): Map<string, WebFile> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return new Map(
+    entries.map((entry) => {
+      const file = join(entry.parentPath, entry.name);
+      const path = `/${relative(folder, file).split(sep).join('/')}`;
+      const body = readFileSync(file);
+      const zipped = gzipSync(body);
+      return [
+        path,
+        {
+          body,
+          zipped: zipped.length < body.length ? zipped : undefined,
+          type: types[extname(path)] ?? 'application/octet-stream',
+          etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+          isImmutable: path.startsWith('/assets/'),
+        },
+      ];
+    }),
+  );
 }

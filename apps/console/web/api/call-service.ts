@@ -1,18 +1,16 @@
 import { lookUpPrefix } from '@palaver/contract/internal';
-import { readOperatorToken } from './operator-token.ts';
+import { readOperatorToken } from './operator.ts';
 
 export type ServiceName = 'ussd-gateway' | 'agent' | 'gateway' | 'console';
 
-/** A reply that is not 2xx, with what an operator needs to find it in the log. */
+/** A reply that is not 2xx. */
 export class ServiceFault extends Error {
   override readonly name = 'ServiceFault';
   readonly status: number;
-  readonly requestId: string | null;
 
-  constructor(status: number, message: string, requestId: string | null) {
+  constructor(status: number, message: string) {
     super(message);
     this.status = status;
-    this.requestId = requestId;
   }
 }
 
@@ -34,7 +32,7 @@ export async function callService(service: ServiceName, path: string, init: Requ
   });
   if (response.ok) return response;
   const text = await response.text();
-  throw new ServiceFault(response.status, toMessage(text, response), response.headers.get('x-request-id'));
+  throw new ServiceFault(response.status, toMessage(text, response));
 }
 
 /** Calls a route of operators, with the token where one was entered. */

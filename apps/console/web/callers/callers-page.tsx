@@ -1,14 +1,13 @@
-import { type FormEvent, useState } from 'react';
-import { useOperatorQuery } from '../api/operator-token.ts';
+import { useState } from 'react';
+import { useOperatorQuery } from '../api/operator.ts';
 import { formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import type { ListedPrograms } from '../programs/program-api.ts';
 import { Button } from '../ui/button.tsx';
-import { InputField } from '../ui/fields.tsx';
+import { Form, InputField } from '../ui/fields.tsx';
 import { Panel } from '../ui/panel.tsx';
-import { CallerView } from './caller-view.tsx';
-import { type CallerKey, callersApi } from './callers-api.ts';
+import { type CallerKey, CallerView, callersApi } from './caller-view.tsx';
 import '../styles/results.css';
 import '../styles/callers.css';
 
@@ -20,8 +19,7 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
   const [typed, setTyped] = useState('');
   const key: CallerKey | undefined = reference ? { caller: reference } : typed ? { phoneNumber: typed } : undefined;
   if (role === 'viewer') return <p className="notice">{t('callers.mayNot')}</p>;
-  function find(event: FormEvent): void {
-    event.preventDefault();
+  function find(): void {
     setTyped(number.replace(/[\s().-]/g, ''));
     navigate('/programs?callers=one');
   }
@@ -31,7 +29,7 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
   }
   return (
     <div className="callers">
-      <form className="find-caller" onSubmit={find}>
+      <Form className="find-caller" onSubmit={find}>
         <InputField
           label={t('callers.number')}
           required
@@ -41,12 +39,12 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
           dir="ltr"
           pattern="\+[0-9 \(\)\.\-]{7,25}"
           value={number}
-          onChange={(event) => setNumber(event.target.value)}
+          onChange={setNumber}
         />
         <Button type="submit" main>
           {t('callers.find')}
         </Button>
-      </form>
+      </Form>
       {key ? (
         <CallerView key={JSON.stringify(key)} callerKey={key} isAdmin={role === 'admin'} onClose={close} />
       ) : (

@@ -1,28 +1,31 @@
-import { useOraclesContext } from '@palaver/oracles-client-sdk';
+import { useMemoryEngine, useOraclesContext } from '@palaver/oracles-client-sdk';
 import { useQuery } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
 import { toServicePath } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
+import { Button, CopyButton, IconButton } from '../ui/button.tsx';
+import { download } from '../ui/download.ts';
 import { Fault } from '../ui/fault.tsx';
-import { InputField } from '../ui/fields.tsx';
+import { Form, InputField } from '../ui/fields.tsx';
+import { Modal } from '../ui/modal.tsx';
 import { Facts } from '../ui/panel.tsx';
 import type { Identity } from './identity.ts';
-import type { MatrixSession } from './matrix-session.ts';
-import { MemoryPanel } from './memory-panel.tsx';
-import { SignOut } from './sign-out.tsx';
 
-interface AboutMeProps {
+/** Who chats, and what may be changed about that. */
+export interface Account {
   identity: Identity;
-  oracleDid: string;
-  /** How many turns have ended: each may have changed what is kept. */
-  turns: number;
   matrix: MatrixSession;
   onMatrix(matrix: MatrixSession): void;
   onSignOut(): void;
 }
 
+interface AboutMeProps extends Account {
+  /** How many turns have ended: each may have changed what is kept. */
+  turns: number;
+}
+
 /** The user's identity, and what the agent stores about them. */
-export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOut }: AboutMeProps) {
+export function AboutMe({ identity, turns, matrix, onMatrix, onSignOut }: AboutMeProps) {
   return (
     <aside className="chat-about panel" aria-label={t('chat.aboutYou')}>
       <section>
@@ -35,8 +38,8 @@ export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOu
           <SignOut identity={identity} onSignOut={onSignOut} />
         </div>
       </section>
-      <Preferences oracleDid={oracleDid} turns={turns} />
-      <MemoryPanel oracleDid={oracleDid} turns={turns} />
+      <Preferences turns={turns} />
+      <MemoryPanel turns={turns} />
       <details>
         <summary>{t('chat.matrix')}</summary>
         <div className="matrix-fields">
@@ -45,14 +48,14 @@ export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOu
             type="url"
             placeholder="https://matrix.example"
             value={matrix.homeServer}
-            onChange={(event) => onMatrix({ ...matrix, homeServer: event.target.value })}
+            onChange={(value) => onMatrix({ ...matrix, homeServer: value })}
           />
           <InputField
             label={t('chat.accessToken')}
             type="password"
             autoComplete="off"
             value={matrix.accessToken}
-            onChange={(event) => onMatrix({ ...matrix, accessToken: event.target.value })}
+            onChange={(value) => onMatrix({ ...matrix, accessToken: value })}
           />
         </div>
       </details>
@@ -60,8 +63,8 @@ export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOu
   );
 }
 
-function Preferences({ oracleDid, turns }: { oracleDid: string; turns: number }) {
-  const { createTransport, wallet } = useOraclesContext();
+function Preferences({ turns }: { turns: number }) {
+  const { createTransport, oracleDid = '', wallet } = useOraclesContext();
   const query = useQuery({
     queryKey: ['preferences', wallet.did, oracleDid, turns],
     placeholderData: (before) => before,
@@ -86,3 +89,110 @@ function Preferences({ oracleDid, turns }: { oracleDid: string; turns: number })
     </section>
   );
 }
+
+/** What the agent remembers of its user, who can add to it and make it forget. */
+function MemoryPanel({ turns }: { turns: number }) {
+  const { memories, error, isLoading, hasMore, loadMore, search, addMemory, deleteMemory, refetch } = useMemoryEngine();
+  const [text, setText] = useState('');
+  const seen = useRef(turns);
+  useEffect(() => {
+    if (seen.current !== turns) void refetch();
+    seen.current = turns;
+  }, [turns, refetch]);
+  const add = async () => {
+    if (text.trim() === '') return;
+    await addMemory(text.trim());
+    setText('');
+  };
+  return (
+    <section>
+      <h2>{t('chat.memory')}</h2>
+      {error ? (
+        <p className="empty">{t('chat.noMemory', { message: error.message })}</p>
+      ) : (
+        <>
+          <input
+            className="input"
+            type="search"
+            aria-label={t('chat.searchMemory')}
+            placeholder={t('chat.search')}
+            onChange={(event) => search(event.target.value)}
+          />
+          <ul className="memories">
+            {memories.map(({ id, text: words }) => (
+              <li key={id}>
+                <span dir="auto">{words}</span>
+                <IconButton
+                  icon="close"
+                  size={16}
+                  label={t('chat.forget', { text: words })}
+                  onClick={() => void deleteMemory(id)}
+                />
+              </li>
+            ))}
+          </ul>
+          {memories.length === 0 && !isLoading && <p className="empty">{t('chat.nothingRemembered')}</p>}
+          {hasMore && (
+            <Button small onClick={() => void loadMore()}>
+              {t('chat.more')}
+            </Button>
+          )}
+          <Form className="memory-add" onSubmit={add}>
+            <input
+              className="input"
+              aria-label={t('chat.toRemember')}
+              placeholder={t('chat.toRemember')}
+              maxLength={1000}
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+            />
+            <Button type="submit" small disabled={text.trim() === ''}>
+              {t('chat.add')}
+            </Button>
+          </Form>
+        </>
+      )}
+    </section>
+  );
+}
+
+/** Forgets the credential. A key made here exists nowhere else, so that is asked first; a delegation can be signed again. */
+function SignOut({ identity, onSignOut }: { identity: Identity; onSignOut(): void }) {
+  const [isAsking, setAsking] = useState(false);
+  const isKey = identity.kind === 'key';
+  const exportKey = () => download('palaver-key.txt', `${identity.credential}\n`, 'text/plain');
+  return (
+    <>
+      {isKey && (
+        <Button small onClick={exportKey}>
+          {t('chat.exportKey')}
+        </Button>
+      )}
+      <Button small danger onClick={() => (isKey ? setAsking(true) : onSignOut())}>
+        {t('chat.signOut')}
+      </Button>
+      {isAsking && (
+        <Modal title={t('chat.leaveTitle')} onClose={() => setAsking(false)}>
+          <p>{t('chat.leaveText')}</p>
+          <div className="actions">
+            <Button onClick={() => setAsking(false)}>{t('app.cancel')}</Button>
+            <Button main onClick={exportKey}>
+              {t('chat.exportKey')}
+            </Button>
+            <Button danger onClick={onSignOut}>
+              {t('chat.leave')}
+            </Button>
+          </div>
+        </Modal>
+      )}
+    </>
+  );
+}
+
+/** Where the agent fetches attachments from, in the user's name. */
+export interface MatrixSession {
+  homeServer: string;
+  accessToken: string;
+}
+
+export const noMatrix: MatrixSession = { homeServer: '', accessToken: '' };

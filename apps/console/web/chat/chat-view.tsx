@@ -1,13 +1,14 @@
+import { Form } from '../ui/fields.tsx';
+import '../styles/chat.css';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { callService } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
-import { GuideLink } from '../ui/guide-link.tsx';
-import type { Identity } from './identity.ts';
-import { forgetCredential, loadCredential } from './kept-credential.ts';
-import { SignIn } from './sign-in.tsx';
-import '../styles/chat.css';
+import { Button } from '../ui/button.tsx';
 import { Waiting } from '../ui/fault.tsx';
+import { GuideLink } from '../ui/link.tsx';
+import { Panel } from '../ui/panel.tsx';
+import type { Identity } from './identity.ts';
 
 const SignedInChat = lazy(async () => ({ default: (await import('./signed-in-chat.tsx')).SignedInChat }));
 
@@ -64,4 +65,128 @@ async function loadIdentity(): Promise<Identity | null> {
   if (!kept) return null;
   const identity = await (await import('./identity.ts')).readIdentity(kept);
   return 'problem' in identity ? null : identity;
+}
+
+// The credential of whoever chats here, kept in this browser for the next visit. It is encrypted with a key that no script can
+// read out, so that neither a copy of the profile's texts nor a look at the storage shows it.
+const databaseName = 'palaver-console';
+const storeName = 'credential';
+const entryName = 'chat';
+/** Where earlier versions kept it in the clear. */
+const formerKey = 'palaver.chat-credential';
+
+interface Entry {
+  key: CryptoKey;
+  nonce: Uint8Array<ArrayBuffer>;
+  sealed: ArrayBuffer;
+}
+
+export async function loadCredential(): Promise<string | null> {
+  const former = localStorage.getItem(formerKey);
+  if (former !== null) {
+    localStorage.removeItem(formerKey);
+    await keepCredential(former);
+    return former;
+  }
+  const entry = await run<Entry | undefined>('readonly', (store) => store.get(entryName));
+  if (!entry) return null;
+  const opened = await crypto.subtle.decrypt({ name: 'AES-GCM', iv: entry.nonce }, entry.key, entry.sealed);
+  return new TextDecoder().decode(opened);
+}
+
+/** Browsers have neither WebCrypto on plain HTTP nor, in some private windows, a database; it is then kept for this visit only. */
+export async function keepCredential(credential: string): Promise<void> {
+  try {
+    const key = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, false, ['encrypt', 'decrypt']);
+    const nonce = crypto.getRandomValues(new Uint8Array(12));
+    const sealed = await crypto.subtle.encrypt(
+      { name: 'AES-GCM', iv: nonce },
+      key,
+      new TextEncoder().encode(credential),
+    );
+    const entry: Entry = { key, nonce, sealed };
+    await run('readwrite', (store) => store.put(entry, entryName));
+  } catch {
+    // This visit continues without it.
+  }
+}
+
+export async function forgetCredential(): Promise<void> {
+  localStorage.removeItem(formerKey);
+  await run('readwrite', (store) => store.delete(entryName));
+}
+
+async function run<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => IDBRequest): Promise<T> {
+  const opening = indexedDB.open(databaseName, 1);
+  opening.onupgradeneeded = () => opening.result.createObjectStore(storeName);
+  const database = await settled<IDBDatabase>(opening);
+  try {
+    return await settled<T>(work(database.transaction(storeName, mode).objectStore(storeName)));
+  } finally {
+    database.close();
+  }
+}
+
+function settled<T>(request: IDBRequest): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result as T);
+    request.onerror = () => reject(request.error);
+  });
+}
+
+/** Two ways in: a key made here and now, or one that exists already. */
+export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void }) {
+  const [pasted, setPasted] = useState('');
+  const [problem, setProblem] = useState('');
+
+  async function enter(identity: Identity): Promise<void> {
+    await keepCredential(identity.credential);
+    onSignedIn(identity);
+  }
+  async function create(): Promise<void> {
+    try {
+      await enter(await (await import('./identity.ts')).createDemoIdentity());
+    } catch {
+      setProblem(t('chat.noKeys'));
+    }
+  }
+  async function paste(): Promise<void> {
+    const result = await (await import('./identity.ts')).readIdentity(pasted);
+    if ('problem' in result) setProblem(result.problem);
+    else await enter(result);
+  }
+
+  return (
+    <div className="sign-in-page">
+      <Panel title={t('chat.demoKey')}>
+        <p className="quiet">{t('chat.demoKeyText')}</p>
+        <Button main onClick={() => void create()}>
+          {t('chat.makeKey')}
+        </Button>
+      </Panel>
+      <Panel title={t('chat.ownKey')}>
+        <Form onSubmit={paste}>
+          <label className="field">
+            <span>{t('chat.credential')}</span>
+            <textarea
+              rows={3}
+              value={pasted}
+              onChange={(event) => setPasted(event.target.value)}
+              spellCheck={false}
+              autoComplete="off"
+              placeholder={t('chat.credentialHint')}
+            />
+          </label>
+          <Button type="submit" disabled={pasted.trim() === ''}>
+            {t('chat.signIn')}
+          </Button>
+        </Form>
+      </Panel>
+      {problem && (
+        <p className="notice notice-danger" role="alert">
+          {problem}
+        </p>
+      )}
+    </div>
+  );
 }

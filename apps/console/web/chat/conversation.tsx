@@ -1,15 +1,26 @@
-import { type UIComponentProps, type UIComponents, useChat, useModels } from '@palaver/oracles-client-sdk';
-import { Composer, Thread } from '@palaver/oracles-client-sdk/ui';
+import {
+  type ActionRenderProps,
+  type Attachment,
+  type BrowserTools,
+  type UIComponentProps,
+  type UIComponents,
+  useAgAction,
+  useChat,
+  useModels,
+} from '@palaver/oracles-client-sdk';
+import { Composer, defaultLabels, type Labels, loadLabels, Thread } from '@palaver/oracles-client-sdk/ui';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { t } from '../i18n/text.ts';
+import { z } from 'zod';
+import { callAsOperator, isRefused } from '../api/call-service.ts';
+import { formatNumber } from '../i18n/format.ts';
+import { intlLocale, t, useLocale } from '../i18n/text.ts';
+import { keepTheme } from '../theme.ts';
 import { Button, IconButton } from '../ui/button.tsx';
-import { JsonView } from '../ui/json-view.tsx';
-import { AttachmentForm } from './attachment-form.tsx';
-import { browserTools, useBarsAction } from './demo-tools.tsx';
-import { useLabels } from './labels.ts';
-import { PaymentWall } from './payment-wall.tsx';
-import { RunInspector } from './run-inspector.tsx';
-import { addRunEvent, type RunLog } from './run-log.ts';
+import { Fault, OperatorSignIn } from '../ui/fault.tsx';
+import { Form, InputField } from '../ui/fields.tsx';
+import { JsonView } from '../ui/table.tsx';
+import { addRunEvent, RunInspector, type RunLog } from './run-inspector.tsx';
 
 interface ConversationProps {
   oracleDid: string;
@@ -87,7 +98,7 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
           aria-expanded={isAttaching}
           onClick={() => setAttaching(!isAttaching)}
         />
-        <ModelChoice oracleDid={oracleDid} value={model} onChange={setModel} />
+        <ModelChoice value={model} onChange={setModel} />
       </Composer>
     </>
   );
@@ -102,15 +113,9 @@ function useTurnEnd(isSending: boolean, onEnd: () => void): void {
   }, [isSending, onEnd]);
 }
 
-interface ModelChoiceProps {
-  oracleDid: string;
-  value: string | undefined;
-  onChange(model: string): void;
-}
-
 /** The models that a message may choose from, where there are several. */
-function ModelChoice({ oracleDid, value, onChange }: ModelChoiceProps) {
-  const { models, defaultModelId } = useModels(oracleDid);
+function ModelChoice({ value, onChange }: { value: string | undefined; onChange(model: string): void }) {
+  const { models, defaultModelId } = useModels();
   if (models.length < 2) return null;
   return (
     <select
@@ -150,4 +155,150 @@ function ToolCall({ name, args, status, output, error, isRefused }: UIComponentP
       {error && !isRefused && <p className="notice notice-danger">{error}</p>}
     </details>
   );
+}
+
+/** Attachments are on the user's Matrix homeserver; the agent fetches them from there with the session set under About you. */
+function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void }) {
+  const [mxcUri, setMxcUri] = useState('');
+  const [filename, setFilename] = useState('');
+  const [mimetype, setMimetype] = useState('text/plain');
+  const submit = () => {
+    onAdd({ mxcUri: mxcUri.trim(), filename: filename.trim(), mimetype: mimetype.trim() });
+    setMxcUri('');
+    setFilename('');
+  };
+  return (
+    <Form className="field-row" aria-label={t('chat.attachment')} onSubmit={submit}>
+      <InputField
+        label={t('chat.contentAddress')}
+        required
+        pattern="mxc:\/\/[^\/\s]+\/[^\/\s]+"
+        placeholder="mxc://server/id"
+        value={mxcUri}
+        onChange={setMxcUri}
+      />
+      <InputField label={t('chat.fileName')} required value={filename} onChange={setFilename} />
+      <InputField label={t('chat.fileType')} required value={mimetype} onChange={setMimetype} />
+      <Button type="submit">{t('chat.add')}</Button>
+    </Form>
+  );
+}
+
+/** Shown when the credit is used up. The refused message is sent again when the claims are settled. */
+function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSettled(): void }) {
+  const settle = useMutation({
+    mutationFn: async () => {
+      for (const id of claimIds) {
+        await callAsOperator('agent', `/credits/claims/${encodeURIComponent(id)}/settle`, { method: 'POST' });
+      }
+    },
+    onSuccess: onSettled,
+  });
+  return (
+    <section className="notice notice-warn payment-wall" aria-label={t('chat.payment')}>
+      <h2>{t('chat.creditUsed')}</h2>
+      <p>{t('chat.claims', { count: claimIds.length })}</p>
+      <ul>
+        {claimIds.map((id) => (
+          <li key={id}>
+            <code>{id}</code>
+          </li>
+        ))}
+      </ul>
+      <div className="actions">
+        <Button onClick={onSettled}>{t('chat.paid')}</Button>
+        <Button disabled={settle.isPending} onClick={() => settle.mutate()}>
+          {t('chat.settle')}
+        </Button>
+      </div>
+      {isRefused(settle.error) ? (
+        <OperatorSignIn message={t('chat.settleOperators')} />
+      ) : (
+        settle.error && <Fault error={settle.error} />
+      )}
+    </section>
+  );
+}
+
+/** What the agent can do on this page: one tool that changes it, one that reads it. */
+const browserTools: BrowserTools = {
+  set_page_theme: {
+    toolName: 'set_page_theme',
+    description: 'Changes the colour theme of the console page the user is looking at.',
+    schema: z.object({ theme: z.enum(['system', 'light', 'dark']) }),
+    fn: ({ theme }: { theme: 'system' | 'light' | 'dark' }) => {
+      keepTheme(theme);
+      return { theme };
+    },
+  },
+  read_page: {
+    toolName: 'read_page',
+    description: 'Returns which page the user is on, its size, language and time zone.',
+    schema: z.object({}),
+    fn: () => ({
+      title: document.title,
+      width: window.innerWidth,
+      height: window.innerHeight,
+      language: navigator.language,
+      timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    }),
+  },
+};
+
+const barsSchema = z.object({
+  title: z.string(),
+  bars: z
+    .array(z.object({ label: z.string(), value: z.number().min(0) }))
+    .min(1)
+    .max(12),
+});
+
+const barsAction = 'show_bars';
+
+/** An AG-UI action: the agent sends figures, the page draws them inside the conversation. */
+function useBarsAction(): void {
+  useAgAction({
+    name: barsAction,
+    description: 'Draws labelled figures as a bar chart in the conversation.',
+    parameters: barsSchema,
+    handler: async ({ bars }) => ({ drawn: bars.length }),
+    render: (props) => <Bars {...props} />,
+  });
+}
+
+function Bars({ status, args, error }: ActionRenderProps<z.infer<typeof barsSchema>>) {
+  const parsed = barsSchema.safeParse(args);
+  if (status === 'error' || !parsed.success)
+    return <p className="notice notice-danger">{error ?? t('chat.notFigures')}</p>;
+  const { title, bars } = parsed.data;
+  const top = Math.max(...bars.map(({ value }) => value), 1);
+  return (
+    <figure className="bars" data-status={status}>
+      <figcaption>{title}</figcaption>
+      <dl>
+        {bars.map(({ label, value }) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>
+              <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+                <rect width={(value / top) * 100} height="10" rx="1" />
+              </svg>
+              <span className="numbers">{formatNumber(value, Number.isInteger(value) ? 0 : 2)}</span>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </figure>
+  );
+}
+
+/** The words of the library's parts, in the language of the page. */
+export function useLabels(): Labels {
+  const locale = useLocale();
+  const { data } = useQuery({
+    queryKey: ['chat-labels', locale],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: () => loadLabels(locale),
+  });
+  return { ...defaultLabels, ...data, language: intlLocale() };
 }

@@ -1,11 +1,15 @@
-import { OraclesProvider } from '@palaver/oracles-client-sdk';
-import { useMemo, useState } from 'react';
+import '@palaver/oracles-client-sdk/ui.css';
+import { OraclesProvider, useOracleSessions } from '@palaver/oracles-client-sdk';
+import { Sessions } from '@palaver/oracles-client-sdk/ui';
+import { useEffect, useMemo, useState } from 'react';
 import { toServicePath } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
-import { ChatRoom } from './chat-room.tsx';
+import { navigate, useLocation } from '../location.ts';
+import { Button } from '../ui/button.tsx';
+import { Fault } from '../ui/fault.tsx';
+import { AboutMe, type Account, type MatrixSession, noMatrix } from './about-me.tsx';
+import { Conversation, useLabels } from './conversation.tsx';
 import type { Identity } from './identity.ts';
-import { type MatrixSession, noMatrix } from './matrix-session.ts';
-import '@palaver/oracles-client-sdk/ui.css';
 
 interface SignedInChatProps {
   identity: Identity;
@@ -28,11 +32,97 @@ export function SignedInChat({ identity, oracleDid, onSignOut }: SignedInChatPro
       gatewayUrl={origin + toServicePath('gateway', '')}
       overrides={{ baseUrl: origin + toServicePath('agent', ''), wsUrl: origin }}
     >
-      <ChatRoom identity={identity} oracleDid={oracleDid} matrix={matrix} onMatrix={setMatrix} onSignOut={onSignOut} />
+      <ChatRoom account={{ identity, matrix, onMatrix: setMatrix, onSignOut }} oracleDid={oracleDid} />
     </OraclesProvider>
   );
 }
 
 async function refuseToPay(): Promise<never> {
   throw new Error(t('chat.noWallet'));
+}
+
+type Side = 'sessions' | 'about';
+
+const toAddress = (sessionId: string) => `/chat?session=${encodeURIComponent(sessionId)}`;
+
+/** The sessions, the open conversation, and what the agent keeps about its user. On a small screen the sides are drawers. */
+function ChatRoom({ account, oracleDid }: { account: Account; oracleDid: string }) {
+  const [deleting, setDeleting] = useState<string>();
+  const labels = useLabels();
+  const all = useOracleSessions(oracleDid);
+  // One that is being deleted is closed at once: nothing of it must be asked for any more.
+  const sessions = all.sessions.filter((session) => session.sessionId !== deleting);
+  const { searchParams } = useLocation();
+  const wanted = searchParams.get('session');
+  const sessionId = wanted ?? sessions[0]?.sessionId;
+  const [drawer, setDrawer] = useState<Side>();
+  const [turns, setTurns] = useState(0);
+  const [fault, setFault] = useState<Error>();
+
+  // Another page may have deleted it; the address must not hold a session that is gone.
+  useEffect(() => {
+    if (wanted && !all.isLoading && !all.hasMore && !all.sessions.some(({ sessionId }) => sessionId === wanted)) {
+      navigate('/chat');
+    }
+  }, [wanted, all.isLoading, all.hasMore, all.sessions]);
+
+  function open(id: string): void {
+    navigate(id ? toAddress(id) : '/chat');
+    setDrawer(undefined);
+    setFault(undefined);
+  }
+  async function remove(id: string): Promise<void> {
+    setDeleting(id);
+    if (id === sessionId) open('');
+    try {
+      await all.deleteSession(id);
+    } catch (error) {
+      setDeleting(undefined);
+      throw error;
+    }
+  }
+  function afterTurn(): void {
+    setTurns((count) => count + 1);
+    void all.refetch();
+  }
+  const start = () => all.createSession().then((session) => open(session.sessionId), setFault);
+  const toggle = (side: Side) => setDrawer(drawer === side ? undefined : side);
+
+  return (
+    <div className={`chat-room ${drawer ? `chat-room-${drawer}` : ''}`}>
+      <h1 className="visually-hidden">{t('app.chat')}</h1>
+      <div className="chat-drawers">
+        <Button small icon="menu" aria-pressed={drawer === 'sessions'} onClick={() => toggle('sessions')}>
+          {t('chat.sessions')}
+        </Button>
+        <Button small aria-pressed={drawer === 'about'} onClick={() => toggle('about')}>
+          {t('chat.aboutYou')}
+        </Button>
+      </div>
+      <div className="chat-sessions panel">
+        <Sessions
+          list={{ ...all, sessions, deleteSession: remove }}
+          sessionId={sessionId ?? ''}
+          onOpen={open}
+          labels={labels}
+        />
+      </div>
+      <section className="chat-main" aria-label={t('chat.conversation')}>
+        {fault && <Fault error={fault} />}
+        {sessionId ? (
+          <Conversation key={sessionId} oracleDid={oracleDid} sessionId={sessionId} onTurnEnd={afterTurn} />
+        ) : (
+          <div className="chat-empty">
+            <h2>{t(all.isLoading ? 'chat.loadingSessions' : 'chat.noConversation')}</h2>
+            {!all.isLoading && (
+              <Button main onClick={() => void start()}>
+                {t('chat.start')}
+              </Button>
+            )}
+          </div>
+        )}
+      </section>
+      <AboutMe {...account} turns={turns} />
+    </div>
+  );
 }

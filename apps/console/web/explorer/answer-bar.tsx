@@ -1,9 +1,8 @@
 import { useState } from 'react';
 import { formatMs } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
-import type { Answer } from './ask-gateway.ts';
-import { type SnippetLanguage, snippetLanguages, toSnippet } from './to-snippet.ts';
+import { CopyButton } from '../ui/button.tsx';
+import type { Answer, RequestParts } from './gateway.ts';
 
 /** How the gateway answered, and the same request for a shell or a program. */
 export function AnswerBar({ answer }: { answer: Answer }) {
@@ -33,4 +32,26 @@ export function AnswerBar({ answer }: { answer: Answer }) {
       <CopyButton text={snippet} label={t('explorer.copySnippet', { language: snippetLanguages[language] })} />
     </div>
   );
+}
+
+const snippetLanguages = { curl: 'curl', typescript: 'TypeScript', python: 'Python' } as const;
+type SnippetLanguage = keyof typeof snippetLanguages;
+
+/** The request for a shell or a program. */
+export function toSnippet(language: SnippetLanguage, address: string, { target, headers }: RequestParts): string {
+  const url = address + target;
+  const entries = Object.entries(headers);
+  if (language === 'curl')
+    return ['curl', quote(url), ...entries.map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`)].join(' ');
+  const json = (value: unknown) => JSON.stringify(value);
+  if (language === 'typescript') {
+    const options = entries.length > 0 ? `, { headers: ${json(headers)} }` : '';
+    return `const reply = await fetch(${json(url)}${options});\nif (!reply.ok) throw new Error(await reply.text());\nconst answer = await reply.json();`;
+  }
+  const options = entries.length > 0 ? `, headers=${json(headers)}` : '';
+  return `import json\nfrom urllib.request import Request, urlopen\n\nwith urlopen(Request(${json(url)}${options})) as reply:\n    answer = json.load(reply)`;
+}
+
+function quote(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

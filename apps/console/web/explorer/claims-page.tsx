@@ -7,11 +7,17 @@ import { Fault } from '../ui/fault.tsx';
 import { Link } from '../ui/link.tsx';
 import { Table } from '../ui/table.tsx';
 import { AnswerBar } from './answer-bar.tsx';
-import { useAnswer } from './ask-gateway.ts';
-import { type Claim, type Collection, shorten, toWord } from './protocol.ts';
-import { findPath, type Route } from './routes.ts';
-import { type ClaimPages, useClaims } from './use-claims.ts';
-import { toEntityPath, useEntityNames } from './use-entity-names.ts';
+import { findPath, type Route, useAnswer } from './gateway.ts';
+import {
+  type Claim,
+  type ClaimPages,
+  type Collection,
+  shorten,
+  toEntityPath,
+  toWord,
+  useClaims,
+  useEntityNames,
+} from './protocol.ts';
 
 const outcomes = ['APPROVED', 'REJECTED', 'DISPUTED', 'INVALIDATED', 'PENDING'] as const;
 

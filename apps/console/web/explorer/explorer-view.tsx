@@ -1,19 +1,17 @@
 import '../styles/explorer.css';
 import { useQuery } from '@tanstack/react-query';
+import { useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { useLocation } from '../location.ts';
+import { navigate, useLocation } from '../location.ts';
 import { Fault } from '../ui/fault.tsx';
-import { GuideLink } from '../ui/guide-link.tsx';
-import { Link } from '../ui/link.tsx';
-import { Tabs } from '../ui/tabs.tsx';
-import { askGateway, useRoutes } from './ask-gateway.ts';
-import { BlocksPage, TransactionsPage } from './chain-pages.tsx';
+import { Form, InputField } from '../ui/fields.tsx';
+import { GuideLink, Link, Tabs } from '../ui/link.tsx';
+import { BlocksPage, RecordPage, recordNames, TransactionsPage } from './chain-pages.tsx';
 import { ClaimsPage } from './claims-page.tsx';
 import { EntitiesPage } from './entities-page.tsx';
-import { RecordPage, recordNames } from './record-page.tsx';
-import { findPath, type Route } from './routes.ts';
+import { askGateway, findPath, type Route, useRoutes } from './gateway.ts';
+import { findTarget, toEntityPath, useEntityNames } from './protocol.ts';
 import { RoutesPage } from './routes-page.tsx';
-import { SearchBox } from './search-box.tsx';
 import { TokensPage } from './tokens-page.tsx';
 
 const pages = [
@@ -79,5 +77,52 @@ function LiveHeight({ routes }: { routes: Route[] }) {
     <Link className="badge badge-ok numbers" href={`/explorer?page=block&id=${data}`}>
       {t('explorer.height', { height: Number(data) })}
     </Link>
+  );
+}
+
+const shown = 8;
+
+/** One field for everything on the protocol: a DID, address, claim, transaction or height is opened, a name is looked for. */
+export function SearchBox({ routes }: { routes: Route[] }) {
+  const [text, setText] = useState('');
+  const names = useEntityNames(routes);
+  const list = useId();
+  const target = findTarget(text);
+  const wanted = text.trim().toLowerCase();
+  const found =
+    target || wanted.length < 2
+      ? []
+      : [...names].filter(([, name]) => name.toLowerCase().includes(wanted)).slice(0, shown);
+
+  function submit(): void {
+    const first = found[0];
+    const to = target ?? (first && toEntityPath(first[0]));
+    if (to) navigate(to);
+    setText('');
+  }
+  return (
+    <search className="explorer-search">
+      <Form onSubmit={submit}>
+        <InputField
+          label={t('explorer.search')}
+          type="search"
+          dir="auto"
+          value={text}
+          spellCheck={false}
+          autoComplete="off"
+          placeholder={t('explorer.searchHint')}
+          aria-describedby={list}
+          onChange={setText}
+        />
+        <div id={list} className="explorer-found" aria-live="polite">
+          {found.map(([id, name]) => (
+            <Link key={id} href={toEntityPath(id)} onClickCapture={() => setText('')}>
+              {name}
+            </Link>
+          ))}
+          {wanted.length >= 2 && !target && found.length === 0 && <p className="empty">{t('explorer.noneFound')}</p>}
+        </div>
+      </Form>
+    </search>
   );
 }

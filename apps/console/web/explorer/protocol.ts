@@ -1,4 +1,7 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useEffect, useMemo } from 'react';
 import { t } from '../i18n/text.ts';
+import { type Answer, askGateway, findPath, type Route, toBody, useAnswer } from './gateway.ts';
 
 /** The parts of the protocol's answers that the pages read. Everything is optional: deployments differ in version. */
 export interface Entity {
@@ -7,13 +10,10 @@ export interface Entity {
   start_date?: string | null;
   end_date?: string | null;
   entity_verified?: boolean;
-  relayer_node?: string;
   accounts?: { name: string; address: string }[];
-  metadata?: { created?: string; updated?: string };
 }
 
 export interface IidDocument {
-  controller?: string[];
   service?: { id: string; type: string; serviceEndpoint: string }[];
   linkedResource?: { id: string; type: string; description?: string; mediaType?: string; serviceEndpoint?: string }[];
   linkedEntity?: { id: string; type: string; relationship?: string }[];
@@ -22,12 +22,10 @@ export interface IidDocument {
 export interface Collection {
   id: string;
   entity?: string;
-  protocol?: string;
   start_date?: string;
   end_date?: string | null;
   quota?: string;
   count?: string;
-  evaluated?: string;
   approved?: string;
   rejected?: string;
   disputed?: string;
@@ -37,7 +35,6 @@ export interface Collection {
 export interface Claim {
   claim_id: string;
   collection_id: string;
-  agent_did?: string;
   submission_date?: string;
   evaluation?: { status?: string; oracle?: string; evaluation_date?: string; agent_address?: string } | null;
 }
@@ -70,4 +67,90 @@ const words = [
 export function toWord(state: string | undefined): string {
   const known = words.find((word) => word === state);
   return known ? t(`explorer.${known}`) : (state ?? '').toLowerCase();
+}
+
+export interface ClaimPages {
+  claims: Claim[];
+  /** Of the page that was read last. */
+  answer: Answer | undefined;
+  error: Error | null;
+  hasMore: boolean;
+  isReading: boolean;
+  loadMore(): void;
+}
+
+interface ClaimPage {
+  claims?: Claim[];
+  pagination?: { next_key?: string | null };
+}
+
+const pageSize = 100;
+const wantedRows = 25;
+
+/**
+ * The claims that are wanted. The protocol filters by nothing, so the node is asked page by page until there are enough; more are
+ * read when somebody asks.
+ */
+export function useClaims(path: string | undefined, isWanted: (claim: Claim) => boolean): ClaimPages {
+  const query = useInfiniteQuery({
+    queryKey: ['claims', path],
+    enabled: path !== undefined,
+    initialPageParam: '',
+    queryFn: async ({ pageParam }) => {
+      const key = pageParam && `&pagination.key=${encodeURIComponent(pageParam)}`;
+      const answer = await askGateway({ target: `${path}?pagination.limit=${pageSize}${key}`, headers: {} });
+      return { answer, body: toBody<ClaimPage>(answer) };
+    },
+    getNextPageParam: ({ body }) => body.pagination?.next_key || undefined,
+  });
+  const { data, error, hasNextPage, isFetching, fetchNextPage } = query;
+  const claims = (data?.pages ?? []).flatMap(({ body }) => body.claims ?? []).filter(isWanted);
+  const needsMore = claims.length < wantedRows && hasNextPage && !isFetching && !error;
+  useEffect(() => {
+    if (needsMore) void fetchNextPage();
+  }, [needsMore, fetchNextPage]);
+  return {
+    claims,
+    answer: data?.pages.at(-1)?.answer,
+    error,
+    hasMore: hasNextPage,
+    isReading: isFetching,
+    loadMore: () => void fetchNextPage(),
+  };
+}
+
+type NamedDocument = IidDocument & { id: string };
+
+const maxDocuments = 500;
+
+export const toEntityPath = (id: string) => `/explorer?page=entities&id=${encodeURIComponent(id)}`;
+
+/** The names of entities by their DIDs, from the documents of the node; without names where the gateway does not serve them. */
+export function useEntityNames(routes: Route[]): ReadonlyMap<string, string> {
+  const path = findPath(routes, '/did/dids');
+  const { data } = useAnswer(path && `${path}?pagination.limit=${maxDocuments}`);
+  const documents = (data?.body as { iidDocuments?: NamedDocument[] } | undefined)?.iidDocuments;
+  return useMemo(() => {
+    const named = (documents ?? []).map((document) => [document.id, toName(document)] as const);
+    return new Map(named.filter((pair): pair is [string, string] => pair[1] !== undefined));
+  }, [documents]);
+}
+
+/** What an entity is called: the description of its profile, or of the first thing it is linked to. */
+export function toName(document: IidDocument | undefined): string | undefined {
+  const resources = document?.linkedResource ?? [];
+  return (resources.find(({ id }) => id.endsWith('#profile')) ?? resources[0])?.description;
+}
+
+/** The page of the explorer that shows what a text names; undefined for what may be a name. */
+export function findTarget(text: string): string | undefined {
+  const value = text.trim();
+  const to = (page: string, name: string) => `/explorer?page=${page}&${name}=${encodeURIComponent(value)}`;
+  if (/^did:[a-z0-9]+:\S+$/.test(value)) return to('entities', 'id');
+  if (/^\d{1,15}$/.test(value)) return to('block', 'id');
+  if (/^[0-9a-f]{64}$/i.test(value)) return to('tx', 'id');
+  if (/^[a-z]{1,20}1[02-9ac-hj-np-z]{38,58}$/.test(value)) return to('account', 'id');
+  // Claims are named by the CID of what they state.
+  if (/^(?:bafy|bafk|Qm|z)[a-zA-Z0-9]{20,100}$/.test(value)) return to('claim', 'id');
+  return undefined;
 }

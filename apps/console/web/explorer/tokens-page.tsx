@@ -7,10 +7,8 @@ import { InputField } from '../ui/fields.tsx';
 import { Link } from '../ui/link.tsx';
 import { Facts } from '../ui/panel.tsx';
 import { AnswerBar } from './answer-bar.tsx';
-import { useAnswer } from './ask-gateway.ts';
-import { type Claim, shorten, type Token } from './protocol.ts';
-import { encodePath, findPath, type Route } from './routes.ts';
-import { toEntityPath } from './use-entity-names.ts';
+import { encodePath, findPath, type Route, useAnswer } from './gateway.ts';
+import { type Claim, shorten, type Token, toEntityPath } from './protocol.ts';
 
 /**
  * The tokens of a minter. The protocol has no list of minters; those who evaluated claims are offered, since outcomes are what

@@ -1,10 +1,10 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { KeptAlarm } from '../../src/history/history-store.ts';
 import type { LoadPoint } from '../../src/history/watch-services.ts';
 import { callAsOperator, isRefused, type ServiceName } from '../api/call-service.ts';
-import { useOperatorToken } from '../api/operator-token.ts';
+import { useOperatorToken } from '../api/operator.ts';
 import type { MessageKey } from '../i18n/text.ts';
-import { useVisible } from '../ui/use-visible.ts';
+import { onEvents } from '../location.ts';
 
 /** The services of the operations view, each with its colour in the charts. */
 export const watched: { service: ServiceName; title: MessageKey; series: number }[] = [
@@ -31,11 +31,13 @@ export type Shown<Part> = (Part & { refused?: undefined }) | { refused: string }
 const keptPoints = 60;
 const keptErrors = 60;
 const againMs = 5_000;
+const onVisibility = onEvents('visibilitychange');
 
 /** The figures of the present, on one connection that is closed while nobody sees the page. */
 export function useFigures(): { figures: Figures; error: Error | undefined } {
   const token = useOperatorToken();
-  const isVisible = useVisible();
+  // Hidden pages ask nothing.
+  const isVisible = useSyncExternalStore(onVisibility, () => !document.hidden);
   const [figures, setFigures] = useState<Figures>({});
   const [error, setError] = useState<Error>();
   useEffect(() => {

@@ -1,16 +1,15 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { loadAsOperator, ServiceFault, type ServiceName, sendAsOperator } from '../api/call-service.ts';
-import { useOperatorQuery } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator.ts';
 import { formatUtc } from '../i18n/format.ts';
 import { type MessageKey, t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
-import { GuideLink } from '../ui/guide-link.tsx';
-import { JsonView } from '../ui/json-view.tsx';
-import { Modal } from '../ui/modal.tsx';
+import { GuideLink } from '../ui/link.tsx';
+import { Ask } from '../ui/modal.tsx';
 import { Panel } from '../ui/panel.tsx';
-import { Table } from '../ui/table.tsx';
+import { JsonView, Table } from '../ui/table.tsx';
 
 type Case = Record<string, unknown>;
 
@@ -181,15 +180,13 @@ function Cases({ title, help, service, path, field, columns, actions }: CaseList
         ))}
       </Table>
       {asked?.action.asks && (
-        <Modal title={t(asked.action.title)} onClose={() => setAsked(undefined)}>
-          <p>{t(asked.action.asks)}</p>
-          <div className="actions">
-            <Button main disabled={act.isPending} onClick={() => act.mutate(asked)}>
-              {t(asked.action.title)}
-            </Button>
-            <Button onClick={() => setAsked(undefined)}>{t('app.cancel')}</Button>
-          </div>
-        </Modal>
+        <Ask
+          title={t(asked.action.title)}
+          text={t(asked.action.asks)}
+          disabled={act.isPending}
+          onConfirm={() => act.mutate(asked)}
+          onClose={() => setAsked(undefined)}
+        />
       )}
     </Panel>
   );

@@ -1,24 +1,20 @@
+import '../styles/operations.css';
 import type { UssdReportList, UssdSessionsRecord } from '@palaver/contract/internal';
-import { isRefused } from '../api/call-service.ts';
-import { keepOperatorToken, useOperatorToken } from '../api/operator-token.ts';
-import { formatMs, formatNumber, formatTime } from '../i18n/format.ts';
+import { useMutation, useQueries } from '@tanstack/react-query';
+import type { KeptAlarm } from '../../src/history/history-store.ts';
+import { isRefused, type ServiceName, sendAsOperator, toServicePath } from '../api/call-service.ts';
+import { keepOperatorToken, useOperatorToken } from '../api/operator.ts';
+import { formatMoment, formatMs, formatNumber, formatTime, formatUnit } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
 import { Button } from '../ui/button.tsx';
-import { GuideLink } from '../ui/guide-link.tsx';
-import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
+import { Fault, OperatorSignIn } from '../ui/fault.tsx';
+import { GuideLink, Tabs } from '../ui/link.tsx';
 import { Panel } from '../ui/panel.tsx';
-import { Tabs } from '../ui/tabs.tsx';
-import { Alarms } from './alarms.tsx';
-import { AuditLog } from './audit-log.tsx';
-import { Chart, type Series } from './chart.tsx';
-import { type Figures, type Shown, useFigures, watched } from './figures.ts';
-import { HealthPanel } from './health-panel.tsx';
-import { HistoryPanel } from './history-panel.tsx';
+import { type Figures, type Shown, titleOf, useFigures, watched } from './figures.ts';
+import { Chart, HistoryPanel, type Series } from './history-panel.tsx';
 import { OpenCases } from './open-cases.tsx';
-import { RecentErrors } from './recent-errors.tsx';
-import { Reports } from './reports.tsx';
-import '../styles/operations.css';
+import { AuditLog, RecentErrors, Reports } from './recent-errors.tsx';
 
 const pages = ['overview', 'cases', 'audit'] as const;
 
@@ -127,4 +123,126 @@ function Sessions({ record }: { record: Shown<UssdSessionsRecord> }) {
       </ul>
     </Panel>
   );
+}
+
+const tones = { down: 'badge badge-danger', faults: 'badge badge-danger', slow: 'badge badge-warn' };
+
+/** The alarms of the last day, the raised ones first. An operator who looks after one says so, by name. */
+export function Alarms({ alarms }: { alarms: readonly KeptAlarm[] }) {
+  const acknowledge = useMutation({
+    mutationFn: ({ service, kind }: KeptAlarm) => sendAsOperator('console', '/alarms/acknowledge', { service, kind }),
+  });
+  const isRaised = alarms.some(({ clearedAt }) => clearedAt === null);
+  return (
+    <Panel title={t('history.alarms')} className={isRaised ? 'panel-danger' : ''}>
+      {alarms.length === 0 && <p className="empty">{t('history.noAlarms')}</p>}
+      {acknowledge.error && <Fault error={acknowledge.error} />}
+      <ul className="link-list">
+        {alarms.map((alarm) => {
+          const { service, kind, value, threshold, raisedAt, clearedAt, acknowledgedBy } = alarm;
+          return (
+            <li key={`${service}${kind}${raisedAt}`}>
+              <span className={clearedAt === null ? tones[kind] : 'badge'}>{t(`history.${kind}`)}</span>{' '}
+              {t(titleOf(service))}{' '}
+              <span className="numbers">{t('history.beyond', { value: Math.round(value), threshold })}</span>{' '}
+              <span className="quiet">
+                {clearedAt === null
+                  ? t('history.since', { time: formatMoment(raisedAt) })
+                  : t('history.until', { start: formatMoment(raisedAt), end: formatMoment(clearedAt) })}
+              </span>{' '}
+              {acknowledgedBy !== null ? (
+                <span className="badge">{t('history.acknowledgedBy', { name: acknowledgedBy })}</span>
+              ) : (
+                clearedAt === null && (
+                  <Button small disabled={acknowledge.isPending} onClick={() => acknowledge.mutate(alarm)}>
+                    {t('history.acknowledge')}
+                  </Button>
+                )
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </Panel>
+  );
+}
+
+type Health = Record<string, unknown> & { status?: string; upstreams?: { address: string; healthy: boolean }[] };
+
+/** The health that each service reports, and that of the gateway's nodes. Where there are no figures, services are asked. */
+export function HealthPanel({ figures, isAlone }: { figures: Figures; isAlone: boolean }) {
+  const answers = useQueries({
+    queries: watched.map(({ service }) => ({
+      queryKey: ['health', service],
+      enabled: isAlone,
+      refetchInterval: 15_000,
+      queryFn: () => loadHealth(service),
+    })),
+  });
+  const healths = watched.map(({ service, title }, index) => ({
+    title,
+    health: isAlone ? answers[index]?.data : (figures[`health:${service}`] as Health | undefined),
+  }));
+  const upstreams = healths.flatMap(({ health }) => health?.upstreams ?? []);
+  return (
+    <ul className="health" aria-label={t('operations.health')}>
+      {healths.map(({ title, health }) => (
+        <HealthCard key={title} title={t(title)} health={health} />
+      ))}
+      {upstreams.map(({ address, healthy }) => (
+        <HealthCard key={address} title={t('operations.node')} health={{ status: healthy ? 'ok' : 'down', address }} />
+      ))}
+    </ul>
+  );
+}
+
+async function loadHealth(service: ServiceName): Promise<Health> {
+  try {
+    const response = await fetch(toServicePath(service, '/health'), { cache: 'no-store' });
+    const body = (await response.json()) as Health & { code?: string };
+    return body.code === 'UNAVAILABLE' ? { status: 'down' } : body;
+  } catch {
+    return { status: 'down' };
+  }
+}
+
+function HealthCard({ title, health }: { title: string; health: Health | undefined }) {
+  const status = health?.status ?? 'asking';
+  const tone =
+    status === 'ok' ? 'badge-ok' : status === 'asking' ? '' : status === 'degraded' ? 'badge-warn' : 'badge-danger';
+  return (
+    <li className="panel health-card">
+      <h2>{title}</h2>
+      <span className={`badge ${tone}`}>{toWord(status)}</span>
+      <p className="quiet small">{toDetails(health)}</p>
+    </li>
+  );
+}
+
+const words = ['ok', 'degraded', 'down', 'asking', 'connected', 'ready', 'building', 'failed'] as const;
+
+function toWord(status: string): string {
+  const known = words.find((word) => word === status);
+  return known ? t(`operations.${known}`) : status;
+}
+
+function toDetails(health: Health | undefined): string {
+  if (!health || health.status === 'down') return health?.address ? String(health.address) : '';
+  const { uptime, database, height, routes, page, address } = health;
+  return [
+    typeof uptime === 'number' && t('operations.up', { time: toDuration(uptime) }),
+    database && t('operations.database', { state: toWord(String(database)) }),
+    typeof height === 'number' && t('operations.height', { height }),
+    typeof routes === 'number' && t('explorer.routeCount', { count: routes }),
+    page && t('operations.page', { state: toWord(String(page)) }),
+    address,
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+function toDuration(seconds: number): string {
+  if (seconds < 120) return formatUnit(seconds, 'second');
+  if (seconds < 7_200) return formatUnit(seconds / 60, 'minute');
+  return formatUnit(seconds / 3_600, 'hour');
 }

@@ -1,10 +1,17 @@
-import { useState } from 'react';
-import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { GuideLink } from '../ui/guide-link.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { PhoneStation } from './phone-station.tsx';
 import '../styles/phone.css';
+import type { UssdDebugRecord } from '@palaver/contract/internal';
+import { useId, useState } from 'react';
+import { isRefused, loadAsOperator, ServiceFault } from '../api/call-service.ts';
+import { useOperatorQuery } from '../api/operator.ts';
+import { formatTime } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
+import { Button, Icon } from '../ui/button.tsx';
+import { Fault, OperatorSignIn } from '../ui/fault.tsx';
+import { InputField } from '../ui/fields.tsx';
+import { GuideLink } from '../ui/link.tsx';
+import { Facts, Panel } from '../ui/panel.tsx';
+import { Handset, Transcript } from './handset.tsx';
+import { type PhoneLine, usePhone } from './use-phone.ts';
 
 /** One feature phone, or two beside each other, on the USSD gateway. */
 export function PhoneView() {
@@ -29,4 +36,105 @@ export function PhoneView() {
       </div>
     </>
   );
+}
+
+/** A handset with its settings, what was said on it, and for operators the session behind it. */
+export function PhoneStation({ name, initialNumber }: { name: string; initialNumber: string }) {
+  const [phoneNumber, setPhoneNumber] = useState(initialNumber);
+  const [secret, setSecret] = useState('');
+  const phone = usePhone({ phoneNumber, secret });
+  const record = useSessionRecord(phone);
+  const heading = useId();
+  return (
+    <section className="station" aria-labelledby={heading}>
+      <h2 id={heading} className="visually-hidden">
+        {name}
+      </h2>
+      <div className="station-phone">
+        <InputField
+          label={t('phone.number', { name })}
+          type="tel"
+          value={phoneNumber}
+          onChange={setPhoneNumber}
+          pattern="\+[1-9]\d{6,14}"
+        />
+        <Handset name={name} phone={phone} language={record.data?.debugInfo.context.language} />
+        <details className="station-more">
+          <summary>{t('phone.secret')}</summary>
+          <InputField
+            label={t('phone.secretField')}
+            type="password"
+            autoComplete="off"
+            value={secret}
+            onChange={setSecret}
+          />
+        </details>
+      </div>
+      <div className="station-side">
+        <Transcript name={name} phone={phone} />
+        <SessionState status={phone.line.status} record={record} />
+      </div>
+    </section>
+  );
+}
+
+interface SessionStateProps {
+  status: PhoneLine['line']['status'];
+  record: SessionRecord;
+}
+
+/** What the gateway keeps of this session. */
+export function SessionState({ status, record }: SessionStateProps) {
+  return (
+    <Panel level={3} title={t('phone.state')} beside={<span className="badge">{t('phone.operators')}</span>}>
+      {isRefused(record.error) ? (
+        <OperatorSignIn message={t('phone.operatorsOnly')} />
+      ) : record.error ? (
+        <Fault error={record.error} />
+      ) : status === 'idle' || record.data === undefined ? (
+        <p className="empty">{t('phone.noState')}</p>
+      ) : record.data === null ? (
+        <p className="empty">{t('phone.stateGone')}</p>
+      ) : (
+        <RecordFacts record={record.data} />
+      )}
+    </Panel>
+  );
+}
+
+function RecordFacts({ record }: { record: UssdDebugRecord }) {
+  const { state, context } = record.debugInfo;
+  return (
+    <Facts
+      rows={[
+        [t('phone.stateName'), <code key="state">{state}</code>],
+        [t('phone.signedIn'), t(context.isAuthenticated ? 'phone.yes' : 'phone.no')],
+        [t('phone.language'), context.language],
+        [t('phone.opened'), formatTime(context.startedAt)],
+        [t('phone.lastSeen'), formatTime(context.lastSeenAt)],
+        [t('phone.sessionId'), <code key="id">{context.sessionId}</code>],
+      ]}
+    />
+  );
+}
+
+/** What the gateway keeps of a phone's session, asked again after every screen; null once it has ended. */
+export function useSessionRecord({ sessionId, steps, line }: PhoneLine) {
+  return useOperatorQuery({
+    queryKey: ['ussd-debug', sessionId, steps.length],
+    enabled: sessionId !== '' && line.status !== 'idle' && steps.length > 0,
+    placeholderData: (before) => before,
+    queryFn: () => loadRecord(sessionId),
+  });
+}
+
+export type SessionRecord = ReturnType<typeof useSessionRecord>;
+
+async function loadRecord(sessionId: string): Promise<UssdDebugRecord | null> {
+  try {
+    return await loadAsOperator('ussd-gateway', `/api/ussd/debug/${encodeURIComponent(sessionId)}`);
+  } catch (error) {
+    if (error instanceof ServiceFault && error.status === 404) return null;
+    throw error;
+  }
 }

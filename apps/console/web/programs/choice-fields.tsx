@@ -1,29 +1,18 @@
+import { useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button, IconButton } from '../ui/button.tsx';
+import { FileButton, SelectField } from '../ui/fields.tsx';
 import { ConditionField } from './condition-field.tsx';
-import { addOption, type ChangeFiles, dropTexts, setField } from './edit-program.ts';
-import { TargetField, TextField } from './editor-fields.tsx';
-import { toValue } from './names.ts';
-import {
-  type Path,
-  type ProgramModel,
-  type ProgramState,
-  type Raw,
-  readProgram,
-  sayIn,
-  toRecord,
-} from './read-program.ts';
+import { readAddedFile } from './draft.tsx';
+import { setListSource } from './edit-flow.ts';
+import { addOption, dropTexts, setField } from './edit-program.ts';
+import { ChoiceField, Removable, type StateParts, TargetField, TextField } from './editor-fields.tsx';
+import { toStateName, toValue } from './names.ts';
+import { type ProgramModel, type Raw, readProgram, sayIn, toRecord } from './read-program.ts';
 import { Texts } from './text-fields.tsx';
 
-interface ChoiceFieldsProps {
-  model: ProgramModel;
-  state: ProgramState;
-  onChange: ChangeFiles;
-  set(path: Path, value: unknown): void;
-}
-
 /** The choices of a menu, a page or a question: words, where each leads or what it is kept as, and when it is offered. */
-export function ChoiceFields({ model, state, onChange, set }: ChoiceFieldsProps) {
+export function ChoiceFields({ model, state, onChange, set }: StateParts) {
   const options = (Array.isArray(state.raw.options) ? state.raw.options : []).map(toRecord);
   const { files } = model;
   const isQuestion = state.kind === 'prompt';
@@ -118,4 +107,142 @@ export function ChoiceFields({ model, state, onChange, set }: ChoiceFieldsProps)
 function swap(options: Raw[], one: number, other: number): Raw[] {
   const [a, b] = [options[one], options[other]];
   return a && b ? options.with(one, b).with(other, a) : options;
+}
+
+/** Where the choices of a menu come from: written here, the rows of a table, or a list that an action has found. */
+export function ListFields({ model, state, onChange, set }: StateParts) {
+  const [refused, setRefused] = useState('');
+  const from = state.raw.from === undefined ? undefined : toRecord(state.raw.from);
+  const sources = listSources(model);
+  const chosen = from ? String(from.csv ?? from.json ?? from.list ?? '') : '';
+  const choose = (key: string) => {
+    const source = sources.get(key);
+    onChange(() => setListSource(model.files, state, source && toFrom(source)));
+  };
+  const source = sources.get(chosen);
+  const columns = source?.columns ?? [];
+  const save = Object.entries(toRecord(from?.save));
+  const setSave = (entries: [string, unknown][]) => set(['from', 'save'], Object.fromEntries(entries));
+  return (
+    <>
+      <div className="field-row">
+        <SelectField
+          label={t('programs.choicesFrom')}
+          value={chosen}
+          onChange={choose}
+          options={[...sources.keys(), ...(chosen !== '' && !source ? [chosen] : [])]}
+        >
+          <option value="">{t('programs.writtenHere')}</option>
+        </SelectField>
+        <FileButton
+          text={t('programs.uploadTable')}
+          label={t('programs.uploadTable')}
+          accept=".csv,.json"
+          onFile={async (file) => {
+            const added = await readAddedFile(model.name, model.files, file);
+            setRefused('refused' in added ? t(added.refused, { name: file.name }) : '');
+            if ('refused' in added) return;
+            const { path, text } = added;
+            onChange(() => setListSource({ ...model.files, [path]: text }, state, toFrom(readTable(path, text))));
+          }}
+        />
+      </div>
+      {refused && (
+        <p className="over small" role="alert">
+          {refused}
+        </p>
+      )}
+      {from && (
+        <fieldset className="logic-map">
+          <legend>{chosen}</legend>
+          <ChoiceField
+            label={t('programs.shownColumn')}
+            value={from.text}
+            choices={columns}
+            onChange={(column) => set(['from', 'text'], column)}
+          />
+          {save.map(([name, column], i) => (
+            <Removable key={name} name={name} onRemove={() => setSave(save.toSpliced(i, 1))}>
+              <ChoiceField
+                label={t('programs.column')}
+                value={column}
+                choices={columns}
+                onChange={(next) => set(['from', 'save', name], next)}
+              />
+              <TextField
+                label={t('programs.savedAs')}
+                value={name}
+                onChange={(next) => next && setSave(save.with(i, [next, column]))}
+              />
+            </Removable>
+          ))}
+          <Button
+            small
+            icon="plus"
+            onClick={() => {
+              const column = columns.find((each) => !save.some(([, kept]) => kept === each)) ?? columns[0] ?? 'id';
+              setSave([...save, [toStateName(column, new Set(save.map(([name]) => name))), column]]);
+            }}
+          >
+            {t('programs.keepColumn')}
+          </Button>
+          <TextField
+            label={t('programs.rowsWhere')}
+            value={from.where}
+            onChange={(where) => set(['from', 'where'], where === '' ? undefined : where)}
+          />
+        </fieldset>
+      )}
+    </>
+  );
+}
+
+interface Source {
+  kind: 'csv' | 'json' | 'list';
+  key: string;
+  columns: string[];
+}
+
+function toFrom({ kind, key, columns: [first = 'id'] }: Source) {
+  return { [kind]: key, text: first, save: { [toStateName(first, new Set())]: first } };
+}
+
+/** The tables of the program, and what its actions find. */
+function listSources({ files, states, records }: ProgramModel): Map<string, Source> {
+  const tables = Object.entries(files)
+    .filter(([path]) => /^data\/.+\.(csv|json)$/.test(path))
+    .map(([path, text]) => readTable(path, text));
+  const lists = [...states.values()]
+    .filter(({ raw }) => typeof raw.find === 'string' && typeof raw.save === 'string')
+    .map(({ raw }): Source => {
+      const fields = Object.keys(records[String(raw.find)] ?? {});
+      return { kind: 'list', key: String(raw.save), columns: [...fields, 'createdAt'] };
+    });
+  return new Map([...tables, ...lists].map((source) => [source.key, source]));
+}
+
+/** A table by the names in its head; a column for another language, `name::fr`, is not one of its own. */
+function readTable(path: string, text: string): Source {
+  const kind = path.endsWith('.csv') ? 'csv' : 'json';
+  return {
+    kind,
+    key: path,
+    columns: (kind === 'csv' ? csvHead : jsonHead)(text).filter((name) => !name.includes('::')),
+  };
+}
+
+function csvHead(text: string): string[] {
+  const [head = ''] = text.replace(/^\uFEFF/, '').split(/\r?\n/, 1);
+  return Array.from(head.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g), ([, quoted, plain = '']) =>
+    (quoted?.replaceAll('""', '"') ?? plain).trim(),
+  ).filter(Boolean);
+}
+
+function jsonHead(text: string): string[] {
+  try {
+    const rows: unknown = JSON.parse(text);
+    return Object.keys(toRecord(Array.isArray(rows) ? rows[0] : undefined));
+  } catch {
+    return [];
+  }
 }

@@ -1,21 +1,9 @@
 import { useMemo } from 'react';
 import { t } from '../i18n/text.ts';
-import { Button, IconButton } from '../ui/button.tsx';
+import { Button } from '../ui/button.tsx';
 import { SelectField } from '../ui/fields.tsx';
-import {
-  type Comparison,
-  type Condition,
-  fromLiteral,
-  listVariables,
-  type Operator,
-  operators,
-  parseCondition,
-  printCondition,
-  toLiteral,
-  type Variable,
-} from './condition.ts';
-import { TextField } from './editor-fields.tsx';
-import type { ProgramModel } from './read-program.ts';
+import { Removable, TextField } from './editor-fields.tsx';
+import { type ProgramModel, sayIn, toRecord } from './read-program.ts';
 
 interface ConditionFieldProps {
   model: ProgramModel;
@@ -42,24 +30,18 @@ export function ConditionField({ model, label, value, onChange, own = noVariable
     <fieldset className="condition">
       <legend>{label}</legend>
       {parts.map((part, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a comparison is known by its place
-        <div key={i} className="logic-entry">
+        <Removable
+          // biome-ignore lint/suspicious/noArrayIndexKey: a comparison is known by its place
+          key={i}
+          name={printCondition({ join, parts: [part] })}
+          onRemove={() => change(parts.toSpliced(i, 1))}
+        >
           <Row variables={variables} part={part} onChange={(next) => change(parts.with(i, next))} />
-          <IconButton
-            icon="close"
-            size={16}
-            label={t('programs.removeEntry', { name: printCondition({ join, parts: [part] }) })}
-            onClick={() => change(parts.toSpliced(i, 1))}
-          />
-        </div>
+        </Removable>
       ))}
       <div className="field-row">
         {parts.length > 1 && (
-          <SelectField
-            label={t('programs.join')}
-            value={join}
-            onChange={({ target }) => change(parts, target.value as Condition['join'])}
-          >
+          <SelectField label={t('programs.join')} value={join} onChange={(by) => change(parts, by)}>
             <option value="&&">{t('programs.joinAll')}</option>
             <option value="||">{t('programs.joinAny')}</option>
           </SelectField>
@@ -106,41 +88,28 @@ function Row({ variables, part, onChange }: RowProps) {
       <SelectField
         label={t('programs.compared')}
         value={part.variable}
-        onChange={({ target }) => {
-          const next = variables.find(({ name }) => name === target.value);
+        onChange={(value) => {
+          const next = variables.find(({ name }) => name === value);
           if (next) onChange(toComparison(next));
         }}
+        options={variables.map(({ name, label }) => [name, label])}
       >
         {!known && <option>{part.variable}</option>}
-        {variables.map(({ name, label }) => (
-          <option key={name} value={name}>
-            {label}
-          </option>
-        ))}
       </SelectField>
       <SelectField
         label={t('programs.operator')}
         value={part.operator}
-        onChange={({ target }) => onChange({ ...part, operator: target.value as Operator })}
-      >
-        {offered.map((operator) => (
-          <option key={operator} value={operator}>
-            {t(`programs.op${operator}`)}
-          </option>
-        ))}
-      </SelectField>
+        onChange={(value) => onChange({ ...part, operator: value })}
+        options={offered.map((operator) => [operator, t(`programs.op${operator}`)])}
+      />
       {choices.length > 0 ? (
         <SelectField
           label={t('programs.value')}
           value={typed}
-          onChange={({ target }) => onChange({ ...part, value: JSON.stringify(target.value) })}
+          onChange={(value) => onChange({ ...part, value: JSON.stringify(value) })}
+          options={choices.map(({ value, label }) => [value, label])}
         >
           {!choices.some(({ value }) => value === typed) && <option>{typed}</option>}
-          {choices.map(({ value, label }) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
         </SelectField>
       ) : (
         <TextField
@@ -151,4 +120,107 @@ function Row({ variables, part, onChange }: RowProps) {
       )}
     </div>
   );
+}
+
+/** One comparison of a condition; `operator` is a key of `operators`. */
+interface Comparison {
+  variable: string;
+  operator: Operator;
+  value: string;
+}
+
+interface Condition {
+  join: '&&' | '||';
+  parts: Comparison[];
+}
+
+/** A value that conditions compare, as the author knows it. */
+interface Variable {
+  name: string;
+  label: string;
+  /** Of the answer; `any` where it is not known. */
+  type: string;
+  choices: { value: string; label: string }[];
+}
+
+const operators = ['==', '!=', '>', '>=', '<', '<=', 'in'] as const;
+type Operator = (typeof operators)[number];
+
+const name = String.raw`[A-Za-z]\w*(?:\.[A-Za-z]\w*)*`;
+const literal = String.raw`"(?:[^"\\]|\\["\\])*"|-?\d+(?:\.\d+)?|true|false`;
+const comparison = new RegExp(`^(${name})\\s*(==|!=|>=|<=|>|<)\\s*(${literal}|${name})$`);
+const membership = new RegExp(`^(${literal})\\s+in\\s+(${name})$`);
+
+/** An expression as the rows of a builder; `undefined` where it says more than rows can. */
+export function parseCondition(expression: string): Condition | undefined {
+  const tokens = expression.trim().match(/"(?:[^"\\]|\\.)*"|&&|\|\||[^"&|]+|[&|]/g) ?? [];
+  const joins = new Set(tokens.filter((token) => token === '&&' || token === '||'));
+  if (joins.size > 1 || tokens.length === 0) return undefined;
+  const [join = '&&'] = joins;
+  const texts = [''];
+  for (const token of tokens) {
+    if (token === join) texts.push('');
+    else texts.push(texts.pop() + token);
+  }
+  const parts = texts.map((text) => parseComparison(text.trim()));
+  const known = parts.filter((part) => part !== undefined);
+  return known.length === parts.length ? { join: join as Condition['join'], parts: known } : undefined;
+}
+
+function parseComparison(text: string): Comparison | undefined {
+  const [, variable, operator, value] = comparison.exec(text) ?? [];
+  if (variable && operator && value !== undefined) return { variable, operator: operator as Operator, value };
+  const [, item, list] = membership.exec(text) ?? [];
+  return item !== undefined && list ? { variable: list, operator: 'in', value: item } : undefined;
+}
+
+export function printCondition({ join, parts }: Condition): string {
+  return parts
+    .map(({ variable, operator, value }) =>
+      operator === 'in' ? `${value} in ${variable}` : `${variable} ${operator} ${value}`,
+    )
+    .join(` ${join} `);
+}
+
+const isNumeric = (type: string) => type === 'integer' || type === 'decimal';
+
+/** What somebody typed as CEL writes it: a number, another value by its name, or a text in quotes. */
+export function toLiteral(typed: string, type: string, names: ReadonlySet<string>): string {
+  const text = typed.trim();
+  if (names.has(text)) return text;
+  if (/^-?\d+(\.\d+)?$/.test(text) && (isNumeric(type) || type === 'any')) return text;
+  if ((text === 'true' || text === 'false') && type === 'any') return text;
+  return JSON.stringify(text);
+}
+
+/** A literal as people read it. */
+export function fromLiteral(value: string): string {
+  return value.startsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
+}
+
+/** Everything that a program keeps and a condition can compare. */
+function listVariables(model: ProgramModel): Variable[] {
+  const known = new Map<string, Variable>();
+  const add = (name: unknown, type = 'any', label?: string, choices: Variable['choices'] = []) => {
+    if (typeof name === 'string' && name !== '' && !known.has(name))
+      known.set(name, { name, type, label: label && label !== name ? `${label} (${name})` : name, choices });
+  };
+  for (const { kind, raw } of model.states.values()) {
+    if (kind === 'prompt' && raw.secret !== true)
+      add(raw.save, String(raw.type ?? 'text'), sayIn(model, raw.text), toChoices(model, raw.options));
+    if (kind === 'set') for (const name of Object.keys(toRecord(raw.values))) add(name);
+    for (const name of Object.keys(toRecord(raw.take))) add(name);
+    if (kind === 'action' && typeof raw.save === 'string') add(raw.save);
+    for (const name of Object.keys(toRecord(raw.total === undefined ? undefined : raw.save))) add(name, 'decimal');
+    for (const name of Object.keys(toRecord(toRecord(raw.from).save))) add(name);
+  }
+  add('today', 'date');
+  add('caller.language', 'text');
+  add('caller.phone', 'text');
+  return [...known.values()];
+}
+
+function toChoices(model: ProgramModel, options: unknown): Variable['choices'] {
+  if (!Array.isArray(options)) return [];
+  return options.map(toRecord).map(({ value, text }) => ({ value: String(value ?? ''), label: sayIn(model, text) }));
 }

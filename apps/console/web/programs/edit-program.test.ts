@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { withFile } from './add-file.ts';
-import { diffPrograms } from './diff-programs.ts';
+import { withFile } from './draft.tsx';
 import {
   duplicateState,
   findNeighbour,
@@ -21,12 +20,14 @@ import {
   setText,
 } from './edit-program.ts';
 import { newKinds } from './keywords.ts';
+import { templates } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
+import { diffPrograms } from './publish-panel.tsx';
 import { FaultyFile, readProgram } from './read-program.ts';
-import { createProgram, templates } from './templates.ts';
+import { createProgram } from './template-files.ts';
 
 const files: ProgramFiles = {
-  ...(await createProgram({ name: 'seeds', title: 'Seeds', code: '*384*7#', template: 'blank' })),
+  ...createProgram({ name: 'seeds', title: 'Seeds', code: '*384*7#', template: 'blank' }),
   'more.yaml': `# Kept by Ana.
 states:
   ask: # a question
@@ -156,7 +157,7 @@ test('a file that is not YAML is changed by no field, and its line is named', ()
   expect(() => renameState(broken, 'ask', 'asked')).toThrow(FaultyFile);
 });
 
-const survey = await createProgram({ name: 'wells', title: 'Wells', code: '*384*7#', template: 'survey' });
+const survey = createProgram({ name: 'wells', title: 'Wells', code: '*384*7#', template: 'survey' });
 const order = (changed: ProgramFiles) => {
   const { states } = readProgram(changed);
   const names = ['people'];
@@ -241,7 +242,7 @@ test('choices come from a table and are written again; a state changes its group
 });
 
 test.each(templates)('the template %s has a title and a code of its own', async (template) => {
-  const model = readProgram(await createProgram({ name: 'mine', title: 'My line', code: '*384*9#', template }));
+  const model = readProgram(createProgram({ name: 'mine', title: 'My line', code: '*384*9#', template }));
   expect(model).toMatchObject({ name: 'mine', title: 'My line', codes: ['*384*9#'], outside: [] });
   expect(Object.keys(model.files).filter((path) => path.startsWith('flows/'))).toEqual([]);
 });

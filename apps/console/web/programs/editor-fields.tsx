@@ -1,8 +1,22 @@
-import { type FormEvent, memo, type ReactNode, useEffect, useId, useState } from 'react';
+import { memo, type ReactNode, useEffect, useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button, IconButton } from '../ui/button.tsx';
-import { InputField, SelectField } from '../ui/fields.tsx';
-import type { ProgramModel } from './read-program.ts';
+import { Form, InputField, SelectField } from '../ui/fields.tsx';
+import { insertAfter } from './edit-flow.ts';
+import { addState, type ChangeFiles, connectStates } from './edit-program.ts';
+import { type ActionKeyword, actionKeywords, newKinds, type StateKind } from './keywords.ts';
+import { titleOf } from './kinds.ts';
+import { toStateName } from './names.ts';
+import { type Path, type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
+
+/** What each part of the editor of a state needs. */
+export interface StateParts {
+  model: ProgramModel;
+  state: ProgramState;
+  onChange: ChangeFiles;
+  /** Sets a field of the state; undefined removes it. */
+  set(path: Path, value: unknown): void;
+}
 
 /** Names of states, values and outcomes, as the service takes them. */
 export const namePattern = '[A-Za-z][A-Za-z0-9]*';
@@ -13,14 +27,8 @@ interface FieldProps {
   onChange(value: string): void;
 }
 
-interface TextFieldProps extends FieldProps {
-  pattern?: string;
-  /** What a value looks like that `pattern` takes. */
-  expects?: string;
-}
-
 /** Written to the program when the field is left: a half-typed expression is not checked. */
-export function TextField({ label, value, onChange, ...rest }: TextFieldProps) {
+export function TextField({ label, value, onChange, ...rest }: FieldProps & { pattern?: string; expects?: string }) {
   const given = value === undefined ? '' : String(value);
   const [typed, setTyped] = useState(given);
   useEffect(() => setTyped(given), [given]);
@@ -28,7 +36,7 @@ export function TextField({ label, value, onChange, ...rest }: TextFieldProps) {
     <InputField
       label={label}
       value={typed}
-      onChange={(event) => setTyped(event.target.value)}
+      onChange={setTyped}
       onBlur={({ target }) => typed !== given && target.validity.valid && onChange(typed)}
       {...rest}
       onKeyDown={(event) => {
@@ -38,15 +46,11 @@ export function TextField({ label, value, onChange, ...rest }: TextFieldProps) {
   );
 }
 
-interface ChoiceFieldProps extends FieldProps {
-  choices: readonly string[];
-}
-
 /** The value in the file is offered too, even if it is not one of the known choices. */
-export function ChoiceField({ label, value, choices, onChange }: ChoiceFieldProps) {
+export function ChoiceField({ value, choices, ...rest }: FieldProps & { choices: readonly string[] }) {
   const chosen = String(value ?? '');
   return (
-    <SelectField label={label} value={chosen} onChange={(event) => onChange(event.target.value)}>
+    <SelectField value={chosen} {...rest}>
       <NameOptions names={[...new Set([...choices, chosen])].join('\n')} />
     </SelectField>
   );
@@ -83,7 +87,7 @@ export function TargetField({ model, label, value, onChange }: FieldProps & { mo
 }
 
 /** One for each line. A text, because it is the same while names are: hundreds of states are then not drawn again. */
-export const NameOptions = memo(function NameOptions({ names }: { names: string }) {
+const NameOptions = memo(function NameOptions({ names }: { names: string }) {
   return names.split('\n').map((name) => (
     <option key={name} value={name}>
       {name === '@resume' ? t('programs.resume') : name}
@@ -103,25 +107,134 @@ interface AddNameProps {
 /** A field for the name of another entry. */
 export function AddName({ label, taken, pattern = namePattern, expects, onAdd }: AddNameProps) {
   const [name, setName] = useState('');
-  function submit(event: FormEvent): void {
-    event.preventDefault();
+  function submit(): void {
     if (taken.includes(name)) return;
     onAdd(name);
     setName('');
   }
   return (
-    <form className="try-answer" onSubmit={submit}>
+    <Form className="try-answer" onSubmit={submit}>
       <InputField
         label={label}
         required
         pattern={pattern}
         expects={expects ?? t('programs.expectsName')}
         value={name}
-        onChange={(event) => setName(event.target.value)}
+        onChange={setName}
       />
       <Button type="submit" small icon="plus">
         {t('programs.add')}
       </Button>
-    </form>
+    </Form>
+  );
+}
+
+interface SearchProps {
+  model: ProgramModel;
+  found: ReadonlySet<string> | undefined;
+  search: string;
+  onSearch(search: string): void;
+  onSelect(state: string): void;
+}
+
+export function Search({ model, found, search, onSearch, onSelect }: SearchProps) {
+  return (
+    <label className="field">
+      <span>{t('programs.find')}</span>
+      <input
+        type="search"
+        list="program-states"
+        value={search}
+        onChange={(event) => {
+          onSearch(event.target.value);
+          if (model.states.has(event.target.value)) onSelect(event.target.value);
+        }}
+        onKeyDown={(event) => {
+          const [first] = found ?? [];
+          if (event.key === 'Enter' && first !== undefined) onSelect(first);
+        }}
+      />
+      <datalist id="program-states">
+        <NameOptions names={[...model.states.keys()].join('\n')} />
+      </datalist>
+    </label>
+  );
+}
+
+/** The states whose name or text in any language has the words. */
+export function findStates(model: ProgramModel, search: string): Set<string> | undefined {
+  const words = search.trim().toLowerCase();
+  if (words === '') return undefined;
+  const matches = [...model.states.values()].filter(({ name, raw }) =>
+    [name, ...model.languages.map((language) => sayIn(model, raw.text, language))].some((text) =>
+      text.toLowerCase().includes(words),
+    ),
+  );
+  return new Set(matches.map(({ name }) => name));
+}
+
+/** Does what a line drawn on the map does, without a pointer. */
+export function ConnectField({ model, state, onChange }: StateParts) {
+  const [to, setTo] = useState(model.start ?? state.name);
+  if (state.kind === 'end' || state.kind === 'return') return null;
+  return (
+    <Form className="try-answer" onSubmit={() => onChange(() => connectStates(model.files, model, state.name, to))}>
+      <TargetField model={model} label={t('programs.connectTo')} value={to} onChange={setTo} />
+      <Button type="submit" small>
+        {t('programs.connect')}
+      </Button>
+    </Form>
+  );
+}
+
+interface AddStateProps {
+  model: ProgramModel;
+  /** The state after which the new one comes. */
+  selected: string | undefined;
+  onChange: ChangeFiles;
+  onSelect(state: string): void;
+}
+
+/** Adds a state by what it says: its name is made of that. */
+export function AddState({ model, selected, onChange, onSelect }: AddStateProps) {
+  const [text, setText] = useState('');
+  const [kind, setKind] = useState<StateKind>('prompt');
+  const [keyword, setKeyword] = useState<ActionKeyword>('store');
+  const after = model.states.get(selected ?? '');
+  const canFollow = after !== undefined && after.kind !== 'end' && after.kind !== 'return';
+  function submit(): void {
+    const name = toStateName(text.trim(), new Set([...model.states.keys(), ...model.outside]));
+    const state = { name, kind, keyword, text: text.trim(), file: after?.file ?? 'program.yaml' };
+    const add = () => (canFollow ? insertAfter(model.files, after.name, state) : addState(model.files, model, state));
+    if (!onChange(add)) return;
+    onSelect(name);
+    setText('');
+  }
+  return (
+    <Form className="add-state" onSubmit={submit}>
+      <InputField
+        label={canFollow ? t('programs.newStateAfter', { name: after.name }) : t('programs.newState')}
+        required
+        value={text}
+        onChange={setText}
+      />
+      <SelectField
+        label={t('programs.kind')}
+        value={kind}
+        onChange={setKind}
+        options={newKinds.map((each) => [each, titleOf(each)])}
+      />
+      {kind === 'action' && (
+        <SelectField
+          label={t('programs.whatItDoes')}
+          value={keyword}
+          onChange={setKeyword}
+          options={actionKeywords.map((each) => [each, t(`programs.does-${each}`)])}
+        />
+      )}
+      <Button type="submit" icon="plus">
+        {t('programs.add')}
+      </Button>
+    </Form>
   );
 }

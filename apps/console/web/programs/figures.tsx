@@ -1,9 +1,9 @@
-import { formatDay, formatNumber } from '../i18n/format.ts';
+import { formatDay, formatNumber, formatPercent, formatUnit } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { readForm } from '../results/labels.ts';
+import { TextButton } from '../ui/button.tsx';
 import { Table } from '../ui/table.tsx';
-import { lostOf, toPercent, toSeconds } from './heat.ts';
-import type { ProgramStats } from './program-api.ts';
+import type { Counts, ProgramStats } from './program-api.ts';
 import { orderStates, type ProgramModel } from './read-program.ts';
 
 interface FiguresProps {
@@ -67,9 +67,7 @@ function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
             {row.state.includes('/') ? (
               <bdi className="funnel-question">{questions.get(row.state) ?? row.state}</bdi>
             ) : (
-              <button type="button" className="link-button" onClick={() => onSelect(row.state)}>
-                {row.state}
-              </button>
+              <TextButton text={row.state} onClick={onSelect} />
             )}
             <svg className="funnel-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
               <rect className="bar-shown" width={(100 * row.shown) / most} height="4" />
@@ -126,4 +124,57 @@ function Days({ stats }: { stats: ProgramStats }) {
       ))}
     </Table>
   );
+}
+
+export const heats = ['lost', 'refused', 'slow', 'shown'] as const;
+export type Heat = (typeof heats)[number];
+
+export interface StateHeat {
+  /** Between 0 and 1. */
+  share: number;
+  /** In the language shown when it is called. */
+  label(): string;
+}
+
+const slowest = 60;
+
+/** Calls that ended on this screen: left by exit, or without another input. */
+function lostOf({ exited, timedOut }: Counts): number {
+  return exited + timedOut;
+}
+
+export function toPercent(part: number, whole: number): string {
+  return whole === 0 ? '–' : formatPercent(part / whole);
+}
+
+export function toSeconds(seconds: number | null): string {
+  return seconds === null ? '–' : formatUnit(seconds, 'second');
+}
+
+/** How strongly each state is coloured, with what it says there. */
+export function toHeat(stats: ProgramStats | undefined, heat: Heat): Map<string, StateHeat> {
+  const states = stats?.states ?? [];
+  const most = Math.max(1, ...states.map(({ shown }) => shown));
+  return new Map(states.map((counts) => [counts.state, ofState(counts, heat, most)]));
+}
+
+function ofState(counts: Counts, heat: Heat, most: number): StateHeat {
+  const { shown, refused, answered, medianSeconds } = counts;
+  const part = (count: number, of: number) => ({
+    share: of === 0 ? 0 : Math.min(1, count / of),
+    label: () => toPercent(count, of),
+  });
+  switch (heat) {
+    case 'lost':
+      return part(lostOf(counts), shown);
+    case 'refused':
+      return part(refused, refused + answered);
+    case 'slow':
+      return {
+        share: Math.min(1, (medianSeconds ?? 0) / slowest),
+        label: () => toSeconds(medianSeconds),
+      };
+    case 'shown':
+      return { share: shown / most, label: () => formatNumber(shown) };
+  }
 }

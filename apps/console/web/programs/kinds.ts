@@ -1,6 +1,7 @@
 import { t } from '../i18n/text.ts';
-import { nodeSize } from './lay-out-map.ts';
 
+/** Of a state on the map. */
+export const nodeSize = { width: 208, height: 68 };
 const { width: w, height: h } = nodeSize;
 const rectangle = `M1 1H${w - 1}V${h - 1}H1Z`;
 const bars = `${rectangle}M10 1V${h - 1}M${w - 10} 1V${h - 1}`;

@@ -1,16 +1,10 @@
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
-import { addRecordField, type ChangeFiles } from './edit-program.ts';
-import { AddName, ChoiceField, Removable, TextField } from './editor-fields.tsx';
+import { CheckField } from '../ui/fields.tsx';
+import { addRecordField } from './edit-program.ts';
+import { AddName, ChoiceField, Removable, type StateParts, TextField } from './editor-fields.tsx';
 import { isOptional, recordKeywords, withOptionalParts } from './keywords.ts';
-import { type Path, type ProgramModel, type ProgramState, type Raw, toRecord } from './read-program.ts';
-
-interface LogicFieldsProps {
-  model: ProgramModel;
-  state: ProgramState;
-  set(path: Path, value: unknown): void;
-  onChange: ChangeFiles;
-}
+import { type Path, type Raw, toRecord } from './read-program.ts';
 
 /** What other parts of the editor show: texts, choices, questions, and where the state leads. */
 const shownElsewhere = new Set([
@@ -21,7 +15,7 @@ const shownElsewhere = new Set([
 const openMaps = ['fields', 'values', 'take', 'body', 'headers', 'query', 'save', 'params'];
 
 /** The other fields of actions, branches, forms and the like, each on its own. */
-export function LogicFields({ model, state, set, onChange }: LogicFieldsProps) {
+export function LogicFields({ model, state, set, onChange }: StateParts) {
   const { raw, kind } = state;
   const all = withOptionalParts(raw);
   const entries = Object.entries(all).filter(
@@ -86,12 +80,7 @@ function ValueFields(props: ValueFieldsProps) {
   const title = path.join(' › ');
   const name = String(path.at(-1));
   if (typeof value === 'boolean')
-    return (
-      <label className="check-field">
-        <input type="checkbox" checked={value} onChange={(event) => set(path, event.target.checked)} />
-        {title}
-      </label>
-    );
+    return <CheckField label={title} checked={value} onChange={(isChecked) => set(path, isChecked)} />;
   // Other lists are edited as YAML.
   if (Array.isArray(value)) return null;
   if (typeof value === 'object' && value !== null) return <MapFields {...props} value={toRecord(value)} />;

@@ -1,5 +1,9 @@
 // The service takes names of Latin letters and digits. People write what they like: the names are made of that.
 
+/** What a new program can begin with. */
+export const templates = ['blank', 'survey', 'registration', 'helpline', 'prices', 'savings'] as const;
+export type Template = (typeof templates)[number];
+
 /** What callers dial. */
 export const codePattern = String.raw`\*[0-9*]+#`;
 

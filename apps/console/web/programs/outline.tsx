@@ -2,9 +2,9 @@ import { type KeyboardEvent, useMemo, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { findNeighbour, isMovable, moveAfter } from './edit-flow.ts';
 import type { ChangeFiles } from './edit-program.ts';
-import type { StateHeat } from './heat.ts';
+import type { StateHeat } from './figures.tsx';
 import { titleOf } from './kinds.ts';
-import { orderStates, type ProgramModel, sayIn } from './read-program.ts';
+import { orderStates, type ProgramModel, sayIn, sayLink } from './read-program.ts';
 
 interface OutlineProps {
   model: ProgramModel;
@@ -166,14 +166,9 @@ function toRows(model: ProgramModel, closed: ReadonlySet<string>): Row[] {
     if (!hasChildren) return;
     const inside = { level: level + 1, isHidden: isHidden || closed.has(id) };
     for (const [i, { to, label }] of links.entries())
-      add(to, { ...inside, by: toBy(model, label), path: `${id}.${i}` });
+      add(to, { ...inside, by: sayLink(model, label), path: `${id}.${i}` });
   };
   for (const state of orderStates(model))
     if (!seen.has(state)) add(state, { level: 1, by: '', path: '', isHidden: false });
   return rows;
-}
-
-function toBy(model: ProgramModel, label: string): string {
-  const option = /^(\d+)\. (.+)$/.exec(label);
-  return option ? `${option[1]}. ${sayIn(model, option[2])}` : label;
 }

@@ -1,25 +1,45 @@
+import '@xyflow/react/dist/base.css';
 import {
   type AriaLabelConfig,
   Controls,
   type Edge,
+  getBezierPath,
   type Node,
+  Position,
   ReactFlow,
   ReactFlowProvider,
   useReactFlow,
+  useStoreApi,
   type Viewport,
+  ViewportPortal,
 } from '@xyflow/react';
-import { type KeyboardEvent, memo, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  memo,
+  type PointerEvent,
+  type RefObject,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { t, useLocale } from '../i18n/text.ts';
 import { useTheme } from '../theme.ts';
-import { layOutMap, type MapLayout, nodeSize, placeOf } from './lay-out-map.ts';
-import { MapEdges } from './map-edges.tsx';
-import { type NodeParts, toEdges, toNodes } from './map-elements.ts';
-import { MapOverview } from './map-overview.tsx';
+import { nodeSize } from './kinds.ts';
+import {
+  FileNode,
+  isBack,
+  layOutMap,
+  type MapLayout,
+  type NodeParts,
+  placeOf,
+  StateNode,
+  toEdges,
+  toNodes,
+} from './map-elements.tsx';
 import type { ProgramModel } from './read-program.ts';
-import { FileNode, StateNode } from './state-node.tsx';
-import '@xyflow/react/dist/base.css';
 
-export interface ProgramMapProps extends Omit<NodeParts, 'layout' | 'isConnectable'> {
+interface ProgramMapProps extends Omit<NodeParts, 'layout' | 'isConnectable'> {
   /** Called when a line is drawn from one state to another; nothing can be drawn without it. */
   onConnect?: ((from: string, to: string) => void) | undefined;
 }
@@ -197,4 +217,109 @@ function findNext(model: ProgramModel, layout: MapLayout, { from, key }: { from:
     .filter(({ name, along, across }) => name !== from && along > 0 && across < nodeSize.width * 2)
     .sort((one, other) => one.along + 2 * one.across - other.along - 2 * other.across);
   return others[0]?.name;
+}
+
+/**
+ * All ways of a program in one drawing, one or two paths for each state. As edges of the graph library each of them would
+ * be computed again at every move of the map.
+ */
+const MapEdges = memo(function MapEdges({ layout }: { layout: MapLayout }) {
+  return (
+    <ViewportPortal>
+      <svg className="map-edges" aria-hidden="true" focusable="false">
+        {Array.from(layout.ways, ([from, targets]) => {
+          const { back = [], on = [] } = Object.groupBy(targets, (to) => (isBack(layout, from, to) ? 'back' : 'on'));
+          return (
+            <g key={from}>
+              {on.length > 0 && <path d={toPath(layout, from, on)} />}
+              {back.length > 0 && <path className="edge-back" d={toPath(layout, from, back)} />}
+            </g>
+          );
+        })}
+      </svg>
+    </ViewportPortal>
+  );
+});
+
+/** The lines from a state, each with the head of its arrow. */
+function toPath(layout: MapLayout, from: string, targets: string[]): string {
+  const source = placeOf(layout, from);
+  return targets
+    .map((to) => {
+      const { x, y } = placeOf(layout, to);
+      const targetY = y + nodeSize.height / 2;
+      const [line] = getBezierPath({
+        sourceX: source.x + nodeSize.width,
+        sourceY: source.y + nodeSize.height / 2,
+        sourcePosition: Position.Right,
+        targetX: x,
+        targetY,
+        targetPosition: Position.Left,
+      });
+      return `${line}M${x - 8},${targetY - 5}L${x},${targetY}L${x - 8},${targetY + 5}`;
+    })
+    .join('');
+}
+
+const size = { width: 200, height: 150 };
+const margin = 8;
+
+/**
+ * The whole map in small, with a frame around what is in sight; dragging moves the map. Only the frame follows the map, as
+ * a layer of its own: the states are not painted again.
+ */
+function MapOverview({ layout }: { layout: MapLayout }) {
+  const store = useStoreApi();
+  const flow = useReactFlow();
+  const frame = useRef<HTMLDivElement>(null);
+  const { scale, left, top, path } = useMemo(() => toSmall(layout), [layout]);
+  useEffect(() => {
+    const follow = () => {
+      const { transform, width, height } = store.getState();
+      const [x, y, zoom] = transform;
+      const style = frame.current?.style;
+      const at = `translate(${-x / zoom / scale + left}px, ${-y / zoom / scale + top}px) scale(${width / zoom / scale / size.width}, ${height / zoom / scale / size.height})`;
+      if (style && style.transform !== at) style.transform = at;
+    };
+    follow();
+    return store.subscribe(follow);
+  }, [store, scale, left, top]);
+
+  function center({ currentTarget, clientX, clientY, buttons }: PointerEvent<HTMLDivElement>): void {
+    if (buttons === 0) return;
+    const box = currentTarget.getBoundingClientRect();
+    const [x, y] = [(clientX - box.left - left) * scale, (clientY - box.top - top) * scale];
+    void flow.setCenter(x, y, { zoom: flow.getZoom() });
+  }
+  return (
+    <div
+      className="map-overview"
+      role="img"
+      aria-label={t('programs.overview')}
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        center(event);
+      }}
+      onPointerMove={center}
+    >
+      <svg width={size.width} height={size.height} aria-hidden="true" focusable="false">
+        <path d={path} />
+      </svg>
+      <div className="map-frame" ref={frame} />
+    </div>
+  );
+}
+
+/** All states as one path, and how the map becomes as small as the overview. */
+function toSmall(layout: MapLayout) {
+  const places = Array.from(layout.states.keys(), (name) => placeOf(layout, name));
+  const [minX, minY] = [Math.min(...places.map(({ x }) => x)), Math.min(...places.map(({ y }) => y))];
+  const width = Math.max(...places.map(({ x }) => x)) + nodeSize.width - minX;
+  const height = Math.max(...places.map(({ y }) => y)) + nodeSize.height - minY;
+  const scale = Math.max(width / (size.width - 2 * margin), height / (size.height - 2 * margin));
+  const left = (size.width - width / scale) / 2 - minX / scale;
+  const top = (size.height - height / scale) / 2 - minY / scale;
+  const [w, h] = [Math.max(1, nodeSize.width / scale), Math.max(1, nodeSize.height / scale)];
+  const path = places.map(({ x, y }) => `M${x / scale + left},${y / scale + top}h${w}v${h}h${-w}z`).join('');
+  return { scale, left, top, path };
 }

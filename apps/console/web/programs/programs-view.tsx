@@ -1,17 +1,17 @@
-import { lazy, Suspense } from 'react';
-import { isRefused } from '../api/call-service.ts';
-import { useOperatorQuery } from '../api/operator-token.ts';
-import { t } from '../i18n/text.ts';
-import { useLocation } from '../location.ts';
-import { GuideLink } from '../ui/guide-link.tsx';
-import { Link } from '../ui/link.tsx';
-import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
-import { Tabs } from '../ui/tabs.tsx';
-import { toTitle } from './names.ts';
-import { programApi } from './program-api.ts';
-import { ProgramList } from './program-list.tsx';
 import '../styles/programs.css';
-import { Waiting } from '../ui/fault.tsx';
+import { useQueryClient } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
+import { isRefused } from '../api/call-service.ts';
+import { useOperatorQuery } from '../api/operator.ts';
+import { formatDay } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
+import { navigate, useLocation } from '../location.ts';
+import { Button } from '../ui/button.tsx';
+import { Fault, OperatorSignIn, Waiting } from '../ui/fault.tsx';
+import { Form, InputField, SelectField } from '../ui/fields.tsx';
+import { GuideLink, Link, Tabs } from '../ui/link.tsx';
+import { codePattern, type Template, templates, toProgramName, toTitle } from './names.ts';
+import { type ListedProgram, programApi } from './program-api.ts';
 
 const Workspace = lazy(async () => ({ default: (await import('./workspace.tsx')).Workspace }));
 const CallersPage = lazy(async () => ({ default: (await import('../callers/callers-page.tsx')).CallersPage }));
@@ -71,5 +71,86 @@ export function ProgramsView() {
         <Waiting error={query.error} />
       )}
     </>
+  );
+}
+
+/** All programs of the deployment, published or from its folder. */
+export function ProgramList({ programs, mayEdit }: { programs: ListedProgram[]; mayEdit: boolean }) {
+  return (
+    <div className="stack">
+      {mayEdit && <NewProgram taken={programs.map(({ name }) => name)} />}
+      <ul className="program-list">
+        {programs.map(({ name, codes, languages, version, isPublished, draft }) => (
+          <li key={name} className="panel">
+            <h2>
+              <Link href={`/programs?program=${name}`}>{toTitle(name)}</Link>
+            </h2>
+            <p className="numbers">
+              <bdi>{toCodes(version, codes)}</bdi>
+            </p>
+            <p className="badges">
+              <span className="badge">{languages.join(', ') || t('programs.noLanguage')}</span>
+              <span className={isPublished ? 'badge badge-ok' : 'badge'}>
+                {t(version === null ? 'programs.notInUse' : isPublished ? 'programs.published' : 'programs.fromFolder')}
+              </span>
+              {draft && (
+                <span className="badge badge-warn">{t('programs.draftOf', { day: formatDay(draft.updatedAt) })}</span>
+              )}
+            </p>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function toCodes(version: string | null, codes: string[]): string {
+  if (version === null) return t('programs.noCode');
+  return codes.length > 0 ? codes.join(', ') : t('programs.otherCodes');
+}
+
+function NewProgram({ taken }: { taken: readonly string[] }) {
+  const queries = useQueryClient();
+  const [title, setTitle] = useState('');
+  const [code, setCode] = useState('');
+  const [template, setTemplate] = useState<Template>('blank');
+  const [fault, setFault] = useState<Error>();
+  async function create(): Promise<void> {
+    const name = toProgramName(title, new Set(taken));
+    try {
+      const { createProgram } = await import('./template-files.ts');
+      const files = createProgram({ name, title: title.trim(), code, template });
+      await programApi.saveDraft(name, { files, revision: 0 });
+      await queries.invalidateQueries({ queryKey: ['programs'] });
+      navigate(`/programs?program=${name}`);
+    } catch (error) {
+      setFault(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+  return (
+    <Form className="new-program" onSubmit={create}>
+      <InputField label={t('programs.newName')} required maxLength={80} value={title} onChange={setTitle} />
+      <InputField
+        label={t('programs.code')}
+        required
+        // Also from left to right where the page is not.
+        dir="ltr"
+        pattern={codePattern}
+        expects={t('programs.expectsCode')}
+        placeholder="*384*5#"
+        value={code}
+        onChange={setCode}
+      />
+      <SelectField
+        label={t('programs.template')}
+        value={template}
+        onChange={setTemplate}
+        options={templates.map((each) => [each, t(`programs.template-${each}`)])}
+      />
+      <Button type="submit" main icon="plus">
+        {t('programs.create')}
+      </Button>
+      {fault && <Fault error={fault} />}
+    </Form>
   );
 }

@@ -1,15 +1,16 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useOperatorQuery } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator.ts';
 import { formatMoment } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { InputField } from '../ui/fields.tsx';
-import { Modal } from '../ui/modal.tsx';
+import { Ask } from '../ui/modal.tsx';
 import { Panel } from '../ui/panel.tsx';
-import { type ProgramDiff, sayChange } from './diff-programs.ts';
-import { programApi } from './program-api.ts';
-import type { EditedDraft } from './use-draft.ts';
+import type { EditedDraft } from './draft.tsx';
+import { titleOf } from './kinds.ts';
+import { type ProgramFiles, programApi } from './program-api.ts';
+import { type ProgramModel, readProgram } from './read-program.ts';
 
 interface PublishProps {
   name: string;
@@ -64,12 +65,7 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
         </ul>
       )}
       <div className="field-row">
-        <InputField
-          label={t('programs.note')}
-          value={note}
-          maxLength={200}
-          onChange={(event) => setNote(event.target.value)}
-        />
+        <InputField label={t('programs.note')} value={note} maxLength={200} onChange={setNote} />
         <Button
           main
           disabled={hasFaults || diff.changes.length === 0}
@@ -104,22 +100,93 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
         ))}
       </ol>
       {asked !== undefined && (
-        <Modal title={t('programs.rollBack')} onClose={() => setAsked(undefined)}>
-          <p>{t('programs.rollBackNote', { version: asked })}</p>
-          <div className="actions">
-            <Button
-              main
-              onClick={() => {
-                setAsked(undefined);
-                void act(() => programApi.rollBack(name, asked), 'programs.inUseAgain');
-              }}
-            >
-              {t('programs.rollBack')}
-            </Button>
-            <Button onClick={() => setAsked(undefined)}>{t('app.cancel')}</Button>
-          </div>
-        </Modal>
+        <Ask
+          title={t('programs.rollBack')}
+          text={t('programs.rollBackNote', { version: asked })}
+          onClose={() => setAsked(undefined)}
+          onConfirm={() => {
+            setAsked(undefined);
+            void act(() => programApi.rollBack(name, asked), 'programs.inUseAgain');
+          }}
+        />
       )}
     </Panel>
   );
+}
+
+interface ProgramDiff {
+  added: string[];
+  removed: string[];
+  changed: string[];
+  changes: ProgramChange[];
+}
+
+type ProgramChange =
+  | { is: 'isNew' | 'isRemoved'; name: string; kind: string }
+  | { is: 'differs'; name: string; fields: string[] }
+  | { is: 'newLanguage'; language: string }
+  | { is: 'newText'; language: string; key: string; text: string }
+  | { is: 'changedText'; language: string; was: string; text: string }
+  | { is: 'changedFile'; path: string }
+  | { is: 'onlySettings' };
+
+/** A change as a sentence in the language shown. */
+function sayChange(change: ProgramChange): string {
+  switch (change.is) {
+    case 'isNew':
+    case 'isRemoved':
+      return t(`programs.${change.is}`, { name: change.name, kind: titleOf(change.kind) });
+    case 'differs':
+      return t('programs.differs', { name: change.name, fields: change.fields.join(', ') });
+    case 'newLanguage':
+      return t('programs.newLanguage', { language: change.language });
+    case 'newText':
+      return t('programs.newText', { language: change.language, key: change.key, text: change.text });
+    case 'changedText':
+      return t('programs.changedText', { language: change.language, was: change.was, text: change.text });
+    case 'changedFile':
+      return t('programs.changedFile', { path: change.path });
+    case 'onlySettings':
+      return t('programs.onlySettings');
+  }
+}
+
+/** What a draft changes. */
+export function diffPrograms(before: ProgramFiles, after: ProgramFiles): ProgramDiff {
+  const [one, other] = [readProgram(before), readProgram(after)];
+  const added = [...other.states.keys()].filter((name) => !one.states.has(name));
+  const removed = [...one.states.keys()].filter((name) => !other.states.has(name));
+  const kindIn = (model: ProgramModel, name: string) => model.states.get(name)?.kind ?? '';
+  const changes: ProgramChange[] = [
+    ...added.map((name) => ({ is: 'isNew' as const, name, kind: kindIn(other, name) })),
+    ...removed.map((name) => ({ is: 'isRemoved' as const, name, kind: kindIn(one, name) })),
+  ];
+  const changed = new Set<string>();
+  for (const [name, { raw }] of other.states) {
+    const earlier = one.states.get(name)?.raw;
+    if (!earlier) continue;
+    const fields = new Set([...Object.keys(raw), ...Object.keys(earlier)]);
+    const differing = [...fields].filter((field) => JSON.stringify(raw[field]) !== JSON.stringify(earlier[field]));
+    if (differing.length === 0) continue;
+    changed.add(name);
+    changes.push({ is: 'differs', name, fields: differing });
+  }
+  for (const [language, texts] of other.texts) {
+    const earlier = one.texts.get(language);
+    if (!earlier) changes.push({ is: 'newLanguage', language });
+    for (const [key, text] of texts) {
+      const was = earlier?.get(key);
+      if (was === text || (was === undefined && !earlier)) continue;
+      changes.push(
+        was === undefined ? { is: 'newText', language, key, text } : { is: 'changedText', language, was, text },
+      );
+      for (const [name, { raw }] of other.states)
+        if (one.states.has(name) && JSON.stringify(raw).includes(`"${key}"`)) changed.add(name);
+    }
+  }
+  const rest = new Set([...Object.keys(before), ...Object.keys(after)]);
+  for (const path of rest)
+    if (/^(data|forms|flows)\//.test(path) && before[path] !== after[path]) changes.push({ is: 'changedFile', path });
+  if (changes.length === 0 && JSON.stringify(before) !== JSON.stringify(after)) changes.push({ is: 'onlySettings' });
+  return { added, removed, changed: [...changed], changes };
 }

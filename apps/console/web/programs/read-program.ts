@@ -230,3 +230,9 @@ export function orderStates({ start, states }: ProgramModel): string[] {
   }
   return [...seen, ...[...states.keys()].filter((name) => !seen.has(name))];
 }
+
+/** The label of a link in words: an option shows its text. */
+export function sayLink(model: ProgramModel, label: string): string {
+  const option = /^(\d+)\. (.+)$/.exec(label);
+  return option ? `${option[1]}. ${sayIn(model, option[2])}` : label;
+}

@@ -5,16 +5,23 @@ import { t } from '../i18n/text.ts';
 import { navigate } from '../location.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
-import { InputField } from '../ui/fields.tsx';
+import { Form, InputField } from '../ui/fields.tsx';
 import { Modal } from '../ui/modal.tsx';
 import { Panel } from '../ui/panel.tsx';
-import type { ChangeFiles } from './edit-program.ts';
-import { addLanguage, removeLanguage, removeRecord, setHeader, setRecord } from './edit-settings.ts';
+import type { EditedDraft } from './draft.tsx';
+import {
+  addLanguage,
+  type ChangeFiles,
+  removeLanguage,
+  removeRecord,
+  setHeader,
+  setIdentity,
+  setRecord,
+} from './edit-program.ts';
 import { AddName, ChoiceField, Removable, TextField } from './editor-fields.tsx';
 import { codePattern, toProgramName, toTitle } from './names.ts';
-import { type ListedProgram, type ProgramFiles, programApi } from './program-api.ts';
+import { type ListedProgram, programApi } from './program-api.ts';
 import type { ProgramModel } from './read-program.ts';
-import type { EditedDraft } from './use-draft.ts';
 
 const fieldTypes = ['text', 'integer', 'decimal', 'date', 'phone'];
 
@@ -192,7 +199,11 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
     try {
       if (what === 'duplicate') {
         const copy = toProgramName(title, new Set(programs.map((program) => program.name)));
-        await programApi.saveDraft(copy, { files: toCopy(draft.files, copy, title), revision: 0 });
+        await programApi.saveDraft(copy, {
+          // One program alone has a service code.
+          files: setIdentity(draft.files, { name: copy, title, codes: [] }),
+          revision: 0,
+        });
         navigate(`/programs?program=${copy}`);
       } else {
         // What callers had stays as a draft, unless that goes too.
@@ -220,21 +231,10 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
       </div>
       {asked && (
         <Modal title={t(`programs.whole-${asked}`)} onClose={() => setAsked(undefined)}>
-          <form
-            className="stack"
-            onSubmit={(event) => {
-              event.preventDefault();
-              void act(asked);
-            }}
-          >
+          <Form className="stack" onSubmit={() => act(asked)}>
             <p>{t(`programs.whole-note-${asked}`, { name: toTitle(name) })}</p>
             {asked === 'duplicate' && (
-              <InputField
-                label={t('programs.newName')}
-                required
-                value={title}
-                onChange={({ target }) => setTitle(target.value)}
-              />
+              <InputField label={t('programs.newName')} required value={title} onChange={setTitle} />
             )}
             {fault && <Fault error={fault} />}
             <div className="actions">
@@ -243,14 +243,9 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
               </Button>
               <Button onClick={() => setAsked(undefined)}>{t('app.cancel')}</Button>
             </div>
-          </form>
+          </Form>
         </Modal>
       )}
     </Panel>
   );
-}
-
-/** Under its own name, and without service codes, which one program alone has. */
-function toCopy(files: ProgramFiles, name: string, title: string): ProgramFiles {
-  return setHeader(setHeader(setHeader(files, 'name', name), 'title', title), 'codes', undefined);
 }

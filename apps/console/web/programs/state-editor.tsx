@@ -1,31 +1,26 @@
-import { useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
-import { CheckField, InputField, SelectField } from '../ui/fields.tsx';
-import { ChoiceFields } from './choice-fields.tsx';
+import { CheckField, SelectField } from '../ui/fields.tsx';
+import { ChoiceFields, ListFields } from './choice-fields.tsx';
 import { ConditionField } from './condition-field.tsx';
-import { ConnectField } from './connect-field.tsx';
 import { duplicateState, moveToFile, setAnswerType } from './edit-flow.ts';
-import { addText, type ChangeFiles, dropTexts, removeState, renameState, setField, toFreeKey } from './edit-program.ts';
-import { namePattern, Removable, TargetField, TextField } from './editor-fields.tsx';
-import { ListFields } from './list-fields.tsx';
+import { addText, dropTexts, removeState, renameState, setField, toFreeKey } from './edit-program.ts';
+import { ConnectField, namePattern, Removable, type StateParts, TargetField, TextField } from './editor-fields.tsx';
 import { LogicFields } from './logic-fields.tsx';
-import { type Path, type ProgramModel, type ProgramState, toRecord } from './read-program.ts';
+import { toRecord } from './read-program.ts';
 import { Texts } from './text-fields.tsx';
 
-interface EditorProps {
-  model: ProgramModel;
-  state: ProgramState;
-  onChange: ChangeFiles;
+interface EditorProps extends Omit<StateParts, 'set'> {
   onSelect(state: string): void;
 }
 
 /** The fields of a state: its texts in all languages, its choices, what it asks, where it leads. */
-export function StateEditor(props: EditorProps) {
-  const { model, state, onChange, onSelect } = props;
+export function StateEditor({ onSelect, ...given }: EditorProps) {
+  const { model, state, onChange } = given;
   const { files } = model;
   const { text: message } = toRecord(state.raw.sms);
-  const set = (path: Path, value: unknown) => onChange(() => setField(files, state, path, value));
+  const parts: StateParts = { ...given, set: (path, value) => onChange(() => setField(files, state, path, value)) };
+  const { set } = parts;
   const rename = (name: string) => {
     if (onChange(() => renameState(files, state.name, name))) onSelect(name);
   };
@@ -37,19 +32,26 @@ export function StateEditor(props: EditorProps) {
   const isChoice = state.raw.type === 'choice' || state.raw.type === 'choices';
   return (
     <div className="state-editor">
-      <NameField key={state.name} name={state.name} onRename={rename} />
+      <TextField
+        key={state.name}
+        label={t('programs.name')}
+        value={state.name}
+        pattern={namePattern}
+        expects={t('programs.expectsName')}
+        onChange={(name) => name && rename(name)}
+      />
       {typeof state.raw.text === 'string' && (
-        <Texts {...props} textKey={state.raw.text} screenOf={state} label="programs.textIn" />
+        <Texts model={model} onChange={onChange} textKey={state.raw.text} screenOf={state} label="programs.textIn" />
       )}
-      {typeof message === 'string' && <Texts {...props} textKey={message} label="programs.messageIn" />}
-      {state.kind === 'prompt' && <QuestionFields {...props} set={set} />}
-      {state.kind === 'menu' && <ListFields model={model} state={state} onChange={onChange} set={set} />}
-      {(isChoice || ((state.kind === 'menu' || state.kind === 'page') && !isList)) && (
-        <ChoiceFields model={model} state={state} onChange={onChange} set={set} />
+      {typeof message === 'string' && (
+        <Texts model={model} onChange={onChange} textKey={message} label="programs.messageIn" />
       )}
-      <Ways {...props} set={set} />
-      {Array.isArray(state.raw.when) && <Conditions model={model} state={state} set={set} />}
-      <LogicFields model={model} state={state} set={set} onChange={onChange} />
+      {state.kind === 'prompt' && <QuestionFields {...parts} />}
+      {state.kind === 'menu' && <ListFields {...parts} />}
+      {(isChoice || ((state.kind === 'menu' || state.kind === 'page') && !isList)) && <ChoiceFields {...parts} />}
+      <Ways {...parts} />
+      {Array.isArray(state.raw.when) && <Conditions {...parts} />}
+      <LogicFields {...parts} />
       {['menu', 'prompt', 'page', 'action', 'form'].includes(state.kind) && (
         <CheckField
           label={t('programs.membersOnly')}
@@ -57,8 +59,8 @@ export function StateEditor(props: EditorProps) {
           onChange={(isChecked) => set(['requires'], isChecked ? 'authenticated' : undefined)}
         />
       )}
-      <ConnectField key={`${state.name} connect`} model={model} state={state} onChange={onChange} />
-      <GroupField key={`${state.name} group`} model={model} state={state} onChange={onChange} />
+      <ConnectField key={`${state.name} connect`} {...parts} />
+      <GroupField key={`${state.name} group`} {...parts} />
       <div className="actions">
         <Button small icon="copy" onClick={duplicate}>
           {t('programs.duplicate')}
@@ -79,25 +81,6 @@ export function StateEditor(props: EditorProps) {
   );
 }
 
-type Set = (path: Path, value: unknown) => void;
-
-function NameField({ name, onRename }: { name: string; onRename(name: string): void }) {
-  const [value, setValue] = useState(name);
-  return (
-    <InputField
-      label={t('programs.name')}
-      value={value}
-      pattern={namePattern}
-      expects={t('programs.expectsName')}
-      onChange={(event) => setValue(event.target.value)}
-      onBlur={(event) => event.target.validity.valid && value !== '' && onRename(value)}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') event.currentTarget.blur();
-      }}
-    />
-  );
-}
-
 const types = ['text', 'integer', 'decimal', 'choice', 'choices', 'date', 'phone'] as const;
 const isKnownType = (type: string): type is (typeof types)[number] => (types as readonly string[]).includes(type);
 
@@ -113,7 +96,7 @@ const limits: Partial<Record<string, { pattern: string; expects: 'programs.expec
   };
 const numberLimit = { pattern: String.raw`-?\d+(\.\d+)?`, expects: 'programs.expectsNumber' } as const;
 
-function QuestionFields({ model, state, set, onChange }: EditorProps & { set: Set }) {
+function QuestionFields({ model, state, set, onChange }: StateParts) {
   const { raw } = state;
   const type = String(raw.type ?? 'text');
   const isLimited = ['integer', 'decimal', 'date', 'choices'].includes(type);
@@ -126,14 +109,12 @@ function QuestionFields({ model, state, set, onChange }: EditorProps & { set: Se
           <SelectField
             label={t('programs.answerType')}
             value={type}
-            onChange={({ target }) => onChange(() => setAnswerType(model.files, state, target.value))}
-          >
-            {[...new Set([...types, type])].map((each) => (
-              <option key={each} value={each}>
-                {isKnownType(each) ? t(`programs.type-${each}`) : each}
-              </option>
-            ))}
-          </SelectField>
+            onChange={(value) => onChange(() => setAnswerType(model.files, state, value))}
+            options={[...new Set([...types, type])].map((each) => [
+              each,
+              isKnownType(each) ? t(`programs.type-${each}`) : each,
+            ])}
+          />
         )}
         {raw.validator === undefined && isLimited && (
           <>
@@ -179,12 +160,7 @@ function QuestionFields({ model, state, set, onChange }: EditorProps & { set: Se
 }
 
 /** What an answer must also be, with the sentence that refuses others. */
-function AnswerCheck({
-  model,
-  state,
-  type,
-  onChange,
-}: Pick<EditorProps, 'model' | 'state' | 'onChange'> & { type: string }) {
+function AnswerCheck({ model, state, type, onChange }: Omit<StateParts, 'set'> & { type: string }) {
   const { that, hint } = toRecord(state.raw.check);
   function change(expression: string): void {
     onChange(() => {
@@ -206,7 +182,7 @@ function AnswerCheck({
 }
 
 /** The file that a state is in: programs of many states are easier to read in groups. */
-function GroupField({ model, state, onChange }: Pick<EditorProps, 'model' | 'state' | 'onChange'>) {
+function GroupField({ model, state, onChange }: StateParts) {
   const groups = Object.keys(model.files).filter((path) => /^[^/]+\.yaml$/.test(path));
   const nameOf = (path: string) => path.replace(/\.yaml$/, '');
   return (
@@ -221,7 +197,7 @@ function GroupField({ model, state, onChange }: Pick<EditorProps, 'model' | 'sta
 }
 
 /** Where the state leads, beside its choices. An outcome may say something on the next screen. */
-function Ways({ model, state, set, onChange }: EditorProps & { set: Set }) {
+function Ways({ model, state, set, onChange }: StateParts) {
   return state.links
     .filter(({ path }) => path[0] !== 'options')
     .map(({ to, label, path }) => {
@@ -260,7 +236,7 @@ function Ways({ model, state, set, onChange }: EditorProps & { set: Set }) {
 }
 
 /** The conditions of a branch, or those by which a reply has an outcome of its own. */
-function Conditions({ model, state, set }: { model: ProgramModel; state: ProgramState; set: Set }) {
+function Conditions({ model, state, set }: StateParts) {
   const conditions = (state.raw.when as unknown[]).map(toRecord);
   return conditions.map(({ that, outcome }, i) => {
     const label = t('programs.condition', { number: i + 1 });

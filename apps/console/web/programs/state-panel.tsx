@@ -1,14 +1,15 @@
 import { memo } from 'react';
 import { formatNumber } from '../i18n/format.ts';
 import { t, useLocale } from '../i18n/text.ts';
-import { Panel } from '../ui/panel.tsx';
+import { TextButton } from '../ui/button.tsx';
+import { Facts, Panel } from '../ui/panel.tsx';
 import type { ChangeFiles } from './edit-program.ts';
-import { toPercent, toSeconds } from './heat.ts';
+import { toPercent, toSeconds } from './figures.tsx';
 import { titleOf } from './kinds.ts';
 import type { Counts, Problem } from './program-api.ts';
-import { type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
-import { countText, previewScreens } from './screen-preview.ts';
+import { type ProgramModel, type ProgramState, sayLink } from './read-program.ts';
 import { StateEditor } from './state-editor.tsx';
+import { previewScreens, ScreenUse } from './text-fields.tsx';
 
 interface StatePanelProps {
   model: ProgramModel;
@@ -60,37 +61,22 @@ function Texts({ model, state }: { model: ProgramModel; state: ProgramState }) {
   if (typeof key !== 'string') return null;
   return (
     <div className="state-texts">
-      {model.languages.map((language) => (
-        <TextIn key={language} model={model} state={state} language={language} textKey={key} />
-      ))}
+      {model.languages.map((language) => {
+        const text = model.texts.get(language)?.get(key);
+        const screens = previewScreens(model, state, language);
+        return (
+          <figure key={language}>
+            <figcaption className="small">
+              <span>{language}</span>
+              <ScreenUse screens={screens} className="quiet" />
+            </figcaption>
+            <p className="screen-preview" lang={language} dir="auto">
+              {text === undefined ? t('programs.missingText', { key }) : screens[0]}
+            </p>
+          </figure>
+        );
+      })}
     </div>
-  );
-}
-
-interface TextInProps {
-  model: ProgramModel;
-  state: ProgramState;
-  language: string;
-  textKey: string;
-}
-
-function TextIn({ model, state, language, textKey }: TextInProps) {
-  const text = model.texts.get(language)?.get(textKey);
-  const screens = previewScreens(model, state, language);
-  const { used, limit } = countText(screens[0] ?? '');
-  return (
-    <figure>
-      <figcaption className="small">
-        <span>{language}</span>
-        <span className={`numbers${used > limit ? ' over' : ' quiet'}`}>
-          {used}/{limit}
-          {screens.length > 1 && ` · ${t('programs.screens', { count: screens.length })}`}
-        </span>
-      </figcaption>
-      <p className="screen-preview" lang={language} dir="auto">
-        {text === undefined ? t('programs.missingText', { key: textKey }) : screens[0]}
-      </p>
-    </figure>
   );
 }
 
@@ -101,27 +87,18 @@ function Ways({ model, state, onSelect }: { model: ProgramModel; state: ProgramS
       {state.links.length > 0 && <dt>{t('programs.leadsTo')}</dt>}
       {state.links.map(({ to, label, path }) => (
         <dd key={path.join('.')}>
-          <button type="button" className="link-button" onClick={() => onSelect(to)}>
-            {to}
-          </button>
-          {label && <span className="quiet small">{toWords(model, label)}</span>}
+          <TextButton text={to} onClick={onSelect} />
+          {label && <span className="quiet small">{sayLink(model, label)}</span>}
         </dd>
       ))}
       {from.length > 0 && <dt>{t('programs.reachedFrom')}</dt>}
       {from.map(({ name }) => (
         <dd key={name}>
-          <button type="button" className="link-button" onClick={() => onSelect(name)}>
-            {name}
-          </button>
+          <TextButton text={name} onClick={onSelect} />
         </dd>
       ))}
     </dl>
   );
-}
-
-function toWords(model: ProgramModel, label: string): string {
-  const option = /^(\d+)\. (.+)$/.exec(label);
-  return option ? `${option[1]}. ${sayIn(model, option[2])}` : label;
 }
 
 function Fare({ counts }: { counts: Counts }) {
@@ -135,14 +112,5 @@ function Fare({ counts }: { counts: Counts }) {
     [t('programs.heat-refused'), toPercent(refused, refused + answered)],
     [t('programs.medianTime'), toSeconds(medianSeconds)],
   ];
-  return (
-    <dl className="facts fare">
-      {rows.map(([title, value]) => (
-        <div key={title} className="facts-row">
-          <dt>{title}</dt>
-          <dd className="numbers">{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Facts className="fare" rows={rows} isNumeric />;
 }

@@ -1,4 +1,6 @@
 /// <reference types="vite/client" />
+import { setIdentity } from './edit-program.ts';
+import type { Template } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
 
 const ours = import.meta.glob<string>('./templates/**/*.yaml', { query: '?raw', import: 'default', eager: true });
@@ -6,7 +8,7 @@ const examples = import.meta.glob<string>(
   ['../../../../examples/{savings-group,price-list}/**/*.{yaml,csv}', '!**/flows/**'],
   { query: '?raw', import: 'default', eager: true },
 );
-const folders = {
+const folders: Record<Template, string> = {
   blank: './templates/blank/',
   survey: './templates/survey/',
   registration: './templates/registration/',
@@ -15,12 +17,18 @@ const folders = {
   savings: '../../../../examples/savings-group/',
 };
 
-/** The files of a template, by their places in the program. */
-export function templateFiles(template: keyof typeof folders): ProgramFiles {
+interface NewProgram {
+  name: string;
+  title: string;
+  code: string;
+  template: Template;
+}
+
+/** The files of a new program: those of its template, under its own name and service code. */
+export function createProgram({ name, title, code, template }: NewProgram): ProgramFiles {
   const folder = folders[template];
-  return Object.fromEntries(
-    Object.entries({ ...ours, ...examples })
-      .filter(([path]) => path.startsWith(folder))
-      .map(([path, text]) => [path.slice(folder.length), text]),
-  );
+  const files = Object.entries({ ...ours, ...examples })
+    .filter(([path]) => path.startsWith(folder))
+    .map(([path, text]) => [path.slice(folder.length), text]);
+  return setIdentity(Object.fromEntries(files), { name, title, codes: [code] });
 }

@@ -1,8 +1,10 @@
+import { toShowable } from '@palaver/program/gsm';
+import { reservedKeys } from '@palaver/program/keys';
+import { layOut, measure } from '@palaver/program/screen';
 import { useId } from 'react';
 import { t } from '../i18n/text.ts';
 import { type ChangeFiles, setText } from './edit-program.ts';
-import { type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
-import { countText, previewScreens } from './screen-preview.ts';
+import { type ProgramModel, type ProgramState, sayIn, toRecord } from './read-program.ts';
 
 interface TextsProps {
   model: ProgramModel;
@@ -21,7 +23,6 @@ export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps)
       {model.languages.map((language) => {
         const text = model.texts.get(language)?.get(textKey) ?? '';
         const screens = screenOf ? previewScreens(model, screenOf, language) : [text.trim()];
-        const { used, limit } = countText(screens[0] ?? '');
         const other = sayIn(model, textKey);
         const props = {
           id: `${id}-${language}`,
@@ -37,10 +38,7 @@ export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps)
           <div key={language} className="field">
             <label className="text-head" htmlFor={props.id}>
               <span>{t(label, { language })}</span>
-              <span className={`numbers${used > limit ? ' over' : ''}`}>
-                {used}/{limit}
-                {screens.length > 1 && ` · ${t('programs.screens', { count: screens.length })}`}
-              </span>
+              <ScreenUse screens={screens} />
             </label>
             {screenOf ? <textarea rows={3} {...props} /> : <input {...props} />}
           </div>
@@ -48,4 +46,43 @@ export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps)
       })}
     </div>
   );
+}
+
+/** How much of a screen a text takes, as the service counts it. */
+export function countText(text: string): { used: number; limit: number } {
+  const shown = toShowable(text);
+  const { limit, cost } = measure([shown]);
+  return { used: cost(shown), limit };
+}
+
+/** What the first screen takes of its room, and how many there are. */
+export function ScreenUse({ screens, className = '' }: { screens: readonly string[]; className?: string }) {
+  const { used, limit } = countText(screens[0] ?? '');
+  return (
+    <span className={`numbers ${used > limit ? 'over' : className}`}>
+      {used}/{limit}
+      {screens.length > 1 && ` · ${t('programs.screens', { count: screens.length })}`}
+    </span>
+  );
+}
+
+/** The screens of a state in a language, laid out as the service does. Values are shown as `{name}`. */
+export function previewScreens(model: ProgramModel, { kind, raw }: ProgramState, language: string): string[] {
+  if (typeof raw.text !== 'string') return [];
+  const say = (key: unknown) => sayIn(model, key, language);
+  const word = (key: string, otherwise: string) => (say(key) === key ? otherwise : say(key));
+  const options = Array.isArray(raw.options) ? raw.options.map(toRecord) : [];
+  const lines = options.map(({ key, text }, i) => ({ key: String(key ?? i + 1), label: say(text) }));
+  const isEnd = kind === 'end';
+  const line = (key: string, label: string) => (isEnd ? undefined : { key, label });
+  const pages = layOut(
+    { body: say(raw.text), lines },
+    {
+      more: { key: reservedKeys.more, label: word('common.more', 'More') },
+      back: line(reservedKeys.back, word('common.back', 'Back')),
+      exit: line(reservedKeys.exit, word('common.exit', 'Exit')),
+      hasBack: !isEnd && raw.back !== false,
+    },
+  );
+  return pages.map(({ text }) => text);
 }

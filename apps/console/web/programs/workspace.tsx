@@ -1,27 +1,23 @@
 import { lazy, Suspense, useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
-import { useOperatorQuery } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator.ts';
 import { formatDay } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { Button } from '../ui/button.tsx';
+import { Button, TextButton } from '../ui/button.tsx';
 import { Waiting } from '../ui/fault.tsx';
 import { SelectField } from '../ui/fields.tsx';
-import { ChoiceTabs } from '../ui/tabs.tsx';
-import { AddState } from './add-state.tsx';
-import { diffPrograms } from './diff-programs.ts';
-import { DraftBar } from './draft-bar.tsx';
+import { ChoiceTabs } from '../ui/link.tsx';
+import { DraftBar, useDraft } from './draft.tsx';
 import { connectStates } from './edit-program.ts';
-import { Figures } from './figures.tsx';
-import { type Heat, heats, type StateHeat, toHeat } from './heat.ts';
+import { AddState, findStates, Search } from './editor-fields.tsx';
+import { Figures, type Heat, heats, type StateHeat, toHeat } from './figures.tsx';
 import { Outline } from './outline.tsx';
 import { type Draft, type ListedPrograms, type Problem, type ProgramFiles, programApi } from './program-api.ts';
 import { ProgramMap } from './program-map.tsx';
-import { PublishPanel } from './publish-panel.tsx';
+import { diffPrograms, PublishPanel } from './publish-panel.tsx';
 import { readProgram } from './read-program.ts';
-import { findStates, Search } from './search-field.tsx';
 import { StatePanel } from './state-panel.tsx';
 import { TryPanel } from './try-panel.tsx';
-import { useDraft } from './use-draft.ts';
 
 const YamlView = lazy(async () => ({ default: (await import('./yaml-view.tsx')).YamlView }));
 
@@ -152,14 +148,9 @@ function Opened({ name, version, loaded, mayEdit, listed }: OpenedProps) {
             <SelectField
               label={t('programs.colourBy')}
               value={heat}
-              onChange={(event) => setHeat(event.target.value as Heat | 'none')}
-            >
-              {[...heats, 'none' as const].map((key) => (
-                <option key={key} value={key}>
-                  {t(`programs.heat-${key}`)}
-                </option>
-              ))}
-            </SelectField>
+              onChange={setHeat}
+              options={[...heats, 'none' as const].map((key) => [key, t(`programs.heat-${key}`)])}
+            />
             <VersionField name={name} version={version} />
             {mayEdit && <AddState model={model} selected={selected} onChange={change} onSelect={select} />}
             {mayEdit && (
@@ -265,14 +256,13 @@ function VersionField({ name, version }: { name: string; version: string }) {
     <SelectField
       label={t('programs.version')}
       value={version}
-      onChange={(event) => go({ version: event.target.value })}
+      onChange={(value) => go({ version: value })}
+      options={versions.data?.versions.map(({ version: id, usedAt, isCurrent }) => [
+        id,
+        [id.slice(id.indexOf('@') + 1), formatDay(usedAt), ...(isCurrent ? [t('programs.inUse')] : [])].join(' · '),
+      ])}
     >
       <option value="">{t('programs.draftOrInUse')}</option>
-      {versions.data?.versions.map(({ version: id, usedAt, isCurrent }) => (
-        <option key={id} value={id}>
-          {[id.slice(id.indexOf('@') + 1), formatDay(usedAt), ...(isCurrent ? [t('programs.inUse')] : [])].join(' · ')}
-        </option>
-      ))}
     </SelectField>
   );
 }
@@ -292,12 +282,7 @@ function Problems({ problems, isAdvice, onSelect }: ProblemsProps) {
       <ul lang="en" dir="ltr">
         {problems.map(({ file, line, state, message }) => (
           <li key={`${file}:${line}:${message}`} title={`${file}:${line}`}>
-            {state !== undefined && (
-              <button type="button" className="link-button" onClick={() => onSelect(state)}>
-                {state}
-              </button>
-            )}{' '}
-            {message}
+            {state !== undefined && <TextButton text={state} onClick={onSelect} />} {message}
           </li>
         ))}
       </ul>

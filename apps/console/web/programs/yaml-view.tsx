@@ -78,11 +78,7 @@ export function YamlView({ files, file, problems, isReadOnly, onFile, onChange }
 
   return (
     <div className="yaml-view">
-      <SelectField label={t('programs.file')} value={file} onChange={(event) => onFile(event.target.value)}>
-        {Object.keys(files).map((path) => (
-          <option key={path}>{path}</option>
-        ))}
-      </SelectField>
+      <SelectField label={t('programs.file')} value={file} onChange={onFile} options={Object.keys(files)} />
       <div className="yaml-host" dir="ltr" ref={host} />
     </div>
   );

@@ -1,5 +1,5 @@
 import { useId } from 'react';
-import { useOperatorQuery } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator.ts';
 import { formatDay, formatNumber, formatPercent } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Waiting } from '../ui/fault.tsx';

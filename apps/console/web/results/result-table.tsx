@@ -1,13 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useOperatorQuery } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator.ts';
 import { formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { Waiting } from '../ui/fault.tsx';
 import { Link } from '../ui/link.tsx';
-import { Pager } from '../ui/pager.tsx';
-import { Table } from '../ui/table.tsx';
+import { Pager, Table } from '../ui/table.tsx';
 import { choiceLabel, type Labels, questionLabel } from './labels.ts';
 import { type Filter, type ListedResult, resultsApi, type SetRef, type Status } from './results-api.ts';
 

@@ -1,20 +1,19 @@
+import '../styles/results.css';
 import { useState } from 'react';
-import { useOperatorQuery } from '../api/operator-token.ts';
+import { useOperatorQuery } from '../api/operator.ts';
 import { formatNumber } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { programApi } from '../programs/program-api.ts';
 import type { ProgramModel } from '../programs/read-program.ts';
-import { Button } from '../ui/button.tsx';
+import { Button, Icon } from '../ui/button.tsx';
+import { download, downloadBytes } from '../ui/download.ts';
+import { Waiting } from '../ui/fault.tsx';
 import { CheckField, InputField, SelectField } from '../ui/fields.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { ChoiceTabs } from '../ui/tabs.tsx';
-import { ExportButtons } from './export-buttons.tsx';
-import { choiceLabel, labelsOf, noLabels, questionLabel } from './labels.ts';
+import { ChoiceTabs } from '../ui/link.tsx';
+import { choiceLabel, type Labels, labelsOf, noLabels, questionLabel } from './labels.ts';
 import { ResultCharts } from './result-charts.tsx';
 import { ResultTable } from './result-table.tsx';
-import { type Filter, type ListedSet, noFilter, resultsApi, type Status } from './results-api.ts';
-import '../styles/results.css';
-import { Waiting } from '../ui/fault.tsx';
+import { type Filter, type ListedSet, noFilter, resultsApi, type SetRef, type Status } from './results-api.ts';
 
 const toKey = ({ source, name }: Pick<ListedSet, 'source' | 'name'>) => `${source}/${name}`;
 
@@ -101,17 +100,19 @@ export function ResultsView({ program, model }: { program: string; model: Progra
 
 function SetField({ sets, set, onSet }: { sets: ListedSet[]; set: ListedSet; onSet(key: string): void }) {
   return (
-    <SelectField label={t('results.set')} value={toKey(set)} onChange={(event) => onSet(event.target.value)}>
-      {sets.map((each) => (
-        <option key={toKey(each)} value={toKey(each)}>
-          {t('results.setOf', {
-            source: t(`results.${each.source}`),
-            name: each.source === 'messages' ? 'SMS' : each.name,
-            count: each.count,
-          })}
-        </option>
-      ))}
-    </SelectField>
+    <SelectField
+      label={t('results.set')}
+      value={toKey(set)}
+      onChange={onSet}
+      options={sets.map((each) => [
+        toKey(each),
+        t('results.setOf', {
+          source: t(`results.${each.source}`),
+          name: each.source === 'messages' ? 'SMS' : each.name,
+          count: each.count,
+        }),
+      ])}
+    />
   );
 }
 
@@ -122,20 +123,22 @@ interface FiltersProps {
 }
 
 function Filters({ set, filter, onFilter }: FiltersProps) {
-  const change = (field: keyof Filter) => (event: { target: { value: string } }) =>
-    onFilter({ ...filter, [field]: event.target.value });
+  const change = (field: keyof Filter) => (value: string) => onFilter({ ...filter, [field]: value });
   return (
     <>
       <InputField label={t('results.from')} type="date" value={filter.from} onChange={change('from')} />
       <InputField label={t('results.to')} type="date" value={filter.to} onChange={change('to')} />
       {set.source !== 'records' && (
-        <SelectField label={t('results.delivery')} value={filter.status} onChange={change('status')}>
+        <SelectField
+          label={t('results.delivery')}
+          value={filter.status}
+          onChange={change('status')}
+          options={Object.entries(set.statuses).map(([status, count]) => [
+            status,
+            `${t(`results.status-${status as Status}`)} (${formatNumber(count)})`,
+          ])}
+        >
           <option value="">{t('results.anyStatus')}</option>
-          {Object.entries(set.statuses).map(([status, count]) => (
-            <option key={status} value={status}>
-              {`${t(`results.status-${status as Status}`)} (${formatNumber(count)})`}
-            </option>
-          ))}
         </SelectField>
       )}
       {set.source !== 'messages' && (
@@ -148,5 +151,54 @@ function Filters({ set, filter, onFilter }: FiltersProps) {
         />
       )}
     </>
+  );
+}
+
+const formats = { csv: 'CSV', xlsx: 'XLSX', json: 'JSON' } as const;
+type Format = keyof typeof formats;
+
+interface ExportProps {
+  set: SetRef;
+  filter: Filter;
+  labels: Labels;
+  mayExport: boolean;
+}
+
+/** What the filters leave, as a file, with the labels that the table has. */
+export function ExportButtons({ set, filter, labels, mayExport }: ExportProps) {
+  const [fault, setFault] = useState('');
+  async function save(format: Format): Promise<void> {
+    setFault('');
+    const name = `${set.program}-${set.name.replace(/[^\w-]/g, '_')}.${format}`;
+    try {
+      const [results, { toCsv, toJson, toRows, toXlsx, xlsxType }] = await Promise.all([
+        resultsApi.export(set, filter),
+        import('./to-files.ts'),
+      ]);
+      const rows = toRows(results, labels);
+      if (format === 'xlsx') downloadBytes(name, toXlsx(rows), xlsxType);
+      else if (format === 'csv') download(name, toCsv(rows), 'text/csv');
+      else download(name, toJson(results, labels), 'application/json');
+    } catch (error) {
+      setFault(error instanceof Error ? error.message : String(error));
+    }
+  }
+  return (
+    <fieldset className="exports">
+      <legend className="small quiet">{t('results.export')}</legend>
+      <div className="actions" title={t(mayExport ? 'results.exportNote' : 'results.mayNotExport')}>
+        {(Object.keys(formats) as Format[]).map((format) => (
+          <Button key={format} disabled={!mayExport} onClick={() => void save(format)}>
+            <Icon name="save" size={16} />
+            {formats[format]}
+          </Button>
+        ))}
+      </div>
+      {fault && (
+        <p className="small over" role="alert">
+          {fault}
+        </p>
+      )}
+    </fieldset>
   );
 }

@@ -1,7 +1,9 @@
 import { useSyncExternalStore } from 'react';
+import { onEvents } from '../location.ts';
 
 const key = 'palaver.tour';
 const changed = 'palaver:tour';
+const subscribe = onEvents(changed);
 
 /** Whether the tour is to be shown: until it was finished or skipped in this browser. */
 export function useTourOpen(): boolean {
@@ -16,9 +18,4 @@ export function closeTour(): void {
 export function openTour(): void {
   localStorage.removeItem(key);
   window.dispatchEvent(new Event(changed));
-}
-
-function subscribe(notify: () => void): () => void {
-  window.addEventListener(changed, notify);
-  return () => window.removeEventListener(changed, notify);
 }

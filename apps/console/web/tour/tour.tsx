@@ -1,9 +1,8 @@
-import { Button } from '../ui/button.tsx';
+import { Button, Icon } from '../ui/button.tsx';
 import '../styles/tour.css';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { navigate } from '../location.ts';
-import { Icon } from '../ui/icon.tsx';
 import { closeTour } from './tour-state.ts';
 
 const steps = ['phone', 'programs', 'chat', 'explorer', 'operations'] as const;

@@ -1,5 +1,9 @@
+import { useState } from 'react';
 import { ServiceFault } from '../api/call-service.ts';
+import { keepOperatorToken, useOperatorToken } from '../api/operator.ts';
 import { t } from '../i18n/text.ts';
+import { Button } from './button.tsx';
+import { Form, InputField } from './fields.tsx';
 
 /** Why something did not work. Services answer in English, whatever the language of the page. */
 export function Fault({ error }: { error: Error }) {
@@ -13,4 +17,24 @@ export function Fault({ error }: { error: Error }) {
 /** Stands for a part without data: why it has none, or that it is being loaded. */
 export function Waiting({ error }: { error?: Error | null }) {
   return error ? <Fault error={error} /> : <p className="quiet">{t('app.loading')}</p>;
+}
+
+/** Asked for where an operators' route said 401. */
+export function OperatorSignIn({ message }: { message: string }) {
+  const current = useOperatorToken();
+  const [token, setToken] = useState('');
+  const submit = () => {
+    keepOperatorToken(token.trim());
+  };
+  return (
+    <Form className="sign-in" onSubmit={submit}>
+      <p>{current ? t('operator.refused') : message}</p>
+      <div className="field-row">
+        <InputField label={t('operator.token')} type="password" autoComplete="off" value={token} onChange={setToken} />
+        <Button type="submit" main disabled={token.trim() === ''}>
+          {t('operator.signIn')}
+        </Button>
+      </div>
+    </Form>
+  );
 }

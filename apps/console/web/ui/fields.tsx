@@ -1,19 +1,21 @@
-import type { InputHTMLAttributes, SelectHTMLAttributes } from 'react';
+import type { ChangeEvent, FormEvent, FormHTMLAttributes, InputHTMLAttributes, SelectHTMLAttributes } from 'react';
 
-type InputProps = InputHTMLAttributes<HTMLInputElement> & {
+interface InputProps extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> {
   label: string;
   /** What a value looks like that `pattern` takes. */
   expects?: string;
-};
+  onChange?(value: string): void;
+}
 
 /** An input with its label above it, and below it what it expects, once something else was typed. */
-export function InputField({ label, expects = '', ...rest }: InputProps) {
+export function InputField({ label, expects = '', onChange, ...rest }: InputProps) {
   return (
     <label className="field">
       <span>{label}</span>
       <input
         // An empty field has refused nothing: the styles recognise it by this.
         placeholder=" "
+        onChange={onChange && (({ target }) => onChange(target.value))}
         onInput={({ currentTarget }) => currentTarget.setCustomValidity('')}
         // The browser's own words do not name the format.
         onInvalid={({ currentTarget }) => {
@@ -26,12 +28,31 @@ export function InputField({ label, expects = '', ...rest }: InputProps) {
   );
 }
 
+interface SelectProps<Value extends string> extends Omit<SelectHTMLAttributes<HTMLSelectElement>, 'onChange'> {
+  label: string;
+  value: Value;
+  /** After the children: values with their titles, or values that are titles. */
+  options?: readonly (NoInfer<Value> | readonly [value: NoInfer<Value>, title: string])[] | undefined;
+  onChange(value: NoInfer<Value>): void;
+}
+
 /** A choice with its label above it. */
-export function SelectField({ label, ...rest }: SelectHTMLAttributes<HTMLSelectElement> & { label: string }) {
+export function SelectField<Value extends string>(props: SelectProps<Value>) {
+  const { label, options = [], onChange, children, ...rest } = props;
   return (
     <label className="field">
       <span>{label}</span>
-      <select {...rest} />
+      <select onChange={({ target }) => onChange(target.value as Value)} {...rest}>
+        {children}
+        {options.map((option) => {
+          const [value, title] = typeof option === 'string' ? [option, option] : option;
+          return (
+            <option key={value} value={value}>
+              {title}
+            </option>
+          );
+        })}
+      </select>
     </label>
   );
 }
@@ -48,4 +69,38 @@ export function CheckField({ label, onChange, ...rest }: CheckProps) {
       {label}
     </label>
   );
+}
+
+interface FileButtonProps {
+  text: string;
+  label: string;
+  accept: string;
+  onFile(file: File): Promise<void>;
+}
+
+/** A button that asks for a file of this device. */
+export function FileButton({ text, label, accept, onFile }: FileButtonProps) {
+  function take({ target }: ChangeEvent<HTMLInputElement>): void {
+    const file = target.files?.[0];
+    target.value = '';
+    if (file) void onFile(file);
+  }
+  return (
+    <label className="button file-button">
+      {text}
+      <input type="file" accept={accept} aria-label={label} onChange={take} />
+    </label>
+  );
+}
+
+/** A form that is handled on this page. */
+export function Form({
+  onSubmit,
+  ...rest
+}: Omit<FormHTMLAttributes<HTMLFormElement>, 'onSubmit'> & { onSubmit(): unknown }) {
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void onSubmit();
+  };
+  return <form onSubmit={submit} {...rest} />;
 }

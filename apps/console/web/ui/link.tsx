@@ -1,4 +1,5 @@
 import type { AnchorHTMLAttributes, MouseEvent } from 'react';
+import { t } from '../i18n/text.ts';
 import { navigate } from '../location.ts';
 
 /** A link inside the page: an address like any other, followed without loading the page again. */
@@ -9,4 +10,52 @@ export function Link({ href, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> 
     navigate(href);
   };
   return <a href={href} onClick={follow} {...rest} />;
+}
+
+/** Leads to the guide of what is shown. */
+export function GuideLink({
+  name,
+}: {
+  name: 'agent-api' | 'console' | 'data' | 'gateway' | 'money' | 'ussd' | 'ussd-menus';
+}) {
+  return <Link href={`/guide?name=${name}`}>{t('app.guide')}</Link>;
+}
+
+interface TabsProps<Name extends string> {
+  label: string;
+  open: Name | undefined;
+  tabs: readonly { name: Name; title: string; href: string }[];
+}
+
+/** The pages of a view, each with an address. */
+export function Tabs<Name extends string>({ label, open, tabs }: TabsProps<Name>) {
+  return (
+    <nav className="tabs" aria-label={label}>
+      {tabs.map(({ name, title, href }) => (
+        <Link key={name} href={href} aria-current={name === open ? 'page' : undefined}>
+          {title}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+interface ChoiceProps<Name extends string> {
+  label: string;
+  chosen: Name;
+  choices: readonly (readonly [name: Name, title: string])[];
+  onChoose(name: Name): void;
+}
+
+/** One of a few, as buttons beside each other. */
+export function ChoiceTabs<Name extends string>({ label, chosen, choices, onChoose }: ChoiceProps<Name>) {
+  return (
+    <nav className="tabs" aria-label={label}>
+      {choices.map(([name, title]) => (
+        <button key={name} type="button" aria-pressed={name === chosen} onClick={() => onChoose(name)}>
+          {title}
+        </button>
+      ))}
+    </nav>
+  );
 }

@@ -1,4 +1,6 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { t } from '../i18n/text.ts';
+import { Button } from './button.tsx';
 
 interface ModalProps {
   title: string;
@@ -16,5 +18,29 @@ export function Modal({ title, onClose, children }: ModalProps) {
       <h2 id={heading}>{title}</h2>
       {children}
     </dialog>
+  );
+}
+
+interface AskProps {
+  /** Of the dialog, and of the button that confirms. */
+  title: string;
+  text: string;
+  disabled?: boolean;
+  onConfirm(): void;
+  onClose(): void;
+}
+
+/** Asks before something is done. */
+export function Ask({ title, text, disabled, onConfirm, onClose }: AskProps) {
+  return (
+    <Modal title={title} onClose={onClose}>
+      <p>{text}</p>
+      <div className="actions">
+        <Button main disabled={disabled} onClick={onConfirm}>
+          {title}
+        </Button>
+        <Button onClick={onClose}>{t('app.cancel')}</Button>
+      </div>
+    </Modal>
   );
 }

@@ -2,6 +2,8 @@ import { type ReactNode, useId } from 'react';
 
 interface PanelProps {
   title: string;
+  /** Of the title. */
+  level?: 2 | 3;
   /** Beside the title. */
   beside?: ReactNode;
   /** Shown in place of the content. */
@@ -11,15 +13,16 @@ interface PanelProps {
 }
 
 /** A part of a view with a title. */
-export function Panel({ title, beside, empty, className, children }: PanelProps) {
+export function Panel({ title, level = 2, beside, empty, className, children }: PanelProps) {
   const heading = useId();
+  const Title = `h${level}` as const;
   return (
     <section className={className ? `panel ${className}` : 'panel'} aria-labelledby={heading}>
       {beside === undefined ? (
-        <h2 id={heading}>{title}</h2>
+        <Title id={heading}>{title}</Title>
       ) : (
         <div className="panel-head">
-          <h2 id={heading}>{title}</h2>
+          <Title id={heading}>{title}</Title>
           {beside}
         </div>
       )}
@@ -28,14 +31,24 @@ export function Panel({ title, beside, empty, className, children }: PanelProps)
   );
 }
 
-/** Names with their values; `dir` is that of the values. */
-export function Facts({ rows, dir }: { rows: readonly (readonly [name: string, value: ReactNode])[]; dir?: 'auto' }) {
+interface FactsProps {
+  rows: readonly (readonly [name: string, value: ReactNode])[];
+  className?: string;
+  /** Of the values. */
+  dir?: 'auto';
+  isNumeric?: boolean;
+}
+
+/** Names with their values. */
+export function Facts({ rows, className, dir, isNumeric }: FactsProps) {
   return (
-    <dl className="facts">
+    <dl className={className ? `facts ${className}` : 'facts'}>
       {rows.map(([name, value]) => (
         <div key={name} className="facts-row">
           <dt>{name}</dt>
-          <dd dir={dir}>{value}</dd>
+          <dd dir={dir} className={isNumeric ? 'numbers' : undefined}>
+            {value}
+          </dd>
         </div>
       ))}
     </dl>

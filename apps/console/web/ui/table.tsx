@@ -1,5 +1,6 @@
-import type { ReactNode } from 'react';
-import { ScrollRegion } from './scroll-region.tsx';
+import { Fragment, type ReactNode, useMemo } from 'react';
+import { t } from '../i18n/text.ts';
+import { Button } from './button.tsx';
 
 interface TableProps {
   label: string;
@@ -31,4 +32,72 @@ export function Table({ label, heads, className, children }: TableProps) {
       </table>
     </ScrollRegion>
   );
+}
+
+/** Wide content with its own scroll bar. It takes focus, so that it can be scrolled by keyboard. */
+function ScrollRegion({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    // A group: as a landmark it would have the name of the panel around it.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for controls
+    <div role="group" className="table-wrap" tabIndex={0} aria-label={label}>
+      {children}
+    </div>
+  );
+}
+
+interface PagerProps {
+  label: string;
+  /** Where the page is in the list. */
+  place?: string;
+  /** Undefined on the first page. */
+  onPrevious: (() => void) | undefined;
+  /** Undefined on the last page. */
+  onNext: (() => void) | undefined;
+}
+
+/** Leads from page to page of a list. */
+export function Pager({ label, place, onPrevious, onNext }: PagerProps) {
+  return (
+    <nav className="pager" aria-label={label}>
+      <Button disabled={!onPrevious} onClick={onPrevious}>
+        {t('app.previous')}
+      </Button>
+      {place && <span className="numbers">{place}</span>}
+      <Button disabled={!onNext} onClick={onNext}>
+        {t('app.next')}
+      </Button>
+    </nav>
+  );
+}
+
+const largest = 200_000;
+const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** JSON, indented and coloured; very large answers stay plain. */
+export function JsonView({ value, label }: { value: unknown; label: string }) {
+  const text = useMemo(() => (typeof value === 'string' ? value : JSON.stringify(value, null, 2)), [value]);
+  return (
+    <ScrollRegion label={label}>
+      <pre className="json">{text.length > largest ? text : colour(text)}</pre>
+    </ScrollRegion>
+  );
+}
+
+function colour(text: string) {
+  const parts = [];
+  let end = 0;
+  for (const match of text.matchAll(token)) {
+    const [whole, string, colon, word] = match;
+    const kind = string ? (colon ? 'json-key' : 'json-string') : word ? 'json-word' : 'json-number';
+    parts.push(
+      <Fragment key={match.index}>
+        {text.slice(end, match.index)}
+        <span className={kind}>{whole}</span>
+      </Fragment>,
+    );
+    end = match.index + whole.length;
+  }
+  parts.push(text.slice(end));
+  return parts;
 }

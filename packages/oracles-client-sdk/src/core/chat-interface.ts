@@ -1,10 +1,10 @@
-import type { Approvals } from './approvals.ts';
+import type { AgentApi } from './agent-api.ts';
+import type { Approvals, Reauthorizer } from './approvals.ts';
 import type { ChatMessage } from './chat-message.ts';
-import type { ChatState } from './chat-state.ts';
+import type { ChatAction, ChatState } from './chat-state.ts';
 import type { ClientTools } from './client-tools.ts';
 import type { StreamingMode } from './event-buffer.ts';
 import type { OracleError } from './oracle-error.ts';
-import type { Reauthorizer } from './reauthorize.ts';
 import type { MatrixSession, Transport } from './transport.ts';
 import type { OutgoingFile, UploadOptions } from './upload-files.ts';
 import type { AnyEvent, Attachment } from './wire.ts';
@@ -74,4 +74,18 @@ export interface Chat {
   abort(): Promise<void>;
   refetch(): Promise<readonly ChatMessage[]>;
   loadOlder(): Promise<void>;
+}
+
+/** What the parts of one chat share. */
+export interface ChatParts {
+  options: ChatOptions;
+  api: AgentApi;
+  get(): ChatSnapshot;
+  dispatch(action: ChatAction): void;
+  /** Ends when the chat is closed. */
+  signal(): AbortSignal;
+  sync(): Promise<void>;
+  syncQuietly(): void;
+  /** Answers what an event asks of the library itself: a new delegation, an approval to remember. */
+  take(event: AnyEvent): void;
 }

@@ -1,6 +1,4 @@
-import { applyEvent } from './apply-event.ts';
-import { type ChatMessage, indexAfterQuestion } from './chat-message.ts';
-import { type History, mergeHistory } from './merge-history.ts';
+import { applyEvent, type ChatMessage, type History, indexAfterQuestion, mergeHistory } from './chat-message.ts';
 import { OracleError, toStreamError } from './oracle-error.ts';
 import type { Attachment, MessagePage, StreamEvent, StreamEventData } from './wire.ts';
 

@@ -1,16 +1,16 @@
-import { createAgentApi } from './agent-api.ts';
-import { createApprovals } from './approvals.ts';
-import { openChatChannel } from './chat-channel.ts';
-import type { Chat, ChatOptions, ChatSnapshot } from './chat-interface.ts';
-import type { ChatParts } from './chat-parts.ts';
+import { type AgentApi, createAgentApi, type LiveRun } from './agent-api.ts';
+import { createApprovals, createReauthorizer } from './approvals.ts';
+import type { Chat, ChatOptions, ChatParts, ChatSnapshot } from './chat-interface.ts';
 import { type ChatAction, initialChatState, reduceChat } from './chat-state.ts';
+import { runBrowserTool, runClientAction } from './client-tools.ts';
 import { createTurnFollower } from './follow-turns.ts';
-import { createReauthorizer } from './reauthorize.ts';
+import { toError } from './oracle-error.ts';
+import { withRetries } from './retry-policy.ts';
 import { createMessageSender } from './send-messages.ts';
 import type { SocketChannel } from './socket-channel.ts';
 import { createStore } from './store.ts';
-import { createHistorySync } from './sync-history.ts';
 import { uploadFile } from './upload-files.ts';
+import type { CallOutcome, ClientCallEvent, SocketEvent, StreamEvent } from './wire.ts';
 
 /** One session of a user with an agent, as a page sees it. */
 export function createChat(options: ChatOptions): Chat {
@@ -106,6 +106,137 @@ export function createChat(options: ChatOptions): Chat {
       if (before === null) return;
       const page = await api.listMessages(sessionId, { before, ...(options.pageSize && { limit: options.pageSize }) });
       dispatch({ type: 'loaded', page, older: true });
+    },
+  };
+}
+
+/** The event channel of a chat: shows its events, and runs the tools and actions that the agent calls. */
+function openChatChannel(
+  { options, dispatch, syncQuietly, take }: ChatParts,
+  parts: { url: string; isStreamed(requestId: string): boolean; onConnected(isConnected: boolean): void },
+): SocketChannel {
+  const { transport, sessionId } = options;
+  let connections = 0;
+
+  function onEvent(event: SocketEvent): void {
+    const { eventName } = event;
+    const isCall = eventName === 'browser_tool_call' || eventName === 'action_call';
+    const { requestId = '' } = event.payload as { requestId?: string };
+    if (isCall || !parts.isStreamed(requestId)) options.onEvent?.(event);
+    take(event);
+    const show = (shown: StreamEvent) => dispatch({ type: 'received', event: shown });
+    if (eventName === 'message_cache_invalidation') syncQuietly();
+    if (eventName === 'tool_call' || eventName === 'render_component' || eventName === 'approval_request') show(event);
+    if (eventName === 'browser_tool_call' || eventName === 'action_call') {
+      void runClientCall(event, { options, show, emit: (name, payload) => channel.emit(name, payload) });
+    }
+  }
+
+  const channel = transport.openSocket({
+    url: parts.url,
+    sessionId,
+    transport,
+    onEvent,
+    onConnected(isConnected) {
+      parts.onConnected(isConnected);
+      // Events sent while the socket was disconnected are lost.
+      if (isConnected && connections++ > 0) syncQuietly();
+    },
+  });
+  return channel;
+}
+
+interface ClientCallParts {
+  options: Pick<ChatOptions, 'clientTools' | 'onClientCall' | 'sessionId'>;
+  show(event: StreamEvent): void;
+  emit(event: 'tool_result' | 'action_call_result', payload: Record<string, unknown>): void;
+}
+
+/** Runs a call on this page. How it goes is shown at once; the service says the same in its stream. */
+async function runClientCall(
+  { eventName, payload: call }: ClientCallEvent,
+  { options, show, emit }: ClientCallParts,
+): Promise<void> {
+  const { toolCallId } = call;
+  const isTool = eventName === 'browser_tool_call';
+  const tools = options.clientTools?.() ?? {};
+  const showOutcome = (outcome: CallOutcome) => show({ eventName, payload: { ...call, ...outcome } });
+  showOutcome({ status: 'isRunning' });
+  options.onClientCall?.(toolCallId, true);
+  const outcome = await (isTool ? runBrowserTool(tools, call) : runClientAction(tools, call));
+  const { result, error } = outcome;
+  showOutcome(error === undefined ? { status: 'done', output: result } : { status: 'error', error });
+  options.onClientCall?.(toolCallId, false);
+  emit(isTool ? 'tool_result' : 'action_call_result', { sessionId: options.sessionId, toolCallId, ...outcome });
+}
+
+interface SyncParts {
+  api: AgentApi;
+  sessionId: string;
+  pageSize(): number | undefined;
+  dispatch(action: ChatAction): void;
+  /** Ends when the chat is closed. */
+  signal(): AbortSignal;
+  onLoaded(): void;
+  /** Called with the turn that is under way. */
+  onLiveRun(run: LiveRun, signal: AbortSignal): void;
+}
+
+/** The history, and the turn that is under way. Calls meanwhile make it one more round. */
+function createHistorySync({ api, sessionId, dispatch, ...parts }: SyncParts) {
+  let syncing: Promise<void> | undefined;
+  let isStale = false;
+  /** The life of the chat in which `syncQuietly` is under way. */
+  let retrying: AbortSignal | undefined;
+
+  async function load(signal: AbortSignal): Promise<void> {
+    try {
+      const limit = parts.pageSize();
+      const page = await api.listMessages(sessionId, limit ? { limit } : {}, signal);
+      dispatch({ type: 'loaded', page, older: false });
+    } catch (error) {
+      if (!signal.aborted) dispatch({ type: 'loadFailed', error: toError(error) });
+      throw error;
+    }
+  }
+
+  async function syncWhileStale(signal: AbortSignal): Promise<void> {
+    try {
+      while (isStale && !signal.aborted) {
+        isStale = false;
+        await load(signal);
+        parts.onLoaded();
+        const run = await api.findLiveRun(sessionId, signal);
+        if (run) parts.onLiveRun(run, signal);
+      }
+    } finally {
+      if (signal === parts.signal()) syncing = undefined;
+    }
+  }
+
+  function sync(): Promise<void> {
+    isStale = true;
+    syncing ??= syncWhileStale(parts.signal());
+    return syncing;
+  }
+
+  return {
+    sync,
+    /** Asks again while the agent is unreachable; what it answers at last is in the state. */
+    syncQuietly() {
+      const signal = parts.signal();
+      if (signal.aborted) return;
+      if (retrying === signal) return void sync().catch(() => {});
+      retrying = signal;
+      withRetries(sync, signal, Number.POSITIVE_INFINITY)
+        .catch(() => {})
+        .finally(() => {
+          if (retrying === signal) retrying = undefined;
+        });
+    },
+    /** The chat is opened again: what was asked for before it was closed does not count. */
+    reset() {
+      syncing = undefined;
     },
   };
 }

@@ -1,6 +1,5 @@
-import { type JsonSchema, toJsonSchema } from './json-schema.ts';
 import { toError } from './oracle-error.ts';
-import { parseWith, type Schema, type SchemaOutput } from './schema.ts';
+import { type JsonSchema, parseWith, type Schema, type SchemaOutput, toJsonSchema } from './schema.ts';
 import type { SocketEventPayload } from './wire.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: of tools whose schema is not known, authors name the type themselves.
@@ -62,7 +61,7 @@ export function declareClientTools({ browserTools = {}, actions = [] }: ClientTo
 }
 
 /** A failed call has a result too, as the wire wants it. */
-export type ClientCallOutcome = { result: unknown; error?: undefined } | { result: null; error: string };
+type ClientCallOutcome = { result: unknown; error?: undefined } | { result: null; error: string };
 
 type ClientCall = Pick<SocketEventPayload['browser_tool_call'], 'toolName' | 'args'>;
 

@@ -1,12 +1,6 @@
 /** How streamed events reach the state: each at once, together once per animation frame, or once in a fixed time. */
 export type StreamingMode = 'batched' | 'immediate' | 'throttled';
 
-export interface EventBuffer<Event> {
-  add(event: Event): void;
-  /** Hands over what waits, now. */
-  flush(): void;
-}
-
 /** A hidden page gets no animation frames; its events wait this long at most. */
 const hiddenMs = 100;
 const defaultThrottleMs = 50;
@@ -14,7 +8,7 @@ const defaultThrottleMs = 50;
 export function createEventBuffer<Event>(
   { mode, throttleMs = defaultThrottleMs }: { mode: StreamingMode; throttleMs?: number | undefined },
   deliver: (events: readonly Event[]) => void,
-): EventBuffer<Event> {
+) {
   let waiting: Event[] = [];
   let cancel: (() => void) | undefined;
 
@@ -28,11 +22,12 @@ export function createEventBuffer<Event>(
   }
 
   return {
-    add(event) {
+    add(event: Event) {
       if (mode === 'immediate') return deliver([event]);
       waiting.push(event);
       cancel ??= mode === 'throttled' ? delay(flush, throttleMs) : schedule(flush);
     },
+    /** Hands over what waits, now. */
     flush,
   };
 }

@@ -2,7 +2,7 @@ export { type AgentApi, type CallTicket, createAgentApi, type LiveRun } from './
 export { type Approvals, createApprovals } from './approvals.ts';
 export { createChat } from './chat.ts';
 export type { Chat, ChatOptions, ChatSnapshot, SendOptions } from './chat-interface.ts';
-export type { ChatMessage, MessageStatus } from './chat-message.ts';
+export { type ChatMessage, type MessageStatus, toMessageParts } from './chat-message.ts';
 export { type ChatState, type ChatStatus, toChatStatus } from './chat-state.ts';
 export type { BrowserTool, BrowserTools, ClientAction, ClientTools } from './client-tools.ts';
 export {
@@ -15,8 +15,7 @@ export {
 } from './credentials.ts';
 export type { StreamingMode } from './event-buffer.ts';
 export { createEventStreamParser, readEventStream, type ServerSentEvent } from './event-stream.ts';
-export { type FollowOptions, followRun } from './follow-run.ts';
-export { toMessageParts } from './message-parts.ts';
+export { type FollowOptions, followRun } from './follow-turns.ts';
 export { getOpenIdToken, type OpenIdToken } from './open-id-token.ts';
 export { type ConfigOverrides, type OracleConfig, type Price, resolveOracleConfig } from './oracle-config.ts';
 export { OracleError, toClaimIds } from './oracle-error.ts';

@@ -6,18 +6,12 @@ const firstPauseMs = 200;
 const longestPauseMs = 5_000;
 
 /** Exponential backoff between attempts at the same work. */
-export interface RetryPolicy {
-  /** Waits before the next attempt; throws `fault` if another attempt cannot help. */
-  wait(fault: unknown): Promise<void>;
-  /** Work has progressed: the next pause is short again. */
-  reset(): void;
-}
-
-export function createRetryPolicy(signal: AbortSignal, limitMs = defaultLimitMs): RetryPolicy {
+export function createRetryPolicy(signal: AbortSignal, limitMs = defaultLimitMs) {
   let attempts = 0;
   let progressAt = Date.now();
   return {
-    async wait(fault) {
+    /** Waits before the next attempt; throws `fault` if another attempt cannot help. */
+    async wait(fault: unknown): Promise<void> {
       signal.throwIfAborted();
       if (!isTransient(fault) || Date.now() - progressAt > limitMs) throw fault;
       const asked = fault instanceof OracleError ? (fault.retryAfterMs ?? 0) : 0;
@@ -25,7 +19,8 @@ export function createRetryPolicy(signal: AbortSignal, limitMs = defaultLimitMs)
       await pause(Math.max(asked, Math.min(longestPauseMs, firstPauseMs * 2 ** attempts)), signal);
       attempts += 1;
     },
-    reset() {
+    /** Work has progressed: the next pause is short again. */
+    reset(): void {
       attempts = 0;
       progressAt = Date.now();
     },

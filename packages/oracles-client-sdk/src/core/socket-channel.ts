@@ -1,8 +1,7 @@
 import type { CredentialCache } from './credentials.ts';
 import { asRecord } from './oracle-error.ts';
-import type { Link, LinkEnd, OpenLink } from './socket-link.ts';
+import { type Link, type LinkEnd, type OpenLink, openWebSocketLink } from './socket-link.ts';
 import { toQuery } from './to-query.ts';
-import { openWebSocketLink } from './web-socket-link.ts';
 import type { SocketEvent, SocketEventPayload } from './wire.ts';
 
 export interface SocketChannelOptions {

@@ -6,8 +6,7 @@ import { findAgentDid } from '../core/oracle-config.ts';
 import { OracleError } from '../core/oracle-error.ts';
 import { OraclesProvider } from '../react/oracles-provider.tsx';
 import { Chat } from '../ui/chat.tsx';
-import type { Labels } from '../ui/labels.ts';
-import { isRightToLeft, loadLabels } from '../ui/translations.ts';
+import { isRightToLeft, type Labels, loadLabels } from '../ui/labels.ts';
 import css from '../ui/ui.css?inline';
 import type { SignerWallet } from '../wallet/signer-wallet.ts';
 

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import type { ClientAction } from '../core/client-tools.ts';
 import type { Schema, SchemaOutput } from '../core/schema.ts';
+import { createStore } from '../core/store.ts';
 import type { Arguments, CallStatus } from '../core/wire.ts';
 
 export interface ActionRenderProps<Args = Arguments> {
@@ -43,19 +44,16 @@ export interface ActionRegistry {
 
 export function createActionRegistry(): ActionRegistry {
   const registered = new Map<string, Registration[]>();
-  const listeners = new Set<() => void>();
-  let version = 0;
-  const touch = () => {
-    version += 1;
-    for (const listener of [...listeners]) listener();
-  };
+  const version = createStore(0);
+  const touch = () => version.set(version.get() + 1);
   // Where two components register the same name, the later one counts until it goes.
   const find = (name: string) => registered.get(name)?.at(-1)?.current;
 
   return {
     touch,
     find,
-    version: () => version,
+    version: version.get,
+    subscribe: version.subscribe,
     add(name, registration) {
       registered.set(name, [...(registered.get(name) ?? []), registration]);
       touch();
@@ -75,9 +73,5 @@ export function createActionRegistry(): ActionRegistry {
           { name, description, parameters, handler: handler as ClientAction['handler'], hasRender: Boolean(render) },
         ];
       }),
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
   };
 }

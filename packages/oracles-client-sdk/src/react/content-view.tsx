@@ -1,8 +1,8 @@
 'use client';
 
 import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
+import { reauthorizeComponentName, toAskedCapability } from '../core/approvals.ts';
 import { toError } from '../core/oracle-error.ts';
-import { reauthorizeComponentName, toAskedCapability } from '../core/reauthorize.ts';
 import type { Approval, Arguments, CallStatus, GrantedCapability } from '../core/wire.ts';
 import type { IComponentMetadata } from './message-content.ts';
 import { type AnswerApproval, OraclesContext, type OraclesContextValue } from './oracles-context.ts';

@@ -1,5 +1,4 @@
-import type { ChatMessage } from '../core/chat-message.ts';
-import { toMessageParts } from '../core/message-parts.ts';
+import { type ChatMessage, toMessageParts } from '../core/chat-message.ts';
 import type { Approval, ApprovalStatus, Arguments, Attachment, CallStatus, MessagePart } from '../core/wire.ts';
 
 /** A call or a component inside of a message, as data; `renderMessageContent` draws it. */

@@ -1,16 +1,17 @@
 'use client';
 
-import { createContext, useContext } from 'react';
+import { createContext, useContext, useEffect } from 'react';
 import type { Chat } from '../core/chat-interface.ts';
 import type { ChainMessage } from '../core/contract-messages.ts';
 import type { CredentialCache } from '../core/credentials.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
+import type { Schema } from '../core/schema.ts';
 import type { Store } from '../core/store.ts';
 import type { MatrixSession, Transport } from '../core/transport.ts';
 import type { AnyEvent } from '../core/wire.ts';
-import type { ActionRegistry } from './action-registry.ts';
-import type { FindChat } from './shared-chats.ts';
-import type { UIComponents } from './ui-components.ts';
+import type { ActionRegistry, AgActionOptions } from './action-registry.ts';
+import type { IChatOptions, UIComponents } from './ui-components.ts';
+import { useLatest } from './use-load.ts';
 
 export interface Wallet {
   address: string;
@@ -64,4 +65,67 @@ export function useOraclesContext(): OraclesContextValue {
   const context = useContext(OraclesContext);
   if (!context) throw new Error('useOraclesContext must be used within a OraclesProvider');
   return context;
+}
+
+/** Calls back with every event of the chats on the page, distinguished by `eventName`. */
+export function useOracleEvents(onEvent: (event: AnyEvent, sessionId: string) => void): void {
+  const { events } = useOraclesContext();
+  const latest = useLatest(onEvent);
+  useEffect(() => {
+    const listener = (event: AnyEvent, sessionId: string) => latest.current(event, sessionId);
+    events.add(listener);
+    return () => void events.delete(listener);
+  }, [events, latest]);
+}
+
+/** Registers an action the agent can call for as long as the component is on the page. */
+export function useAgAction<S extends Schema>(options: AgActionOptions<S>): void {
+  const { actions } = useOraclesContext();
+  const latest = useLatest(options as unknown as AgActionOptions);
+  const { name, render } = options;
+  useEffect(() => actions.add(name, latest), [actions, name, latest]);
+  // What is drawn closes over the state of this component: a new closure is a new picture.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new `render` is the reason, not an input.
+  useEffect(() => actions.touch(), [actions, render]);
+}
+
+/** One component that shows a session: its tools and listeners, as of its latest render. */
+interface ChatView {
+  readonly current: Omit<IChatOptions, 'oracleDid' | 'sessionId'> & { matrix: MatrixSession };
+}
+
+interface SharedChat {
+  readonly chat: Chat;
+  /** The chat runs while at least one view has joined; returns the way to leave. */
+  join(view: ChatView): () => void;
+}
+
+/** Gives the one chat of an agent and a session, however many components show it: one socket, one set of tools. */
+export type FindChat = (key: string, create: (views: () => readonly ChatView['current'][]) => Chat) => SharedChat;
+
+export function createSharedChats(): FindChat {
+  const known = new Map<string, SharedChat>();
+  return (key, create) => {
+    const found = known.get(key);
+    if (found) return found;
+    const views = new Set<ChatView>();
+    let stop: (() => void) | undefined;
+    const shared: SharedChat = {
+      chat: create(() => [...views].map(({ current }) => current)),
+      join(view) {
+        known.set(key, shared);
+        views.add(view);
+        stop ??= shared.chat.start();
+        return () => {
+          views.delete(view);
+          if (views.size > 0) return;
+          stop?.();
+          stop = undefined;
+          known.delete(key);
+        };
+      },
+    };
+    known.set(key, shared);
+    return shared;
+  };
 }

@@ -18,14 +18,14 @@ import type { AnyEvent } from '../core/wire.ts';
 import { createActionRegistry } from './action-registry.ts';
 import {
   type AnswerApproval,
+  createSharedChats,
   OraclesContext,
   type OraclesContextValue,
   type TransactSignX,
   type Wallet,
 } from './oracles-context.ts';
-import { createSharedChats } from './shared-chats.ts';
 import type { UIComponents } from './ui-components.ts';
-import { useLatest } from './use-latest.ts';
+import { useLatest } from './use-load.ts';
 
 export interface OraclesProviderProps {
   /** The connected user's wallet and Matrix session; undefined while nobody has signed in. */

@@ -4,16 +4,15 @@ import { z } from 'zod';
 import type { ChatMessage } from '../core/chat-message.ts';
 import type { AnyEvent } from '../core/wire.ts';
 import { toIMessage } from './message-content.ts';
+import { useAgAction } from './oracles-context.ts';
 import { OraclesProvider } from './oracles-provider.tsx';
 import { type Renderable, renderMessageContent } from './render-message-content.tsx';
 import type { UIComponentProps } from './ui-components.ts';
-import { useAgAction } from './use-ag-action.ts';
+import { useOraclesConfig } from './use-agent.ts';
 import { useChat } from './use-chat.ts';
 import { useContractOracle } from './use-contract-oracle.ts';
-import { useGetOpenIdToken } from './use-get-open-id-token.ts';
-import { useMemoryEngine } from './use-memory-engine.ts';
+import { useGetOpenIdToken, useMemoryEngine } from './use-memory-engine.ts';
 import { useOracleSessions } from './use-oracle-sessions.ts';
-import { useOraclesConfig } from './use-oracles-config.ts';
 
 const Chart = ({ id, args, status, output }: UIComponentProps) => (
   <figure id={id} title={status}>

@@ -1,5 +1,5 @@
 import { createElement, Fragment, type ReactNode } from 'react';
-import { toMessageParts } from '../core/message-parts.ts';
+import { toMessageParts } from '../core/chat-message.ts';
 import type { AnyEvent, MessageComponent, MessagePart, ToolCall } from '../core/wire.ts';
 import { Markdown, PlainText } from '../markdown/markdown.tsx';
 import { ContentView } from './content-view.tsx';

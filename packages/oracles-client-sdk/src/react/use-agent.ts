@@ -1,16 +1,14 @@
 'use client';
 
-import { useCallback, useEffect, useMemo, useRef } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import { type AgentApi, createAgentApi } from '../core/agent-api.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import { OracleError } from '../core/oracle-error.ts';
 import type { Transport } from '../core/transport.ts';
 import { useOraclesContext } from './oracles-context.ts';
-import { useLatest } from './use-latest.ts';
-import { useOracleDid } from './use-oracle-did.ts';
-import { useOraclesConfig } from './use-oracles-config.ts';
+import { useLatest, useLoad } from './use-load.ts';
 
-export interface Agent {
+interface Agent {
   /** Names this agent and this user: a key for what is loaded from it. */
   key: string;
   did: string;
@@ -19,7 +17,7 @@ export interface Agent {
   api: AgentApi;
 }
 
-export interface AgentResult {
+interface AgentResult {
   agent: Agent | undefined;
   error: OracleError | undefined;
   refetch: () => Promise<void>;
@@ -63,4 +61,57 @@ export function useAgent(oracleDid?: string, overrides?: ConfigOverrides): Agent
     }
   }, [latest]);
   return { agent, error, refetch, whenReady };
+}
+
+export interface OraclesConfigResult {
+  /** Without addresses until `isReady`. */
+  config: Partial<OracleConfig>;
+  isLoading: boolean;
+  isReady: boolean;
+  error: OracleError | undefined;
+  /** Looks the agent up again, after an error. */
+  refetch: () => Promise<void>;
+}
+
+const unknown: Partial<OracleConfig> = {};
+
+/** What is publicly known about an agent: where it is, its model, its price. */
+export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides): OraclesConfigResult {
+  const context = useOraclesContext();
+  const did = useOracleDid(oracleDid);
+  // The provider's addresses are those of its own agent.
+  const own = did === context.oracleDid ? context.overrides : undefined;
+  const baseUrl = overrides?.baseUrl ?? own?.baseUrl;
+  const wsUrl = overrides?.wsUrl ?? own?.wsUrl;
+  const key = did && !baseUrl ? `${context.gatewayUrl ?? ''} ${did}` : undefined;
+  const { data, error, isLoading, reload } = useLoad(key, () => context.resolveConfig(did ?? ''));
+  const config = useMemo<OracleConfig | undefined>(() => {
+    if (baseUrl) return { apiUrl: baseUrl, socketUrl: wsUrl ?? baseUrl };
+    return data && { ...data, socketUrl: wsUrl ?? data.socketUrl };
+  }, [baseUrl, wsUrl, data]);
+  const missing = useMemo(
+    () =>
+      did
+        ? undefined
+        : new OracleError('No agent: give oracleDid to the hook or to OraclesProvider.', { code: 'ORACLE_MISSING' }),
+    [did],
+  );
+  const refetch = useCallback(async () => void (await reload()), [reload]);
+  const isReady = config !== undefined;
+  return { config: config ?? unknown, isLoading: isLoading && !isReady, isReady, error: error ?? missing, refetch };
+}
+
+/** The agent of a hook: the one it is given, else the provider's, else the only one that the page uses. */
+function useOracleDid(given: string | undefined): string | undefined {
+  const { oracleDid, agents } = useOraclesContext();
+  useEffect(() => {
+    if (!given) return;
+    agents.set([...agents.get(), given]);
+    return () => {
+      const at = agents.get().indexOf(given);
+      agents.set(agents.get().filter((_, index) => index !== at));
+    };
+  }, [given, agents]);
+  const [only, ...others] = new Set(useSyncExternalStore(agents.subscribe, agents.get, agents.get));
+  return given ?? oracleDid ?? (others.length > 0 ? undefined : only);
 }

@@ -9,12 +9,12 @@ import { OracleError } from '../core/oracle-error.ts';
 import type { Schema } from '../core/schema.ts';
 import type { OutgoingFile, UploadOptions } from '../core/upload-files.ts';
 import type { Approval, Attachment, GrantedCapability } from '../core/wire.ts';
-import type { IChatOptions } from './chat-options.ts';
 import { fromIMessage, type IMessage, toIMessage } from './message-content.ts';
 import { type ChatRunState, toRunState } from './older-names.ts';
 import { useOraclesContext } from './oracles-context.ts';
+import type { IChatOptions } from './ui-components.ts';
 import { notReady, useAgent } from './use-agent.ts';
-import { useLatest } from './use-latest.ts';
+import { useLatest } from './use-load.ts';
 
 export interface UseChatResult {
   messages: IMessage[];

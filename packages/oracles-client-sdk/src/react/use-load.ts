@@ -1,10 +1,9 @@
 'use client';
 
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useInsertionEffect, useRef, useState } from 'react';
 import { type OracleError, toError } from '../core/oracle-error.ts';
-import { useLatest } from './use-latest.ts';
 
-export interface Loaded<T> {
+interface Loaded<T> {
   data: T | undefined;
   error: OracleError | undefined;
   isLoading: boolean;
@@ -84,4 +83,13 @@ export function useLoad<T>(key: string | undefined, load: () => Promise<T>): Loa
     reload,
     update,
   };
+}
+
+/** A reference to the value of the latest render, for functions that are called later and must not be stale. */
+export function useLatest<T>(value: T): RefObject<T> {
+  const latest = useRef(value);
+  useInsertionEffect(() => {
+    latest.current = value;
+  });
+  return latest;
 }

@@ -1,9 +1,11 @@
 'use client';
 
 import { useCallback, useState } from 'react';
+import { getOpenIdToken, type OpenIdToken } from '../core/open-id-token.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import type { OracleError } from '../core/oracle-error.ts';
 import type { Memory } from '../core/wire.ts';
+import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
 
@@ -89,4 +91,81 @@ export function useMemoryEngine(oracleDid?: string, options: { overrides?: Confi
     ),
     refetch: useCallback(async () => void (await reload()), [reload]),
   };
+}
+
+/** A model that a message may choose. Beside `id` and the names, agents say as much as they know. */
+export interface ModelInfo {
+  /** For `model` of `useChat` and `sendMessage`. */
+  id: string;
+  name: string;
+  /** The same as `name`. */
+  label: string;
+  isDefault: boolean;
+  family?: string | undefined;
+  tier?: string | undefined;
+  costLabel?: string | undefined;
+  badge?: string | undefined;
+  blurb?: string | undefined;
+  vision?: boolean | undefined;
+}
+
+export interface UseModelsResult {
+  models: ModelInfo[];
+  defaultModelId: string | undefined;
+  defaultModel: ModelInfo | undefined;
+  isLoading: boolean;
+  error: OracleError | undefined;
+  refetch: () => void;
+}
+
+interface ModelList {
+  models: Partial<ModelInfo>[];
+  default: string;
+}
+
+/** The models that a message to an agent may choose from. */
+export function useModels(oracleDid?: string, overrides?: ConfigOverrides): UseModelsResult {
+  const { agent, error: configError, whenReady } = useAgent(oracleDid, overrides);
+  const { data, error, isLoading, reload } = useLoad(agent && `models ${agent.key}`, async () => {
+    const { transport } = await whenReady();
+    return toModels(await transport.json<ModelList>('/models'));
+  });
+  const models = data ?? [];
+  const defaultModel = models.find(({ isDefault }) => isDefault);
+  return {
+    models,
+    defaultModel,
+    defaultModelId: defaultModel?.id,
+    isLoading: isLoading || (!agent && !configError),
+    error: configError ?? error,
+    refetch: useCallback(() => void reload(), [reload]),
+  };
+}
+
+function toModels({ models, default: defaultId }: ModelList): ModelInfo[] {
+  return models.map((model) => {
+    const { id = '' } = model;
+    const name = model.name ?? model.label ?? id;
+    return { ...model, id, name, label: name, isDefault: id === defaultId };
+  });
+}
+
+export interface OpenIdTokenResult {
+  openIdToken: OpenIdToken | undefined;
+  isLoading: boolean;
+  error: OracleError | undefined;
+  /** A token in force: the one there is, or a new one when it is about to expire. */
+  getToken: () => Promise<OpenIdToken>;
+  /** @deprecated Use `getToken`. */
+  refetch: () => Promise<OpenIdToken | undefined>;
+}
+
+/** A Matrix OpenID token of the connected user. */
+export function useGetOpenIdToken(): OpenIdTokenResult {
+  const { matrix } = useOraclesContext().wallet;
+  // Users without a Matrix session have empty ones.
+  const key = matrix.homeServer && matrix.accessToken ? `${matrix.homeServer} ${matrix.accessToken}` : undefined;
+  const { data, isLoading, error } = useLoad(key, () => getOpenIdToken(matrix));
+  const getToken = useCallback(() => getOpenIdToken(matrix), [matrix]);
+  return { openIdToken: data, isLoading, error, getToken, refetch: getToken };
 }

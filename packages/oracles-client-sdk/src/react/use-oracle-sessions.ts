@@ -137,8 +137,6 @@ export function useOracleSessions(
   };
 }
 
-('use client');
-
 /** Which of a hook's actions is under way, and which of them failed last. */
 function useFollowed<Name extends string>() {
   const [state, setState] = useState<{ pending?: Name; failed?: Name }>({});

@@ -3,10 +3,8 @@ import { createRandomId } from '../core/random-id.ts';
 import type { OpenSocket } from '../core/socket-channel.ts';
 import { createTransport, type Transport } from '../core/transport.ts';
 import type { SocketEvent } from '../core/wire.ts';
-import { createFakeRoutes } from './fake-routes.ts';
-import type { ClientOutcome } from './fake-run.ts';
-import type { FakeAgentOptions, FakeMessage } from './fake-script.ts';
-import { createFakeSessions } from './fake-sessions.ts';
+import { createFakeRoutes, createFakeSessions } from './fake-routes.ts';
+import type { ClientOutcome, FakeAgentOptions, FakeMessage } from './fake-run.ts';
 
 export interface FakeAgent {
   /** Properties for `OraclesProvider`: a user who is signed in, and this agent in place of the network. */

@@ -1,2 +1,2 @@
 export { createFakeAgent, type FakeAgent } from './create-fake-agent.ts';
-export type { FakeAgentOptions, FakeAnswer, FakeMessage, FakeStep } from './fake-script.ts';
+export type { FakeAgentOptions, FakeAnswer, FakeMessage, FakeStep } from './fake-run.ts';

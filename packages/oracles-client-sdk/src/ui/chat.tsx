@@ -1,7 +1,7 @@
 'use client';
 
 import { useState } from 'react';
-import type { IChatOptions } from '../react/chat-options.ts';
+import type { IChatOptions } from '../react/ui-components.ts';
 import { useChat } from '../react/use-chat.ts';
 import { useOracleSessions } from '../react/use-oracle-sessions.ts';
 import { Composer } from './composer.tsx';

@@ -23,23 +23,16 @@ const everything: readonly Capability[] = [{ can: 'oracle/*', with: 'ixo:oracle'
 /** Signs users in with a key that is elsewhere: give it the DID and the function that signs bytes with Ed25519. */
 export function createSignerWallet(signer: TokenSigner, options: SignerWalletOptions = {}): SignerWallet {
   const { capabilities = everything, delegationSeconds = 24 * 3600, invocationSeconds = 300 } = options;
-  const expireIn = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
+  const signFor =
+    (seconds: number, own: readonly Capability[]): Sign =>
+    (audience, capability) => {
+      const expiration = Math.floor(Date.now() / 1000) + seconds;
+      return mintToken({ signer, audience, expiration, capabilities: capability ? [capability as Capability] : own });
+    };
   return {
     did: signer.did,
-    createDelegation: (audience, capability) =>
-      mintToken({
-        signer,
-        audience,
-        capabilities: capability ? [capability as Capability] : capabilities,
-        expiration: expireIn(delegationSeconds),
-      }),
-    createInvocation: (audience, capability) =>
-      mintToken({
-        signer,
-        audience,
-        capabilities: capability ? [capability as Capability] : capabilities.slice(0, 1),
-        expiration: expireIn(invocationSeconds),
-      }),
+    createDelegation: signFor(delegationSeconds, capabilities),
+    createInvocation: signFor(invocationSeconds, capabilities.slice(0, 1)),
   };
 }
 
