@@ -1,5 +1,5 @@
-// What authors import: each export of a package's main entry explains itself with an example, which `code-blocks.system.test.ts`
-// compiles, and whatever the agent's documented hooks take or give can be imported too.
+// What authors import: each function and each value of a package's main entry explains itself with an example, which
+// `code-blocks.system.test.ts` compiles, each type with a sentence (the examples of the functions show it), and whatever the agent's documented hooks take or give can be imported too.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,20 +38,23 @@ const exportsOf = (name: string) =>
   namesIn(read(`packages/${name}/src/index.ts`), /export (?:type )?\{([^}]*)\} from/g);
 const exported = exportsOf('agent');
 
-/** Those of the names whose declaration shows no example. */
-function withoutExample(names: string[]): string[] {
+/** Those of the names whose declaration does not explain itself. */
+function unexplained(names: string[]): string[] {
   return names.filter((name) => {
     const declaration = new RegExp(
-      `/\\*\\*((?:(?!\\*/)[^])*)\\*/\\nexport (?:async )?(?:interface|type|function|class|const) ${name}\\b`,
+      `/\\*\\*((?:(?!\\*/)[^])*)\\*/\\nexport (?:async )?(interface|type|function|class|const) ${name}\\b`,
     );
-    return !sources.some((text) => declaration.exec(text)?.[1]?.includes('@example'));
+    return !sources.some((text) => {
+      const [, comment = '', kind = ''] = declaration.exec(text) ?? [];
+      return comment.includes('@example') || ['interface', 'type'].includes(kind);
+    });
   });
 }
 
-it.each(Object.entries(leastExports))('every export of %s has an example', (name, least) => {
+it.each(Object.entries(leastExports))('every export of %s explains itself', (name, least) => {
   const names = exportsOf(name);
   expect(names.length).toBeGreaterThanOrEqual(least);
-  expect(withoutExample(names)).toEqual([]);
+  expect(unexplained(names)).toEqual([]);
 });
 
 it('what hooks take, give and throw is exported', () => {

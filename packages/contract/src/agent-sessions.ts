@@ -43,16 +43,7 @@ export const sessionSchema = z
   })
   .meta({ id: 'Session', description: 'A chat session.' });
 
-/**
- * A chat session.
- *
- * @example
- * ```ts
- * import type { Session } from '@palaver/contract';
- *
- * export const newestFirst = (a: Session, b: Session) => b.lastUpdatedAt.localeCompare(a.lastUpdatedAt);
- * ```
- */
+/** A chat session. */
 export type Session = z.infer<typeof sessionSchema>;
 
 export const sessionListSchema = z

@@ -14,14 +14,5 @@ export const errorBodySchema = z
   .looseObject({ statusCode: z.int(), error: z.string(), message: z.string(), code: z.string() })
   .meta({ id: 'Error', description: 'Every error of every service; some errors have further fields.' });
 
-/**
- * The body of every error reply.
- *
- * @example
- * ```ts
- * import type { ErrorBody } from '@palaver/contract';
- *
- * export const toLine = ({ code, message }: ErrorBody) => `${code}: ${message}`;
- * ```
- */
+/** The body of every error reply. */
 export type ErrorBody = z.infer<typeof errorBodySchema>;

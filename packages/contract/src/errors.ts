@@ -71,28 +71,10 @@ export const toolErrorCodes = [
   'TOOL_FAILED',
 ] as const;
 
-/**
- * Why a tool failed, as the model reads it.
- *
- * @example
- * ```ts
- * import { ToolError, type ToolErrorCode } from '@palaver/agent';
- *
- * export const fail = (code: ToolErrorCode) => new ToolError(code, 'the station does not answer');
- * ```
- */
+/** Why a tool failed, as the model reads it. */
 export type ToolErrorCode = (typeof toolErrorCodes)[number];
 
-/**
- * The code of an error, which decides its HTTP status.
- *
- * @example
- * ```ts
- * import { AppError, type ErrorCode } from '@palaver/agent';
- *
- * export const refuse = (code: ErrorCode) => new AppError(code, 'Not today.');
- * ```
- */
+/** The code of an error, which decides its HTTP status. */
 export type ErrorCode = keyof typeof errorStatus;
 
 const reasonPhrases: Record<number, string> = {

@@ -26,16 +26,7 @@ export const clientEvents = [
   { name: 'approval_response', description: 'Approve or refuse a tool call' },
 ] as const;
 
-/**
- * The name of an event that the server sends over a socket.
- *
- * @example
- * ```ts
- * import type { ServerEventName } from '@palaver/contract';
- *
- * export const shown: ServerEventName[] = ['tool_call', 'approval_request'];
- * ```
- */
+/** The name of an event that the server sends over a socket. */
 export type ServerEventName = (typeof serverEvents)[number]['name'];
 export type ClientEventName = (typeof clientEvents)[number]['name'];
 

@@ -94,38 +94,11 @@ export const sseEventDataSchemas = {
     .meta({ id: 'DoneEvent', description: 'Always last, also after abort and error.' }),
 };
 
-/**
- * The name of an event of the stream.
- *
- * @example
- * ```ts
- * import type { SseEventName } from '@palaver/contract';
- *
- * export const isText = (name: SseEventName) => name === 'message';
- * ```
- */
+/** The name of an event of the stream. */
 export type SseEventName = keyof typeof sseEventDataSchemas;
-/**
- * The data of every event of a run, by event name.
- *
- * @example
- * ```ts
- * import type { SseEventData } from '@palaver/agent';
- *
- * export const wordsOf = ({ content }: SseEventData['message']) => content.split(' ');
- * ```
- */
+/** The data of every event of a run, by event name. */
 export type SseEventData = { [Name in SseEventName]: z.infer<(typeof sseEventDataSchemas)[Name]> };
-/**
- * One event of the stream, distinguished by `name`.
- *
- * @example
- * ```ts
- * import type { SseEvent } from '@palaver/agent';
- *
- * export const isLast = ({ name }: SseEvent) => name === 'done';
- * ```
- */
+/** One event of the stream, distinguished by `name`. */
 export type SseEvent = { [Name in SseEventName]: { name: Name; data: SseEventData[Name] } }[SseEventName];
 
 const event = <Name extends SseEventName>(name: Name) =>
@@ -253,30 +226,10 @@ export const clientEventPayloadSchemas = {
     .meta({ id: 'ApprovalResponse', description: 'Whether a tool may run.' }),
 } satisfies Record<ClientEventName, z.ZodType>;
 
-/**
- * The payload of every event that the server sends over a socket, by event name.
- *
- * @example
- * ```ts
- * import type { ServerEventPayload } from '@palaver/contract';
- *
- * export const toQuestion = ({ toolName }: ServerEventPayload['approval_request']) => `May ${toolName} run?`;
- * ```
- */
+/** The payload of every event that the server sends over a socket, by event name. */
 export type ServerEventPayload = { [Name in ServerEventName]: z.infer<(typeof serverEventPayloadSchemas)[Name]> };
 
-/**
- * The payload of every event that a client sends over a socket, by event name.
- *
- * @example
- * ```ts
- * import type { ClientEventPayload } from '@palaver/contract';
- *
- * export const approve = (runId: string, approvalId: string): ClientEventPayload['approval_response'] => {
- *   return { runId, approvalId, approved: true };
- * };
- * ```
- */
+/** The payload of every event that a client sends over a socket, by event name. */
 export type ClientEventPayload = { [Name in ClientEventName]: z.infer<(typeof clientEventPayloadSchemas)[Name]> };
 
 type Enveloped<Payloads> = { [Name in keyof Payloads]: { eventName: Name; payload: Payloads[Name] } }[keyof Payloads];

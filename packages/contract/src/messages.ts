@@ -16,16 +16,7 @@ export const toolCallSchema = z
   })
   .meta({ id: 'ToolCall', description: 'A tool the agent used while it wrote a message.' });
 
-/**
- * A tool that the agent used while it wrote a message.
- *
- * @example
- * ```ts
- * import type { ToolCall } from '@palaver/contract';
- *
- * export const hasFailed = ({ status }: ToolCall) => status === 'error';
- * ```
- */
+/** A tool that the agent used while it wrote a message. */
 export type ToolCall = z.infer<typeof toolCallSchema>;
 
 export const messageComponentSchema = z
@@ -42,32 +33,14 @@ export const messageFinishSchema = z.enum(messageFinishes).meta({
     'The answer is not whole: it reached the length limit, was filtered by the provider, used up the steps of a turn, or waits for results of tools that the caller runs.',
 });
 
-/**
- * Why an answer is incomplete.
- *
- * @example
- * ```ts
- * import type { MessageFinish } from '@palaver/agent';
- *
- * export const isCut = (finish: MessageFinish | undefined) => finish === 'length';
- * ```
- */
+/** Why an answer is incomplete. */
 export type MessageFinish = z.infer<typeof messageFinishSchema>;
 
 export const messageErrorSchema = z
   .object({ message: z.string(), code: z.string(), kind: sseErrorKindSchema, retryable: z.boolean() })
   .meta({ id: 'MessageError', description: 'Why a turn failed.' });
 
-/**
- * Why a turn failed.
- *
- * @example
- * ```ts
- * import type { MessageError } from '@palaver/contract';
- *
- * export const mayRetry = ({ kind, retryable }: MessageError) => retryable && kind !== 'rate_limit';
- * ```
- */
+/** Why a turn failed. */
 export type MessageError = z.infer<typeof messageErrorSchema>;
 
 const callPart = <Type extends string>(type: Type) => toolCallSchema.extend({ type: z.literal(type) });
@@ -84,16 +57,7 @@ export const messagePartSchema = z
   ])
   .meta({ id: 'MessagePart', description: 'One part of a message.' });
 
-/**
- * One part of a message: a text, a call, an approval, a component or a file.
- *
- * @example
- * ```ts
- * import type { MessagePart } from '@palaver/contract';
- *
- * export const textOf = (parts: MessagePart[]) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
- * ```
- */
+/** One part of a message: a text, a call, an approval, a component or a file. */
 export type MessagePart = z.infer<typeof messagePartSchema>;
 
 /**
@@ -129,16 +93,7 @@ export const messageSchema = z
   })
   .meta({ id: 'Message', description: 'A message of the user or of the agent.' });
 
-/**
- * A message of the user or of the agent.
- *
- * @example
- * ```ts
- * import type { Message } from '@palaver/agent';
- *
- * export const isWhole = ({ status, finish }: Message) => status === 'complete' && finish === undefined;
- * ```
- */
+/** A message of the user or of the agent. */
 export type Message = z.infer<typeof messageSchema>;
 
 export const messageListSchema = z

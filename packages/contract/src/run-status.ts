@@ -7,38 +7,11 @@ export const callStatuses = ['isRunning', 'done', 'error'] as const;
 /** Whether a tool may run. Everything but `approved` means that it does not. */
 export const approvalStatuses = ['pending', 'approved', 'refused', 'expired'] as const;
 
-/**
- * The state of a run that has not ended. `waiting`: for the answer to an approval.
- *
- * @example
- * ```ts
- * import type { LiveRunStatus } from '@palaver/contract';
- *
- * export const needsUser = (status: LiveRunStatus) => status === 'waiting';
- * ```
- */
+/** The state of a run that has not ended. `waiting`: for the answer to an approval. */
 export type LiveRunStatus = (typeof liveRunStatuses)[number];
-/**
- * How a run ended.
- *
- * @example
- * ```ts
- * import type { EndedRunStatus } from '@palaver/agent';
- *
- * export const isGood = (status: EndedRunStatus) => status === 'complete';
- * ```
- */
+/** How a run ended. */
 export type EndedRunStatus = (typeof endedRunStatuses)[number];
 
-/**
- * The state of a run, or how it ended.
- *
- * @example
- * ```ts
- * import type { RunStatus } from '@palaver/contract';
- *
- * export const hasEnded = (status: RunStatus) => ['complete', 'aborted', 'failed'].includes(status);
- * ```
- */
+/** The state of a run, or how it ended. */
 export type RunStatus = LiveRunStatus | EndedRunStatus;
 export type ApprovalStatus = (typeof approvalStatuses)[number];

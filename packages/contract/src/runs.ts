@@ -29,16 +29,7 @@ export const approvalSchema = z
   })
   .meta({ id: 'Approval', description: 'A tool call that runs only once the user has approved it.' });
 
-/**
- * What a user is asked before a tool runs.
- *
- * @example
- * ```ts
- * import type { Approval } from '@palaver/agent';
- *
- * export const isSmall = ({ toolName, args }: Approval) => toolName === 'pay' && Number(args.amount) < 10;
- * ```
- */
+/** What a user is asked before a tool runs. */
 export type Approval = z.infer<typeof approvalSchema>;
 
 export const approvalParamsSchema = z
@@ -64,16 +55,7 @@ export const approvalReplySchema = z
 /** The kind of an error inside a stream. */
 export const sseErrorKindSchema = z.enum(['model', 'rate_limit', 'timeout', 'limit', 'internal']);
 
-/**
- * The kind of an error inside a stream.
- *
- * @example
- * ```ts
- * import type { SseErrorKind } from '@palaver/contract';
- *
- * export const isOurs = (kind: SseErrorKind) => kind === 'internal';
- * ```
- */
+/** The kind of an error inside a stream. */
 export type SseErrorKind = z.infer<typeof sseErrorKindSchema>;
 
 export const runParamsSchema = z.object({ runId: z.string().min(1) }).meta({ description: 'The run to follow.' });

@@ -48,16 +48,7 @@ export const browserToolSchema = z
     description: 'A tool that runs on the page; `schema` is the JSON Schema of its arguments.',
   });
 
-/**
- * A tool that the client runs.
- *
- * @example
- * ```ts
- * import type { BrowserTool } from '@palaver/agent';
- *
- * export const scroll: BrowserTool = { name: 'scroll', description: 'Scrolls the page.', schema: { type: 'object' } };
- * ```
- */
+/** A tool that the client runs. */
 export type BrowserTool = z.infer<typeof browserToolSchema>;
 
 const agActionSchema = z
@@ -102,16 +93,7 @@ export const attachmentSchema = attachmentFields
     anyOf: [{ required: ['fileId'] }, { required: ['mxcUri'] }, { required: ['eventId'] }, { required: ['file'] }],
   });
 
-/**
- * A file that is sent with a message.
- *
- * @example
- * ```ts
- * import type { Attachment } from '@palaver/contract';
- *
- * export const namesOf = (attachments: Attachment[]) => attachments.map(({ filename }) => filename);
- * ```
- */
+/** A file that is sent with a message. */
 export type Attachment = z.infer<typeof attachmentSchema>;
 
 export const messageAttachmentSchema = attachmentFields.meta({
@@ -169,16 +151,7 @@ export const sendMessageSchema = z
   })
   .meta({ id: 'SendMessageDto', description: 'A message to the agent.' });
 
-/**
- * After parsing: defaults are filled in.
- *
- * @example
- * ```ts
- * import type { SendMessage } from '@palaver/agent';
- *
- * export const toBody = (message: string): SendMessage => ({ message, stream: true, returnAllMessages: false });
- * ```
- */
+/** After parsing: defaults are filled in. */
 export type SendMessage = z.output<typeof sendMessageSchema>;
 /** As a client writes it. */
 export type SendMessageInput = z.input<typeof sendMessageSchema>;
@@ -201,16 +174,7 @@ export const phoneContextSchema = z
   })
   .meta({ id: 'PhoneContext', description: 'The `metadata` of a question that was typed on a phone.' });
 
-/**
- * A phone that a question comes from.
- *
- * @example
- * ```ts
- * import type { PhoneContext } from '@palaver/agent';
- *
- * export const isSwahili = (phone?: PhoneContext) => phone?.language === 'sw';
- * ```
- */
+/** A phone that a question comes from. */
 export type PhoneContext = z.infer<typeof phoneContextSchema>;
 
 export const abortSchema = z.object({ sessionId: z.string().min(1), runId: z.string().min(1).optional() }).meta({

@@ -9,16 +9,7 @@ import type {
 import { sampleOf } from './sample.ts';
 import { type OfflineReply, planReply, toQuestion } from './script.ts';
 
-/**
- * How the offline model is named and how fast it speaks.
- *
- * @example
- * ```ts
- * import type { OfflineModelOptions } from '@palaver/offline-model';
- *
- * export const options: OfflineModelOptions = { modelId: 'offline', wordsPerSecond: 40 };
- * ```
- */
+/** How the offline model is named and how fast it speaks. */
 export interface OfflineModelOptions {
   modelId: string;
   /** The speed of `/long N`. */

@@ -38,16 +38,7 @@ export const gatewayVariables = {
     }),
 };
 
-/**
- * The address of a query gateway and its credentials.
- *
- * @example
- * ```ts
- * import type { GatewayAccess } from '@palaver/protocol';
- *
- * export const access: GatewayAccess = { url: 'https://gateway.example', apiKey: 'k-3f9c1c2e' };
- * ```
- */
+/** The address of a query gateway and its credentials. */
 export interface GatewayAccess {
   url: string;
   apiKey?: string | undefined;
@@ -74,13 +65,6 @@ export function toAccessHeaders({ apiKey, ucan }: Pick<GatewayAccess, 'apiKey' |
 /**
  * Why the gateway gave no answer. `access` is a fault of the configuration: it does not take the credential it was sent,
  * or was sent none.
- *
- * @example
- * ```ts
- * import type { GatewayFault } from '@palaver/protocol';
- *
- * export const mayRetry = ({ kind }: GatewayFault) => kind === 'timeout' || kind === 'unavailable';
- * ```
  */
 export interface GatewayFault {
   ok: false;
@@ -89,31 +73,10 @@ export interface GatewayFault {
   message: string;
 }
 
-/**
- * What the gateway answered, or why it did not.
- *
- * @example
- * ```ts
- * import type { GatewayResult } from '@palaver/protocol';
- *
- * export const orThrow = (result: GatewayResult) => {
- *   if (!result.ok) throw new Error(result.message);
- *   return result.value;
- * };
- * ```
- */
+/** What the gateway answered, or why it did not. */
 export type GatewayResult = { ok: true; value: unknown } | GatewayFault;
 
-/**
- * A client of a query gateway.
- *
- * @example
- * ```ts
- * import type { GatewayClient } from '@palaver/protocol';
- *
- * export const readParams = (gateway: GatewayClient) => gateway.get('/ixo/token/params', { timeoutMs: 1_000 });
- * ```
- */
+/** A client of a query gateway. */
 export interface GatewayClient {
   get(path: string, options?: GatewayCall): Promise<GatewayResult>;
   /** Sends the signed bytes of a transaction, in base64. */

@@ -7,16 +7,7 @@ import { z } from 'zod';
 import type { GatewayClient, GatewayFault, GatewayResult } from './gateway-client.ts';
 import type { TxMessage } from './signing-account.ts';
 
-/**
- * An amount of one token.
- *
- * @example
- * ```ts
- * import type { Coin } from '@palaver/protocol';
- *
- * export const price: Coin = { denom: 'uixo', amount: '700' };
- * ```
- */
+/** An amount of one token. */
 export interface Coin {
   denom: string;
   amount: string;

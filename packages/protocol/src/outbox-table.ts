@@ -196,16 +196,7 @@ export function createOutboxTable<T>(
 
 export const outboxStatuses = ['waiting', 'signed', 'unclear', 'included', 'dead'] as const;
 
-/**
- * One entry: what has to be on the chain once. Entries that are signed together share bytes and hash.
- *
- * @example
- * ```ts
- * import type { OutboxRow } from '@palaver/protocol';
- *
- * export const isDead = ({ status }: OutboxRow) => status === 'dead';
- * ```
- */
+/** One entry: what has to be on the chain once. Entries that are signed together share bytes and hash. */
 export interface OutboxRow {
   id: string;
   /** JSON of `{ typeUrl, value }`, `value` in base64. */

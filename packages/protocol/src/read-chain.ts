@@ -120,16 +120,7 @@ export async function readTxOfSequence(
 /** Chains take U+0000 in a memo; PostgreSQL stores no text that has it. */
 export const toStorable = (text: string) => text.replaceAll('\0', '');
 
-/**
- * Coins that reached an address in a transaction.
- *
- * @example
- * ```ts
- * import type { Transfer } from '@palaver/protocol';
- *
- * export const toLine = ({ sender, amount, memo }: Transfer) => `${sender} paid ${amount}: ${memo}`;
- * ```
- */
+/** Coins that reached an address in a transaction. */
 export interface Transfer {
   hash: string;
   /** Its place among the transfers to the address in this transaction: one message may pay several times. */

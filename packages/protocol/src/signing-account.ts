@@ -60,16 +60,7 @@ interface TxToSign {
   timeoutHeight: number;
 }
 
-/**
- * An account of the chain and its key.
- *
- * @example
- * ```ts
- * import type { SigningAccount } from '@palaver/protocol';
- *
- * export const addressOf = ({ address }: SigningAccount) => address;
- * ```
- */
+/** An account of the chain and its key. */
 export interface SigningAccount {
   address: string;
   sign(tx: TxToSign): Promise<{ bytes: Uint8Array; hash: string }>;

@@ -23,20 +23,7 @@ export interface TxEntry {
   memo?: string;
 }
 
-/**
- * Messages that reach the chain exactly once.
- *
- * @example
- * ```ts
- * import { toSend, type TxOutbox } from '@palaver/protocol';
- * import type { Transaction } from 'kysely';
- *
- * export async function pay<T>(outbox: TxOutbox<T>, trx: Transaction<T>, to: string) {
- *   const message = toSend({ from: outbox.address, to, coins: [{ denom: 'uixo', amount: '700' }] });
- *   await outbox.add(trx, { id: `payment:${to}`, message }, Date.now());
- * }
- * ```
- */
+/** Messages that reach the chain exactly once. */
 export interface TxOutbox<T> {
   address: string;
   /** Notes a message in the caller's transaction; from the commit on it will be on the chain once. */

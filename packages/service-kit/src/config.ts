@@ -5,29 +5,10 @@ import { isLoopbackHost } from './client-address.ts';
 import { isTrue } from './env-types.ts';
 import { StartError } from './errors.ts';
 
-/**
- * Environment variables.
- *
- * @example
- * ```ts
- * import type { Env } from '@palaver/service-kit';
- *
- * export const isQuiet = (env: Env) => env.LOG_LEVEL === 'silent';
- * ```
- */
+/** Environment variables. */
 export type Env = Record<string, string | undefined>;
 
-/**
- * The description of a variable, given by `.meta({ … })` as the last call on its schema.
- *
- * @example
- * ```ts
- * import { envInteger, type VariableMeta } from '@palaver/service-kit';
- *
- * const meta: VariableMeta = { description: 'How many goats fit in the barn.', example: '12' };
- * export const barnSize = envInteger({ min: 0, max: 500 }).meta({ ...meta });
- * ```
- */
+/** The description of a variable, given by `.meta({ … })` as the last call on its schema. */
 export interface VariableMeta {
   description: string;
   example: string;
@@ -37,18 +18,7 @@ export interface VariableMeta {
   inProduction?: ProductionRule;
 }
 
-/**
- * How variables are read.
- *
- * @example
- * ```ts
- * import { baseVariables, type ConfigOptions, loadConfig } from '@palaver/service-kit';
- * import { z } from 'zod';
- *
- * const besideOthers: ConfigOptions = { names: { PORT: 'HERD_PORT' } };
- * export const config = loadConfig(z.object(baseVariables({ port: 4200 })), { HERD_PORT: '4300' }, besideOthers);
- * ```
- */
+/** How variables are read. */
 export interface ConfigOptions {
   /** Variables read under another name: `{ PORT: 'USSD_PORT' }` where several services share one environment. */
   names?: Record<string, string>;

@@ -38,23 +38,7 @@ class OwnLogController extends LogController {
   }
 }
 
-/**
- * What a server needs.
- *
- * @example
- * ```ts
- * import { createLogger, type ServerOptions } from '@palaver/service-kit';
- *
- * export const options: ServerOptions = {
- *   name: 'herd',
- *   logger: createLogger({ name: 'herd', level: 'info' }),
- *   bodyLimit: 16_384,
- *   trustProxy: false,
- *   operatorToken: process.env.OPERATOR_TOKEN,
- *   health: async () => ({ healthy: true, body: {} }),
- * };
- * ```
- */
+/** What a server needs. */
 export interface ServerOptions extends Edge, HealthSources {
   name: string;
   logger: Logger;

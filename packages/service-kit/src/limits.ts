@@ -93,16 +93,7 @@ export interface RateLimitOptions {
   hook?: 'onRequest' | 'preHandler';
 }
 
-/**
- * The state of a key's rate limit.
- *
- * @example
- * ```ts
- * import type { RateStanding } from '@palaver/agent';
- *
- * export const isClose = ({ remaining }: RateStanding) => remaining < 5;
- * ```
- */
+/** The state of a key's rate limit. */
 export interface RateStanding {
   perMinute: number;
   remaining: number;

@@ -2,16 +2,7 @@ import { type DestinationStream, type LogFn, type Logger as PinoLogger, pino } f
 import { serializeError } from './errors.ts';
 import { maskFields, maskText } from './mask.ts';
 
-/**
- * A logger of pino.
- *
- * @example
- * ```ts
- * import type { Logger } from '@palaver/agent';
- *
- * export const note = (logger: Logger, goats: number) => logger.info({ goats }, 'counted');
- * ```
- */
+/** A logger of pino. */
 export type Logger = PinoLogger;
 
 let logFile: DestinationStream | undefined;

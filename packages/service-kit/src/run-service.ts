@@ -9,16 +9,7 @@ import type { Server } from './server.ts';
 const stuckExitMs = 3_000;
 const parentCheckMs = 250;
 
-/**
- * A running service, as `main.ts` returns it and `palaver up` keeps it.
- *
- * @example
- * ```ts
- * import type { RunningService } from '@palaver/service-kit';
- *
- * export const toLine = ({ name, url }: RunningService) => `${name} listens at ${url}`;
- * ```
- */
+/** A running service, as `main.ts` returns it and `palaver up` keeps it. */
 export interface RunningService {
   name: string;
   url: string;

@@ -5,25 +5,7 @@ import type { Registry } from 'prom-client';
 import type { Operator, OperatorGuard, OperatorRole } from './operators.ts';
 import type { FailedRequest } from './request-log.ts';
 
-/**
- * A Fastify server whose routes take zod schemas.
- *
- * @example
- * ```ts
- * import { defineOraclePlugin, identityOf } from '@palaver/agent';
- *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getRoutes: (ctx) => (server) => {
- *     server.post('/herd', async (request, reply) => {
- *       return reply.send({ by: identityOf(request).did });
- *     });
- *   },
- * });
- * ```
- */
+/** A Fastify server whose routes take zod schemas. */
 export type Server = FastifyInstance<
   RawServerDefault,
   IncomingMessage,

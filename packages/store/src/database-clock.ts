@@ -2,16 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Engine } from './engine.ts';
 import type { Store } from './store.ts';
 
-/**
- * One time for all instances that share a database, whatever the clocks of their machines show.
- *
- * @example
- * ```ts
- * import type { DatabaseClock } from '@palaver/store';
- *
- * export const isOver = (clock: DatabaseClock, endsAt: number) => clock.now() >= endsAt;
- * ```
- */
+/** One time for all instances that share a database, whatever the clocks of their machines show. */
 export interface DatabaseClock {
   now(): number;
   stop(): void;

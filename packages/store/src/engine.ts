@@ -1,15 +1,6 @@
 import type { Transaction } from 'kysely';
 
-/**
- * Which database a store is on.
- *
- * @example
- * ```ts
- * import type { Engine } from '@palaver/store';
- *
- * export const hasOneWriter = (engine: Engine) => engine === 'sqlite';
- * ```
- */
+/** Which database a store is on. */
 export type Engine = 'sqlite' | 'postgres';
 
 export interface TransactionOptions {

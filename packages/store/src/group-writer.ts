@@ -18,22 +18,7 @@ export interface GroupWriterOptions<DB, Item, Result> extends TransactionOptions
   maxPending?: number;
 }
 
-/**
- * Writes that share a transaction with those of other callers.
- *
- * @example
- * ```ts
- * import type { GroupWriter, Store } from '@palaver/store';
- *
- * export const countGoats = (store: Store<{ goat: { id: string } }>): GroupWriter<string, void> =>
- *   store.createGroupWriter({
- *     async apply(trx, ids) {
- *       await trx.insertInto('goat').values(ids.map((id) => ({ id }))).execute();
- *       return ids.map(() => undefined);
- *     },
- *   });
- * ```
- */
+/** Writes that share a transaction with those of other callers. */
 export interface GroupWriter<Item, Result> {
   write(item: Item): Promise<Result>;
   /** Resolves when nothing is pending. */

@@ -7,20 +7,6 @@ import { messageOf, StoreError } from './store-error.ts';
  * One step forward. Steps are never changed or removed once released; names sort in the order they are listed. A step only
  * expands (new tables, new columns with a default or null, new indexes), so that the previous version still runs. The texts
  * of new columns are compared by the byte on both engines.
- *
- * @example
- * ```ts
- * import type { Migration } from '@palaver/agent';
- *
- * export const migrations: Migration[] = [
- *   {
- *     name: '0001-goats',
- *     async up(db) {
- *       await db.schema.createTable('agent_goat').addColumn('id', 'text').execute();
- *     },
- *   },
- * ];
- * ```
  */
 export interface Migration {
   /** Such as `0001-create-accounts`. */

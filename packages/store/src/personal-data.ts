@@ -4,35 +4,13 @@ import type { DataCipher, SealedTable } from './cipher/data-cipher.ts';
 // biome-ignore lint/suspicious/noExplicitAny: whoever owns the tables knows their types.
 type Db = Kysely<any>;
 
-/**
- * Some rows of a person, as they are handed out.
- *
- * @example
- * ```ts
- * import type { PersonalRows } from '@palaver/store';
- *
- * export const count = ({ rows }: PersonalRows) => rows.length;
- * ```
- */
+/** Some rows of a person, as they are handed out. */
 export interface PersonalRows {
   table: string;
   rows: unknown[];
 }
 
-/**
- * The data that a part of a service stores about a person, and how it is exported and erased. `Person` is how it identifies them.
- *
- * @example
- * ```ts
- * import type { AgentPerson, PersonalData } from '@palaver/agent';
- *
- * export const personalData: PersonalData<AgentPerson> = {
- *   tables: ['agent_goat'],
- *   collect: async () => ({ agent_goat: [] }),
- *   erase: async () => {},
- * };
- * ```
- */
+/** The data that a part of a service stores about a person, and how it is exported and erased. `Person` is how it identifies them. */
 export interface PersonalData<Person> {
   /** Every table that holds rows of persons. A test compares them with the schema. */
   tables: readonly string[];
@@ -46,20 +24,7 @@ export interface PersonalData<Person> {
   erase(trx: Db, person: Person): Promise<void>;
 }
 
-/**
- * A table whose rows belong to persons.
- *
- * @example
- * ```ts
- * import type { PersonalTable } from '@palaver/store';
- * import { sql } from 'kysely';
- *
- * export const goats: PersonalTable<{ did: string }> = {
- *   table: 'goat',
- *   where: ({ did }) => sql`owner = ${did}`,
- * };
- * ```
- */
+/** A table whose rows belong to persons. */
 export interface PersonalTable<Person> {
   table: string;
   /** Its encrypted columns, if it has any. */

@@ -1,17 +1,6 @@
 import { type Compilable, CompiledQuery, type Kysely, type QueryResult, type Transaction } from 'kysely';
 
-/**
- * Runs with these parameters, on `trx` when given.
- *
- * @example
- * ```ts
- * import type { PreparedQuery, Store } from '@palaver/store';
- *
- * type Tables = { goat: { id: string } };
- * export const findGoat = (store: Store<Tables>): PreparedQuery<Tables, { id: string }, { id: string }> =>
- *   store.prepare((db, goat: { id: string }) => db.selectFrom('goat').select('id').where('id', '=', goat.id));
- * ```
- */
+/** Runs with these parameters, on `trx` when given. */
 export type PreparedQuery<DB, P, R> = (params: P, trx?: Kysely<DB>) => Promise<QueryResult<R>>;
 
 /**

@@ -1,15 +1,6 @@
 import { AppError } from '@palaver/contract';
 
-/**
- * What is wrong with a database.
- *
- * @example
- * ```ts
- * import type { StoreErrorKind } from '@palaver/store';
- *
- * export const mayPass = (kind: StoreErrorKind) => kind === 'unreachable' || kind === 'locked';
- * ```
- */
+/** What is wrong with a database. */
 export type StoreErrorKind =
   | 'bad-url'
   | 'unwritable'

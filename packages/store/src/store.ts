@@ -5,17 +5,7 @@ import type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 import type { Migration } from './migrate.ts';
 import type { PrepareQuery } from './prepare-query.ts';
 
-/**
- * How a database is opened.
- *
- * @example
- * ```ts
- * import { openStore, type StoreOptions } from '@palaver/store';
- *
- * const options: StoreOptions = { poolSize: 20, migrations: 'check' };
- * export const store = await openStore('postgres://herd@db.example/herd', options);
- * ```
- */
+/** How a database is opened. */
 export interface StoreOptions {
   /** How long a query waits for a free connection or another process's lock. Default 10 s. */
   waitMs?: number;
@@ -36,29 +26,7 @@ export interface StoreOptions {
   dataKeys?: readonly Uint8Array[];
 }
 
-/**
- * A database: typed queries by Kysely, transactions, migrations.
- *
- * @example
- * ```ts
- * import { defineOraclePlugin, tablesOf, tool } from '@palaver/agent';
- * import { z } from 'zod';
- *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   tables: tablesOf<{ agent_goat: { id: string } }>(),
- *   getTools: ({ store }) => ({
- *     list_goats: tool({
- *       description: 'The goats.',
- *       input: z.object({}),
- *       execute: () => store.db.selectFrom('agent_goat').select('id').execute(),
- *     }),
- *   }),
- * });
- * ```
- */
+/** A database: typed queries by Kysely, transactions, migrations. */
 export interface Store<DB> {
   readonly engine: Engine;
   readonly db: Kysely<DB>;

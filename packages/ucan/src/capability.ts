@@ -1,16 +1,7 @@
 import { CBOR } from '@ucanto/core';
 import { equalBytes } from './bytes.ts';
 
-/**
- * What may be done (`can`) with what (`with`), under which conditions (`nb`).
- *
- * @example
- * ```ts
- * import type { Capability } from '@palaver/agent';
- *
- * export const read: Capability = { can: 'herd/read', with: 'ixo:herd' };
- * ```
- */
+/** What may be done (`can`) with what (`with`), under which conditions (`nb`). */
 export interface Capability {
   readonly can: string;
   readonly with: string;
@@ -66,17 +57,7 @@ export interface UcanFields {
   readonly facts: readonly Readonly<Record<string, unknown>>[];
 }
 
-/**
- * A parsed token with its proofs. It is not verified: see `createVerifier`.
- *
- * @example
- * ```ts
- * import type { UcanView } from '@palaver/ucan';
- *
- * export const rootIssuers = ({ proofs, issuer }: UcanView): string[] =>
- *   proofs.length === 0 ? [issuer] : proofs.flatMap(rootIssuers);
- * ```
- */
+/** A parsed token with its proofs. It is not verified: see `createVerifier`. */
 export interface UcanView extends UcanFields {
   readonly cid: string;
   readonly proofs: readonly UcanView[];

@@ -20,16 +20,7 @@ import { verifySignatures } from './verify-signatures.ts';
 /** `revoked`: the token or one of its proofs is. `shared`: the token was sent downstream as a proof, so others may hold it. */
 export type Standing = 'revoked' | 'shared';
 
-/**
- * What a verifier accepts.
- *
- * @example
- * ```ts
- * import { createDidResolver, type VerifierOptions } from '@palaver/ucan';
- *
- * export const options: VerifierOptions = { audiences: ['did:key:z6Mk'], resolveDid: createDidResolver() };
- * ```
- */
+/** What a verifier accepts. */
 export interface VerifierOptions {
   /** The DIDs of this service; one of them must be the audience of a token. They are also resources open to everyone. */
   readonly audiences: readonly string[];
@@ -54,16 +45,7 @@ export interface IssuedToken {
   readonly issuer: string;
 }
 
-/**
- * The content of a valid token.
- *
- * @example
- * ```ts
- * import type { VerifiedToken } from '@palaver/ucan';
- *
- * export const secondsLeft = ({ expiration }: VerifiedToken) => expiration - Date.now() / 1000;
- * ```
- */
+/** The content of a valid token. */
 export interface VerifiedToken {
   /** Who signed the token: the authenticated DID. */
   readonly did: string;
@@ -74,28 +56,10 @@ export interface VerifiedToken {
   readonly view: UcanView;
 }
 
-/**
- * A valid token, or why it is refused.
- *
- * @example
- * ```ts
- * import type { Verdict } from '@palaver/ucan';
- *
- * export const whoIs = ({ ok, error }: Verdict) => ok?.did ?? `refused: ${error?.code}`;
- * ```
- */
+/** A valid token, or why it is refused. */
 export type Verdict = Result<VerifiedToken, UcanError>;
 
-/**
- * Checks whether tokens are valid.
- *
- * @example
- * ```ts
- * import type { Verifier } from '@palaver/ucan';
- *
- * export const check = (verifier: Verifier, token: string) => verifier.verifySignIn(token);
- * ```
- */
+/** Checks whether tokens are valid. */
 export interface Verifier {
   /** `client` is the address the token came from, by which checks and look-ups of unverified issuers are bounded. */
   verifyInvocation(token: string, client?: string): Promise<Verdict>;

@@ -6,16 +6,7 @@ import { findExpiration } from './check-chain.ts';
 import type { Result } from './result.ts';
 import { type Signer, toUcantoDelegation, toUcantoSigner } from './signer.ts';
 
-/**
- * A signed token, ready for a header.
- *
- * @example
- * ```ts
- * import type { MintedToken } from '@palaver/agent';
- *
- * export const toHeaders = ({ serialized }: MintedToken) => ({ authorization: `Bearer ${serialized}` });
- * ```
- */
+/** A signed token, ready for a header. */
 export interface MintedToken {
   /** A ucanto CAR archive in standard base64: what goes into a header. */
   readonly serialized: string;

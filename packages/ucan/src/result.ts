@@ -1,18 +1,6 @@
 import type { ErrorCode } from '@palaver/contract';
 
-/**
- * The result of an operation; exactly one of the two is set.
- *
- * @example
- * ```ts
- * import type { Result } from '@palaver/ucan';
- *
- * export const orThrow = <T>({ ok, error }: Result<T, { message: string }>) => {
- *   if (error) throw new Error(error.message);
- *   return ok;
- * };
- * ```
- */
+/** The result of an operation; exactly one of the two is set. */
 export type Result<T, E> = { readonly ok: T; readonly error?: never } | { readonly ok?: never; readonly error: E };
 
 export type Awaitable<T> = T | Promise<T>;
@@ -22,16 +10,7 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 /** Why a token is refused: the `code` of a 401 body. */
 export type UcanErrorCode = Exclude<Extract<ErrorCode, `UCAN_${string}`>, 'UCAN_MISSING'>;
 
-/**
- * Why a token is refused.
- *
- * @example
- * ```ts
- * import type { UcanError } from '@palaver/ucan';
- *
- * export const mayRetry = ({ limited }: UcanError) => limited === true;
- * ```
- */
+/** Why a token is refused. */
 export interface UcanError {
   readonly code: UcanErrorCode;
   readonly message: string;

@@ -6,16 +6,7 @@ import type { UcanView } from './capability.ts';
 import { ed25519Tag, toDidKey, untagPublicKey } from './did/did-key.ts';
 import type { Result } from './result.ts';
 
-/**
- * An Ed25519 key that signs tokens. It is also a `Signer` to every function of ucanto.
- *
- * @example
- * ```ts
- * import type { Signer } from '@palaver/ucan';
- *
- * export const keep = (signer: Signer) => ({ did: signer.did(), secret: signer.toSecret() });
- * ```
- */
+/** An Ed25519 key that signs tokens. It is also a `Signer` to every function of ucanto. */
 export interface Signer {
   did(): `did:${string}:${string}`;
   readonly signatureCode: number;

@@ -8,16 +8,7 @@ import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
 import type { CallSettings } from '../turn/behaviour.ts';
 import { parsePartialJson } from './parse-partial-json.ts';
 
-/**
- * How the agent is called from code.
- *
- * @example
- * ```ts
- * import type { CallOptions } from '@palaver/agent';
- *
- * export const inNameOf = (user: string): CallOptions => ({ user, approve: ({ toolName }) => toolName !== 'pay' });
- * ```
- */
+/** How the agent is called from code. */
 export interface CallOptions<Schema extends ValueSchema = ValueSchema> {
   /** The DID of the user in whose name the message is sent; the agent's own unless given. */
   user?: string;
@@ -37,16 +28,7 @@ export interface CallOptions<Schema extends ValueSchema = ValueSchema> {
   signal?: AbortSignal;
 }
 
-/**
- * The answer to a call from code.
- *
- * @example
- * ```ts
- * import type { Answer } from '@palaver/agent';
- *
- * export const toLine = ({ runId, text }: Answer<string>) => `${runId}: ${text}`;
- * ```
- */
+/** The answer to a call from code. */
 export interface Answer<Output> {
   text: string;
   /** What was asked for with `output`; the text where nothing was. */
@@ -57,18 +39,7 @@ export interface Answer<Output> {
   sessionId: string;
 }
 
-/**
- * An answer that is still being made. Each stream begins at the start, whenever it is read.
- *
- * @example
- * ```ts
- * import type { AnswerStream } from '@palaver/agent';
- *
- * export async function print({ textStream }: AnswerStream<string>) {
- *   for await (const piece of textStream) process.stdout.write(piece);
- * }
- * ```
- */
+/** An answer that is still being made. Each stream begins at the start, whenever it is read. */
 export interface AnswerStream<Output> {
   runId: string;
   sessionId: string;
@@ -94,35 +65,14 @@ type Called<Result> = {
   ): Promise<Result extends 'answer' ? Answer<ValueOf<Schema>> : AnswerStream<ValueOf<Schema>>>;
 };
 
-/**
- * A conversation with the agent from code.
- *
- * @example
- * ```ts
- * import type { AgentSession } from '@palaver/agent';
- *
- * export const ask = async (session: AgentSession) => (await session.generate('How many goats?')).text;
- * ```
- */
+/** A conversation with the agent from code. */
 export interface AgentSession {
   generate: Called<'answer'>;
   stream: Called<'stream'>;
   messages(): Promise<Message[]>;
 }
 
-/**
- * The agent called from code: the same run, limits and store as through its doors.
- *
- * @example
- * ```ts
- * import { createOracleApp } from '@palaver/agent-plugins';
- * import { z } from 'zod';
- *
- * const app = await createOracleApp({ env: process.env });
- * const { output } = await app.generate('Twelve goats and three cows.', { output: z.object({ goats: z.number() }) });
- * console.log(output.goats);
- * ```
- */
+/** The agent called from code: the same run, limits and store as through its doors. */
 export interface AgentCalls {
   /** In a session of its own, which is removed once it is answered. */
   generate: Called<'answer'>;

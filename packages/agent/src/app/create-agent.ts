@@ -30,18 +30,7 @@ import { createTurns } from './create-turns.ts';
 /** How long turns may continue while the process closes. */
 const turnGraceMs = 8_000;
 
-/**
- * The parts of an agent.
- *
- * @example
- * ```ts
- * import type { OracleAppOptions } from '@palaver/agent';
- * import { createOracleApp } from '@palaver/agent-plugins';
- *
- * const options: OracleAppOptions = { features: { memory: false }, instructions: 'You advise farmers.' };
- * await createOracleApp(options);
- * ```
- */
+/** The parts of an agent. */
 export interface OracleAppOptions extends AgentBehaviour {
   /** The agent's name; `ORACLE_NAME` when not given. */
   config?: { name?: string };
@@ -65,19 +54,7 @@ export interface OracleAppOptions extends AgentBehaviour {
   configOptions?: ConfigOptions;
 }
 
-/**
- * An agent that is ready to listen.
- *
- * @example
- * ```ts
- * import type { OracleApp } from '@palaver/agent';
- * import { createOracleApp } from '@palaver/agent-plugins';
- *
- * const app: OracleApp = await createOracleApp();
- * await app.inject('/health');
- * await app.close();
- * ```
- */
+/** An agent that is ready to listen. */
 export interface OracleApp extends AgentCalls {
   /** The DID that users see. */
   did: string;

@@ -22,16 +22,7 @@ import { createTurns } from './create-turns.ts';
 
 type ModelChoice = LanguageModelV4 | ScriptedStep[];
 
-/**
- * How a plugin is run in its tests.
- *
- * @example
- * ```ts
- * import type { TestRuntimeOptions } from '@palaver/agent';
- *
- * export const options: TestRuntimeOptions = { env: { HERD_SIZE: '12' }, model: [{ text: 'Twelve.' }] };
- * ```
- */
+/** How a plugin is run in its tests. */
 export interface TestRuntimeOptions
   extends Omit<AgentBehaviour, 'model'>,
     Pick<OracleAppOptions, 'tools' | 'features' | 'manifestOverrides'> {
@@ -47,16 +38,7 @@ export interface TestRuntimeOptions
   logger?: Logger;
 }
 
-/**
- * The turn of a test: its events and its stored answer.
- *
- * @example
- * ```ts
- * import type { TestTurn } from '@palaver/agent';
- *
- * export const toolsOf = ({ message }: TestTurn) => message.toolCalls?.map(({ name }) => name);
- * ```
- */
+/** The turn of a test: its events and its stored answer. */
 export interface TestTurn {
   /** The answer as it was stored. */
   message: Message;
@@ -64,17 +46,7 @@ export interface TestTurn {
   events: SseEvent[];
 }
 
-/**
- * What goes with a message of a test.
- *
- * @example
- * ```ts
- * import type { TestRuntime, TestSend } from '@palaver/agent';
- *
- * const send: TestSend = { timezone: 'Africa/Nairobi', approve: ({ toolName }) => toolName === 'pay' };
- * export const pay = (runtime: TestRuntime) => runtime.send('pay Ben 50', send);
- * ```
- */
+/** What goes with a message of a test. */
 export interface TestSend {
   /** One session per user unless named. */
   sessionId?: string;
@@ -86,16 +58,7 @@ export interface TestSend {
   approve?(approval: Approval): boolean;
 }
 
-/**
- * A plugin that runs without a server, for its own tests.
- *
- * @example
- * ```ts
- * import type { TestRuntime } from '@palaver/agent';
- *
- * export const ask = async (runtime: TestRuntime) => (await runtime.send('hello')).message.content;
- * ```
- */
+/** A plugin that runs without a server, for its own tests. */
 export interface TestRuntime<Tables = unknown> extends AgentCalls {
   plugins: Pick<PluginHost, 'status'> & { loaded: LoadedPlugin[] };
   ctx: PluginContext;

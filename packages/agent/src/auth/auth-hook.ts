@@ -27,13 +27,6 @@ declare module 'fastify' {
 /**
  * A route that asks for no credentials: a path, or a path for one method. `*` at the end stands for the rest; the
  * specification writes `(.*)`, which is the same.
- *
- * @example
- * ```ts
- * import type { PublicRoute } from '@palaver/agent';
- *
- * export const getAuthExcludedRoutes = (): PublicRoute[] => ['/herd/*', { path: '/goats', method: 'GET' }];
- * ```
  */
 export type PublicRoute = string | { path: string; method?: string };
 

@@ -1,15 +1,6 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 
-/**
- * Encrypts small texts at rest by AES-256-GCM, bound to what they belong to.
- *
- * @example
- * ```ts
- * import type { Seal } from '@palaver/agent';
- *
- * export const readPin = (seal: Seal, sealed: string, userDid: string) => seal.open(sealed, userDid);
- * ```
- */
+/** Encrypts small texts at rest by AES-256-GCM, bound to what they belong to. */
 export interface Seal {
   seal(text: string, belongsTo: string): string;
   /** Undefined if the text was not sealed with this key for this owner. */

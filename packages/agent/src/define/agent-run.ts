@@ -4,16 +4,7 @@ import type { RateStanding } from '@palaver/service-kit';
 import type { RuntimeContext } from './runtime-context.ts';
 import type { JsonSchema } from './tool.ts';
 
-/**
- * Who sends a message, and the context of the request.
- *
- * @example
- * ```ts
- * import type { Sender } from '@palaver/agent';
- *
- * export const toLine = ({ userDid, client }: Sender) => `${userDid} from ${client ?? 'a shared address'}`;
- * ```
- */
+/** Who sends a message, and the context of the request. */
 export interface Sender {
   userDid: string;
   requestId: string;
@@ -29,23 +20,7 @@ export interface Sender {
   onCounted?(standing: RateStanding | undefined): void;
 }
 
-/**
- * A message of an authenticated sender; its body is valid.
- *
- * @example
- * ```ts
- * import type { OpenMessage, PluginContext, Server } from '@palaver/agent';
- *
- * export const addRoutes = (server: Server, ctx: PluginContext) =>
- *   server.post('/herd', async (request, reply) => {
- *     const sender = ctx.senderOf(request, reply);
- *     const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, 'herd');
- *     const body = { message: 'how many goats?', stream: true, returnAllMessages: false };
- *     const message: OpenMessage = { ...sender, sessionId, body };
- *     return (await ctx.open(message)).answer();
- *   });
- * ```
- */
+/** A message of an authenticated sender; its body is valid. */
 export interface OpenMessage extends Sender {
   sessionId: string;
   /** Opened again with the same key it is the same run; where the service stops, the next process continues it. */
@@ -61,16 +36,7 @@ export interface OpenMessage extends Sender {
   answer?: AnswerForm | undefined;
 }
 
-/**
- * How the answer to a message is asked for.
- *
- * @example
- * ```ts
- * import type { AnswerForm } from '@palaver/agent';
- *
- * export const answer: AnswerForm = { schema: { type: 'object', properties: { goats: { type: 'integer' } } } };
- * ```
- */
+/** How the answer to a message is asked for. */
 export interface AnswerForm {
   /** The model is asked for JSON of this schema, and an answer of another form fails the run. */
   schema?: JsonSchema | undefined;
@@ -78,16 +44,7 @@ export interface AnswerForm {
   toolChoice?: LanguageModelV4ToolChoice | undefined;
 }
 
-/**
- * A tool that the caller names itself: no language model is asked, and the result is the answer.
- *
- * @example
- * ```ts
- * import type { DirectCall } from '@palaver/agent';
- *
- * export const call: DirectCall = { name: 'count_goats', args: { colour: 'white' } };
- * ```
- */
+/** A tool that the caller names itself: no language model is asked, and the result is the answer. */
 export interface DirectCall {
   name: string;
   args: Record<string, unknown>;
@@ -96,26 +53,10 @@ export interface DirectCall {
 /**
  * A tool that the caller runs: the run ends at its call with `finish: tool_calls`, and a later message of the session brings
  * the result. A tool of the agent with the same name has precedence.
- *
- * @example
- * ```ts
- * import type { CallerTool } from '@palaver/agent';
- *
- * export const locate: CallerTool = { name: 'locate', description: 'Where you are.', schema: { type: 'object' } };
- * ```
  */
 export type CallerTool = BrowserTool;
 
-/**
- * The result of a call that the last run of the session handed to its caller.
- *
- * @example
- * ```ts
- * import type { CallerResult } from '@palaver/agent';
- *
- * export const result: CallerResult = { toolCallId: 'call-1', output: { place: 'Kisumu' } };
- * ```
- */
+/** The result of a call that the last run of the session handed to its caller. */
 export interface CallerResult {
   toolCallId: string;
   output?: unknown;
@@ -126,41 +67,13 @@ export interface CallerResult {
 /**
  * A message of the conversation so far, sent by a caller that stores conversations itself. Only the model reads it: it
  * loads no capability and answers no approval.
- *
- * @example
- * ```ts
- * import type { EarlierMessage } from '@palaver/agent';
- *
- * export const earlier: EarlierMessage[] = [
- *   { type: 'human', content: 'Hello' },
- *   { type: 'ai', content: 'Hello. What can I do?' },
- * ];
- * ```
  */
 export type EarlierMessage = Pick<Message, 'type' | 'content' | 'toolCalls'>;
 
-/**
- * An event of a run with its number, from 1 without gaps.
- *
- * @example
- * ```ts
- * import type { RunEvent } from '@palaver/agent';
- *
- * export const toLine = ({ id, name }: RunEvent) => `${id} ${name}`;
- * ```
- */
+/** An event of a run with its number, from 1 without gaps. */
 export type RunEvent = SseEvent & { id: number };
 
-/**
- * A run in the list of its user's runs.
- *
- * @example
- * ```ts
- * import type { RunSummary } from '@palaver/agent';
- *
- * export const toLine = ({ runId, status, changedAt }: RunSummary) => `${changedAt} ${runId} ${status}`;
- * ```
- */
+/** A run in the list of its user's runs. */
 export interface RunSummary {
   runId: string;
   sessionId: string;
@@ -169,16 +82,7 @@ export interface RunSummary {
   changedAt: string;
 }
 
-/**
- * Which of a user's runs are listed: those that changed last first.
- *
- * @example
- * ```ts
- * import type { RunQuery } from '@palaver/agent';
- *
- * export const waiting = (userDid: string): RunQuery => ({ userDid, statuses: ['waiting'], limit: 20 });
- * ```
- */
+/** Which of a user's runs are listed: those that changed last first. */
 export interface RunQuery {
   userDid: string;
   sessionId?: string | undefined;
@@ -190,19 +94,7 @@ export interface RunQuery {
   limit: number;
 }
 
-/**
- * A run as a stream. It continues when nobody reads it.
- *
- * @example
- * ```ts
- * import type { AgentRun } from '@palaver/agent';
- *
- * export async function printRun(run: AgentRun) {
- *   for await (const event of run.events()) console.log(event.id, event.name);
- *   return run.answer();
- * }
- * ```
- */
+/** A run as a stream. It continues when nobody reads it. */
 export interface AgentRun {
   readonly runId: string;
   readonly sessionId: string;

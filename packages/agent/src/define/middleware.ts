@@ -3,30 +3,10 @@ import type { EndedRunStatus, MessageFinish, SendMessage } from '@palaver/contra
 import type { BlobStore, RuntimeContext } from './runtime-context.ts';
 import type { Awaitable } from './tool.ts';
 
-/**
- * The output of the model in one step, in order, in the form in which it is sent back.
- *
- * @example
- * ```ts
- * import type { StepContent } from '@palaver/agent';
- *
- * export const texts = (content: StepContent) => content.filter(({ type }) => type === 'text');
- * ```
- */
+/** The output of the model in one step, in order, in the form in which it is sent back. */
 export type StepContent = Extract<LanguageModelV4Prompt[number], { role: 'assistant' }>['content'];
 
-/**
- * The input of the model in one step.
- *
- * @example
- * ```ts
- * import type { Middleware } from '@palaver/agent';
- *
- * export const routing: Middleware = {
- *   beforeModel: (call) => ({ ...call, modelId: call.prompt.length > 50 ? 'large' : call.modelId }),
- * };
- * ```
- */
+/** The input of the model in one step. */
 export interface ModelCall {
   prompt: LanguageModelV4Prompt;
   tools: LanguageModelV4CallOptions['tools'];
@@ -34,16 +14,7 @@ export interface ModelCall {
   modelId: string;
 }
 
-/**
- * The output of the model in one step.
- *
- * @example
- * ```ts
- * import type { Middleware } from '@palaver/agent';
- *
- * export const watching: Middleware = { afterModel: ({ usage }, rt) => rt.logger.info(usage, 'the model answered') };
- * ```
- */
+/** The output of the model in one step. */
 export interface ModelResult {
   text: string;
   /** `fault`: why the arguments of a call cannot be read, in words for the model. */
@@ -55,21 +26,7 @@ export interface ModelResult {
   content?: StepContent;
 }
 
-/**
- * A call of a tool, its arguments checked.
- *
- * @example
- * ```ts
- * import type { Middleware } from '@palaver/agent';
- *
- * export const watching: Middleware = {
- *   wrapToolCall(call, next, rt) {
- *     rt.logger.info({ tool: call.toolName }, 'a tool is called');
- *     return next(call);
- *   },
- * };
- * ```
- */
+/** A call of a tool, its arguments checked. */
 export interface ToolCallRequest {
   toolCallId: string;
   toolName: string;
@@ -80,19 +37,6 @@ export interface ToolCallRequest {
  * Hooks into every turn, in the order in which plugins are loaded; the first wrapper is the outermost. A hook that throws is
  * skipped and logged, unless it throws on purpose: around the model an `AppError` ends the turn, around a tool a `ToolError` goes to
  * the model instead of the tool's result.
- *
- * @example
- * ```ts
- * import type { Middleware } from '@palaver/agent';
- *
- * export const timing: Middleware = {
- *   async wrapTurn(next, rt) {
- *     const begun = Date.now();
- *     await next();
- *     rt.logger.info({ ms: Date.now() - begun }, 'a turn ended');
- *   },
- * };
- * ```
  */
 export interface Middleware {
   /** Wraps everything that model and tools do in a turn; called again if another instance takes over the run. */
@@ -118,16 +62,7 @@ export interface Middleware {
   onTurnEnd?(end: TurnEnd): Awaitable<void>;
 }
 
-/**
- * How a message ended, and what it cost.
- *
- * @example
- * ```ts
- * import type { Middleware } from '@palaver/agent';
- *
- * export const watching: Middleware = { onTurnEnd: ({ status, usage }) => console.log(status, usage.outputTokens) };
- * ```
- */
+/** How a message ended, and what it cost. */
 export interface TurnEnd {
   sendId: string;
   userDid: string;
@@ -142,20 +77,7 @@ export interface TurnEnd {
   usageByModel: Record<string, { inputTokens: number; outputTokens: number }>;
 }
 
-/**
- * A message that has passed authentication and validation and is about to be queued.
- *
- * @example
- * ```ts
- * import { AppError, type Middleware } from '@palaver/agent';
- *
- * export const brief: Middleware = {
- *   beforeSend({ message }) {
- *     if (message.message.length > 2_000) throw new AppError('PAYLOAD_TOO_LARGE', 'Write less.');
- *   },
- * };
- * ```
- */
+/** A message that has passed authentication and validation and is about to be queued. */
 export interface PendingSend {
   /** Unique, unlike a request id, which a client may repeat. */
   sendId: string;

@@ -14,22 +14,7 @@ import type { Middleware } from './middleware.ts';
 import type { RuntimeContext } from './runtime-context.ts';
 import type { Awaitable, PublicTool, SubAgent, Tools } from './tool.ts';
 
-/**
- * What the agent and its operators read about a plugin.
- *
- * @example
- * ```ts
- * import type { PluginManifest } from '@palaver/agent';
- *
- * export const manifest: PluginManifest = {
- *   title: 'Herd',
- *   summary: 'Counts goats.',
- *   whenToUse: ['the user asks how many goats there are'],
- *   visibility: 'always',
- *   stability: 'stable',
- * };
- * ```
- */
+/** What the agent and its operators read about a plugin. */
 export interface PluginManifest {
   title: string;
   /** One sentence the agent reads. */
@@ -46,16 +31,7 @@ export interface PluginManifest {
   stability: 'stable' | 'beta' | 'experimental';
 }
 
-/**
- * A plugin; `defineOraclePlugin` creates one.
- *
- * @example
- * ```ts
- * import { createAgent, type OraclePlugin } from '@palaver/agent';
- *
- * export const start = (plugins: OraclePlugin[]) => createAgent({ plugins, env: process.env });
- * ```
- */
+/** A plugin; `defineOraclePlugin` creates one. */
 export interface OraclePlugin {
   /** Kebab-case. */
   name: string;
@@ -88,16 +64,7 @@ export interface OraclePlugin {
   teardown?(): Awaitable<void>;
 }
 
-/**
- * The types of a plugin's own tables, for `tables` of `defineOraclePlugin`.
- *
- * @example
- * ```ts
- * import { tablesOf, type TableTypes } from '@palaver/agent';
- *
- * export const tables: TableTypes<{ agent_goat: { id: string } }> = tablesOf();
- * ```
- */
+/** The types of a plugin's own tables, for `tables` of `defineOraclePlugin`. */
 export interface TableTypes<Tables> {
   readonly types?: Tables;
 }
@@ -135,26 +102,6 @@ type SharedOf<Values extends SharedValues> = { [Key in keyof Values]: ReturnType
 /**
  * A plugin as its author writes it: `ctx.config` follows from `configSchema`, `ctx.store` from `tables`, `ctx.shared(rt)` from
  * `getSharedState`.
- *
- * @example
- * ```ts
- * import { defineOraclePlugin, tool } from '@palaver/agent';
- * import { z } from 'zod';
- *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getSharedState: () => ({ counted: () => 0 }),
- *   getTools: (ctx) => ({
- *     count_goats: tool({
- *       description: 'How many goats.',
- *       inputSchema: z.object({}),
- *       execute: (_args, rt) => ({ goats: 12, asked: (ctx.shared(rt).counted += 1) }),
- *     }),
- *   }),
- * });
- * ```
  */
 export interface PluginDefinition<Schema extends ZodObject, Tables, Values extends SharedValues = SharedValues>
   extends Omit<OraclePlugin, ContextMembers> {
@@ -213,16 +160,7 @@ export function defineOraclePlugin<
 // biome-ignore lint/suspicious/noExplicitAny: a function that takes any plugin's context does not name its tables.
 type AnyTables = any;
 
-/**
- * What a plugin gets once, when the application starts. `Config` is the type of its `configSchema`.
- *
- * @example
- * ```ts
- * import type { PluginContext } from '@palaver/agent';
- *
- * export const hello = (ctx: PluginContext) => `${ctx.oracle.name} keeps ${ctx.models.list.models.length} models`;
- * ```
- */
+/** What a plugin gets once, when the application starts. `Config` is the type of its `configSchema`. */
 export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTables, Shared = Record<string, unknown>> {
   config: Config;
   logger: Logger;

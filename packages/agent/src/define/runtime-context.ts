@@ -6,16 +6,7 @@ import type { ModelRole } from '../models/create-models.ts';
 
 type Without<T> = Omit<T, 'sessionId' | 'requestId'>;
 
-/**
- * What a plugin sees of the request it works for.
- *
- * @example
- * ```ts
- * import type { RuntimeContext } from '@palaver/agent';
- *
- * export const greet = ({ user, session }: RuntimeContext) => `${user.did} in ${session.id}`;
- * ```
- */
+/** What a plugin sees of the request it works for. */
 export interface RuntimeContext {
   user: {
     did: string;
@@ -85,36 +76,10 @@ export interface RuntimeContext {
   traceHeaders(): Record<string, string>;
 }
 
-/**
- * The progress of a tool.
- *
- * @example
- * ```ts
- * import { tool } from '@palaver/agent';
- * import { z } from 'zod';
- *
- * export const count = tool({
- *   description: 'Counts slowly.',
- *   inputSchema: z.object({}),
- *   execute(_args, rt) {
- *     rt.reportProgress({ value: 5, total: 10, message: 'half of them' });
- *     return { goats: 10 };
- *   },
- * });
- * ```
- */
+/** The progress of a tool. */
 export type ToolProgress = NonNullable<SseEventData['tool_call']['progress']>;
 
-/**
- * Bytes that belong to a request, such as its attachments.
- *
- * @example
- * ```ts
- * import type { BlobStore } from '@palaver/agent';
- *
- * export const addNote = (blobs: BlobStore) => blobs.put('note.txt', new TextEncoder().encode('12 goats'), 'text/plain');
- * ```
- */
+/** Bytes that belong to a request, such as its attachments. */
 export interface BlobStore {
   put(name: string, bytes: Uint8Array, mediaType: string): void;
   get(name: string): { bytes: Uint8Array; mediaType: string } | undefined;
@@ -123,20 +88,7 @@ export interface BlobStore {
   readAgainFrom(source: BlobSource): void;
 }
 
-/**
- * Reads the bytes of a request again.
- *
- * @example
- * ```ts
- * import type { BlobSource, BlobStore } from '@palaver/agent';
- *
- * export const fromDisk = (blobs: BlobStore, read: () => Promise<Uint8Array>): BlobSource => ({
- *   names: () => ['note.txt'],
- *   load: async () => blobs.put('note.txt', await read(), 'text/plain'),
- *   release: () => {},
- * });
- * ```
- */
+/** Reads the bytes of a request again. */
 export interface BlobSource {
   /** The blobs that it reads. */
   names(): Iterable<string>;

@@ -4,18 +4,7 @@ import type { Middleware } from './middleware.ts';
 import type { OraclePlugin, PluginContext, PluginManifest } from './plugin.ts';
 import type { SubAgent, Tools } from './tool.ts';
 
-/**
- * Which plugins are loaded, by name.
- *
- * @example
- * ```ts
- * import type { Features } from '@palaver/agent';
- * import { createOracleApp } from '@palaver/agent-plugins';
- *
- * const features: Features = { memory: false, credits: 'auto' };
- * await createOracleApp({ features });
- * ```
- */
+/** Which plugins are loaded, by name. */
 export type Features = Record<string, boolean | 'auto'>;
 
 export interface SelectOptions {
@@ -31,18 +20,7 @@ export interface SelectedPlugin {
   config: Record<string, unknown>;
 }
 
-/**
- * Whether a plugin is loaded, and why.
- *
- * @example
- * ```ts
- * import type { PluginStatus } from '@palaver/agent';
- * import { createOracleApp } from '@palaver/agent-plugins';
- *
- * const isOff = ({ loaded }: PluginStatus) => !loaded;
- * export const off = (await createOracleApp()).plugins.status().filter(isOff);
- * ```
- */
+/** Whether a plugin is loaded, and why. */
 export interface PluginStatus {
   name: string;
   version: string;

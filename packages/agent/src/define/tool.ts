@@ -2,68 +2,22 @@ import type { FlexibleSchema, InferSchema, ModelMessage } from '@ai-sdk/provider
 import type { Capability } from '@palaver/ucan';
 import type { RuntimeContext } from './runtime-context.ts';
 
-/**
- * A value, or a promise of it.
- *
- * @example
- * ```ts
- * import type { Awaitable } from '@palaver/agent';
- *
- * export const read = async (value: Awaitable<number>) => (await value) + 1;
- * ```
- */
+/** A value, or a promise of it. */
 export type Awaitable<T> = T | PromiseLike<T>;
 
-/**
- * A JSON Schema object, as declared by pages and MCP servers.
- *
- * @example
- * ```ts
- * import type { JsonSchema } from '@palaver/agent';
- *
- * export const inputSchema: JsonSchema = { type: 'object', properties: { place: { type: 'string' } } };
- * ```
- */
+/** A JSON Schema object, as declared by pages and MCP servers. */
 export type JsonSchema = Record<string, unknown>;
 
 /**
  * The schema of a value: zod (3.25 or 4), any Standard Schema that can be written as JSON Schema, the AI SDK's `jsonSchema()`, or
  * plain JSON Schema.
- *
- * @example
- * ```ts
- * import type { ValueSchema } from '@palaver/agent';
- * import { z } from 'zod';
- *
- * export const place: ValueSchema = z.object({ place: z.string() });
- * ```
  */
 export type ValueSchema = FlexibleSchema | JsonSchema;
 
-/**
- * The values that a schema describes.
- *
- * @example
- * ```ts
- * import type { ValueOf } from '@palaver/agent';
- * import { z } from 'zod';
- *
- * const schema = z.object({ place: z.string() });
- * export const nameOf = ({ place }: ValueOf<typeof schema>) => place;
- * ```
- */
+/** The values that a schema describes. */
 export type ValueOf<Schema> = Schema extends FlexibleSchema ? InferSchema<Schema> : Record<string, unknown>;
 
-/**
- * What a tool gets beside its arguments; tools of the AI SDK find in it what they take.
- *
- * @example
- * ```ts
- * import type { ToolContext } from '@palaver/agent';
- *
- * export const idOf = ({ toolCallId, user }: ToolContext) => `${user.did} ${toolCallId}`;
- * ```
- */
+/** What a tool gets beside its arguments; tools of the AI SDK find in it what they take. */
 export interface ToolContext extends RuntimeContext {
   toolCallId: string;
   /** The conversation so far. */
@@ -75,19 +29,6 @@ export interface ToolContext extends RuntimeContext {
 /**
  * A function that the model can call. `tool()` creates one with typed arguments; those that `tool()` of the AI SDK makes are
  * taken as they are.
- *
- * @example
- * ```ts
- * import { type Tool, tool } from '@palaver/agent';
- * import { z } from 'zod';
- *
- * export const now: Tool = tool({
- *   description: 'The time.',
- *   inputSchema: z.object({}),
- *   repeatable: true,
- *   execute: () => new Date().toISOString(),
- * });
- * ```
  */
 export interface Tool {
   // biome-ignore lint/suspicious/noExplicitAny: the AI SDK passes the context of the tool.
@@ -121,31 +62,10 @@ export interface Tool {
 /** As a method, so that a tool with typed arguments is a `Tool`. */
 type Rule<Result> = { rule(args: unknown, rt: ToolContext): Awaitable<Result> }['rule'];
 
-/**
- * Tools by the names under which the model calls them.
- *
- * @example
- * ```ts
- * import { type Tools, tool } from '@palaver/agent';
- * import { z } from 'zod';
- *
- * export const tools: Tools = {
- *   count_goats: tool({ description: 'How many goats.', inputSchema: z.object({}), execute: () => ({ goats: 12 }) }),
- * };
- * ```
- */
+/** Tools by the names under which the model calls them. */
 export type Tools = Record<string, Tool>;
 
-/**
- * A tool as clients of other protocols are shown it.
- *
- * @example
- * ```ts
- * import type { PluginContext, PublicTool } from '@palaver/agent';
- *
- * export const namesOf = (ctx: PluginContext) => ctx.publicTools().map(({ name }: PublicTool) => name);
- * ```
- */
+/** A tool as clients of other protocols are shown it. */
 export interface PublicTool {
   name: string;
   description: string;
@@ -153,20 +73,7 @@ export interface PublicTool {
   inputSchema: object;
 }
 
-/**
- * A separate agent to which the main agent gives a task: a tool for the main agent, with its own conversation.
- *
- * @example
- * ```ts
- * import type { SubAgent } from '@palaver/agent';
- *
- * export const librarian: SubAgent = {
- *   name: 'librarian',
- *   description: 'Finds books.',
- *   instructions: 'You are a librarian. Name the shelf.',
- * };
- * ```
- */
+/** A separate agent to which the main agent gives a task: a tool for the main agent, with its own conversation. */
 export interface SubAgent {
   /** The name of the tool. */
   name: string;
@@ -177,44 +84,13 @@ export interface SubAgent {
   maxSteps?: number;
 }
 
-/**
- * A tool that knows the types of its arguments and its result.
- *
- * @example
- * ```ts
- * import { tool, type TypedTool } from '@palaver/agent';
- * import { z } from 'zod';
- *
- * export const double: TypedTool<{ of: number }, number> = tool({
- *   description: 'Twice a number.',
- *   inputSchema: z.object({ of: z.number() }),
- *   execute: ({ of }) => 2 * of,
- * });
- * ```
- */
+/** A tool that knows the types of its arguments and its result. */
 export interface TypedTool<Args, Result> extends Tool {
   /** For types only; never set. */
   readonly types?: { args: Args; result: Result };
 }
 
-/**
- * A tool as `tool()` takes it: its functions get the arguments that its schema describes.
- *
- * @example
- * ```ts
- * import { tool, type ToolDefinition } from '@palaver/agent';
- * import { z } from 'zod';
- *
- * const inputSchema = z.object({ amount: z.number() });
- * const pay: ToolDefinition<typeof inputSchema, { paid: number }> = {
- *   description: 'Pays.',
- *   inputSchema,
- *   needsApproval: ({ amount }) => amount > 10,
- *   execute: ({ amount }) => ({ paid: amount }),
- * };
- * export const tools = { pay: tool(pay) };
- * ```
- */
+/** A tool as `tool()` takes it: its functions get the arguments that its schema describes. */
 export interface ToolDefinition<Schema extends ValueSchema, Result>
   extends Omit<Tool, 'inputSchema' | 'outputSchema' | 'execute' | 'needsApproval' | 'needsDelegation'> {
   inputSchema: Schema;

@@ -8,28 +8,10 @@ import { createOfflineModel } from '@palaver/offline-model';
 import { limitResponses } from '@palaver/service-kit/internal';
 import type { AgentConfig } from '../config.ts';
 
-/**
- * What a model is used for.
- *
- * @example
- * ```ts
- * import type { ModelRole, RuntimeContext } from '@palaver/agent';
- *
- * export const nameOf = (rt: RuntimeContext, role: ModelRole) => rt.llm.get(role).modelId;
- * ```
- */
+/** What a model is used for. */
 export type ModelRole = 'main' | 'utility' | 'subagent';
 
-/**
- * The language models of this deployment.
- *
- * @example
- * ```ts
- * import type { Models } from '@palaver/agent';
- *
- * export const ids = (models: Models) => models.list.models.map(({ id }) => id);
- * ```
- */
+/** The language models of this deployment. */
 export interface Models {
   list: ModelList;
   get(role: ModelRole): LanguageModelV4;

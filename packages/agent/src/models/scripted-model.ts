@@ -1,16 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { DirectCall } from '../define/agent-run.ts';
 
-/**
- * The output of the model in one step.
- *
- * @example
- * ```ts
- * import type { ScriptedReply } from '@palaver/agent';
- *
- * export const reply: ScriptedReply = { reasoning: 'Count them.', toolCalls: [{ name: 'count_goats' }] };
- * ```
- */
+/** The output of the model in one step. */
 export interface ScriptedReply {
   text?: string;
   reasoning?: string;
@@ -18,30 +9,12 @@ export interface ScriptedReply {
   usage?: { inputTokens: number; outputTokens: number };
 }
 
-/**
- * A reply, or a function that creates one from the input of the model.
- *
- * @example
- * ```ts
- * import type { ScriptedStep } from '@palaver/agent';
- *
- * export const echo: ScriptedStep = ({ prompt }) => ({ text: `I was given ${prompt.length} messages.` });
- * ```
- */
+/** A reply, or a function that creates one from the input of the model. */
 export type ScriptedStep =
   | ScriptedReply
   | ((call: LanguageModelV4CallOptions) => ScriptedReply | Promise<ScriptedReply>);
 
-/**
- * A scripted model and its recorded inputs.
- *
- * @example
- * ```ts
- * import type { ScriptedModel } from '@palaver/agent';
- *
- * export const lastPrompt = (model: ScriptedModel) => model.systemPrompts().at(-1);
- * ```
- */
+/** A scripted model and its recorded inputs. */
 export interface ScriptedModel extends LanguageModelV4 {
   /** What it was asked, call by call. */
   readonly calls: LanguageModelV4CallOptions[];

@@ -11,19 +11,7 @@ import { createRunTransitions } from './run-transitions.ts';
 import type { StepBegin } from './run-writes.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
-/**
- * What a user answers when a tool asks for approval.
- *
- * @example
- * ```ts
- * import type { AgentRun, ApprovalAnswer } from '@palaver/agent';
- *
- * export const toYes = ({ runId }: AgentRun, userDid: string, approvalId: string): ApprovalAnswer => ({
- *   ...{ userDid, runId, approvalId },
- *   approved: true,
- * });
- * ```
- */
+/** What a user answers when a tool asks for approval. */
 export interface ApprovalAnswer {
   userDid: string;
   runId: string;

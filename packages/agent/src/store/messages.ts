@@ -44,16 +44,7 @@ export const isActive = isActiveIn('agent_message');
 /** Reads that many bytes, which may wait for others that read much. */
 export type Reading = <T>(bytes: number, read: () => Promise<T>) => Promise<T>;
 
-/**
- * The messages of sessions.
- *
- * @example
- * ```ts
- * import type { MessageStore } from '@palaver/agent';
- *
- * export const count = async (messages: Pick<MessageStore, 'list'>, id: string) => (await messages.list(id)).length;
- * ```
- */
+/** The messages of sessions. */
 export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /** The messages of sessions whose ownership the caller has checked. */

@@ -3,16 +3,7 @@ import { type SqlBool, sql } from 'kysely';
 import { sealedTables } from './schema.ts';
 import { toRoomId } from './sessions.ts';
 
-/**
- * A user in the terms of the agent's tables.
- *
- * @example
- * ```ts
- * import type { AgentPerson } from '@palaver/agent';
- *
- * export const keyOf = ({ roomId }: AgentPerson) => `goats of ${roomId}`;
- * ```
- */
+/** A user in the terms of the agent's tables. */
 export interface AgentPerson {
   did: string;
   /** The user's room with this agent: memories and preferences belong to it. */

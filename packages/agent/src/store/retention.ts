@@ -63,16 +63,7 @@ export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules:
 
 export const isFullBatch = (count: number) => count >= batchSize;
 
-/**
- * Which rows of a table are settled, and since when.
- *
- * @example
- * ```ts
- * import type { SettledRule } from '@palaver/agent';
- *
- * export const rule: SettledRule = { table: 'goat_sale', time: 'paid_at', statuses: ['paid', 'returned'] };
- * ```
- */
+/** Which rows of a table are settled, and since when. */
 export interface SettledRule {
   table: string;
   /** The column of the time that counts. */

@@ -13,16 +13,7 @@ import { type Kysely, type Selectable, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
-/**
- * The agent of this process, as sessions name it.
- *
- * @example
- * ```ts
- * import type { OracleIdentity } from '@palaver/agent';
- *
- * export const sign = ({ name, did }: OracleIdentity) => `${name} (${did})`;
- * ```
- */
+/** The agent of this process, as sessions name it. */
 export interface OracleIdentity {
   name: string;
   /** The DID that users see: its entity on the protocol, else its key's. */
@@ -33,16 +24,7 @@ export interface OracleIdentity {
   signingDid: string;
 }
 
-/**
- * The sessions of users.
- *
- * @example
- * ```ts
- * import type { SessionStore } from '@palaver/agent';
- *
- * export const start = (sessions: Pick<SessionStore, 'create'>, did: string) => sessions.create(did, { title: 'Goats' });
- * ```
- */
+/** The sessions of users. */
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
 /** A user's room with an agent: one for the pair, whatever the session. */

@@ -8,16 +8,7 @@ import type { Awaitable, ValueSchema } from '../define/tool.ts';
 import { checkValue, toJsonSchema } from '../define/tool-arguments.ts';
 import { TurnError } from '../runs/run.ts';
 
-/**
- * What is passed to the model with every call of the main agent.
- *
- * @example
- * ```ts
- * import type { CallSettings } from '@palaver/agent';
- *
- * export const careful: CallSettings = { temperature: 0, maxOutputTokens: 800, toolChoice: { type: 'auto' } };
- * ```
- */
+/** What is passed to the model with every call of the main agent. */
 export interface CallSettings
   extends Pick<
     LanguageModelV4CallOptions,
@@ -27,16 +18,7 @@ export interface CallSettings
   toolChoice?: LanguageModelV4ToolChoice;
 }
 
-/**
- * How the main agent answers, in addition to its plugins.
- *
- * @example
- * ```ts
- * import { createOracleApp } from '@palaver/agent-plugins';
- *
- * await createOracleApp({ instructions: 'You advise farmers.', maxSteps: 6, callSettings: { temperature: 0 } });
- * ```
- */
+/** How the main agent answers, in addition to its plugins. */
 export interface AgentBehaviour {
   /** What the agent is for and how it behaves: a text, or a function that is asked before every step. */
   instructions?: string | ((rt: RuntimeContext) => Awaitable<string>);

@@ -5,28 +5,10 @@ import { readPieces } from '../read-pieces.ts';
 import type { Store } from '../store.ts';
 import { type AuditHead, type AuditTables, type ChainedRow, chainPending, pruneAudit } from './audit-chain.ts';
 
-/**
- * Who acted: an operator by name, a person by reference, the service itself, or someone at the `palaver` command.
- *
- * @example
- * ```ts
- * import type { AuditActor } from '@palaver/store';
- *
- * export const cashier: AuditActor = 'operator:amina';
- * ```
- */
+/** Who acted: an operator by name, a person by reference, the service itself, or someone at the `palaver` command. */
 export type AuditActor = `operator:${string}` | `person:${string}` | 'service' | 'command';
 
-/**
- * A line of the audit log.
- *
- * @example
- * ```ts
- * import type { AuditEvent } from '@palaver/store';
- *
- * export const refund: AuditEvent = { actor: 'operator:amina', action: 'operator.write', details: { credits: 5 } };
- * ```
- */
+/** A line of the audit log. */
 export interface AuditEvent {
   actor: AuditActor;
   action: AuditAction;
@@ -38,23 +20,7 @@ export interface AuditEvent {
   details?: Record<string, string | number | boolean | null> | undefined;
 }
 
-/**
- * Records what an auditor asks about, in a chain of hashes.
- *
- * @example
- * ```ts
- * import { defineOraclePlugin } from '@palaver/agent';
- *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   async setup({ audit }) {
- *     await audit.record({ actor: audit.person('did:key:z6Mk'), action: 'operator.write' });
- *   },
- * });
- * ```
- */
+/** Records what an auditor asks about, in a chain of hashes. */
 export interface AuditLog<DB> {
   /** One insert. With `trx` the line is committed with the event that it records, or not at all. */
   record(event: AuditEvent, trx?: Transaction<DB>): Promise<void>;

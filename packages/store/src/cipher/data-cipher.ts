@@ -10,16 +10,7 @@ import {
 } from 'node:crypto';
 import { StoreError } from '../store-error.ts';
 
-/**
- * Which columns of a table are encrypted when the service has a key.
- *
- * @example
- * ```ts
- * import type { SealedTable } from '@palaver/store';
- *
- * export const goats: SealedTable = { table: 'goat', key: ['id'], sealed: ['name'] };
- * ```
- */
+/** Which columns of a table are encrypted when the service has a key. */
 export interface SealedTable {
   table: string;
   /** The columns that name a row. They are bound to its cells, so that none can be moved to another row. */
@@ -45,17 +36,7 @@ interface UnreadableCell {
   error: unknown;
 }
 
-/**
- * Encrypts stored data if the service has a key.
- *
- * @example
- * ```ts
- * import type { DataCipher, SealedTable } from '@palaver/store';
- *
- * const goats: SealedTable = { table: 'goat', key: ['id'], sealed: ['name'] };
- * export const toRow = (cipher: DataCipher) => cipher.sealRow(goats, { id: '1', name: 'Zuri' });
- * ```
- */
+/** Encrypts stored data if the service has a key. */
 export type DataCipher = ReturnType<typeof createDataCipher>;
 
 /**

@@ -5,16 +5,7 @@ import { type DidKeys, listSigningKeys, resolveWebDid } from './did-document.ts'
 import { fromDidKey } from './did-key.ts';
 import { fetchDocument } from './fetch-document.ts';
 
-/**
- * `client` is the address that the token came from: what it may cause to be looked up is bounded.
- *
- * @example
- * ```ts
- * import type { ResolveDid } from '@palaver/ucan';
- *
- * export const resolveDid: ResolveDid = async () => ({ error: { message: 'no issuer is known here' } });
- * ```
- */
+/** `client` is the address that the token came from: what it may cause to be looked up is bounded. */
 export type ResolveDid = (did: string, client?: string) => Promise<DidKeys>;
 
 interface DidResolverOptions {
