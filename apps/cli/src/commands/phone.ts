@@ -5,7 +5,14 @@ import { defaultServiceCode } from '@palaver/contract/internal';
 import { StartError } from '@palaver/service-kit';
 import { fetchBounded, makeFolder, printable, toPrintableProse } from '@palaver/service-kit/internal';
 import { runDial } from '@palaver/ussd/commands/dial';
-import { type Flow, formatDifference, formatFlow, makePhoneNumber, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
+import {
+  type Flow,
+  formatDifference,
+  formatFlow,
+  makePhoneNumber,
+  parseFlow,
+  replayFlow,
+} from '@palaver/ussd/commands/flow';
 import { createPhone, type Phone } from '@palaver/ussd/commands/phone';
 import { type Command, InvalidArgumentError } from 'commander';
 import { toServerUrl } from '../options.ts';
