@@ -61,7 +61,7 @@ test('a stream gives the words, the object as it grows, and the answer', async (
   expect((await answer).output).toEqual({ crop: 'maize', cents: 12 });
 });
 
-test('a session of a name goes on', async () => {
+test('a session of a name continues', async () => {
   const app = await open([{ text: 'Hello Ana.' }, { text: 'Ana.' }]);
   await app.session('order-17').generate('I am Ana.');
   const session = app.session('order-17');
@@ -123,7 +123,7 @@ test.each(Object.entries(schemas))(
   },
 );
 
-test('a tool of the AI SDK runs as it is, with what it takes', async () => {
+test('a tool of the AI SDK runs unchanged, with what it takes', async () => {
   const seen: unknown[] = [];
   const weather = aiTool({
     description: 'Weather.',

@@ -28,7 +28,7 @@ export interface ToolContext extends RuntimeContext {
 
 /**
  * A function that the model can call. `tool()` creates one with typed arguments; those that `tool()` of the AI SDK makes are
- * taken as they are.
+ * taken unchanged.
  */
 export interface Tool {
   // biome-ignore lint/suspicious/noExplicitAny: the AI SDK passes the context of the tool.

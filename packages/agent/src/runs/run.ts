@@ -215,7 +215,7 @@ const refusalSchema = z.object({
 /** With these statuses a provider may quote what users have said. */
 const quoting = [400, 413, 422];
 
-/** A word of eight characters with a digit or a star, or a long one. */
+/** Eight characters or more with a digit or a star, or 24 of any kind. */
 const keyLike = /(?=[\w-]*[\d*])[\w*-]{8,}|[\w-]{24,}/g;
 
 /** Why a provider refused a call, in its own words where they cannot be the user's; without keys. */
