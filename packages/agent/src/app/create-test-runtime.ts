@@ -89,8 +89,9 @@ const defaultUser = 'did:key:z6MkTestUser';
  */
 export async function createTestRuntime<Tables = unknown>(
   tested: OraclePlugin | TestRuntimeOptions,
-  options: TestRuntimeOptions = 'manifest' in tested ? {} : tested,
+  given?: TestRuntimeOptions,
 ): Promise<TestRuntime<Tables>> {
+  const options = given ?? ('manifest' in tested ? {} : tested);
   const own = toOwnPlugin(options.tools ?? ('manifest' in tested ? undefined : {}));
   const plugin = 'manifest' in tested ? tested : (own[0] as OraclePlugin);
   await using started = new CloseStack();

@@ -70,7 +70,7 @@ const clashes: [string, OraclePlugin[], string][] = [
   [
     'arguments that are no object',
     [plugin({ name: 'a', getTools: () => ({ look: { ...tool, inputSchema: z.string() } }) })],
-    'plugin a: model providers cannot read the inputSchema of the tool "look" (its type is not "object"); use an object of plain types',
+    'plugin a: model providers cannot read the inputSchema of the tool "look" (it is not one object); use an object of plain types',
   ],
 ];
 

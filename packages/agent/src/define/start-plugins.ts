@@ -141,7 +141,8 @@ function checkDeclarations(plugin: LoadedPlugin): string[] {
   ];
   const badInputs = all.flatMap(([name, tool]) => {
     try {
-      if (toDeclared(tool).inputSchema.type !== 'object') throw new Error('its type is not "object"');
+      const { type, anyOf, oneOf, allOf } = toDeclared(tool).inputSchema;
+      if (type !== 'object' || anyOf || oneOf || allOf) throw new Error('it is not one object');
       return [];
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);

@@ -1,13 +1,26 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import { asSchema, type FlexibleSchema, type Schema } from '@ai-sdk/provider-utils';
 import { agentLimits } from '@palaver/contract';
-import type { JsonSchema, Tool, ValueSchema } from './tool.ts';
+import type { Awaitable, JsonSchema, Tool, ValueSchema } from './tool.ts';
 
 type InputSchema = LanguageModelV4FunctionTool['inputSchema'];
 
+/** What we use of a Standard Schema. */
+interface Standard {
+  validate(value: unknown): StandardResult | Promise<StandardResult>;
+}
+type StandardResult = { value: unknown; issues?: undefined } | { issues: readonly StandardIssue[] };
+interface StandardIssue {
+  path?: readonly (PropertyKey | { key: PropertyKey })[];
+  message: string;
+}
+
+type Checked = { value: unknown } | { error: string };
+
 interface ReadSchema {
   json: JsonSchema;
-  validate: Schema['validate'];
+  /** Without a wait where the schema needs none: the calls of a step begin in their order. */
+  check(value: unknown): Awaitable<Checked>;
 }
 
 const read = new WeakMap<object, ReadSchema>();
@@ -20,9 +33,31 @@ function readSchema(schema: ValueSchema): ReadSchema {
   const json = given ? given.jsonSchema : schema;
   if ('then' in json) throw new Error('it is made later; give the schema itself');
   // A copy has no `~standard`, by which zod marks also what it writes.
-  const made = { json: { ...(json as JsonSchema) }, validate: given?.validate };
+  const made = { json: { ...(json as JsonSchema) }, check: toCheck(schema, json as JsonSchema, given?.validate) };
   read.set(schema, made);
   return made;
+}
+
+function toCheck(schema: ValueSchema, json: JsonSchema, validate: Schema['validate']): ReadSchema['check'] {
+  const { '~standard': standard } = schema as { '~standard'?: Standard };
+  if (standard)
+    return (value) => {
+      const result = standard.validate(value);
+      return 'then' in result ? result.then(toChecked) : toChecked(result);
+    };
+  if (!validate) return (value) => checkByJsonSchema(json, value);
+  return async (value) => {
+    const result = await validate(value);
+    return result.success ? result : { error: `arguments: ${result.error.message}` };
+  };
+}
+
+function toChecked(result: StandardResult): Checked {
+  if (!result.issues) return { value: result.value };
+  const toPath = (path: StandardIssue['path'] = []) =>
+    path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
+  const faults = result.issues.map(({ path, message }) => `${toPath(path) || 'arguments'}: ${message}`);
+  return { error: faults.slice(0, maxFaults).join('; ') };
 }
 
 function isJsonSchema(schema: ValueSchema): schema is JsonSchema {
@@ -33,9 +68,15 @@ function isJsonSchema(schema: ValueSchema): schema is JsonSchema {
 export const toJsonSchema = (schema: ValueSchema): JsonSchema => readSchema(schema).json;
 
 /** A tool as model providers are shown it. Throws where its schema has no form in JSON Schema. */
-export function toDeclared({ description = '', inputSchema }: Tool): { description: string; inputSchema: InputSchema } {
+export function toDeclared(tool: Tool): { description: string; inputSchema: InputSchema } {
+  const { description = '' } = tool;
   const text = typeof description === 'function' ? description({ context: undefined }) : description;
-  return { description: text, inputSchema: toJsonSchema(inputSchema) };
+  return { description: text, inputSchema: { type: 'object', ...toJsonSchema(schemaOf(tool)) } };
+}
+
+/** `input` is what plugins called it at first. */
+function schemaOf(tool: Pick<Tool, 'inputSchema'> & { input?: ValueSchema }): ValueSchema {
+  return tool.inputSchema ?? tool.input ?? {};
 }
 
 export type CheckedArguments = { args: Record<string, unknown> } | { error: string };
@@ -45,37 +86,15 @@ const maxFaults = 10;
 const valueSize = 100;
 
 /** A schema that validates is the author's and is run whole. A JSON Schema may be a stranger's: it is read one step per value. */
-export async function checkArguments(
-  { inputSchema }: Pick<Tool, 'inputSchema'>,
-  args: unknown,
-): Promise<CheckedArguments> {
+export async function checkArguments(tool: Pick<Tool, 'inputSchema'>, args: unknown): Promise<CheckedArguments> {
   const tooLarge = checkSize(args);
   if (tooLarge) return { error: tooLarge };
   if (!isObject(args)) return { error: 'arguments: expected object' };
-  const checked = await checkValue(inputSchema, args);
+  const checked = await checkValue(schemaOf(tool), args);
   return 'error' in checked ? checked : { args: checked.value as Record<string, unknown> };
 }
 
-export async function checkValue(schema: ValueSchema, value: unknown): Promise<{ value: unknown } | { error: string }> {
-  const { json, validate } = readSchema(schema);
-  if (!validate) return checkByJsonSchema(json, value);
-  const result = await validate(value);
-  return result.success ? { value: result.value } : { error: toFaults(result.error) };
-}
-
-interface SchemaIssue {
-  path?: readonly (PropertyKey | { key: PropertyKey })[] | undefined;
-  message: string;
-}
-
-function toFaults(error: Error & { issues?: unknown }): string {
-  const issues = [error.issues, error.cause, (error.cause as typeof error | undefined)?.issues].find(Array.isArray);
-  if (!issues) return `arguments: ${error.message}`;
-  const toPath = (path: NonNullable<SchemaIssue['path']>) =>
-    path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
-  const faults = issues.map(({ path = [], message }: SchemaIssue) => `${toPath(path) || 'arguments'}: ${message}`);
-  return faults.slice(0, maxFaults).join('; ');
-}
+export const checkValue = (schema: ValueSchema, value: unknown): Awaitable<Checked> => readSchema(schema).check(value);
 
 /** Without recursion, which values nested deep enough would overflow. */
 export function isNestedDeeper(value: unknown, levels: number): boolean {
@@ -111,7 +130,7 @@ function checkSize(args: unknown): string | undefined {
   return bytes > toolArgumentsBytes ? `arguments: larger than ${toolArgumentsBytes} bytes` : undefined;
 }
 
-function checkByJsonSchema(schema: JsonSchema, value: unknown): { value: unknown } | { error: string } {
+function checkByJsonSchema(schema: JsonSchema, value: unknown): Checked {
   const faults = new JsonSchemaReader().read(schema, value);
   return faults.length > 0 ? { error: faults.join('; ') } : { value };
 }
