@@ -33,6 +33,7 @@ export const auditActions = [
   'program.rolledBack',
   'program.withdrawn',
   'caller.viewed',
+  'caller.pushed',
   'caller.revealed',
   'results.exported',
   'data.exported',

@@ -99,7 +99,7 @@ const callerOverviewSchema = z.object({
       serviceCode: z.string(),
       program: z.string().nullable(),
       state: z.string().nullable(),
-      status: z.enum(['active', 'ended', 'expired']),
+      status: z.enum(['active', 'ended', 'expired', 'texting']),
       openedAt: timestampSchema,
       seenAt: timestampSchema,
     }),

@@ -28,6 +28,24 @@ test('rounds follow each other, a row of faults is reported once, and stop waits
   expect(onFault.mock.calls.map(([error]) => error.message)).toEqual(['away', 'away again']);
 });
 
+test('a round can be called for, also while one runs', async () => {
+  let rounds = 0;
+  const working = runEvery({
+    everyMs: 3_600_000,
+    async work() {
+      rounds += 1;
+      if (rounds === 1) working.soon();
+    },
+    onFault: expect.fail,
+  });
+  working.soon();
+  working.soon();
+  await vi.waitFor(() => expect(rounds).toBe(2), { timeout: 10_000 });
+  await sleep(20);
+  await working.stop();
+  expect(rounds).toBe(2);
+});
+
 test('a round may call the next one at once, and 0 leaves the work to others', async () => {
   let rounds = 0;
   const busy = runEvery({

@@ -10,14 +10,18 @@ interface Regular {
 }
 
 /** Work that is done again and again, one round at a time. `stop` waits for the round that runs. */
-export function runEvery({ everyMs, firstMs = everyMs, work, onFault }: Regular): { stop(): Promise<void> } {
+export function runEvery({ everyMs, firstMs = everyMs, work, onFault }: Regular) {
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isFailing = false;
   let isStopped = everyMs === 0;
+  let isRunning = false;
+  let isWanted = false;
 
   async function round(): Promise<void> {
     let nextMs = everyMs * (0.9 + Math.random() / 5);
+    isRunning = true;
+    isWanted = false;
     try {
       await work((ms) => {
         nextMs = ms;
@@ -27,7 +31,8 @@ export function runEvery({ everyMs, firstMs = everyMs, work, onFault }: Regular)
       if (!isFailing) onFault(error);
       isFailing = true;
     }
-    schedule(nextMs);
+    isRunning = false;
+    schedule(isWanted ? 0 : nextMs);
   }
   function schedule(ms: number): void {
     if (isStopped) return;
@@ -37,6 +42,12 @@ export function runEvery({ everyMs, firstMs = everyMs, work, onFault }: Regular)
   }
   schedule(firstMs);
   return {
+    /** Begins the next round now, or right after the one that runs. */
+    soon() {
+      isWanted = true;
+      clearTimeout(timer);
+      if (!isRunning) schedule(0);
+    },
     async stop() {
       isStopped = true;
       clearTimeout(timer);

@@ -12,7 +12,9 @@ import {
 } from '@palaver/service-kit/internal';
 import { timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import { loadAdapters } from './channel/load-adapters.ts';
+import { createPush } from './channel/push.ts';
 import { createSmppReceiver } from './channel/smpp-ussd.ts';
+import { createTexts } from './channel/texts.ts';
 import { createAnswer } from './channel/ussd-call.ts';
 import { addUssdRoutes } from './channel/ussd-routes.ts';
 import { createDomain, type DomainParts } from './domain.ts';
@@ -80,14 +82,18 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
   const domain = await createDomain({ config, logger, store, keys, metrics, secrets, servers });
   started.defer(() => domain.close());
   const answer = createAnswer({ ...domain, config, metrics });
-  domain.smpp?.receive(createSmppReceiver({ ...domain, answer, metrics, logger }));
+  const texts = createTexts({ ...domain, config, metrics });
+  const chooseLink = () => domain.smpp?.choose();
+  const smpp = createSmppReceiver({ ...domain, answer, receiveText: texts.receive, chooseLink, metrics, logger });
+  domain.smpp?.receive(smpp.deliver);
+  const push = createPush({ ...domain, config, texts, pushScreen: domain.smpp && smpp.push });
   addStoreMetrics(server.metrics, store, logger);
   addOperatorAudit(server, domain.audit);
   await server.register(async (scope) => {
     const limited = scope.withTypeProvider<ZodTypeProvider>();
     addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
-    await addUssdRoutes(limited, { ...domain, config, metrics, adapters, answer });
-    await addOperatorRoutes(limited, { ...domain, adapters, fourEyes: config.FOUR_EYES });
+    await addUssdRoutes(limited, { ...domain, config, metrics, adapters, answer, receiveText: texts.receive });
+    await addOperatorRoutes(limited, { ...domain, adapters, push, fourEyes: config.FOUR_EYES });
     addLinkRoutes(limited, domain.linking);
     const { claiming } = domain;
     if (claiming) {

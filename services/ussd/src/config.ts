@@ -281,6 +281,14 @@ export const ussdConfigSchema = z.object({
     description: 'Messages that one number gets, and that one caller causes, in 24 hours; beyond it they are refused.',
     example: '20',
   }),
+  PUSH_QUIET_HOURS: z
+    .string()
+    .regex(/^(?:1?\d|2[0-3])-(?:1?\d|2[0-4])$/, 'must be two hours such as 20-8')
+    .prefault('20-8')
+    .meta({
+      description: 'Hours, in the time zone of `TZ`, in which no session is opened at a phone by the service.',
+      example: '21-7',
+    }),
   ...gatewayVariables,
   USSD_SIGNING_KEY: envSigningKey(),
   ...signingVariables,

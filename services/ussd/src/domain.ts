@@ -39,7 +39,7 @@ export async function createDomain(parts: DomainParts) {
     claiming,
     store,
     clock,
-    inputLog: createInputLog(store, { keys, clock, textHash: people.textHash }),
+    inputLog: createInputLog(store, { keys, clock, textHash: people.textHash, timeoutMs: calls.timeoutMs }),
     close: keepOpen(started),
   };
 }

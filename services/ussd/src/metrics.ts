@@ -55,6 +55,7 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges) {
       'Delivery receipts of SMSCs by the state of the message: DELIVRD, UNDELIV and others',
       'state',
     ),
+    countText: count('ussd_texts_total', 'Text messages of people by outcome', 'outcome'),
     /** `ahead`: nobody waited for it; `call`: a caller did. */
     countFormLoad: count(
       'ussd_form_loads_total',

@@ -61,7 +61,10 @@ describe.concurrent.each(engines)('on %s', (engine) => {
       const id = `hours-${hours}`;
       expect(await service.say(id, '1', { phoneNumber: `+25470000${1_000 + hours}` })).toMatch(/^CON/);
       await store.db.updateTable('ussd_session').set({ opened_at: at, seen_at: at }).where('id', '=', id).execute();
-      await store.db.insertInto('ussd_input').values({ session_id: id, version: 1, sealed: '', seen_at: at }).execute();
+      await store.db
+        .insertInto('ussd_input')
+        .values({ session_id: id, phone: '', version: 1, sealed: '', kept_until: at + 180_000 })
+        .execute();
       await store.db
         .insertInto('ussd_action_result')
         .values({ key: id, phone: '+1', result: '{}', created_at: at })

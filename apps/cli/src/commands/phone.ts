@@ -26,13 +26,25 @@ interface PhoneOptions {
 
 const defaultUrl = 'http://127.0.0.1:3000';
 
-/** `palaver dial` and `palaver flow`: a phone in the terminal, and dialogues kept as files. */
+/** `palaver dial`, `palaver flow` and `palaver push`: a phone in the terminal, dialogues kept as files, programs that call. */
 export function addPhoneCommands(program: Command): void {
   withPhone(program.command('dial').description('dial any USSD server from a phone in the terminal'))
     .argument('[url]', 'address of the server', toServerUrl, defaultUrl)
     .action(async (url: string, options: PhoneOptions) => {
       await dial(url, options);
     });
+
+  program
+    .command('push')
+    .description('start a program at a phone that has called before')
+    .argument('<program>', 'name of the program')
+    .argument('<number>', 'phone number, such as +254700000001')
+    .option('--url <url>', 'address of the USSD gateway', toServerUrl, defaultUrl)
+    .option('--by <way>', 'ussd or sms', 'ussd')
+    .option('--token <token>', 'token of an operator with the role admin (default: OPERATOR_TOKEN)')
+    .action((name: string, number: string, options: PushOptions) =>
+      push(name, number, { token: process.env.OPERATOR_TOKEN, ...options }),
+    );
 
   const flow = program.command('flow').description('record dialogues in files and replay them against any server');
   withPhone(flow.command('record').description('dial, and save the dialogue in a file'))
@@ -59,6 +71,25 @@ export function addPhoneCommands(program: Command): void {
     .option('--secret <secret>', 'sent as X-Gateway-Secret')
     .option('--json', 'print the results as JSON')
     .action(replay);
+}
+
+interface PushOptions {
+  url: string;
+  token?: string;
+  by: string;
+}
+
+async function push(program: string, phoneNumber: string, { url, token, by }: PushOptions): Promise<void> {
+  const response = await fetch(`${url}/api/ussd/push`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    body: JSON.stringify({ program, phoneNumber, by }),
+  }).catch((error: Error) => {
+    throw new StartError(printable`${url} does not answer: ${error.message}`, { cause: error });
+  });
+  if (response.status === 202) return void process.stdout.write(printable`${program} was started at ${phoneNumber}\n`);
+  const { message = response.statusText } = (await response.json().catch(() => ({}))) as { message?: string };
+  throw new StartError(printable`It was not started: ${message}`);
 }
 
 function withPhone(command: Command): Command {

@@ -56,7 +56,7 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   const joined = joinLocales(program, locales, base?.locales ?? []);
   const states = program ? offerOptions(own, { start: start.name, locales: joined.locales, registry }) : own;
   const known = new Map([...all, ...states]);
-  const { name = '', codes, records = {}, secrets = [] } = program?.header ?? {};
+  const { name = '', codes, keywords, records = {}, secrets = [] } = program?.header ?? {};
   const declared = { registry, data, records };
   const sayAt = (placed: PlacedState) => (path: PropertyKey[], message: string) =>
     faults.push(placed.fault(path, message));
@@ -85,7 +85,7 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
 
   const menu: Menu = {
     id: name,
-    channel: { codes },
+    channel: { codes, keywords },
     start: start.name,
     exit: exit.name,
     ...(login && states.has(login.name) && { login: login.name }),

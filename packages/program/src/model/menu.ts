@@ -69,7 +69,7 @@ export interface Menu {
   /** Name and version of the program, `savings@1f0c2d3e4b5a`. */
   id: string;
   /** What program.yaml says for its channel, such as service codes: the language does not look inside. */
-  channel: { readonly codes?: unknown };
+  channel: { readonly codes?: unknown; readonly keywords?: unknown };
   start: string;
   exit: string;
   /** Where a caller logs in who comes to a state that requires it. */

@@ -37,6 +37,7 @@ const programSchema = fileSchema.extend({
   title: z.string().min(1).max(80).exactOptional(),
   /** For the channel, which checks them. */
   codes: z.unknown().optional(),
+  keywords: z.unknown().optional(),
   extends: z.literal(bundledMenus).exactOptional(),
   languages: z.array(z.string().min(1)).min(1).exactOptional(),
   records: z.record(nameSchema, z.record(nameSchema, z.enum(fieldTypes))).default({}),

@@ -1,3 +1,4 @@
+import type { Surface } from '@palaver/program';
 import type { Dialogue, Input, Menu } from '@palaver/program/internal';
 import type { SessionTable } from '../store/tables.ts';
 
@@ -9,6 +10,10 @@ export interface Call {
   /** Everything typed so far, the newest input last; empty at the first dial. */
   inputs: readonly string[];
   typedLength: number;
+  /** What the program is shown on, where it is not a USSD screen. */
+  surface?: Surface;
+  /** The status of its session while it is open. */
+  openStatus: number;
   toInput(index: number): Input;
   hashTyped(): string;
   /**

@@ -16,7 +16,7 @@ import type { Logger } from '@palaver/service-kit';
 import { faultKind } from '@palaver/store/internal';
 import type { Programs } from '../catalog/programs.ts';
 import type { Profiles } from '../people/profiles.ts';
-import { isErased, isExpired, sessionStatus } from '../store/session-row.ts';
+import { isErased, isExpired, isOpen, sessionStatus } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
 import type { Clock, SessionTable } from '../store/tables.ts';
 import { type ResultKey, SessionChanged } from './action-results.ts';
@@ -125,7 +125,7 @@ async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Ou
       if (known === cached) throw new SessionChanged();
       return { reply: known.reply, kind: 'retried' };
     }
-    const from = known.status === sessionStatus.active ? unpackDialogue(known.dialogue) : undefined;
+    const from = isOpen(known) ? unpackDialogue(known.dialogue) : undefined;
     if (from) return await continueDialogue(parts, request, { menu, known, first, opening, from });
   }
   // Nothing to continue from: all inputs are replayed from the start.
@@ -227,10 +227,11 @@ function refuseResume({ resume: _, ...dialogue }: Dialogue): Step {
   return { dialogue: { ...dialogue, hint: 'hint.choice' }, ended: false };
 }
 
-function toCaller({ call: { phoneNumber }, now }: OwnRequest): Caller {
-  return { phoneNumber, now };
+function toCaller({ call: { phoneNumber, surface }, now }: OwnRequest): Caller {
+  return surface ? { phoneNumber, now, surface } : { phoneNumber, now };
 }
 
+/** Calls only: the cache forgets sessions by the timeout that they share. */
 function keepInMemory(cache: SessionCache, session: SessionTable): void {
   if (session.status === sessionStatus.active) cache.set(session);
   else cache.delete(session.id);

@@ -57,7 +57,7 @@ export function toSaving(call: Call, outcome: Outcome, reply: Reply, now: number
     phone: call.phoneNumber,
     service_code: call.serviceCode,
     version: (known?.version ?? 0) + 1,
-    status: ended ? sessionStatus.ended : sessionStatus.active,
+    status: ended ? sessionStatus.ended : call.openStatus,
     text_hash: call.hashTyped(),
     text_length: call.typedLength,
     opening: packOpening(opening),

@@ -13,7 +13,7 @@ import {
 } from '@palaver/program/internal';
 import type { FindUnmetNeeds } from './bundled-menus.ts';
 import type { CheckProgram } from './program-checks.ts';
-import { checkCodes, codesOf } from './program-files.ts';
+import { asksSecret, checkCodes, codesOf, keywordsOf } from './program-files.ts';
 import type { KeptVersion, PublishedPrograms } from './published.ts';
 import { findPrograms, type MenuSources, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
 
@@ -79,7 +79,15 @@ function addNeeds(check: MenuCheck, { findUnmetNeeds }: LoadParts, source: Progr
   const { faults, warnings } = findUnmetNeeds(check.menu);
   const at = (message: string) => ({ file: fileOf(source) ?? programFile, line: 1, message });
   if (faults.length > 0) return { ok: false, faults: faults.map(at) };
-  return { ...check, warnings: [...check.warnings, ...warnings.map(at)] };
+  return { ...check, warnings: [...check.warnings, ...[...warnings, ...findSecrets(check.menu)].map(at)] };
+}
+
+function findSecrets(menu: Menu): string[] {
+  const secret = [...menu.states].flatMap(([name, state]) => (asksSecret(state) ? [name] : []));
+  if (secret.length === 0 || keywordsOf(menu).length === 0) return [];
+  return [
+    `texts stay on phones, so that by SMS these states ask nothing and say to dial instead: ${secret.join(', ')}`,
+  ];
 }
 
 const fileOf = ({ files }: ProgramSource) => files.find(({ path }) => path === programFile)?.file;
@@ -138,7 +146,8 @@ export async function loadAll(parts: LoadParts, inUse: ReadonlyMap<string, Menu>
 
 const claimedCodes = (menu: Menu) => {
   const codes = codesOf(menu);
-  return codes.length > 0 ? codes : ['every other code'];
+  const keywords = keywordsOf(menu).map((word) => `the keyword ${word}`);
+  return [...(codes.length > 0 ? codes : ['every other code']), ...keywords];
 };
 const claimsOf = (name: string, menu: Menu) => [`the name ${name}`, ...claimedCodes(menu)];
 

@@ -1,5 +1,13 @@
 import { serviceCodePattern } from '@palaver/contract/internal';
-import { type Fault, type Menu, type ProgramSource, parseYaml, programFile, sayIssue } from '@palaver/program/internal';
+import {
+  type Fault,
+  type Menu,
+  type ProgramSource,
+  parseYaml,
+  programFile,
+  type State,
+  sayIssue,
+} from '@palaver/program/internal';
 import { z } from 'zod';
 
 export type ProgramFileMap = Readonly<Record<string, string>>;
@@ -52,17 +60,46 @@ export function fromSource({ files }: ProgramSource): Record<string, string> {
   return Object.fromEntries(files.map(({ path, text }) => [path, text]));
 }
 
+/** What a text message that says only this does, whatever the program. */
+export const stopWords: ReadonlySet<string> = new Set([
+  'STOP',
+  'STOPALL',
+  'UNSUBSCRIBE',
+  'QUIT',
+  'END',
+  'ARRET',
+  'ACHA',
+]);
+export const startWords: ReadonlySet<string> = new Set(['START', 'UNSTOP']);
+const serviceWords = new Set([...stopWords, ...startWords]);
+
 const schema = z.strictObject({
   codes: z.array(z.string().regex(serviceCodePattern, 'must be a USSD code such as "*384*7#"')).default([]),
+  /** Texts that open the program by SMS. */
+  keywords: z
+    .array(z.string().regex(/^[\p{L}\d]{2,20}$/u, 'must be one word of letters and digits, such as maize'))
+    .max(20)
+    .default([])
+    .refine(
+      (words) => !words.some((word) => serviceWords.has(word.toUpperCase())),
+      'STOP and START have a meaning of their own',
+    ),
 });
 
 /** The service codes that a program answers; none of its own means every code that no other program names. */
 export function codesOf({ channel }: Menu): readonly string[] {
-  return schema.safeParse({ codes: channel.codes }).data?.codes ?? [];
+  return schema.safeParse(channel).data?.codes ?? [];
 }
 
+/** In capitals, as texts are compared with them. */
+export function keywordsOf({ channel }: Menu): readonly string[] {
+  return schema.safeParse(channel).data?.keywords.map((word) => word.toUpperCase()) ?? [];
+}
+
+export const asksSecret = (state: State | undefined): boolean => state?.kind === 'prompt' && state.secret;
+
 export function checkCodes({ channel }: Menu, { files }: ProgramSource): Fault[] {
-  const { error } = schema.safeParse({ codes: channel.codes });
+  const { error } = schema.safeParse(channel);
   const file = files.find(({ path }) => path === programFile);
   if (!error || !file) return [];
   const { fault } = parseYaml(file.file, file.text);

@@ -6,7 +6,7 @@ import { type Logger, StartError } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
 import { type CheckedProgram, checkSource, findOwner, type Loaded, type LoadOptions, loadAll } from './load-all.ts';
 import { createProgramChecks } from './program-checks.ts';
-import { codesOf, type ProgramFileMap, toSource } from './program-files.ts';
+import { codesOf, keywordsOf, type ProgramFileMap, toSource } from './program-files.ts';
 import { type MenuSources, readMenuSource } from './read-source.ts';
 
 export interface ProgramOptions extends LoadOptions {
@@ -62,7 +62,9 @@ export async function openPrograms(options: ProgramOptions) {
     return {
       menus,
       sources,
-      byCode: new Map(all.flatMap((menu) => codesOf(menu).map((code) => [code, menu] as const))),
+      byCode: new Map(
+        all.flatMap((menu) => [...codesOf(menu), ...keywordsOf(menu)].map((code) => [code, menu] as const)),
+      ),
       other: all.find((menu) => codesOf(menu).length === 0),
     };
   }
@@ -151,6 +153,8 @@ export async function openPrograms(options: ProgramOptions) {
   const watchers = watched.map((path) => watchPath(path, reload).on('error', onWatchFault));
   return {
     forCode: (serviceCode: string): Menu | undefined => inUse.byCode.get(serviceCode) ?? inUse.other,
+    /** By a keyword in capitals, or by a code of its own. */
+    forKeyword: (word: string): Menu | undefined => inUse.byCode.get(word),
     find,
     current: () => [...inUse.menus.values()],
     reload,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { KeyRing } from '@palaver/store/internal';
 import { LRUCache } from 'lru-cache';
+import { textingMs } from '../store/session-row.ts';
 import type { Clock, UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { NewestInput } from './adapter.ts';
@@ -11,6 +12,8 @@ export interface Opened {
   serviceCode: string;
   phoneNumber: string;
   text: string;
+  /** A dialogue by SMS, which lasts longer than a call. */
+  isTexting?: boolean | undefined;
   /** The id of the call, where the network gives session ids to later calls again. */
   callId?: string | undefined;
   /** The sequence of the request that opened the call, where it is not known that later ones have others. */
@@ -26,7 +29,7 @@ interface Kept extends Opened {
   ended?: Ended;
   /** Each request has another sequence than the one before. */
   isCounted?: boolean;
-  last?: NewestRequest;
+  last?: NewestRequest & { at: number };
   /** When the gateway got the reply to the last input: from then on the same input once more is a new one. */
   answeredAt?: number;
 }
@@ -35,6 +38,8 @@ type NewestRequest = Pick<NewestInput, 'sequence'> & { input: string };
 
 export interface NewRequest extends NewestRequest, Pick<NewestInput, 'repeatWithinMs'> {
   arrivedAt: number;
+  /** Later than this the same input is a new one, answered or not. */
+  repeatForMs?: number;
 }
 
 export interface Appended extends Opened {
@@ -55,11 +60,18 @@ const maxEnded = 10_000;
  * too many.
  */
 export function createInputLog(
-  { db }: UssdStore,
-  { keys, clock, textHash }: { keys: KeyRing; clock: Clock; textHash: TextHash },
+  { db, cipher }: UssdStore,
+  { keys, clock, textHash, timeoutMs }: { keys: KeyRing; clock: Clock; textHash: TextHash; timeoutMs: number },
 ) {
   const about = (sessionId: string) => `ussd input ${sessionId}`;
   const seal = (sessionId: string, kept: Kept) => keys.seal(Buffer.from(JSON.stringify(kept)), about(sessionId));
+  const toRow = (sessionId: string, version: number, kept: Kept) => ({
+    session_id: sessionId,
+    phone: cipher.token(kept.phoneNumber),
+    version,
+    sealed: seal(sessionId, kept),
+    kept_until: clock.now() + (kept.isTexting ? textingMs : timeoutMs),
+  });
   const load = (sessionId: string) =>
     db.selectFrom('ussd_input').selectAll().where('session_id', '=', sessionId).executeTakeFirst();
   const unseal = (row: { session_id: string; sealed: string }) =>
@@ -96,7 +108,7 @@ export function createInputLog(
   return {
     async open(sessionId: string, opened: Opened) {
       ended.delete(sessionId);
-      const row = { session_id: sessionId, version: 1, sealed: seal(sessionId, opened), seen_at: clock.now() };
+      const row = toRow(sessionId, 1, opened);
       await db
         .insertInto('ussd_input')
         .values(row)
@@ -120,9 +132,11 @@ export function createInputLog(
         }
         if (kept.phoneNumber !== phoneNumber) return undefined;
         const answeredAt = kept.answeredAt ?? answers.get(row.sealed);
-        const isRecent = clock.now() - row.seen_at < (newest.repeatWithinMs ?? 0);
-        const isAnswered = answeredAt !== undefined && newest.arrivedAt >= answeredAt && !isRecent;
-        const { serviceCode, text, callId, openedWith } = kept;
+        const { repeatWithinMs = 0, repeatForMs = Number.POSITIVE_INFINITY } = newest;
+        const ageMs = clock.now() - (kept.last?.at ?? 0);
+        const isSeen = answeredAt !== undefined && newest.arrivedAt >= answeredAt && ageMs >= repeatWithinMs;
+        const isAnswered = isSeen || ageMs > repeatForMs;
+        const { serviceCode, text, callId, openedWith, isTexting } = kept;
         const { input, sequence } = newest;
         const isCounted =
           sequence !== undefined && (kept.isCounted || openedWith === undefined || sequence !== openedWith);
@@ -135,20 +149,21 @@ export function createInputLog(
           serviceCode,
           phoneNumber,
           callId,
+          isTexting,
           openedWith,
           isCounted,
           text: appendInput(text, input),
-          last: { input, sequence },
+          last: { input, sequence, at: clock.now() },
         };
         if (next.text.length > maxListedCharacters) return undefined;
-        const sealed = seal(sessionId, next);
+        const changed = toRow(sessionId, row.version + 1, next);
         const { numUpdatedRows } = await db
           .updateTable('ussd_input')
-          .set({ version: row.version + 1, sealed, seen_at: clock.now() })
+          .set(changed)
           .where('session_id', '=', sessionId)
           .where('version', '=', row.version)
           .executeTakeFirst();
-        if (numUpdatedRows === 1n) return toAppended(sessionId, next, sealed);
+        if (numUpdatedRows === 1n) return toAppended(sessionId, next, changed.sealed);
       }
       throw new Error('the inputs of a session were changed by others again and again');
     },
@@ -159,12 +174,7 @@ export function createInputLog(
       const known = before && unseal(before);
       if (known?.callId !== undefined && known.text === '' && !known.ended) return known.callId;
       ended.delete(sessionId);
-      const row = {
-        session_id: sessionId,
-        version: (before?.version ?? 0) + 1,
-        sealed: seal(sessionId, { ...opened, text: '', callId }),
-        seen_at: clock.now(),
-      };
+      const row = toRow(sessionId, (before?.version ?? 0) + 1, { ...opened, text: '', callId });
       // Where another instance opens it at the same time, the first one does.
       if (before)
         await db

@@ -1,19 +1,33 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import smpp, { type Pdu } from 'smpp';
 import type { UssdMetrics } from '../metrics.ts';
+import type { Messages } from '../outgoing/messages.ts';
 import type { OnDeliver, SmppLink } from '../outgoing/smpp-link.ts';
 import { readText, toAddress, toScreen } from '../outgoing/smpp-text.ts';
+import type { TextHash } from '../store/text-hash.ts';
 import type { AdapterRequest } from './adapter.ts';
 import type { InputLog } from './input-log.ts';
+import type { ReceiveText } from './texts.ts';
 import type { Answer } from './ussd-call.ts';
 
 export interface SmppReceiverParts {
   answer: Answer;
+  receiveText: ReceiveText;
+  messages: Pick<Messages, 'noteReceipt'>;
+  textHash: TextHash;
+  chooseLink(): SmppLink | undefined;
   inputLog: InputLog;
   metrics: Pick<UssdMetrics, 'countReceipt'>;
   logger: Logger;
 }
+
+/** What a message says of its session, whether it has come or is made here. */
+type SentBy = Pick<
+  Pdu,
+  'source_addr' | 'source_addr_ton' | 'destination_addr' | 'dest_addr_ton' | 'short_message' | 'message_payload'
+> &
+  Record<string, unknown>;
 
 /** `ussd_service_op` of SMPP 3.4, section 5.3.2.44. */
 const operations = { pssrIndication: 1, ussrRequest: 2, pssrResponse: 17, ussrConfirm: 18 } as const;
@@ -21,22 +35,30 @@ const operations = { pssrIndication: 1, ussrRequest: 2, pssrResponse: 17, ussrCo
 const endBit = 1;
 /** Longer than a caller waits for a screen. */
 const screenMs = 30_000;
+const receiptWaitMs = 1_000;
 
-export function createSmppReceiver({ answer, inputLog, metrics, logger }: SmppReceiverParts): OnDeliver {
-  return async (pdu, link) => {
+export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts }: SmppReceiverParts) {
+  const deliver: OnDeliver = async (pdu, link) => {
     const receipt = toReceipt(pdu);
     if (receipt) {
       metrics.countReceipt(receipt.state);
-      logger.info(receipt, 'a delivery receipt');
+      const { messageId, state } = receipt;
+      // It may be faster than the response to the message.
+      const note = () => parts.messages.noteReceipt(messageId, state);
+      const isKnown = (await note()) || (await sleep(receiptWaitMs).then(note));
+      logger.info({ ...receipt, isKnown }, 'a delivery receipt');
       return 0;
     }
     const { ussd_service_op: operation } = pdu;
     const isFirst = operation === operations.pssrIndication;
     if (!isFirst && operation !== operations.ussrConfirm) {
-      logger.info({ operation, from: link.options.host }, 'a message that is no USSD input');
+      const { source_addr: from = '', destination_addr: to = '' } = pdu;
+      const confirm = await parts.receiveText({ from: toNumber(from), to, text: readText(pdu) }, logger);
+      // The response goes first: a text whose response is lost is delivered again.
+      void setImmediate().then(() => link.isBound() && confirm());
       return 0;
     }
-    const session = readSession(pdu, link);
+    const session = readSession(pdu, link, parts.textHash);
     if (!session) return smpp.errors.ESME_RMISSINGOPTPARAM ?? 0xc3;
     if (session.isEnd && !isFirst) {
       await inputLog.remove(session.key);
@@ -51,7 +73,27 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger }: SmppRe
     return 0;
   };
 
-  async function sendScreen(pdu: Pdu, link: SmppLink, info: Buffer, reply: string): Promise<boolean> {
+  return {
+    deliver,
+    /** Opens a session that the network has not opened: its first message is a request. */
+    async push(phoneNumber: string, code: string, session: Buffer): Promise<boolean> {
+      const link = parts.chooseLink();
+      if (!link) return false;
+      const { sessionField } = link.options;
+      const info = sessionField === 'its_session_info' ? Buffer.concat([session, Buffer.alloc(1)]) : session;
+      const pdu = {
+        source_addr: phoneNumber.slice(1),
+        destination_addr: code.replace(/^\*|#$/g, ''),
+        [sessionField]: info,
+      };
+      const opened = readSession(pdu, link, parts.textHash);
+      if (!opened) return false;
+      const text = await answer(toRequest(pdu, opened, true), logger, () => undefined);
+      return sendScreen(pdu, link, info, text);
+    },
+  };
+
+  async function sendScreen(pdu: SentBy, link: SmppLink, info: Buffer, reply: string): Promise<boolean> {
     await setImmediate();
     const { sessionField, lastOperation } = link.options;
     const isEnd = reply.startsWith('END ');
@@ -83,7 +125,11 @@ interface LinkSession {
   isEnd: boolean;
 }
 
-function readSession(pdu: Pdu, { options: { sessionField } }: SmppLink): LinkSession | undefined {
+function readSession(
+  pdu: SentBy,
+  { options: { sessionField } }: SmppLink,
+  textHash: TextHash,
+): LinkSession | undefined {
   const info = pdu[sessionField];
   if (!Buffer.isBuffer(info) || info.length === 0) return undefined;
   const isStandard = sessionField === 'its_session_info';
@@ -91,7 +137,7 @@ function readSession(pdu: Pdu, { options: { sessionField } }: SmppLink): LinkSes
   const id = isStandard ? info.subarray(0, 1) : info;
   const isEnd = isStandard && ((info[1] ?? 0) & endBit) === endBit;
   return {
-    key: `smpp-${pdu.source_addr}-${id.toString('hex')}`.slice(0, 100),
+    key: `smpp-${textHash.ofText('smpp', `${pdu.source_addr} ${id.toString('hex')}`)}`,
     info,
     sequence: `session ${info.toString('hex')}`,
     isEnd,
@@ -103,13 +149,15 @@ function withEnd(sessionField: string, info: Buffer): Buffer {
   return Buffer.from([info[0] ?? 0, (info[1] ?? 0) | endBit]);
 }
 
-function toRequest(pdu: Pdu, { key: sessionId, sequence }: LinkSession, isFirst: boolean): AdapterRequest {
+const toNumber = (address: string) => (/^\d+$/.test(address) ? `+${address}` : address);
+
+function toRequest(pdu: SentBy, { key: sessionId, sequence }: LinkSession, isFirst: boolean): AdapterRequest {
   const text = readText(pdu);
   const number = pdu.source_addr ?? '';
   const dialled = /^\*\d+(\*\d+)*#$/.test(text) ? text : `*${pdu.destination_addr?.replace(/^\*|#$/g, '')}#`;
   return {
     sessionId,
-    phoneNumber: /^\d+$/.test(number) ? `+${number}` : number,
+    phoneNumber: toNumber(number),
     serviceCode: isFirst ? dialled : undefined,
     input: { value: isFirst ? '' : text, isFirst, isReused: true, sequence },
   };

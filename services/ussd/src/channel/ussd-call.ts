@@ -5,6 +5,7 @@ import type { Call, CallRoom } from '../calls/call.ts';
 import type { HandleRequest } from '../calls/handle-request.ts';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
+import { sessionStatus } from '../store/session-row.ts';
 import type { Clock, SessionTable } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { AdapterRequest, NewestInput } from './adapter.ts';
@@ -147,6 +148,7 @@ export class UssdCall implements Call {
   readonly phoneNumber: string;
   readonly inputs: readonly string[];
   readonly typedLength: number;
+  readonly openStatus: number = sessionStatus.active;
   readonly #text: string;
   readonly #parts: Part[];
   readonly #textHash: TextHash;

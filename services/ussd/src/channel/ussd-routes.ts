@@ -1,20 +1,22 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, ussdLimits } from '@palaver/contract';
-import { ussdReplies } from '@palaver/contract/internal';
+import { parseJson, ussdReplies } from '@palaver/contract/internal';
 import { toShowable } from '@palaver/program/internal';
 import { clientAddress, type Logger, type Server } from '@palaver/service-kit';
 import { equalSecrets, findTextFault, isForwarded, isProduction, readBounded } from '@palaver/service-kit/internal';
-import type { FastifyError, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
 import type { Adapter, AdapterAccess } from './adapter.ts';
 import type { InputLog } from './input-log.ts';
+import type { ReceiveText } from './texts.ts';
 import type { Answer } from './ussd-call.ts';
 
 export interface UssdRouteParts {
   adapters: readonly Adapter[];
   answer: Answer;
+  receiveText: ReceiveText;
   config: UssdConfig;
   inputLog: InputLog;
   metrics: UssdMetrics;
@@ -24,15 +26,10 @@ export interface UssdRouteParts {
 export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Promise<void> {
   const { answer } = parts;
   const checkShared = createSharedCheck(parts.config);
+  await server.register(async (scope) => addTextRoute(scope, { ...parts, check: checkShared }));
   for (const adapter of parts.adapters)
     await server.register(async (scope) => {
-      // Bodies come as texts: one that cannot be read is a validation reply here, not the shared 400.
-      scope.removeAllContentTypeParsers();
-      scope.addContentTypeParser([...adapter.contentTypes], { parseAs: 'buffer' }, ({ headers }, body, done) => {
-        const fault = findTextFault(headers, body as Buffer);
-        if (fault?.statusCode === 415) done(fault);
-        else done(null, fault ? '' : body.toString());
-      });
+      readTexts(scope, adapter.contentTypes);
       const check = adapter.access ? createAdapterCheck(adapter.access) : checkShared;
       if (check) scope.addHook('onRequest', async (request) => check(request));
       scope.route({
@@ -58,6 +55,49 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
         },
       });
     });
+}
+
+/** Bodies come as texts: one that cannot be read is a validation reply here, not the shared 400. */
+function readTexts(scope: FastifyInstance, contentTypes: readonly string[]): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser([...contentTypes], { parseAs: 'buffer' }, ({ headers }, body, done) => {
+    const fault = findTextFault(headers, body as Buffer);
+    if (fault?.statusCode === 415) done(fault);
+    else done(null, fault ? '' : body.toString());
+  });
+}
+
+const formType = 'application/x-www-form-urlencoded';
+/** The fields of Africa's Talking, Twilio and the webhook of docs/ussd-adapters.md. */
+const textFields = {
+  from: ['from', 'From'],
+  to: ['to', 'To'],
+  text: ['text', 'Body'],
+  id: ['id', 'MessageSid'],
+} as const;
+
+/** Text messages that a provider passes on. */
+function addTextRoute(scope: FastifyInstance, { receiveText, check }: UssdRouteParts & { check: Check | undefined }) {
+  readTexts(scope, [formType, 'application/json']);
+  if (check) scope.addHook('onRequest', async (request) => check(request));
+  scope.post('/api/ussd/texts', { schema: { hide: true } }, async (request, reply) => {
+    const fields = readFields(String(request.body), request.headers['content-type']);
+    const find = (names: readonly string[]) => names.map((name) => fields?.[name]).find((value) => value !== undefined);
+    const [from, to, text, id] = [textFields.from, textFields.to, textFields.text, textFields.id].map(find);
+    if (typeof from !== 'string' || typeof text !== 'string')
+      throw new AppError('VALIDATION_FAILED', 'A text message has the fields from, to, text and id.');
+    const received = { from, to: String(to ?? ''), text, id: id === undefined ? undefined : String(id) };
+    const confirm = await receiveText(received, request.log as Logger);
+    reply.raw.once('finish', confirm);
+    // Whatever it says would be sent to the phone.
+    return reply.type('text/plain').send('');
+  });
+}
+
+function readFields(body: string, contentType = ''): Record<string, unknown> | undefined {
+  if (contentType.startsWith(formType)) return Object.fromEntries(new URLSearchParams(body));
+  const value = parseJson(body);
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 }
 
 /** The work is not stopped: what it has done is shown at the next dial, or to the request repeated. */

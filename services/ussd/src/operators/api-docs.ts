@@ -22,6 +22,7 @@ const summaries = {
   [`GET ${api}/submissions`]: 'Completed forms',
   [`GET ${api}/submissions/:instanceId`]: 'A completed form as XML',
   [`GET ${api}/sms`]: 'SMS messages, without their texts',
+  [`POST ${api}/push`]: 'Start a program at a phone (admins)',
   [`POST ${api}/sms/retry`]: 'Send failed SMS messages again (admins)',
   [`GET ${api}/programs`]: 'Programs',
   [`GET ${api}/programs/:name/draft`]: 'The draft of a program',

@@ -1,10 +1,11 @@
 import { AppError, errorBodySchema } from '@palaver/contract';
 import { boundedText, callerSchema, phoneNumberSchema, recentCallersSchema } from '@palaver/contract/internal';
-import type { Server } from '@palaver/service-kit';
+import type { Logger, Server } from '@palaver/service-kit';
 import { isNamed, maskPhone, toAuditBy } from '@palaver/service-kit/internal';
 import { unreadableText } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { Push } from '../channel/push.ts';
 import type { AgentPerson } from '../outgoing/agent-client.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { AddressChanges } from '../people/address-changes.ts';
@@ -17,6 +18,7 @@ export interface CallerRouteParts {
   callerReferences: CallerReferences;
   accounts: Pick<Accounts, 'unlock' | 'resetPin'>;
   audit: UssdAudit;
+  push: Push;
 }
 
 const recentCallers = 20;
@@ -27,9 +29,15 @@ const findSchema = z.union([
 ]);
 const ofNumber = { params: z.object({ phoneNumber: phoneNumberSchema }) };
 
+const pushSchema = z.strictObject({
+  program: boundedText(1, 40),
+  phoneNumber: phoneNumberSchema,
+  by: z.enum(['ussd', 'sms']).default('ussd'),
+});
+
 /** One caller at a time, for operators. Numbers are masked until an operator asks for them; each look and each request is in the audit log. */
 export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
-  const { callers, callerReferences, accounts, audit } = parts;
+  const { callers, callerReferences, accounts, audit, push } = parts;
   const name = (phoneNumber: string) => ({
     caller: callerReferences.create(phoneNumber),
     maskedNumber: maskPhone(phoneNumber),
@@ -43,6 +51,24 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
       ...rest,
     })),
   }));
+  server.post(
+    '/api/ussd/push',
+    {
+      onRequest: server.operatorGuardFor('admin'),
+      schema: {
+        body: pushSchema,
+        response: { 202: z.object({}), 404: errorBodySchema, 409: errorBodySchema, 503: errorBodySchema },
+      },
+      config: { audited: 'always' },
+    },
+    async (request, reply) => {
+      const { program, phoneNumber, by } = request.body;
+      const about = { subject: audit.person(phoneNumber), details: { program, by } };
+      await audit.record({ ...toAuditBy(request), action: 'caller.pushed', ...about });
+      await push(request.body, request.log as Logger);
+      return reply.code(202).send({});
+    },
+  );
   // By POST: a phone number in an address would appear in the logs of proxies.
   server.post(
     '/api/ussd/callers/find',

@@ -142,6 +142,16 @@ export function addListRoutes(server: Server, { rows, submissions, messages, clo
 const valuesOf = ({ values }: { values: Record<string, string> }) => values;
 
 /** Without its text, which may hold a voucher or a name. */
-function toMessage({ id, program, phone, created_at, status, attempts, fault }: Row) {
-  return { id, program, phoneNumber: phone, createdAt: new Date(created_at).toISOString(), status, attempts, fault };
+function toMessage({ phone, created_at, ...row }: Row) {
+  const { id, program, status, attempts, fault, receipt } = row;
+  return {
+    id,
+    program,
+    phoneNumber: phone,
+    createdAt: new Date(created_at).toISOString(),
+    status,
+    attempts,
+    fault,
+    receipt,
+  };
 }

@@ -16,7 +16,7 @@ import type { Adapter } from '../channel/adapter.ts';
 import type { AgentPerson } from '../outgoing/agent-client.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { PersonData } from '../people/person-data.ts';
-import { isExpired, sessionStatus } from '../store/session-row.ts';
+import { isExpired, isOpen } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
 import type { Clock, SessionTable, UssdAudit } from '../store/tables.ts';
 import {
@@ -63,7 +63,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
         const now = parts.clock.now();
         // An id that no gateway could have sent is unknown; PostgreSQL rejects some of them.
         const session = visibleAsciiPattern.test(params.sessionId) ? await sessions.load(params.sessionId) : undefined;
-        if (!session || session.status !== sessionStatus.active || isExpired(session, now, timeoutMs)) {
+        if (!session || !isOpen(session) || isExpired(session, now, timeoutMs)) {
           throw new AppError('SESSION_NOT_FOUND', 'There is no active session with this id.');
         }
         const { program } = unpackOpening(session.opening);

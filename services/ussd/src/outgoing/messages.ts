@@ -1,5 +1,6 @@
 import { phoneNumberPattern } from '@palaver/contract';
-import { type Clock, type SmsTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
+import type { Kysely } from 'kysely';
+import { type Clock, type SmsTable, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox, unsent } from './outbox.ts';
 import type { SmsProvider } from './sms-provider.ts';
 
@@ -25,10 +26,28 @@ export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: 
       .executeTakeFirstOrThrow();
     return Number(count);
   });
+  const insert = async (on: Kysely<UssdTables>, { now, text, ...message }: NewMessage & { dialogue?: string }) => {
+    const row: SmsTable = { ...message, body: text, created_at: now, ...unsent, status: 'queued', next_at: now };
+    await on
+      .insertInto('ussd_sms')
+      .values(cipher.sealRow(sealedTables.sms, row))
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .execute();
+  };
   return {
-    /** `false` if the number is invalid, or if it or the caller has used up the daily number of messages. */
+    /** A screen of a dialogue by SMS, which the number itself asked for. */
+    answer: (message: Omit<NewMessage, 'caller'> & { dialogue: string }) =>
+      insert(db, { ...message, caller: message.phone }),
+    /** What the provider reports of a message, by its own id; `false` if it is not known here. */
+    async noteReceipt(reference: string, receipt: string) {
+      const changed = db.updateTable('ussd_sms').set({ receipt }).where('reference', '=', reference);
+      return (await changed.executeTakeFirst()).numUpdatedRows > 0n;
+    },
+    /** `false` if the number is invalid or wants no messages, or if it or the caller has used up the daily number of messages. */
     async queue(trx: Trx, { id, program, phone, caller, text, now }: NewMessage) {
       if (!phoneNumberPattern.test(phone)) return false;
+      const stopped = trx.selectFrom('ussd_profile').select('phone').where('phone', '=', cipher.token(phone));
+      if (await stopped.where('stopped_at', 'is not', null).executeTakeFirst()) return false;
       for (const [column, number] of [
         ['phone', phone],
         ['caller', caller],
@@ -36,20 +55,13 @@ export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: 
         const { count } = await trx
           .selectFrom('ussd_sms')
           .where(column, '=', cipher.token(number))
+          .where('dialogue', 'is', null)
           .where('created_at', '>', now - dayMs)
           .select(({ fn }) => fn.countAll<number>().as('count'))
           .executeTakeFirstOrThrow();
         if (Number(count) >= perDay) return false;
       }
-      const row: SmsTable = {
-        ...{ id, program, phone, caller, body: text, created_at: now },
-        ...{ ...unsent, status: 'queued', next_at: now },
-      };
-      await trx
-        .insertInto('ussd_sms')
-        .values(cipher.sealRow(sealedTables.sms, row))
-        .onConflict((conflict) => conflict.column('id').doNothing())
-        .execute();
+      await insert(trx, { id, program, phone, caller, text, now });
       return true;
     },
     /** Queues failed ones again: one, those of a program, or all of them. Gives their number. */
@@ -83,7 +95,7 @@ export function startMessageSender({ provider, ...parts }: MessageSenderParts): 
         return { ok: false, isFinal: true, fault: `the gateway ended while sending; ${doubt}` };
       const { id, phone, body } = parts.store.cipher.openRow(sealedTables.sms, row);
       const sent = await provider.send({ id, to: phone, text: body });
-      if (sent.ok) return sent;
+      if (sent.ok) return { ok: true, set: { reference: sent.reference ?? null } };
       const isInDoubt = sent.kind === 'unknown' && !provider.isIdempotent;
       return {
         ok: false,

@@ -6,8 +6,8 @@ import { changePieces, createLeases } from '@palaver/store/internal';
 import type { Kysely } from 'kysely';
 import type { Clock, OutboxColumns, UssdStore, UssdTables } from '../store/tables.ts';
 
-export type Delivery =
-  | { ok: true }
+export type Delivery<Row = OutboxColumns> =
+  | { ok: true; set?: Partial<Row> }
   /** `isFinal`: another attempt would not help, or might send it twice. */
   | { ok: false; fault: string; isFinal: boolean };
 
@@ -16,7 +16,7 @@ export interface OutboxParts<Table extends 'ussd_submission' | 'ussd_sms'> {
   table: Table;
   /** The status while an instance sends it: one that is found in it after its lease was left by an instance that died. */
   claimedStatus: 'queued' | 'sending';
-  send(row: UssdTables[Table]): Promise<Delivery>;
+  send(row: UssdTables[Table]): Promise<Delivery<UssdTables[Table]>>;
   onDone?(result: 'sent' | 'retried' | 'failed'): void;
   clock: Clock;
   logger: Logger;
@@ -24,6 +24,8 @@ export interface OutboxParts<Table extends 'ussd_submission' | 'ussd_sms'> {
 }
 
 export interface Sender {
+  /** Something has been queued that somebody waits for. */
+  soon(): void;
   stop(): Promise<void>;
 }
 
@@ -84,6 +86,7 @@ export function startOutbox<Table extends 'ussd_submission' | 'ussd_sms'>({
     onFault: (error) => parts.logger.warn({ err: error, table: parts.table }, 'the outbox cannot be sent now'),
   });
   return {
+    soon: sending.soon,
     async stop() {
       stopping.abort();
       // A server that does not answer does not delay the shutdown: what is being sent is sent again after its lease.
@@ -129,7 +132,7 @@ async function sendOne<Table extends 'ussd_submission' | 'ussd_sms'>(
   if (!isTaken) return;
   const delivery = await send(row).catch(toFault);
   if (delivery.ok) {
-    await end({ status: 'sent', next_at: null, fault: null });
+    await end({ status: 'sent', next_at: null, fault: null, ...delivery.set });
     onDone?.('sent');
     return;
   }

@@ -24,6 +24,7 @@ export function startSmppLinks(all: readonly SmppOptions[], logger: Logger) {
     receive(onDeliver: OnDeliver) {
       receiver = onDeliver;
     },
+    choose,
     countBound: () => links.filter((link) => link.isBound()).length,
     /** Sends SMS over the links, in turn. */
     toProvider: (from: string | undefined): SmsProvider => ({
@@ -35,6 +36,7 @@ export function startSmppLinks(all: readonly SmppOptions[], logger: Logger) {
         const source = from === undefined ? undefined : toAddress(from);
         const target = toAddress(to);
         const parts = toMessages(text);
+        let reference = '';
         for (const [i, part] of parts.entries()) {
           const fields = {
             ...(source && { source_addr: source.addr, source_addr_ton: source.ton, source_addr_npi: source.npi }),
@@ -46,12 +48,16 @@ export function startSmppLinks(all: readonly SmppOptions[], logger: Logger) {
           };
           const deadlineMs = i === 0 ? firstPartMs : laterPartMs;
           const sent = await link.submit(fields, { deadlineMs, isRepeatable: false });
-          if (sent.ok) continue;
+          if (sent.ok) {
+            // Of the last part: a message has arrived when all of it has.
+            reference = sent.messageId;
+            continue;
+          }
           if (i === 0) return sent;
           const fault = `part ${i + 1} of ${parts.length}: ${sent.fault}`;
           return { ok: false, kind: sent.kind === 'refused' ? 'refused' : 'unknown', fault };
         }
-        return { ok: true };
+        return { ok: true, reference };
       },
     }),
     async stop() {

@@ -50,7 +50,7 @@ export function toScreen(text: string): EncodedPart {
 }
 
 /** What was typed or written. USSD has other numbers for its alphabets: 15 is GSM-7, 72 is UCS-2. */
-export function readText({ short_message, message_payload }: Pdu): string {
+export function readText({ short_message, message_payload }: Pick<Pdu, 'short_message' | 'message_payload'>): string {
   const { message = '' } = short_message?.message?.length ? short_message : (message_payload ?? {});
   return typeof message === 'string' ? message : encodings.ASCII.decode(message);
 }

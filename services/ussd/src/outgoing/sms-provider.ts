@@ -13,7 +13,8 @@ export interface Sms {
 }
 
 export type SmsResult =
-  | { ok: true }
+  /** `reference`: the provider's own id, which its receipts name. */
+  | { ok: true; reference?: string }
   /** `again`: it was not sent and may be later; `refused`: it never will be; `unknown`: no answer says which. */
   | { ok: false; kind: 'again' | 'refused' | 'unknown'; fault: string };
 

@@ -39,6 +39,7 @@ export function startOutgoing({ config, store, logger, metrics, clock, access, s
     protocol: access && createQueryClient(access),
     formsServer,
     submissions: createSubmissions(store, { isSent: formsServer !== undefined }),
+    sendSoon: messageSender.soon,
     messages: createMessages(store, { perDay: config.SMS_PER_DAY }),
     smpp,
   };

@@ -9,6 +9,9 @@ export interface ProfileOptions {
   resumeMs: number;
 }
 
+const dayMs = 24 * 3_600_000;
+const emptyProfile = { language: null, resume: null, resume_at: null, notice: null } as const;
+
 /** What is remembered of a phone number: its language, and the form it left unfinished. */
 export function createProfiles(store: UssdStore, options: ProfileOptions) {
   const { cipher } = store;
@@ -33,10 +36,30 @@ export function createProfiles(store: UssdStore, options: ProfileOptions) {
     },
     /** When the unfinished form of a phone was last changed, finished ones included. */
     findResumeAt: async (phone: string) => (await load(cipher.token(phone)))?.resume_at,
+    /** Whether the service may write to a number; a number that wants nothing is remembered. */
+    async setStopped(phone: string, stoppedAt: number | null) {
+      await store.db
+        .insertInto('ussd_profile')
+        .values({ ...emptyProfile, phone: cipher.token(phone), stopped_at: stoppedAt })
+        .onConflict((conflict) => conflict.column('phone').doUpdateSet({ stopped_at: stoppedAt }))
+        .execute();
+    },
+    /** Whether the service may open a session at a number now; it then may not again for a day. */
+    async takePush(phone: string, now: number) {
+      const { numUpdatedRows } = await store.db
+        .updateTable('ussd_profile')
+        .set({ pushed_at: now })
+        .where('phone', '=', cipher.token(phone))
+        .where('stopped_at', 'is', null)
+        .where((row) => row.or([row('pushed_at', 'is', null), row('pushed_at', '<=', now - dayMs)]))
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    },
+    isStopped: async (phone: string) => Boolean((await load(cipher.token(phone)))?.stopped_at),
     async setLanguage(trx: Trx, phone: string, language: string) {
       await trx
         .insertInto('ussd_profile')
-        .values({ phone: cipher.token(phone), language, resume: null, resume_at: null, notice: null })
+        .values({ ...emptyProfile, phone: cipher.token(phone), language })
         .onConflict((conflict) => conflict.column('phone').doUpdateSet({ language }))
         .execute();
     },

@@ -13,18 +13,21 @@ const firstSchema = [
   sql`create index ussd_session_status on ussd_session (status, opened_at)`,
   sql`create index ussd_session_phone on ussd_session (phone)`,
   sql`create table ussd_input (
-    session_id text primary key, version integer not null, sealed text not null, seen_at bigint not null)`,
-  sql`create index ussd_input_seen on ussd_input (seen_at)`,
+    session_id text primary key, phone text not null, version integer not null, sealed text not null,
+    kept_until bigint not null)`,
+  sql`create index ussd_input_kept on ussd_input (kept_until)`,
+  sql`create index ussd_input_phone on ussd_input (phone)`,
   sql`create table ussd_action_result (
     key text primary key, phone text not null, result text not null, created_at bigint not null)`,
   sql`create index ussd_action_result_created on ussd_action_result (created_at)`,
   sql`create index ussd_action_result_phone on ussd_action_result (phone)`,
 
   sql`create table ussd_profile (phone text primary key, language text, resume text, resume_at bigint, notice text,
-    first_session text)`,
+    first_session text,
+    stopped_at bigint, pushed_at bigint)`,
   sql`create index ussd_profile_resume on ussd_profile (resume_at) where resume is not null`,
   sql`create index ussd_profile_empty on ussd_profile (coalesce(resume_at, 0))
-    where language is null and resume is null and notice is null`,
+    where language is null and resume is null and notice is null and stopped_at is null`,
   sql`create table ussd_account (
     id text primary key, phone text not null unique, name text not null, pin text not null, address text, did text,
     failed integer not null, failed_total integer not null default 0, locks integer not null, locked_until bigint,
@@ -68,7 +71,8 @@ const firstSchema = [
   sql`create table ussd_sms (
     id text primary key, program text not null, phone text not null, caller text not null, body text not null,
     created_at bigint not null, status text not null, attempts integer not null, next_at bigint, fault text,
-    claimed_by text, lease_until bigint not null default 0)`,
+    dialogue text, reference text, receipt text, claimed_by text, lease_until bigint not null default 0)`,
+  sql`create index ussd_sms_reference on ussd_sms (reference) where reference is not null`,
   sql`create index ussd_sms_due on ussd_sms (status, next_at)`,
   sql`create index ussd_sms_phone on ussd_sms (phone, created_at)`,
   sql`create index ussd_sms_caller on ussd_sms (caller, created_at)`,

@@ -20,6 +20,7 @@ export interface Row {
   xml?: string;
   status?: DeliveryStatus;
   attempts?: number;
+  receipt?: string | null;
   fault?: string | null;
 }
 
@@ -68,7 +69,7 @@ const sources: Record<ResultSource, Source> = {
   },
   messages: {
     ...{ table: 'ussd_sms', sealed: sealedTables.sms, name: sql`'sms'`, status: sql.ref('status') },
-    columns: [...common, ...delivery],
+    columns: [...common, ...delivery, 'receipt'],
   },
 };
 const unreadable = {

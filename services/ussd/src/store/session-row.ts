@@ -4,14 +4,19 @@ import type { ShownNotice } from './notices.ts';
 import { type SessionTable, sealedTables, type Trx, type UssdTables } from './tables.ts';
 import type { TextHash } from './text-hash.ts';
 
-export const sessionStatus = { active: 1, ended: 0, expired: 2 } as const;
+/** `active` is an open call, `texting` an open dialogue by SMS. */
+export const sessionStatus = { active: 1, ended: 0, expired: 2, texting: 3 } as const;
+
+/** People answer a text message when they get to it. */
+export const textingMs = 2 * 24 * 3_600_000;
+
+export const isOpen = ({ status }: Pick<SessionTable, 'status'>) =>
+  status === sessionStatus.active || status === sessionStatus.texting;
 
 /** A session is expired from the moment of its timeout on, whether or not it was swept already. */
 export function isExpired(session: SessionTable, now: number, timeoutMs: number): boolean {
-  return (
-    session.status === sessionStatus.expired ||
-    (session.status === sessionStatus.active && now - session.seen_at >= timeoutMs)
-  );
+  const limitMs = session.status === sessionStatus.texting ? textingMs : timeoutMs;
+  return session.status === sessionStatus.expired || (isOpen(session) && now - session.seen_at >= limitMs);
 }
 
 export interface SessionWrite {

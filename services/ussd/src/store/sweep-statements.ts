@@ -1,6 +1,6 @@
 import type { Engine } from '@palaver/store';
 import { type RawBuilder, sql } from 'kysely';
-import { sessionStatus } from './session-row.ts';
+import { sessionStatus, textingMs } from './session-row.ts';
 import { dayOf } from './tables.ts';
 
 /** Few rows for each day, so they are removed at once. */
@@ -39,7 +39,6 @@ const emptyProfileMs = 90 * 24 * 3_600_000;
 export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const { engine, now, submissionsMs, smsMs, recordsMs, claimsMs, statsMs, batchSize } = limits;
   const old = now - limits.retentionMs;
-  const idle = now - limits.timeoutMs;
   /**
    * The rows of one batch. The condition is asked again of each row as it is when it is changed: a call may have changed it
    * since it was found.
@@ -53,30 +52,27 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const remove = (rows: Sweep) => sql`delete from ${sql.table(rows.table)} where ${batch(rows)}`;
   const removeBefore = (ms: number | undefined, toRows: (before: number) => Sweep) =>
     ms === undefined ? [] : [remove(toRows(now - ms))];
-  const active: Sweep = {
+  const sessions = (status: number, before: number): Sweep => ({
     table: 'ussd_session',
-    where: sql`status = ${sql.lit(sessionStatus.active)} and opened_at <= ${idle} and seen_at <= ${idle}`,
-    by: sql`opened_at`,
-  };
-  const over = (status: number): Sweep => ({
-    table: 'ussd_session',
-    where: sql`status = ${sql.lit(status)} and opened_at <= ${old} and seen_at <= ${old}`,
+    where: sql`status = ${sql.lit(status)} and opened_at <= ${before} and seen_at <= ${before}`,
     by: sql`opened_at`,
   });
+  const expire = (open: Sweep) =>
+    sql`update ussd_session set status = ${sql.lit(sessionStatus.expired)} where ${batch(open)} returning id, opening, dialogue`;
   const forms: Sweep = {
     ...{ table: 'ussd_profile', key: 'phone', by: sql`resume_at` },
     where: sql`resume is not null and resume_at <= ${now - limits.resumeMs}`,
   };
   const empty: Sweep = {
     ...{ table: 'ussd_profile', key: 'phone', by: sql`coalesce(resume_at, 0)` },
-    where: sql`language is null and resume is null and notice is null and coalesce(resume_at, 0) <= ${now - emptyProfileMs}`,
+    where: sql`language is null and resume is null and notice is null and stopped_at is null and coalesce(resume_at, 0) <= ${now - emptyProfileMs}`,
   };
   return [
-    sql`update ussd_session set status = ${sql.lit(sessionStatus.expired)} where ${batch(active)}
-      returning id, opening, dialogue`,
-    // An active session is never old: the statement above has marked it as expired.
-    remove(over(sessionStatus.ended)),
-    remove(over(sessionStatus.expired)),
+    expire(sessions(sessionStatus.active, now - limits.timeoutMs)),
+    expire(sessions(sessionStatus.texting, now - textingMs)),
+    // An open session is never old: the statements above have marked it as expired.
+    remove(sessions(sessionStatus.ended, old)),
+    remove(sessions(sessionStatus.expired, old)),
     remove({ table: 'ussd_action_result', key: 'key', where: sql`created_at <= ${old}`, by: sql`created_at` }),
     remove({ table: 'ussd_question', where: sql`asked_at <= ${old}`, by: sql`asked_at` }),
     ...removeBefore(submissionsMs, (before) => ({
@@ -102,7 +98,7 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
       where: sql`status = 'included' and created_at <= ${before}`,
     })),
     remove({ table: 'ussd_link', where: sql`expires_at <= ${now}`, by: sql`expires_at` }),
-    remove({ table: 'ussd_input', key: 'session_id', where: sql`seen_at <= ${idle}`, by: sql`seen_at` }),
+    remove({ table: 'ussd_input', key: 'session_id', where: sql`kept_until <= ${now}`, by: sql`kept_until` }),
     sql`update ussd_profile set resume = null where ${batch(forms)}`,
     remove(empty),
   ];

@@ -43,7 +43,7 @@ export interface UssdTables {
   /** Amounts as digits: coins with 18 decimals are more than a 64-bit integer holds. */
   ussd_money_account: { id: string; balance: string };
   ussd_money_entry: { transaction_id: string; account_id: string; amount: string; created_at: number };
-  ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
+  ussd_input: { session_id: string; phone: string; version: number; sealed: string; kept_until: number };
 }
 
 interface ProgramVersionTable {
@@ -108,6 +108,10 @@ export interface ProfileTable {
   notice: string | null;
   /** The session of its first call, in which it stays a newcomer. */
   first_session?: string | null;
+  /** When the number asked for no more messages. */
+  stopped_at?: number | null;
+  /** When a session was last opened by the service. */
+  pushed_at?: number | null;
 }
 
 /** Flat texts and numbers, so that a hundred thousand open ones are small in memory. */
@@ -199,6 +203,11 @@ export interface SmsTable extends OutboxColumns {
   body: string;
   created_at: number;
   status: 'queued' | 'sending' | 'sent' | 'failed';
+  /** The dialogue by SMS that it is a screen of. */
+  dialogue?: string | null;
+  /** The provider's own id, and the state that it has reported. */
+  reference?: string | null;
+  receipt?: string | null;
 }
 
 /** A wallet that waits for its code to be typed on a phone. */

@@ -1,0 +1,64 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { AppError } from '@palaver/contract';
+import type { Menu } from '@palaver/program/internal';
+import type { Logger } from '@palaver/service-kit';
+import { codesOf, keywordsOf } from '../catalog/program-files.ts';
+import type { Programs } from '../catalog/programs.ts';
+import type { UssdConfig } from '../config.ts';
+import type { Profiles } from '../people/profiles.ts';
+import type { Clock } from '../store/tables.ts';
+import type { Texts } from './texts.ts';
+
+export interface PushRequest {
+  program: string;
+  phoneNumber: string;
+  by: 'ussd' | 'sms';
+}
+
+interface PushParts {
+  config: Pick<UssdConfig, 'PUSH_QUIET_HOURS' | 'SMS_FROM'>;
+  programs: Pick<Programs, 'current'>;
+  profiles: Pick<Profiles, 'takePush'>;
+  texts: Pick<Texts, 'open'>;
+  /** Opens a session at a phone; absent without SMPP. */
+  pushScreen: ((phoneNumber: string, code: string, session: Buffer) => Promise<boolean>) | undefined;
+  clock: Clock;
+}
+
+export type Push = (request: PushRequest, log: Logger) => Promise<void>;
+
+/** Starts a program at a phone: one that has called before, wants messages, and was left alone for a day. */
+export function createPush({ config, programs, profiles, texts, pushScreen, clock }: PushParts): Push {
+  return async ({ program, phoneNumber, by }, log) => {
+    const menu = programs.current().find(({ id }) => id.startsWith(`${program}@`));
+    if (!menu) throw new AppError('NOT_FOUND', 'There is no program of this name.');
+    const way = findWay(menu, by);
+    if (isQuiet(config.PUSH_QUIET_HOURS, new Date(clock.now()).getHours()))
+      throw conflict(`Phones are left alone between ${config.PUSH_QUIET_HOURS.replace('-', ' and ')} o'clock.`);
+    if (!(await profiles.takePush(phoneNumber, clock.now())))
+      throw conflict('This number has never called, wants no messages, or was pushed to within the last 24 hours.');
+    if (!(await way(phoneNumber, log))) throw new AppError('UNAVAILABLE', 'The network did not take the screen.');
+  };
+
+  function findWay(menu: Menu, by: PushRequest['by']): (phoneNumber: string, log: Logger) => Promise<boolean> {
+    const [[code], [keyword]] = [codesOf(menu), keywordsOf(menu)];
+    if (by === 'ussd') {
+      if (!pushScreen || code === undefined)
+        throw conflict(pushScreen ? 'The program has no code of its own.' : 'No link opens sessions: set SMPP_LINKS.');
+      return (phoneNumber) => pushScreen(phoneNumber, code, randomBytes(1));
+    }
+    if (keyword === undefined) throw conflict('The program has no keyword, so that nobody could answer by SMS.');
+    return async (phoneNumber, log) => {
+      await texts.open({ phoneNumber, to: config.SMS_FROM ?? '' }, keyword, { id: randomUUID(), log });
+      return true;
+    };
+  }
+}
+
+const conflict = (message: string) => new AppError('CONFLICT', message);
+
+/** `20-8` is from eight in the evening to eight in the morning. */
+export function isQuiet(hours: string, hour: number): boolean {
+  const [from = 0, to = 0] = hours.split('-').map(Number);
+  return from <= to ? hour >= from && hour < to : hour >= from || hour < to;
+}

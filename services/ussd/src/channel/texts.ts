@@ -1,0 +1,169 @@
+import { phoneNumberPattern } from '@palaver/contract';
+import type { Surface } from '@palaver/program';
+import { type Dialogue, hasText, type Menu, nameOf, toShowable, translate } from '@palaver/program/internal';
+import type { Logger } from '@palaver/service-kit';
+import type { CallRoom, RequestResult } from '../calls/call.ts';
+import type { HandleRequest } from '../calls/handle-request.ts';
+import { asksSecret, codesOf, startWords, stopWords } from '../catalog/program-files.ts';
+import type { Programs } from '../catalog/programs.ts';
+import type { UssdConfig } from '../config.ts';
+import type { UssdMetrics } from '../metrics.ts';
+import type { Messages } from '../outgoing/messages.ts';
+import type { Profiles } from '../people/profiles.ts';
+import { sessionStatus } from '../store/session-row.ts';
+import type { Clock } from '../store/tables.ts';
+import type { TextHash } from '../store/text-hash.ts';
+import type { InputLog } from './input-log.ts';
+import { UssdCall } from './ussd-call.ts';
+
+// A program by SMS: a keyword opens it, each further text is an input, and each screen is a message of the outbox.
+
+export interface ReceivedText {
+  from: string;
+  /** The short code or number that it was sent to. */
+  to: string;
+  text: string;
+  /** The provider's own, the same where it delivers the text again. */
+  id?: string | undefined;
+}
+
+/** Resolves once everything is stored, with what to do when the provider knows it. */
+export type ReceiveText = (received: ReceivedText, log: Logger) => Promise<() => void>;
+
+interface Correspondent {
+  phoneNumber: string;
+  to: string;
+}
+
+export interface TextParts {
+  config: Pick<UssdConfig, 'PHONE_PLUS_OPTIONAL'>;
+  handleRequest: HandleRequest;
+  inputLog: InputLog;
+  messages: Pick<Messages, 'answer'>;
+  sendSoon(): void;
+  metrics: Pick<UssdMetrics, 'countText'>;
+  profiles: Pick<Profiles, 'setStopped' | 'isStopped'>;
+  programs: Pick<Programs, 'forKeyword'>;
+  textHash: TextHash;
+  clock: Clock;
+}
+
+/** A message of two parts: 153 characters of GSM-7 or 67 of UCS-2 in each. */
+const surface: Surface = { counts: 'gsm', characters: 306, wideCharacters: 134, choices: 'numbered' };
+const partsOfScreen = 2;
+const maxParts = 100;
+const maxCharacters = 1_000;
+/** Where a provider gives texts no id, the same text this soon is one that it delivers again. */
+const repeatForMs = 60_000;
+const nothing = () => undefined;
+
+/** For programs without texts of their own. */
+const texts = {
+  secret: ['main.textSecret', 'Secrets are not asked in messages. Please dial'],
+  full: ['main.textFull', 'This conversation has become too long. Send the keyword to begin again.'],
+} as const;
+const stopped = 'You will get no more messages from us. Send START to get them again.';
+const started = 'You will get our messages again.';
+
+export function createTexts(parts: TextParts) {
+  const { config, handleRequest, inputLog, messages, sendSoon, metrics, profiles, programs, textHash, clock } = parts;
+  const keyOf = ({ phoneNumber, to }: Correspondent) => `sms-${textHash.ofText('sms', `${phoneNumber} ${to}`)}`;
+
+  /** Shows the first screen of a program; `id` tells this opening from others. */
+  async function open(person: Correspondent, keyword: string, { id, log }: { id: string; log: Logger }) {
+    const opened = { phoneNumber: person.phoneNumber, serviceCode: keyword, isTexting: true };
+    const callId = await inputLog.openReused(keyOf(person), opened);
+    const call = new TextCall({ ...opened, sessionId: callId, text: '' }, textHash);
+    return answer(person, await handleRequest(call, log), { id: `${callId}-0-${id}`, keyword });
+  }
+
+  async function proceed(person: Correspondent, input: string, { id, log }: { id?: string | undefined; log: Logger }) {
+    const { phoneNumber } = person;
+    const key = keyOf(person);
+    const sequence = id === undefined ? undefined : `text ${id}`;
+    const kept = await inputLog.append(key, phoneNumber, { input, sequence, repeatForMs, arrivedAt: clock.now() });
+    if (!kept) return count('unknown');
+    if ('ended' in kept) return count('retried');
+    const { callId = key, serviceCode: keyword, text, confirm } = kept;
+    const call = new TextCall({ sessionId: callId, phoneNumber, serviceCode: keyword, text }, textHash);
+    const result = await handleRequest(call, log);
+    if ('reply' in result && result.reply.startsWith('END '))
+      await inputLog.remove(key, { sequence, input, phoneNumber, reply: result.reply }, true);
+    await answer(person, result, { id: `${callId}-${call.inputs.length}`, keyword });
+    return confirm;
+  }
+
+  async function answer(
+    person: Correspondent,
+    result: RequestResult,
+    { id, keyword }: { id: string; keyword: string },
+  ) {
+    if ('invalid' in result) return count('invalid');
+    // The same text once more has the same screen, under the same id.
+    await say(person, id, { text: result.reply.slice('CON '.length), program: programs.forKeyword(keyword) });
+    return count(result.kind);
+  }
+
+  async function say(
+    person: Correspondent,
+    id: string,
+    { text, program }: { text: string; program?: Menu | undefined },
+  ) {
+    const { phoneNumber: phone } = person;
+    const name = program ? nameOf(program.id) : '';
+    await messages.answer({ id, program: name, phone, text, dialogue: keyOf(person), now: clock.now() });
+    sendSoon();
+  }
+
+  async function setStopped(person: Correspondent, isStopped: boolean, id: string) {
+    await profiles.setStopped(person.phoneNumber, isStopped ? clock.now() : null);
+    if (isStopped) await inputLog.remove(keyOf(person));
+    await say(person, `${isStopped ? 'stop' : 'start'}-${id}`, { text: isStopped ? stopped : started });
+    return count(isStopped ? 'stopped' : 'started');
+  }
+
+  function count(outcome: string) {
+    metrics.countText(outcome);
+    return nothing;
+  }
+
+  const receive: ReceiveText = async ({ from, to, text, id }, log) => {
+    const phoneNumber = config.PHONE_PLUS_OPTIONAL && /^\d/.test(from) ? `+${from}` : from;
+    const input = text.replace(/\p{Cc}+/gu, ' ').trim();
+    if (!phoneNumberPattern.test(phoneNumber) || input === '' || input.length > maxCharacters) return count('invalid');
+    const person = { phoneNumber, to };
+    const word = input.toUpperCase();
+    // A provider without ids may have its keyword answered twice.
+    const own = id === undefined ? String(clock.now()) : textHash.ofText('sms id', id);
+    if (stopWords.has(word) || startWords.has(word)) return setStopped(person, stopWords.has(word), own);
+    const isProgram = programs.forKeyword(word) !== undefined;
+    if (await profiles.isStopped(phoneNumber)) {
+      if (!isProgram) return count('ignored');
+      // Whoever asks for a program wants its answer.
+      await profiles.setStopped(phoneNumber, null);
+    }
+    return isProgram ? open(person, word, { id: own, log }) : proceed(person, input, { id, log });
+  };
+  return { receive, open };
+}
+
+export type Texts = ReturnType<typeof createTexts>;
+
+/** No room is left where a secret would be asked, which would stay on the phone, and after too many messages. */
+class TextCall extends UssdCall {
+  readonly surface = surface;
+  override readonly openStatus = sessionStatus.texting;
+
+  override measureRoom(menu: Menu, dialogue: Dialogue): CallRoom {
+    if (asksSecret(menu.states.get(dialogue.state))) {
+      const [code] = codesOf(menu);
+      return { kind: 'full', closing: [say(texts.secret), code ?? ''].join(' ').trim() };
+    }
+    const isFull = (this.inputs.length + 2) * partsOfScreen > maxParts;
+    return isFull ? { kind: 'full', closing: say(texts.full) } : super.measureRoom(menu, dialogue);
+
+    function say([key, otherwise]: (typeof texts)[keyof typeof texts]): string {
+      return toShowable(hasText(menu, dialogue, key) ? translate(menu.locales, dialogue.language, key) : otherwise);
+    }
+  }
+}

@@ -1,0 +1,199 @@
+// A program by SMS: opened by a keyword, one message for each screen, the same records as by USSD.
+import { engines, waitFor } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { isQuiet } from '../src/channel/push.ts';
+import { startService, type TestService } from './service-fixture.ts';
+import { startSmsServer } from './sms-server.ts';
+import { startSmsc } from './smsc.ts';
+import { writeProgram } from './write-program.ts';
+
+const files = {
+  'program.yaml': `
+name: harvest
+codes: ["*384*8#"]
+keywords: [harvest]
+extends: palaver
+languages: [en]
+start: home
+records:
+  harvest: { kilos: integer }
+states:
+  home:
+    kind: menu
+    text: home.title
+    options:
+      - { text: home.report, to: kilos }
+      - { text: home.code, to: code }
+      - { text: home.tell, to: number }
+  kilos: { kind: prompt, text: home.kilos, type: integer, min: 1, save: kilos, to: keep }
+  keep: { kind: action, store: harvest, fields: { kilos: kilos }, outcomes: { stored: thanks } }
+  thanks: { kind: page, text: home.thanks }
+  code: { kind: prompt, text: home.secret, type: text, secret: true, save: code, to: thanks }
+  number: { kind: prompt, text: home.number, type: phone, save: number, to: tell }
+  tell: { kind: action, sms: { text: home.news, number: number }, outcomes: { queued: thanks, refused: { to: home, hint: home.refused } } }
+`,
+  'locales/en.yaml': `
+home:
+  title: 'Harvest'
+  report: Report
+  code: My code
+  tell: Tell a friend
+  kilos: How many kilos did you weigh?
+  secret: What is your code?
+  number: Whose number?
+  news: The zebras are here.
+  thanks: '${'Thank you. '.repeat(22)}'
+  refused: That number wants no messages.
+`,
+};
+
+const grower = '+254700000081';
+
+async function startTexting(engine: 'sqlite' | 'postgres') {
+  const dir = await writeProgram(files);
+  const provider = await startSmsServer();
+  const service = await startService(engine, {
+    USSD_PROGRAMS: dir.path,
+    SMS_PROVIDER: 'webhook',
+    SMS_URL: provider.url,
+    USSD_SHARED_SECRET: 'a-secret-of-the-provider',
+  });
+  let ids = 0;
+  const received = () => provider.requests.map(({ body }) => JSON.parse(body) as { to: string; text: string });
+  return {
+    service,
+    received,
+    /** As a provider passes it on; gives the next message that the phone gets. */
+    async text(text: string, { from = grower, id = `text-${++ids}` } = {}) {
+      const before = received().length;
+      const response = await send(service, { from, to: '1234', text, id });
+      expect(response.status).toBe(200);
+      return (await waitFor('the message', () => received()[before], 15_000)).text;
+    },
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      await provider[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const send = (service: TestService, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  fetch(`${service.url}/api/ussd/texts`, {
+    method: 'POST',
+    headers: { 'x-gateway-secret': 'a-secret-of-the-provider', ...headers },
+    body: new URLSearchParams(fields),
+  });
+
+describe.each(engines)('on %s', (engine) => {
+  test('a keyword opens a program, a text delivered twice counts once, and a stop is kept', async () => {
+    await using phone = await startTexting(engine);
+    const { service, received } = phone;
+    expect(await phone.text('Harvest')).toBe('Harvest\n1. Report\n2. My code\n3. Tell a friend\n*. Exit');
+    expect(await phone.text('1', { id: 'twice' })).toMatch(/^How many kilos/);
+    await send(service, { from: grower, to: '1234', text: '1', id: 'twice' });
+    expect(await phone.text('nine')).toContain('number');
+    // More than a USSD screen holds, in one message.
+    expect((await phone.text('90')).length).toBeGreaterThan(240);
+    expect(await phone.text('0')).toMatch(/^Harvest/);
+    expect(await phone.text('2')).toBe('Secrets are not asked in messages. Please dial *384*8#');
+    const operator = { headers: { 'x-gateway-secret': 'a-secret-of-the-provider' } };
+    const records = await (await fetch(`${service.url}/api/ussd/records/harvest/harvest`, operator)).json();
+    expect(records).toMatchObject({ records: [{ phoneNumber: grower, fields: { kilos: 90 } }] });
+
+    expect(await phone.text('stop')).toMatch(/^You will get no more messages/);
+    const count = received().length;
+    const other = '+254700000082';
+    expect(await phone.text('HARVEST', { from: other })).toMatch(/^Harvest/);
+    expect(await phone.text('3', { from: other })).toMatch(/^Whose number/);
+    expect(await phone.text(grower, { from: other })).toMatch(/^That number wants no messages/);
+    expect(
+      received()
+        .slice(count)
+        .map(({ to }) => to),
+    ).toEqual([other, other, other]);
+    // Whoever asks for a program wants its answer.
+    expect(await phone.text('harvest')).toMatch(/^Harvest/);
+  });
+
+  test('texts of strangers and of nobody are not answered', async () => {
+    await using phone = await startTexting(engine);
+    const refused = await send(phone.service, { from: grower, to: '1', text: 'harvest' }, { 'x-gateway-secret': 'x' });
+    expect(refused.status).toBe(403);
+    expect((await send(phone.service, { to: '1' })).status).toBe(400);
+    for (const [from, text] of [
+      [grower, 'hello'],
+      ['Bank', 'harvest'],
+      [grower, ' '],
+    ] as const)
+      expect((await send(phone.service, { from, to: '1234', text })).status).toBe(200);
+    await phone.text('harvest');
+    expect(phone.received()).toHaveLength(1);
+  });
+});
+
+test('a program starts at a phone that has called, once a day, and not where messages are unwanted', async () => {
+  await using smsc = await startSmsc();
+  await using dir = await writeProgram(files);
+  await using service = await startService('sqlite', {
+    USSD_PROGRAMS: dir.path,
+    SMPP_LINKS: smsc.url,
+    SMS_PROVIDER: 'smpp',
+    SMS_FROM: '1234',
+    PUSH_QUIET_HOURS: '0-0',
+  });
+  const push = async (phoneNumber: string, by = 'ussd') => {
+    const body = JSON.stringify({ program: 'harvest', phoneNumber, by });
+    const headers = { 'content-type': 'application/json' };
+    return (await fetch(`${service.url}/api/ussd/push`, { method: 'POST', headers, body })).status;
+  };
+  const number = (last: number) => ({ phoneNumber: `+25470000009${last}`, serviceCode: '*384*8#' });
+  expect(await push(number(1).phoneNumber)).toBe(409);
+  for (const last of [1, 2, 3]) await service.say(`call-${last}`, '*', number(last));
+  expect(await push(number(1).phoneNumber)).toBe(202);
+  expect(await push(number(1).phoneNumber, 'sms')).toBe(409);
+  const [screen] = smsc.submitted;
+  expect(screen).toMatchObject({ ussd_service_op: 2, destination_addr: '254700000091', source_addr: '384*8' });
+  // The phone answers in the session that the service has opened.
+  const press = { source_addr: '254700000091', its_session_info: screen?.its_session_info };
+  expect(await smsc.press({ ...press, short_message: '1' })).toMatch(/^How many kilos/);
+  expect(await push(number(2).phoneNumber, 'sms')).toBe(202);
+  expect((await waitFor('the message', () => smsc.submitted[2], 15_000)).service_type).not.toBe('USSD');
+  await smsc.deliver({ source_addr: '254700000093', its_session_info: Buffer.alloc(0), short_message: 'STOP' });
+  expect(await push(number(3).phoneNumber, 'sms')).toBe(409);
+  const { lines } = (await (await service.get('/api/ussd/audit?action=caller.pushed')).json()) as { lines: object[] };
+  expect(lines).toHaveLength(5);
+});
+
+test.each([
+  ['20-8', 7, true],
+  ['20-8', 8, false],
+  ['20-8', 20, true],
+  ['1-5', 4, true],
+  ['1-5', 5, false],
+  ['0-0', 0, false],
+])('phones are left alone from %s: at %i o’clock %s', (hours, hour, expected) => {
+  expect(isQuiet(hours, hour)).toBe(expected);
+});
+
+test('over SMPP: screens go in parts, and a receipt changes what is known of a message', async () => {
+  await using smsc = await startSmsc();
+  await using dir = await writeProgram(files);
+  await using service = await startService('sqlite', {
+    USSD_PROGRAMS: dir.path,
+    SMPP_LINKS: smsc.url,
+    SMS_PROVIDER: 'smpp',
+  });
+  const text = async (short_message: string, parts = 1) => {
+    const before = smsc.submitted.length;
+    await smsc.deliver({ its_session_info: Buffer.alloc(0), short_message });
+    await waitFor('the message', () => smsc.submitted.length === before + parts, 15_000);
+    return smsc.submitted.slice(before);
+  };
+  expect(String((await text('harvest'))[0]?.short_message?.message)).toMatch(/^Harvest/);
+  expect(String((await text('1'))[0]?.short_message?.message)).toMatch(/^How many/);
+  expect(await text('12', 2)).toHaveLength(2);
+  await smsc.deliver({ its_session_info: Buffer.alloc(0), esm_class: 4, receipted_message_id: '4', message_state: 2 });
+  const { messages } = (await (await service.get('/api/ussd/sms')).json()) as { messages: { receipt: string }[] };
+  expect(messages.map(({ receipt }) => receipt ?? null).filter(Boolean)).toEqual(['DELIVRD']);
+});
