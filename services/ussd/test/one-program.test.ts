@@ -11,6 +11,7 @@ const files = {
   'program.yaml': `
 name: deposits
 codes: ["*384*8#"]
+keywords: [deposits]
 extends: palaver
 languages: [en]
 start: home
@@ -35,10 +36,14 @@ home:
 
 const inputs = ['1', '250', 'Kisumu'];
 
-test.each(engines)('a mapped form, JSON, XML and query, and SMPP on %s', async (engine) => {
+test.each(engines)('a mapped form, JSON, XML and query, SMPP and text messages on %s', async (engine) => {
   await using dir = await writeProgram(files);
   await using smsc = await startSmsc();
-  await using service = await startService(engine, { USSD_PROGRAMS: dir.path, SMPP_LINKS: smsc.url });
+  await using service = await startService(engine, {
+    USSD_PROGRAMS: dir.path,
+    SMPP_LINKS: smsc.url,
+    SMS_PROVIDER: 'smpp',
+  });
   const send = async (path: string, type: string, body: string) =>
     (await fetch(`${service.url}/api/ussd${path}`, { method: 'POST', headers: { 'content-type': type }, body })).text();
   const links: Record<string, (phone: string, input: string | undefined, i: number) => Promise<string>> = {
@@ -73,6 +78,7 @@ test.each(engines)('a mapped form, JSON, XML and query, and SMPP on %s', async (
     },
     smpp: (phone, input = '*384*8#', i) =>
       smsc.press({ source_addr: phone, short_message: input, ussd_service_op: i === 0 ? 1 : 18 }),
+    sms: (phone, input = 'deposits') => smsc.text({ source_addr: phone, short_message: input }),
   };
   for (const [n, [name, press]] of Object.entries(links).entries()) {
     const screens: string[] = [];

@@ -11,6 +11,8 @@ export interface Smsc extends AsyncDisposable {
   deliver(fields: object): Promise<Pdu>;
   /** Delivers an input and waits for its screen. */
   press(fields: object): Promise<string>;
+  /** The same for a text message. */
+  text(fields: object): Promise<string>;
   write(bytes: Buffer): void;
   cut(): void;
 }
@@ -26,14 +28,15 @@ export async function startSmsc(): Promise<Smsc> {
     async deliver(fields) {
       const session = await waitFor('a bind', () => [...sessions][0]);
       const number = { source_addr: '254700000001', source_addr_ton: 1, destination_addr: '1234' };
-      const info = Buffer.from([7, 0]);
-      return new Promise((resolve) => session.deliver_sm({ ...number, its_session_info: info, ...fields }, resolve));
+      const info = 'ussd_service_op' in fields && { its_session_info: Buffer.from([7, 0]) };
+      return new Promise((resolve) => session.deliver_sm({ ...number, ...info, ...fields }, resolve));
     },
-    async press(fields) {
+    press: (fields) => state.text({ ussd_service_op: 18, ...fields }),
+    async text(fields) {
       const before = state.submitted.length;
-      const { command_status } = await state.deliver({ ussd_service_op: 18, ...fields });
+      const { command_status } = await state.deliver(fields);
       if (command_status !== 0) throw new Error(`the input was refused with ${command_status}`);
-      const screen = await waitFor('the screen', () => state.submitted[before]);
+      const screen = await waitFor('the screen', () => state.submitted[before], 15_000);
       return String(screen.short_message?.message);
     },
     write(bytes) {

@@ -159,7 +159,7 @@ test('a program starts at a phone that has called, once a day, and not where mes
   expect(await smsc.press({ ...press, short_message: '1' })).toMatch(/^How many kilos/);
   expect(await push(number(2).phoneNumber, 'sms')).toBe(202);
   expect((await waitFor('the message', () => smsc.submitted[2], 15_000)).service_type).not.toBe('USSD');
-  await smsc.deliver({ source_addr: '254700000093', its_session_info: Buffer.alloc(0), short_message: 'STOP' });
+  await smsc.deliver({ source_addr: '254700000093', short_message: 'STOP' });
   expect(await push(number(3).phoneNumber, 'sms')).toBe(409);
   const { lines } = (await (await service.get('/api/ussd/audit?action=caller.pushed')).json()) as { lines: object[] };
   expect(lines).toHaveLength(5);
@@ -186,14 +186,14 @@ test('over SMPP: screens go in parts, and a receipt changes what is known of a m
   });
   const text = async (short_message: string, parts = 1) => {
     const before = smsc.submitted.length;
-    await smsc.deliver({ its_session_info: Buffer.alloc(0), short_message });
+    await smsc.deliver({ short_message });
     await waitFor('the message', () => smsc.submitted.length === before + parts, 15_000);
     return smsc.submitted.slice(before);
   };
   expect(String((await text('harvest'))[0]?.short_message?.message)).toMatch(/^Harvest/);
   expect(String((await text('1'))[0]?.short_message?.message)).toMatch(/^How many/);
   expect(await text('12', 2)).toHaveLength(2);
-  await smsc.deliver({ its_session_info: Buffer.alloc(0), esm_class: 4, receipted_message_id: '4', message_state: 2 });
+  await smsc.deliver({ esm_class: 4, receipted_message_id: '4', message_state: 2 });
   const { messages } = (await (await service.get('/api/ussd/sms')).json()) as { messages: { receipt: string }[] };
   expect(messages.map(({ receipt }) => receipt ?? null).filter(Boolean)).toEqual(['DELIVRD']);
 });
