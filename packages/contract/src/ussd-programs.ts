@@ -102,7 +102,11 @@ const countsSchema = z.object({
     .nullable()
     .meta({ description: 'The median time to an answer, estimated from intervals; null where nobody has answered.' }),
 });
-const callsSchema = z.object({ calls: z.number(), returning: z.number() });
+const callsSchema = z.object({
+  calls: z.number(),
+  returning: z.number(),
+  texting: z.number().meta({ description: 'Those by text message.' }),
+});
 
 export const programStatsSchema = z
   .object({

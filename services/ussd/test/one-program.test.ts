@@ -1,6 +1,6 @@
 // One program over every kind of link: the records at the end are the same.
 import { openStore } from '@palaver/store';
-import { engines } from '@palaver/test-kit';
+import { engines, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import type { UssdTables } from '../src/store/tables.ts';
 import { startService } from './service-fixture.ts';
@@ -87,6 +87,12 @@ test.each(engines)('a mapped form, JSON, XML and query, SMPP and text messages o
       ['Deposits', 'How much?', 'Which village?', 'Thank you.'].map((text) => expect.stringContaining(text)),
     );
   }
+  const stats = async () => {
+    const response = await service.get('/api/ussd/programs/deposits/stats');
+    return ((await response.json()) as { days: { calls: number; texting: number }[] }).days;
+  };
+  await waitFor('the counts', async () => (await stats())[0]?.calls === Object.keys(links).length, 15_000);
+  expect((await stats())[0]?.texting).toBe(1);
   const store = await openStore<UssdTables>(service.databaseUrl);
   await using _closed = { [Symbol.asyncDispose]: () => store.close() };
   const rows = await store.db.selectFrom('ussd_record').select(['kind', 'fields', 'phone']).orderBy('phone').execute();

@@ -59,7 +59,9 @@ describe.each(engines)('on %s', (engine) => {
     expect(find(report, 'about')?.medianSeconds).toBeGreaterThan(0);
     const today = new Date().toISOString().slice(0, 10);
     expect(report.days.reduce((sum, { calls }) => sum + calls, 0)).toBe(3);
-    expect(report.versions).toMatchObject([{ version: expect.stringMatching(/^palaver@/), calls: 3, returning: 1 }]);
+    expect(report.versions).toMatchObject([
+      { version: expect.stringMatching(/^palaver@/), calls: 3, returning: 1, texting: 0 },
+    ]);
     expect(report.languages).toMatchObject([{ language: 'en', shown: 10 }]);
     const ofState = await load(service, '?state=about');
     expect(ofState.days.reduce((sum, { answered }) => sum + answered, 0)).toBe(3);

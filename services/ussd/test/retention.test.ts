@@ -36,7 +36,7 @@ describe.concurrent.each(engines)('on %s', (engine) => {
       const day = Math.floor(Date.now() / 86_400_000) - days;
       await store.db
         .insertInto('ussd_call_stat')
-        .values({ day, program: 'p', version: `p@${days}`, calls: 1, returning_calls: 0 })
+        .values({ day, program: 'p', version: `p@${days}`, calls: 1, returning_calls: 0, text_calls: 0 })
         .execute();
     }
     for (const [id, status, checked_at] of [

@@ -15,8 +15,8 @@ interface FiguresProps {
 
 /** How callers move through the program: the funnel by screen, calls by day, languages. */
 export function Figures({ model, stats, selected, onSelect }: FiguresProps) {
-  const calls = stats.days.reduce((sum, day) => sum + day.calls, 0);
-  const returning = stats.days.reduce((sum, day) => sum + day.returning, 0);
+  const sumOf = (name: 'calls' | 'returning' | 'texting') => stats.days.reduce((sum, day) => sum + day[name], 0);
+  const calls = sumOf('calls');
   if (calls === 0)
     return <p className="empty">{t('programs.noCalls', { from: formatDay(stats.from), to: formatDay(stats.to) })}</p>;
   const shown = stats.languages.reduce((sum, language) => sum + language.shown, 0);
@@ -29,7 +29,11 @@ export function Figures({ model, stats, selected, onSelect }: FiguresProps) {
         </div>
         <div>
           <dt>{t('programs.ofReturning')}</dt>
-          <dd className="numbers">{toPercent(returning, calls)}</dd>
+          <dd className="numbers">{toPercent(sumOf('returning'), calls)}</dd>
+        </div>
+        <div>
+          <dt>{t('programs.ofTexting')}</dt>
+          <dd className="numbers">{toPercent(sumOf('texting'), calls)}</dd>
         </div>
         {stats.languages.map((language) => (
           <div key={language.language}>

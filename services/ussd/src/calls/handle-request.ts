@@ -238,13 +238,20 @@ function keepInMemory(cache: SessionCache, session: SessionTable): void {
 }
 
 /** A request that the telecom gateway repeats is not a new call, and inputs that are played again were counted before. */
-function countRequest({ stats }: RequestParts, { now }: OwnRequest, outcome: Outcome, isCutOff: boolean): void {
+function countRequest({ stats }: RequestParts, { call, now }: OwnRequest, outcome: Outcome, isCutOff: boolean): void {
   const { menu, known, opening, step, before, taken = [] } = outcome;
   const first = taken[0]?.before ?? step.dialogue;
   stats.count({
     menu,
     now,
-    opened: known ? undefined : { state: first.state, language: first.language, isReturning: !opening.isNewcomer },
+    opened: known
+      ? undefined
+      : {
+          state: first.state,
+          language: first.language,
+          isReturning: !opening.isNewcomer,
+          isTexting: call.openStatus === sessionStatus.texting,
+        },
     inputs: known && !before ? taken.slice(-1) : taken,
     waitedMs: known && before ? now - known.seen_at : undefined,
     isCutOff,

@@ -4,6 +4,7 @@ import { runEvery } from '@palaver/service-kit/internal';
 import {
   answerColumns,
   type CallStatTable,
+  callColumns,
   countColumns,
   dayOf,
   type StatCount,
@@ -14,10 +15,17 @@ import {
 /** The upper limits of the intervals in which times to an answer are counted, in seconds; the last interval has none. */
 export const answerSeconds = [2, 4, 7, 10, 15, 20, 30, 60, 120] as const;
 
+interface OpenedCall {
+  state: string;
+  language: string;
+  isReturning: boolean;
+  isTexting: boolean;
+}
+
 export interface CountedRequest {
   menu: Menu;
   now: number;
-  opened?: { state: string; language: string; isReturning: boolean } | undefined;
+  opened?: OpenedCall | undefined;
   inputs: readonly TakenInput[];
   /** How long the caller looked at the screen that the last input answers. */
   waitedMs?: number | undefined;
@@ -67,11 +75,19 @@ export function startProgramStats(store: UssdStore, logger: Logger) {
     return row;
   }
 
-  function addCall(day: number, version: string, isReturning: boolean): void {
+  function addCall(day: number, version: string, { isReturning, isTexting }: OpenedCall): void {
     const id = `${day} ${version}`;
-    const row = calls.get(id) ?? { day, program: nameOf(version), version, calls: 0, returning_calls: 0 };
+    const row = calls.get(id) ?? {
+      day,
+      program: nameOf(version),
+      version,
+      calls: 0,
+      returning_calls: 0,
+      text_calls: 0,
+    };
     row.calls += 1;
     if (isReturning) row.returning_calls += 1;
+    if (isTexting) row.text_calls += 1;
     calls.set(id, row);
   }
 
@@ -124,7 +140,7 @@ export function startProgramStats(store: UssdStore, logger: Logger) {
       const day = dayOf(now);
       const version = menu.id;
       if (opened) {
-        addCall(day, version, opened.isReturning);
+        addCall(day, version, opened);
         rowOf(day, version, opened).shown += 1;
       }
       for (const [i, input] of inputs.entries()) {
@@ -210,10 +226,13 @@ async function addCalls(db: Db, rows: CallStatTable[]): Promise<void> {
     .insertInto('ussd_call_stat')
     .values(rows.sort(inOrder))
     .onConflict((conflict) =>
-      conflict.columns(['day', 'program', 'version']).doUpdateSet(({ eb, ref }) => ({
-        calls: eb(ref('ussd_call_stat.calls'), '+', ref('excluded.calls')),
-        returning_calls: eb(ref('ussd_call_stat.returning_calls'), '+', ref('excluded.returning_calls')),
-      })),
+      conflict
+        .columns(['day', 'program', 'version'])
+        .doUpdateSet(({ eb, ref }) =>
+          Object.fromEntries(
+            callColumns.map((name) => [name, eb(ref(`ussd_call_stat.${name}`), '+', ref(`excluded.${name}`))]),
+          ),
+        ),
     )
     .execute();
 }

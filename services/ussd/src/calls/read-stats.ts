@@ -41,7 +41,7 @@ export async function readStats({ readDb }: UssdStore, query: StatsQuery): Promi
     .where('program', '=', program)
     .where('day', '>=', from)
     .where('day', '<=', to)
-    .select(['day', 'version', 'calls', 'returning_calls'])
+    .select(['day', 'version', 'calls', 'returning_calls', 'text_calls'])
     .orderBy('day');
   if (version !== undefined) callStatement = callStatement.where('version', '=', version);
   const [states, days, languages, calls] = await Promise.all([
@@ -53,6 +53,7 @@ export async function readStats({ readDb }: UssdStore, query: StatsQuery): Promi
   const sumCalls = (rows: typeof calls) => ({
     calls: rows.reduce((sum, row) => sum + row.calls, 0),
     returning: rows.reduce((sum, row) => sum + row.returning_calls, 0),
+    texting: rows.reduce((sum, row) => sum + row.text_calls, 0),
   });
   const byVersion = Map.groupBy(calls, (row) => row.version);
   const byDay = Map.groupBy(calls, (row) => row.day);

@@ -85,7 +85,7 @@ const firstSchema = [
     s120 integer not null, longer integer not null, primary key (day, program, version, state, language))`,
   sql`create table ussd_call_stat (
     day integer not null, program text not null, version text not null, calls integer not null,
-    returning_calls integer not null, primary key (day, program, version))`,
+    returning_calls integer not null, text_calls integer not null, primary key (day, program, version))`,
 
   sql`create table ussd_claim (
     id text primary key, source text not null unique, phone text not null, collection text not null, content text not null,

@@ -83,14 +83,10 @@ export type StatCount = (typeof countColumns)[number] | (typeof answerColumns)[n
 export type StateStatTable = Record<'program' | 'version' | 'state' | 'language', string> &
   Record<'day' | StatCount, number>;
 
-export interface CallStatTable {
-  day: number;
-  program: string;
-  version: string;
-  calls: number;
-  /** Those of numbers that had called before. */
-  returning_calls: number;
-}
+/** All, those of numbers that had called before, and those by text message. */
+export const callColumns = ['calls', 'returning_calls', 'text_calls'] as const;
+export type CallStatTable = Record<'program' | 'version', string> &
+  Record<'day' | (typeof callColumns)[number], number>;
 
 interface ActionResultTable {
   key: string;
