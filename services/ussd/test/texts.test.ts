@@ -1,7 +1,10 @@
 // A program by SMS: opened by a keyword, one message for each screen, the same records as by USSD.
+import { openStore } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
+import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { isQuiet } from '../src/channel/push.ts';
+import type { UssdTables } from '../src/store/tables.ts';
 import { startService, type TestService } from './service-fixture.ts';
 import { startSmsServer } from './sms-server.ts';
 import { startSmsc } from './smsc.ts';
@@ -78,6 +81,11 @@ async function startTexting(engine: 'sqlite' | 'postgres') {
   };
 }
 
+async function openUssdStore({ databaseUrl }: TestService) {
+  const store = await openStore<UssdTables>(databaseUrl);
+  return { db: store.db, [Symbol.asyncDispose]: () => store.close() };
+}
+
 const send = (service: TestService, fields: Record<string, string>, headers: Record<string, string> = {}) =>
   fetch(`${service.url}/api/ussd/texts`, {
     method: 'POST',
@@ -114,6 +122,39 @@ describe.each(engines)('on %s', (engine) => {
     ).toEqual([other, other, other]);
     // Whoever asks for a program wants its answer.
     expect(await phone.text('harvest')).toMatch(/^Harvest/);
+  });
+
+  test('a machine that writes back is answered 100 times a day, however fast it writes', async () => {
+    await using phone = await startTexting(engine);
+    const { service } = phone;
+    const now = Date.now();
+    const message = { program: 'harvest', phone: grower, caller: grower, body: 'Harvest', created_at: now };
+    const state = {
+      dialogue: 'earlier',
+      status: 'sent',
+      attempts: 1,
+      next_at: null,
+      fault: null,
+      lease_until: 0,
+    } as const;
+    await using store = await openUssdStore(service);
+    await store.db
+      .insertInto('ussd_sms')
+      .values(Array.from({ length: 97 }, (_, i) => ({ ...message, ...state, id: `earlier-${i}` })))
+      .execute();
+    expect(await phone.text('harvest')).toMatch(/^Harvest/);
+    expect(await phone.text('STOP')).toMatch(/^You will get no more/);
+    await send(service, { from: grower, to: '1234', text: 'STOP' });
+    expect(await phone.text('harvest')).toBe('100 messages a day are answered. Please write again tomorrow.');
+    const texts = ['harvest', 'START', '1', 'stop', 'harvest'];
+    for (const text of texts) expect((await send(service, { from: grower, to: '1234', text })).status).toBe(200);
+    const machine = '+254700000083';
+    await Promise.all(
+      Array.from({ length: 120 }, (_, i) => send(service, { from: machine, to: String(i), text: 'harvest' })),
+    );
+    const { rows } = await sql<{ phone: string; count: number }>`select phone, count(*) as count from ussd_sms
+      group by phone order by phone`.execute(store.db);
+    expect(rows.map(({ count }) => Number(count))).toEqual([100, 100]);
   });
 
   test('texts of strangers and of nobody are not answered', async () => {

@@ -8,7 +8,7 @@ import { asksSecret, codesOf, startWords, stopWords } from '../catalog/program-f
 import type { Programs } from '../catalog/programs.ts';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { Messages } from '../outgoing/messages.ts';
+import { answersPerDay, type Messages } from '../outgoing/messages.ts';
 import type { Profiles } from '../people/profiles.ts';
 import { sessionStatus } from '../store/session-row.ts';
 import type { Clock } from '../store/tables.ts';
@@ -39,7 +39,7 @@ export interface TextParts {
   config: Pick<UssdConfig, 'PHONE_PLUS_OPTIONAL'>;
   handleRequest: HandleRequest;
   inputLog: InputLog;
-  messages: Pick<Messages, 'answer'>;
+  messages: Pick<Messages, 'answer' | 'answersLeft'>;
   sendSoon(): void;
   metrics: Pick<UssdMetrics, 'countText'>;
   profiles: Pick<Profiles, 'setStopped' | 'isStopped'>;
@@ -64,6 +64,7 @@ const texts = {
 } as const;
 const stopped = 'You will get no more messages from us. Send START to get them again.';
 const started = 'You will get our messages again.';
+const last = `${answersPerDay} messages a day are answered. Please write again tomorrow.`;
 
 export function createTexts(parts: TextParts) {
   const { config, handleRequest, inputLog, messages, sendSoon, metrics, profiles, programs, textHash, clock } = parts;
@@ -116,9 +117,10 @@ export function createTexts(parts: TextParts) {
   }
 
   async function setStopped(person: Correspondent, isStopped: boolean, id: string) {
+    // First: a number that is stopped already is not answered, which includes one whose text is delivered again.
+    await say(person, `${isStopped ? 'stop' : 'start'}-${id}`, { text: isStopped ? stopped : started });
     await profiles.setStopped(person.phoneNumber, isStopped ? clock.now() : null);
     if (isStopped) await inputLog.remove(keyOf(person));
-    await say(person, `${isStopped ? 'stop' : 'start'}-${id}`, { text: isStopped ? stopped : started });
     return count(isStopped ? 'stopped' : 'started');
   }
 
@@ -135,13 +137,20 @@ export function createTexts(parts: TextParts) {
     const word = input.toUpperCase();
     // A provider without ids may have its keyword answered twice.
     const own = id === undefined ? String(clock.now()) : textHash.ofText('sms id', id);
-    if (stopWords.has(word) || startWords.has(word)) return setStopped(person, stopWords.has(word), own);
+    const isStopped = await profiles.isStopped(phoneNumber);
+    const isStop = stopWords.has(word);
+    if (isStop || startWords.has(word))
+      return isStop === isStopped ? count('ignored') : setStopped(person, isStop, own);
     const isProgram = programs.forKeyword(word) !== undefined;
-    if (await profiles.isStopped(phoneNumber)) {
-      if (!isProgram) return count('ignored');
-      // Whoever asks for a program wants its answer.
-      await profiles.setStopped(phoneNumber, null);
+    if (isStopped && !isProgram) return count('ignored');
+    const left = await messages.answersLeft(phoneNumber, clock.now());
+    if (left <= 0) return count('limited');
+    if (left === 1) {
+      await say(person, `last-${own}`, { text: last });
+      return count('limited');
     }
+    // Whoever asks for a program wants its answer.
+    if (isStopped) await profiles.setStopped(phoneNumber, null);
     return isProgram ? open(person, word, { id: own, log }) : proceed(person, input, { id, log });
   };
   return { receive, open };

@@ -16,8 +16,10 @@ export interface NewMessage {
 
 const dayMs = 24 * 3_600_000;
 const maxCounted = 10_000;
+/** Two dialogues of full length. Whoever pays for messages is safe from a machine that answers each of them. */
+export const answersPerDay = 100;
 
-export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: number }) {
+export function createMessages({ db, cipher, transaction }: UssdStore, { perDay }: { perDay: number }) {
   const countWaiting = createLastKnown(0, async () => {
     const queued = db.selectFrom('ussd_sms').select('id').where('status', 'in', ['queued', 'sending']);
     const { count } = await db
@@ -34,10 +36,26 @@ export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: 
       .onConflict((conflict) => conflict.column('id').doNothing())
       .execute();
   };
+  const countOfDay = async (on: Kysely<UssdTables>, column: 'phone' | 'caller', number: string, now: number) => {
+    const { all, answers } = await on
+      .selectFrom('ussd_sms')
+      .where(column, '=', cipher.token(number))
+      .where('created_at', '>', now - dayMs)
+      .select(({ fn }) => [fn.countAll<number>().as('all'), fn.count<number>('dialogue').as('answers')])
+      .executeTakeFirstOrThrow();
+    return { queued: Number(all) - Number(answers), answers: Number(answers) };
+  };
   return {
-    /** A screen of a dialogue by SMS, which the number itself asked for. */
+    /** How many more texts of a number are answered now. */
+    answersLeft: async (phone: string, now: number) =>
+      answersPerDay - (await countOfDay(db, 'phone', phone, now)).answers,
+    /** A screen of a dialogue by SMS, which the number itself asked for; `false` if the number has got the most of a day. */
     answer: (message: Omit<NewMessage, 'caller'> & { dialogue: string }) =>
-      insert(db, { ...message, caller: message.phone }),
+      transaction(async (trx) => {
+        const { answers } = await countOfDay(trx, 'phone', message.phone, message.now);
+        if (answers < answersPerDay) await insert(trx, { ...message, caller: message.phone });
+        return answers < answersPerDay;
+      }),
     /** What the provider reports of a message, by its own id; `false` if it is not known here. */
     async noteReceipt(reference: string, receipt: string) {
       const changed = db.updateTable('ussd_sms').set({ receipt }).where('reference', '=', reference);
@@ -51,16 +69,8 @@ export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: 
       for (const [column, number] of [
         ['phone', phone],
         ['caller', caller],
-      ] as const) {
-        const { count } = await trx
-          .selectFrom('ussd_sms')
-          .where(column, '=', cipher.token(number))
-          .where('dialogue', 'is', null)
-          .where('created_at', '>', now - dayMs)
-          .select(({ fn }) => fn.countAll<number>().as('count'))
-          .executeTakeFirstOrThrow();
-        if (Number(count) >= perDay) return false;
-      }
+      ] as const)
+        if ((await countOfDay(trx, column, number, now)).queued >= perDay) return false;
       await insert(trx, { id, program, phone, caller, text, now });
       return true;
     },

@@ -37,7 +37,8 @@ export type PinCheck =
 /** What is known after hashing, to be counted inside the transaction of the action that asked for the PIN. */
 export interface CheckedPin {
   account: AccountTable;
-  matches: boolean;
+  /** `undefined` where the account was locked: then nothing was hashed. */
+  matches: boolean | undefined;
 }
 
 export function createAccounts(
@@ -80,10 +81,9 @@ export function createAccounts(
       const account = { id, phone, name, pin: record, address, created_at: clock.now(), ...noFailures, ...linked };
       return { account, insert: (trx: Trx) => insertNew(trx, cipher.sealRow(sealedTables.account, account)) };
     },
-    /** Compares a PIN, unless the account is locked: then nothing is hashed. */
-    async checkPin(account: AccountTable, pin: string) {
-      const matches = !isLocked(account, clock.now()) && (await vault.verify(pin, account.pin, account.id));
-      return { account, matches };
+    async checkPin(account: AccountTable, pin: string): Promise<CheckedPin> {
+      if (isLocked(account, clock.now())) return { account, matches: undefined };
+      return { account, matches: await vault.verify(pin, account.pin, account.id) };
     },
     /** Counts the attempt. Only this result may be shown to the user: parallel guesses are counted one by one. */
     async countPin(trx: Trx, { account: seen, matches }: CheckedPin): Promise<PinCheck> {
@@ -96,7 +96,8 @@ export function createAccounts(
         forGood: isLockedForGood(lockout),
         newly,
       });
-      if (isLocked(account, now)) return locked(account, false);
+      // A lock that has ended since may have hidden a right PIN, which counts as no try.
+      if (matches === undefined || isLocked(account, now)) return locked(account, false);
       const right = matches && vault.isSame(account.pin, seen.pin, account.id);
       const next = right ? resetFailures(account) : countFailure(account, now);
       const isClean = right && account.failed === 0 && account.locks === 0 && account.locked_until === null;

@@ -77,7 +77,7 @@ describe('PIN records', () => {
   });
 });
 
-test('a right PIN is right while keys rotate, and a PIN that was changed meanwhile is not', async () => {
+test('a right PIN is right while keys rotate or a lock ends, and a PIN that was changed meanwhile is not', async () => {
   await using database = await createTestDatabase('sqlite');
   const store = await openStore<UssdTables>(database.url);
   await migrateUssd(store);
@@ -98,6 +98,15 @@ test('a right PIN is right while keys rotate, and a PIN that was changed meanwhi
   const next = await before.hashNewPin(again, '4071');
   await store.transaction((trx) => before.setPin(trx, again, next));
   expect(await store.transaction((trx) => before.countPin(trx, old))).toMatchObject({ kind: 'wrong' });
+
+  // Not hashed, so nobody knows whether it is right.
+  const locked = await before.checkPin({ ...again, locked_until: Date.now() + minute }, '4071');
+  expect(await store.transaction((trx) => before.countPin(trx, locked))).toMatchObject({
+    kind: 'locked',
+    newly: false,
+  });
+  const [unlocked] = await store.db.selectFrom('ussd_account').select('failed_total').execute();
+  expect(unlocked).toEqual({ failed_total: 1 });
   await audit.close();
   await store.close();
 });
