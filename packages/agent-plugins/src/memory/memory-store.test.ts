@@ -140,18 +140,30 @@ describe.each(engines)('the store on %s', (engine) => {
       words: `${index}`,
       created_at: 0,
     });
-    const rows = Array.from({ length: memoryLimits.count - 1 }, (_, index) => row(index));
+    const rows = Array.from({ length: memoryLimits.count - 2 }, (_, index) => row(index));
     for (let start = 0; start < rows.length; start += 100)
       await store.db
         .insertInto('agent_memory')
         .values(rows.slice(start, start + 100))
         .execute();
+    await memories.add(room, fact('998'));
     expect(await memories.add(room, fact('one more'))).toBeUndefined();
     expect(await memories.add(room, fact('the first'))).toMatchObject({ text: 'the first' });
     expect(await memories.remove(room, [row(5).id])).toBe(1);
     expect(await memories.add(room, fact('one more'))).toMatchObject({ text: 'one more' });
     expect(texts(await memories.find(room, '998', 5))).toEqual(['998']);
     expect(await memories.find(room, '5', 5)).not.toContainEqual(expect.objectContaining({ text: '5' }));
+  });
+
+  test('rooms share no entry of the search index, so that a search meets its own room only', async () => {
+    const texts = ['Ana keeps goats', 'Ben keeps goats'];
+    const rows = store.db
+      .selectFrom('agent_memory')
+      .select('words')
+      .where('room_id', 'in', [await createRoom(...texts), await createRoom(...texts)]);
+    const entries = (await rows.execute()).flatMap(({ words }: { words: string }) => words.split(' '));
+    // Ana, Ben, and twice "keeps goats" in either room.
+    expect(new Set(entries).size).toBe(2 * 4);
   });
 
   test('the longest text in the widest letters is kept and found', async () => {

@@ -17,7 +17,7 @@ interface MemoryTable {
   kind: Memory['kind'];
   text: string;
   digest: string;
-  /** The words to search by, separated by blanks; where memories are encrypted, keyed hashes of their beginnings. */
+  /** The words to search by, each after the mark of its room; where memories are encrypted, keyed hashes of their beginnings. */
   words: string;
   created_at: number;
 }
@@ -39,11 +39,12 @@ export const memoryMigrations: Migration[] = [
           ? [
               sql`alter table agent_memory add column lexemes tsvector
                 generated always as (array_to_tsvector(string_to_array(words, ' '))) stored`,
-              sql`create index agent_memory_search on agent_memory using gin (lexemes)`,
+              // Every search would read the list of entries that wait to be put in their place.
+              sql`create index agent_memory_search on agent_memory using gin (lexemes) with (fastupdate = off)`,
             ]
           : [
               sql`create virtual table agent_memory_search using fts5(
-                words, content='agent_memory', content_rowid='row_key', tokenize='ascii', prefix='3 4')`,
+                words, content='agent_memory', content_rowid='row_key', tokenize='ascii')`,
               sql`create trigger agent_memory_added after insert on agent_memory begin
                 insert into agent_memory_search(rowid, words) values (new.row_key, new.words); end`,
               sql`create trigger agent_memory_removed after delete on agent_memory begin
@@ -66,14 +67,20 @@ export const memoryMigrations: Migration[] = [
 
 export const sealedMemories: SealedTable = { table: 'agent_memory', key: ['id'], sealed: ['text'] };
 
-/** How texts are found again without being kept in the clear: by hashes whose key differs from room to room. */
+/**
+ * How texts are found again without being kept in the clear: by hashes whose key differs from room to room. Words in the
+ * clear differ from room to room too, so that a search reads the index entries of its own room only.
+ */
 function createIndex(cipher: DataCipher, roomId: string) {
   const toEntry = (beginning: string) => cipher.hash(beginning, `agent_memory words ${roomId}`).slice(0, 16);
+  const mark = createHash('sha256').update(roomId).digest('hex').slice(0, 12);
+  const toMarked = (words: string[]) => words.map((word) => `${mark}${word}`);
   return {
     digest: (text: string) =>
       cipher.hash(createHash('sha256').update(text).digest('base64url'), `agent_memory digest ${roomId}`),
-    words: (text: string) => (cipher.isOn ? toBeginnings(toWords(text)).map(toEntry) : toWords(text)).join(' '),
-    terms: (terms: string[]) => (cipher.isOn ? terms.map(toBeginning).map(toEntry) : terms),
+    words: (text: string) =>
+      (cipher.isOn ? toBeginnings(toWords(text)).map(toEntry) : toMarked(toWords(text))).join(' '),
+    terms: (terms: string[]) => (cipher.isOn ? terms.map(toBeginning).map(toEntry) : toMarked(terms)),
   };
 }
 

@@ -115,6 +115,36 @@ describe.each(engines)('the runner on %s', (engine) => {
     expect(sent).toHaveLength(8);
   });
 
+  test('the next task begins when one ends, not at the next poll', async () => {
+    const users = Array.from({ length: 45 }, (_, index) => `did:key:zNext${index}`);
+    const ids = await Promise.all(users.map((of) => addDue({ in: '1 minute' }, undefined, 'next', { of })));
+    const runner = createTaskRunner({
+      ...{ tasks, open: toOpen(async () => answered), instance: 'one', pollMs: 3_600_000, logger },
+    });
+    runner.start();
+    await runner.tick();
+    await waitFor('all of them', async () =>
+      (await Promise.all(ids.map(rowOf))).every(({ status }) => status === 'done'),
+    );
+    await runner.stop();
+  });
+
+  test('many that are due at once are claimed from a bounded look, those of one address last', async () => {
+    const strangers = Array.from({ length: 130 }, (_, index) => `did:key:zMany${index}`);
+    const strange = await Promise.all(
+      strangers.map((of) => addDue({ in: '1 minute' }, 1_000, 'strange', { of, client: '192.0.2.9' })),
+    );
+    const other = await addDue({ in: '1 minute' }, 2_000, 'other', { of: 'did:key:zLateOther' });
+    const claim = { instance: 'one', leaseMs: 60_000, limit: 20, perClient: 10 };
+    const claimed = await tasks.claim(claim);
+    expect(claimed).toHaveLength(11);
+    expect(claimed.map(({ id }) => id)).toContain(other);
+    await store.db
+      .deleteFrom('agent_task')
+      .where('id', 'in', [...strange, other])
+      .execute();
+  });
+
   test('tasks that are queued in their session leave room for others', async () => {
     const users = Array.from({ length: 25 }, (_, index) => `did:key:zQueued${index}`);
     const ids = await Promise.all(users.map((of) => addDue({ in: '1 minute' }, Date.now() - 60_000, 'queued', { of })));
@@ -247,7 +277,7 @@ describe.each(engines)('the runner on %s', (engine) => {
     await runOnce(send);
     await runOnce(send);
     expect(texts).toEqual([
-      `[Scheduled task] report\n(It was due at ${new Date(dueAt).toISOString()}; the service was not running then.)`,
+      `[Scheduled task] report\n(It was due at ${new Date(dueAt).toISOString()}; it could not run earlier.)`,
     ]);
     const { next_run_at, status } = await rowOf(id);
     expect(status).toBe('active');

@@ -39,19 +39,21 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
   let polling: ReturnType<typeof runEvery> | undefined;
   const stopping = new AbortController();
 
-  async function run(task: ClaimedTask): Promise<void> {
-    if (task.prompt === unreadableText) return finish(task, true);
+  /** False if the agent takes in nothing now: the next task waits for the next poll. */
+  async function run(task: ClaimedTask): Promise<boolean> {
     const renewing = setInterval(() => {
       tasks
         .renew(task.id, instance, leaseMs)
         .catch((error) => logger.warn({ err: error, taskId: task.id }, 'the lease of a task was not renewed'));
     }, leaseMs / 3);
     try {
-      const status = await send(task);
+      const status = task.prompt === unreadableText ? 'failed' : await send(task);
       if (status === 'waiting') await tasks.postpone(task.id, instance, toLater(task.attempts));
       else await finish(task, status === 'failed');
+      return true;
     } catch (error) {
       await giveBack(task, error);
+      return !(error instanceof AppError && error.code === 'UNAVAILABLE');
     } finally {
       clearInterval(renewing);
     }
@@ -100,6 +102,9 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
     const options = { instance, leaseMs, limit, perClient: atOncePerClient, running: clients };
     for (const task of await tasks.claim(options)) {
       const work = run(task)
+        .then((isNext) => {
+          if (isNext) polling?.soon();
+        })
         .catch((error) =>
           logger.error({ err: error, taskId: task.id }, 'a task was not booked; its lease will run out'),
         )
@@ -130,6 +135,6 @@ const toLater = (attempts: number) => ({ waitMs: retryMs, attempts });
 
 function toText({ prompt, dueAt }: ClaimedTask): string {
   const isLate = Date.now() - dueAt > lateMs;
-  const note = isLate ? `\n(It was due at ${new Date(dueAt).toISOString()}; the service was not running then.)` : '';
+  const note = isLate ? `\n(It was due at ${new Date(dueAt).toISOString()}; it could not run earlier.)` : '';
   return `${scheduledMessagePrefix} ${prompt}${note}`;
 }

@@ -37,7 +37,7 @@ export const taskMigrations = toFirstSchema([
     schedule text not null, timezone text not null, status text not null, next_run_at bigint, last_run_at bigint,
     attempts integer not null, failures integer not null, claimed_by text, lease_until bigint not null,
     created_at bigint not null, client text, client_hash text, ended_at bigint)`,
-  sql`create index agent_task_due on agent_task (status, next_run_at)`,
+  sql`create index agent_task_due on agent_task (status, next_run_at, id)`,
   sql`create index agent_task_by_user on agent_task (user_did, status)`,
   sql`create index agent_task_by_session on agent_task (session_id)`,
   sql`create index agent_task_by_end on agent_task (ended_at)`,
@@ -79,6 +79,8 @@ interface ClaimOptions {
 export type TaskStore = ReturnType<typeof createTaskStore>;
 
 export const maxActiveTasks = 50;
+/** Due tasks that one look reads. */
+const maxLook = 100;
 
 export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client: string) => string) {
   const { db, cipher } = store;
@@ -87,6 +89,30 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
     db.selectFrom('agent_task').where('user_did', '=', userDid).where('status', '=', 'active');
   const leases = createLeases<TaskTable>(store, 'agent_task');
   const now = databaseTime(store.engine);
+
+  const isFirstOfUser = sql<boolean>`not exists (
+    select 1 from agent_task as other
+    where other.user_did = agent_task.user_did and other.status = 'active' and other.id <> agent_task.id and (
+      (other.claimed_by is not null and other.lease_until > ${now})
+      or (other.lease_until <= ${now} and (other.next_run_at < agent_task.next_run_at
+        or (other.next_run_at = agent_task.next_run_at and other.id < agent_task.id)))))`;
+
+  /** What is due the longest and may run now, but for addresses that have all their places. */
+  const findDue = (full: string[]) =>
+    db
+      .selectFrom('agent_task')
+      .select(['id', 'user_did', 'client_hash', 'status', 'next_run_at'])
+      .where('status', '=', 'active')
+      .where('next_run_at', '<=', now)
+      .where('lease_until', '<=', now)
+      .where(isFirstOfUser)
+      .$if(full.length > 0, (query) =>
+        query.where((eb) => eb.or([eb('client_hash', 'is', null), eb('client_hash', 'not in', [...new Set(full)])])),
+      )
+      .orderBy('next_run_at')
+      .orderBy('id')
+      .limit(maxLook)
+      .execute();
 
   return {
     /** Undefined if the user has as many as they may. */
@@ -165,42 +191,30 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
 
     /** Takes due tasks: one of a user at a time, and one of each address before a second of any, as anyone can make users. */
     async claim({ instance, leaseMs, limit, perClient = limit, running = [] }: ClaimOptions) {
-      const left = (client: string | null) => perClient - running.filter((hash) => hash === client).length;
-      const full = [...new Set(running)].flatMap((hash) => (hash !== undefined && left(hash) <= 0 ? [hash] : []));
-      const isFirstOfUser = sql<boolean>`not exists (
-        select 1 from agent_task as other
-        where other.user_did = agent_task.user_did and other.status = 'active' and other.id <> agent_task.id and (
-          (other.claimed_by is not null and other.lease_until > ${now})
-          or (other.lease_until <= ${now} and (other.next_run_at < agent_task.next_run_at
-            or (other.next_run_at = agent_task.next_run_at and other.id < agent_task.id)))))`;
-      const place = sql<number>`row_number() over (
-        partition by coalesce(client_hash, user_did) order by next_run_at, id)`.as('place');
-      const due = await db
-        .selectFrom((query) =>
-          query
-            .selectFrom('agent_task')
-            .selectAll()
-            .select(place)
-            .where('status', '=', 'active')
-            .where('next_run_at', '<=', now)
-            .where('lease_until', '<=', now)
-            .where(isFirstOfUser)
-            .$if(full.length > 0, (open) =>
-              open.where((eb) => eb.or([eb('client_hash', 'is', null), eb('client_hash', 'not in', full)])),
-            )
-            .as('due'),
-        )
-        .selectAll()
-        .where('place', '<=', perClient)
-        .orderBy('place')
-        .orderBy('next_run_at')
-        .limit(limit)
-        .execute();
+      const clients = [...running];
+      const left = (client: string | null) => perClient - clients.filter((hash) => hash === client).length;
       const claimed: ClaimedTask[] = [];
-      for (const { place, ...row } of due) {
-        if (row.client_hash !== null && Number(place) > left(row.client_hash)) continue;
-        const from = { status: row.status, next_run_at: row.next_run_at };
-        if (await leases.take(row.id, instance, { ms: leaseMs, from })) claimed.push(toClaimed(open(row)));
+      let isMore = true;
+      // A look reads a bounded number of rows. Those of addresses that it filled are left out of the next one.
+      while (isMore && claimed.length < limit) {
+        const before = claimed.length;
+        const due = await findDue(clients.flatMap((hash) => (hash !== undefined && left(hash) <= 0 ? [hash] : [])));
+        const places = new Map<string, number>();
+        const inTurn = due.map((row) => {
+          const owner = row.client_hash ?? row.user_did;
+          const place = (places.get(owner) ?? 0) + 1;
+          places.set(owner, place);
+          return { ...row, place };
+        });
+        for (const { id, client_hash, place: _, user_did: __, ...from } of inTurn.sort((a, b) => a.place - b.place)) {
+          if (claimed.length === limit) break;
+          if (client_hash !== null && left(client_hash) <= 0) continue;
+          if (!(await leases.take(id, instance, { ms: leaseMs, from }))) continue;
+          const row = await db.selectFrom('agent_task').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+          claimed.push(toClaimed(open(row)));
+          clients.push(client_hash ?? undefined);
+        }
+        isMore = due.length === maxLook && claimed.length > before;
       }
       return claimed;
     },
