@@ -13,7 +13,6 @@ import { type Env, StartError } from '@palaver/service-kit';
 import { fetchBounded, loadOrCreateSecretFile } from '@palaver/service-kit/internal';
 import { createDelegation, createInvocation, createSigner, parseSigner, type Signer } from '@palaver/ucan';
 
-/** What the terminal needs of the agent service: sessions, and runs that survive a dropped connection. */
 export type AgentClient = ReturnType<typeof createAgentClient>;
 
 export function createAgentClient({ url, did, signer }: { url: string; did: string; signer: Signer }) {
@@ -33,7 +32,7 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
     createSession: api.createSession,
     abort: api.abort,
     answerApproval: (approvalId: string, approved: boolean) => approvals.answer(approvalId, { approved }),
-    /** Sends a message and hands over the events of its run, through as many connections as it takes. */
+    /** Sends a message and passes on the events of its run, reconnecting as often as needed. */
     async send(
       sessionId: string,
       body: { message: string; model?: string | undefined },
@@ -53,7 +52,6 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
   };
 }
 
-/** The DID of the agent at an address, from its DID document. */
 export async function fetchAgentDid(url: string): Promise<string> {
   const address = new URL('/.well-known/did.json', url);
   const reply = await fetchBounded(address, { timeoutMs: 5_000, redirect: 'follow' }).catch((error: Error) => {
@@ -67,12 +65,11 @@ export async function fetchAgentDid(url: string): Promise<string> {
   return document.id;
 }
 
-/** Where the local user's key is kept by default. */
 export function toKeyPath(env: Env): string {
   return join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'palaver', 'user.key');
 }
 
-/** The key this machine's user signs with, made at the first use and kept with mode 0600. */
+/** The key is created at the first use, with mode 0600. */
 export async function loadUserKey(path: string): Promise<{ signer: Signer; created: boolean }> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const fresh = (await createSigner()).toSecret();

@@ -35,7 +35,7 @@ interface ConfigSection {
   variables: Variable[];
 }
 
-/** Every variable once, in the sections of `.env.example` and of the configuration reference. */
+/** Lists every variable once, in the sections of `.env.example` and of the configuration reference. */
 function listConfigSections(): ConfigSection[] {
   const base = listVariables(z.object(baseVariables({ port: 0 })).omit({ PORT: true }));
   const own = Object.values(services).map(({ title, portName, schema }) => ({
@@ -67,7 +67,7 @@ function listConfigSections(): ConfigSection[] {
     .filter(({ variables }) => variables.length > 0);
 }
 
-/** A variable of several services: what it means to each, and each one's default. */
+/** Joins what a variable means to several services, with each one's default. */
 function toShared(uses: { title: string; variable: Variable }[]): Variable {
   const [first] = uses.map(({ variable }) => variable);
   if (!first) throw new Error('a variable that no service uses');
@@ -94,7 +94,7 @@ function underUp(variable: Variable, portName: string): Variable {
 
 const width = 100;
 
-/** The text of `.env.example`: every variable once, each with its meaning and default. */
+/** The text of `.env.example`. */
 export function toEnvExample(): string {
   const blocks = [
     '# Every variable with its default. Copy to .env, remove the # in front of what you change.',

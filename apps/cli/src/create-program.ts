@@ -12,7 +12,6 @@ import { addSubmissionCommands } from './commands/submissions.ts';
 import { addTokenCommand } from './commands/token.ts';
 import { addKeyCommands, addUserCommands } from './commands/user.ts';
 
-/** The `palaver` command with all its subcommands. */
 export function createProgram(): Command {
   const { version } = createRequire(import.meta.url)('../package.json');
   const program = new Command('palaver')

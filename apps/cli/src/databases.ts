@@ -6,7 +6,6 @@ import { z } from 'zod';
 const { DATA_DIR, DATABASE_URL } = baseVariables({ port: 0 });
 const schema = z.object({ DATA_DIR, DATABASE_URL });
 
-/** Services that keep a database. */
 export const storingServices = ['ussd', 'agent'] as const;
 
 export interface ServiceDatabase {
@@ -16,11 +15,10 @@ export interface ServiceDatabase {
 
 export interface Databases {
   dataDir: string;
-  /** Those that exist: one that all services share, or one file for each. */
+  /** Only those that exist: one that all services share, or one file for each. */
   databases: ServiceDatabase[];
 }
 
-/** Where the services keep their data, by the variables they start with. */
 export function findDatabases(env: Env): Databases {
   const config = loadConfig(schema, env);
   const dataDir = resolve(config.DATA_DIR);

@@ -1,12 +1,9 @@
 import type { Interface } from 'node:readline';
 
-/** Shows a question, or the prompt, and gives the next line; undefined at the end of the input or when `signal` fires. */
+/** Shows a question or the prompt and gives the next line; undefined at the end of the input or when `signal` fires. */
 export type ReadLine = (question?: string, signal?: AbortSignal) => Promise<string | undefined>;
 
-/**
- * Gives the lines one by one. In a terminal only what is typed after a question answers it, and what is typed to a question that
- * is withdrawn is dropped. Elsewhere lines are sent ahead, and stay for the next reader.
- */
+/** In a terminal only what is typed after a question answers it; elsewhere lines are sent ahead, for the next reader. */
 export function createLineReader(lines: Interface, isTerminal: boolean): ReadLine {
   const typed: string[] = [];
   let hasEnded = false;
@@ -24,7 +21,7 @@ export function createLineReader(lines: Interface, isTerminal: boolean): ReadLin
     if (!isTerminal || hasEnded) return;
     typed.length = 0;
     if (!lines.terminal) return; // The output is a file: the terminal itself keeps the line.
-    // To the end of the line, then delete to its start.
+    // Ctrl-E goes to the end of the line, Ctrl-U deletes to its start.
     lines.write(null, { ctrl: true, name: 'e' });
     lines.write(null, { ctrl: true, name: 'u' });
   }

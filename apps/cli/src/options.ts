@@ -9,7 +9,7 @@ export function toSeconds(text: string): number {
   return Number(digits) * (unitSeconds[unit] ?? 1);
 }
 
-/** An address of a server; `localhost:3000` would be a URL too, of the scheme `localhost`. */
+/** `localhost:3000` would be a URL too, of the scheme `localhost`. */
 export function toServerUrl(text: string): string {
   if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ''))
     throw new InvalidArgumentError('expected an address such as http://127.0.0.1:4000');

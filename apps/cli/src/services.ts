@@ -58,13 +58,11 @@ export type ServiceName = keyof typeof services;
 
 const ownPrefixes = ['CONSOLE_', 'USSD_', 'GATEWAY_', 'DEVNODE_', 'ORACLE_', 'UCAN_', 'PIN_ENCRYPTION_'];
 
-/** Variables in the environment that look like ours but that no service has. */
 export function unknownVariables(env: Env): string[] {
   const secrets = Object.keys(env).filter((name) => name.startsWith(programSecretPrefix));
   return findUnknownVariables(env, [...knownVariables(), ...secrets], ownPrefixes);
 }
 
-/** Variables that are probably meant to be ours, whatever they begin with. */
 export function misspeltVariables(env: Env): string[] {
   const plugins = createBundledPlugins().flatMap(({ configSchema }) =>
     configSchema ? listVariables(configSchema) : [],

@@ -1,6 +1,6 @@
 import { printable } from '@palaver/service-kit/internal';
 
-/** Rows as columns of text, each as wide as its widest cell. Cells may hold texts of somebody else. */
+/** Cells may hold texts of strangers, so they are made printable. */
 export function toTable(head: string[], foreign: string[][]): string {
   const rows = foreign.map((row) => row.map((cell) => printable`${cell}`));
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));

@@ -18,7 +18,6 @@ export const toTargets = (config: ConsoleConfig): Targets => ({
   gateway: config.GATEWAY_URL,
 });
 
-/** The console as a server that is not listening yet. */
 export async function createConsoleApp({ config, logger, page }: ConsoleParts): Promise<Server> {
   const server = await createServer({
     name: 'console',

@@ -10,7 +10,7 @@ import { type Targets, toServiceHeaders } from './forwarding.ts';
 import type { HistoryStore } from './history/history-store.ts';
 import type { LoadPoint, ServiceWatch } from './history/watch-services.ts';
 
-/** A part of the figures, read again with every tick, or with every `ticks`th. Undefined if there is nothing new. */
+/** One part of the figures, read at every tick or at every `ticks`th; undefined if there is nothing new. */
 export interface FigureSource {
   name: string;
   ticks?: number;
@@ -24,13 +24,10 @@ const bytesPerTick = 750;
 const repeatMs = 60_000;
 const answerMs = 4_000;
 const shown = 20;
-// They change all the time, and nobody waits for them.
+// A change of these alone is not worth sending.
 const restless = new Set(['height', 'uptime', 'timestamp', 'blockHeight', 'blockAgeSeconds']);
 
-/**
- * The parts that have changed, a line of JSON each, within what a page may cost: 6 kB at once and 9 kB a minute. What does not
- * fit waits, and what has waited longest goes first.
- */
+/** Yields changed parts as lines of JSON: at most 6 kB at once and 9 kB a minute, what has waited longest first. */
 export async function* streamFigures(
   sources: readonly FigureSource[],
   wait: () => Promise<unknown>,
@@ -64,7 +61,6 @@ export interface FigureParts {
   watch: ServiceWatch;
 }
 
-/** `GET /figures`: everything that the operators' page shows of the present, on one connection. */
 export function addFigureRoute(server: Server, { targets, history, watch }: FigureParts): void {
   const closing = new AbortController();
   server.addHook('preClose', async () => closing.abort());
@@ -99,7 +95,7 @@ export function addFigureRoute(server: Server, { targets, history, watch }: Figu
     };
     const services = Object.entries(targets).map(([name, base]) => ({ name, base: base.replace(/\/$/, '') }));
     const ussd = targets['ussd-gateway'].replace(/\/$/, '');
-    /** A service locks out who sends wrong tokens, so a refused one is not sent again. */
+    /** Services lock out whoever sends wrong tokens, so a refused token is not sent again. */
     const source = (name: string, url: string, shorten: (body: never) => unknown = (body) => body): FigureSource => {
       let refused: { refused: string } | undefined;
       return {
@@ -146,7 +142,7 @@ export function addFigureRoute(server: Server, { targets, history, watch }: Figu
 
 const errorsAtOnce = 5;
 
-/** What has failed since the last time: faults before refusals, the newest first, and of a flood only as many as fit. */
+/** What has failed since the last time: faults before refusals, the newest first, only as many as fit. */
 export function newErrors({ name, read }: FigureSource): FigureSource {
   let sentUntil = '';
   let newest = '';

@@ -23,13 +23,12 @@ interface ProxiedService {
   prefix: string;
   upstream: string;
   locationPrefix?: string;
-  /** Sent with what is only read, unless the page sends its own. */
+  /** Sent with reads alone, unless the page sends its own. */
   headers?: Record<string, string>;
-  /** The path that the service is asked for. */
   toPath?(path: string): string;
 }
 
-/** How the query gateway is read: its credentials, and where it serves what pages ask for under `/ixo`. */
+/** The credentials for the query gateway, and where it serves what pages ask for under `/ixo`. */
 interface GatewayReading {
   headers: Record<string, string>;
   prefix: string;
@@ -40,7 +39,7 @@ export async function addServiceRoutes(server: Server, targets: Targets, gateway
   const agent = new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
   server.addHook('onClose', () => agent.destroy());
   const left = new AsyncLocalStorage<AbortSignal>();
-  // The proxy itself cancels a request only once it has an answer; the signal covers the wait for it.
+  // The proxy cancels a request only once it has an answer; this signal covers the wait for it.
   const request = ((options: Dispatcher.RequestOptions, done: RequestDone) =>
     agent.request({ ...options, signal: left.getStore() }, done)) as Dispatcher['request'];
 
@@ -119,7 +118,7 @@ export async function addServiceRoutes(server: Server, targets: Targets, gateway
 
 const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD';
 
-/** A body where the method has none is how one request hides in another. */
+/** A body where the method has none can hide another request. */
 async function refuseBody({ method, headers }: FastifyRequest, reply: FastifyReply): Promise<void> {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
   if (!hasBody || !methodsWithoutBody.has(method)) return;
@@ -152,11 +151,9 @@ const hopByHop = [
 const pageHeaders = ['origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'sec-fetch-user'];
 
 /**
- * The headers a service gets for a request of the browser.
- *
- * While there is neither a token nor a named operator, the operators' routes answer to whoever is trusted on the service's own
- * machine, and the console's connection comes from there. So it names the client, which closes them, unless the services would
- * trust the browser's own request. What the browser says of the page's origin is about the console, which has compared it.
+ * Without a token or a named operator, the operators' routes trust callers on the service's own machine, where the console is.
+ * So it names the client, which closes them, unless the services would trust the browser's own request. What the browser says
+ * of the page's origin is about the console, which has compared it.
  */
 export function toServiceHeaders(request: FastifyRequest, headers: Headers): IncomingHttpHeaders {
   const passed = withoutHopByHop(headers);
@@ -166,7 +163,7 @@ export function toServiceHeaders(request: FastifyRequest, headers: Headers): Inc
   return passed;
 }
 
-/** The same for a WebSocket, whose handshake with the agent is one of its own. */
+/** The agent has a WebSocket handshake of its own with the console. */
 function toSocketHeaders(request: FastifyRequest): Record<string, string> {
   const passed = Object.entries(toServiceHeaders(request, request.headers));
   return Object.fromEntries(
@@ -177,7 +174,7 @@ function toSocketHeaders(request: FastifyRequest): Record<string, string> {
   );
 }
 
-/** A service's headers as they go on to the browser; addresses it points to are put under the console's own path. */
+/** Addresses that a service redirects to are put under the console's own path. */
 function toBrowserHeaders(headers: Headers, prefix: string): IncomingHttpHeaders {
   const passed = withoutHopByHop(headers);
   const { location } = passed;

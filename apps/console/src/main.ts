@@ -30,7 +30,7 @@ export interface RunningConsole extends RunningService {
   page: FinishedBuild;
 }
 
-/** Starts the console from its environment. It listens at once; a page that must be built first is served when it is ready. */
+/** Listens at once; a page that must be built first is served when it is ready. */
 export async function startConsole(env: Env, options: ConfigOptions = {}): Promise<RunningConsole> {
   const config = loadConfig(consoleConfigSchema, env, options);
   const logger = createLogger({ name: 'console', level: config.LOG_LEVEL });
@@ -48,7 +48,7 @@ export async function startConsole(env: Env, options: ConfigOptions = {}): Promi
   return { name: 'console', url, page, drainDelayMs, close: keepOpen(started) };
 }
 
-/** A folder that cannot be written to costs the history of the last run, not the console. */
+/** Without a folder that can be written to, the console runs, but its history ends with it. */
 function openConsoleHistory(config: ConsoleConfig, logger: Logger): HistoryStore {
   try {
     return openHistory(join(prepareDataDir(config.DATA_DIR), 'console.sqlite'));
@@ -78,7 +78,7 @@ const longestHours = 24 * 365;
 const periodSchema = z
   .object({
     hours: z.coerce.number().int().min(1).max(longestHours).default(24),
-    /** Milliseconds since 1970, in place of the last hours. */
+    /** Milliseconds since 1970, in place of `hours`. */
     since: z.coerce.number().int().min(0).optional(),
     until: z.coerce.number().int().min(0).optional(),
   })
@@ -86,7 +86,6 @@ const periodSchema = z
   .refine(({ since, until }) => since < until && until - since <= longestHours * hourMs, 'expected at most a year');
 const alarmSchema = z.object({ service: z.string().max(100), kind: z.enum(alarmKinds) });
 
-/** What the services did, and their alarms, for operators. */
 function addHistoryRoutes(server: Server, store: HistoryStore, watch: ServiceWatch): void {
   server.get(
     '/history',

@@ -2,12 +2,11 @@ import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Page, WebFile } from './web-build/create-web-build.ts';
 
-// Everything comes from this server; the page shows pictures it made itself (attachments) as blobs.
+// Everything comes from this server; attachments that the page shows are blobs.
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
   "font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** The page and its files. */
 export function addWebRoutes(server: Server, page: Page): void {
   // Views have addresses of their own, all of one document.
   for (const path of ['/', '/phone', '/programs', '/chat', '/explorer', '/operations', '/guide']) {
@@ -15,7 +14,7 @@ export function addWebRoutes(server: Server, page: Page): void {
   }
   server.get('/assets/*', (request, reply) => send(request, reply, request.url.split('?')[0] ?? ''));
   server.get('/favicon.svg', (request, reply) => send(request, reply, '/favicon.svg'));
-  // Whoever reads gets a page that says so; programs get the error that every service answers.
+  // People get a page that says so; programs get the error that every service answers.
   server.get('/*', (request, reply) =>
     request.headers.accept?.includes('text/html')
       ? send(request, reply.code(404), '/index.html')

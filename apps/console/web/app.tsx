@@ -85,7 +85,6 @@ function ThemeButton() {
   return <IconButton icon={theme} label={label} onClick={() => keepTheme(nextTheme(theme))} title={label} />;
 }
 
-/** Shown for unknown addresses. */
 function NotFound({ path }: { path: string }) {
   return (
     <section className="not-found">

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react';
 const changed = 'palaver:navigate';
 const subscribe = onEvents('popstate', changed);
 
-/** The page's address: the view is the path, what is open in it the query. */
+/** The path is the view, the query what is open in it. */
 export function useLocation(): URL {
   return new URL(useSyncExternalStore(subscribe, () => window.location.href));
 }
@@ -14,7 +14,7 @@ export function navigate(to: string): void {
   window.dispatchEvent(new Event(changed));
 }
 
-/** Subscribes to events of the window, as `useSyncExternalStore` does. */
+/** The `subscribe` of `useSyncExternalStore` for events of the window. */
 export function onEvents(...names: string[]) {
   return (notify: () => void) => {
     for (const name of names) window.addEventListener(name, notify);

@@ -29,7 +29,7 @@ export function nextTheme(theme: Theme): Theme {
   return order[(order.indexOf(theme) + 1) % order.length] ?? 'system';
 }
 
-/** The theme as it is now; the agent may change it too. */
+/** The agent may change the theme too. */
 export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, readTheme);
 }

@@ -15,7 +15,6 @@ import {
 import { type Command, InvalidArgumentError } from 'commander';
 import { findDatabases, type ServiceDatabase } from '../databases.ts';
 
-/** `palaver audit verify` and `palaver audit export`. */
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('check or export the audit log of the services');
   audit
@@ -43,7 +42,7 @@ function collectHead(text: string, previous: AuditHead[]): AuditHead[] {
   return [...previous, { seq: Number(seq), hash }];
 }
 
-/** What `palaver audit verify` prints; false when a fault was found. */
+/** Returns false when a fault was found. */
 async function verifyAuditLogs(heads: AuditHead[]): Promise<boolean> {
   const { databases, dataDir } = findAuditLogs();
   let isSound = true;
@@ -61,7 +60,6 @@ async function verifyAuditLogs(heads: AuditHead[]): Promise<boolean> {
   return isSound;
 }
 
-/** What `palaver audit export` prints. */
 async function exportAuditLogs(format: 'json' | 'csv'): Promise<void> {
   for (const database of findAuditLogs().databases) {
     await withAudit(database, async (store) => {
@@ -84,13 +82,13 @@ function findAuditLogs() {
   );
 }
 
-/** Records what a command did in the log of every service that has a database here. */
+/** Records a command in the log of every service that has a database here. */
 export async function recordCommand(action: AuditAction, details: Record<string, string>): Promise<void> {
   const { databases } = findDatabases(withEnvFile(process.env));
   for (const database of databases) {
     await withAudit(database, async (store) => {
       for (const service of database.services) {
-        // The key is for references to persons; the line has none.
+        // The key hides references to persons, of which this line has none.
         const audit = createAuditLog(store, { service, referenceKey: new Uint8Array(32) });
         await audit.record({ actor: 'command', action, details });
         await audit.close();

@@ -7,7 +7,6 @@ import { prepareDataDir } from '@palaver/service-kit/internal';
 import type { Command } from 'commander';
 import { findDatabases } from '../databases.ts';
 
-/** `palaver backup` and `palaver restore`. */
 export function addBackupCommands(program: Command): void {
   program
     .command('backup')
@@ -32,10 +31,9 @@ interface Manifest {
 }
 
 const manifestName = 'backup.json';
-/** What a data folder holds beside databases: keys that cannot be made again, operators, the heads of audit logs. */
+/** Kept beside the databases: keys that cannot be made again, operators, the heads of audit logs. */
 const keptFile = /\.key$|^audit-head-.*\.json$|^operators\.json$/;
 
-/** Copies the databases of running services, and what cannot be made again, into a new folder; returns the names. */
 async function backUp(env: Env, target: string): Promise<string[]> {
   const { databases, dataDir } = findDatabases(env);
   const remote = databases.find(({ url }) => !url.startsWith('file:'));
@@ -62,7 +60,7 @@ async function backUp(env: Env, target: string): Promise<string[]> {
   return names;
 }
 
-/** Puts a backup into an empty place; refuses one that is incomplete or damaged, and never overwrites. */
+/** Refuses an incomplete or damaged backup, and never overwrites. */
 function restore(env: Env, source: string): string[] {
   const { dataDir } = findDatabases(env);
   const folder = resolve(source);
@@ -76,13 +74,13 @@ function restore(env: Env, source: string): string[] {
   if (taken.length > 0) {
     throw new StartError(`${dataDir} already holds ${taken.join(', ')}; move it away first. Nothing was restored.`);
   }
-  // Before the first copy, which has the mode of its source for a moment.
+  // Before the first copy: for a moment, a copy has the mode of its source.
   prepareDataDir(dataDir);
   for (const name of names) copyPrivate(join(folder, name), join(dataDir, name));
   return names;
 }
 
-/** SQLite's own online backup: one consistent state, while others write. */
+/** SQLite's online backup copies one consistent state while others write. */
 async function copyDatabase(source: string, target: string): Promise<void> {
   writeFileSync(target, '', { mode: 0o600, flag: 'wx' });
   const database = new DatabaseSync(source, { readOnly: true });
@@ -93,7 +91,7 @@ async function copyDatabase(source: string, target: string): Promise<void> {
   }
   const copy = new DatabaseSync(target);
   try {
-    // Without a log of its own it is one file, which can be copied as a file.
+    // Without a write-ahead log the copy is one file, which can be moved as a file.
     copy.exec('pragma journal_mode = delete');
     const [result] = copy.prepare('pragma quick_check').all();
     if (result?.quick_check !== 'ok') throw new StartError(`The copy of ${source} is damaged: ${result?.quick_check}`);

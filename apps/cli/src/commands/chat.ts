@@ -17,7 +17,6 @@ interface ChatOptions {
   json?: boolean;
 }
 
-/** `palaver chat`: a conversation in the terminal. */
 export function addChatCommand(program: Command): void {
   program
     .command('chat')
@@ -50,7 +49,7 @@ async function chat(url: string, options: ChatOptions): Promise<void> {
   const isTerminal = process.stdin.isTTY === true;
   const lines = createInterface({
     input: process.stdin,
-    // Standard output has events alone, so that it can be written to a file.
+    // With --json, standard output has events alone, so that it can be written to a file.
     output: isTerminal ? (options.json ? process.stderr : process.stdout) : undefined,
     prompt: '› ',
   });
@@ -136,13 +135,12 @@ function dim(text: string): string {
 }
 
 interface ApprovalQuestions {
-  /** Shows a question and gives the line that is typed; undefined if the input has ended or `signal` fires. */
   readLine(question: string, signal: AbortSignal): Promise<string | undefined>;
   answer(approvalId: string, approved: boolean): Promise<unknown>;
   onError(error: unknown): void;
 }
 
-/** Asks about tools that need approval, one after the other, while the events of the run are read on. */
+/** Asks about tools one after the other, while the events of the run are read on. */
 export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQuestions) {
   const open = new Map<string, AbortController>();
   let asking: Promise<void> = Promise.resolve();
@@ -152,7 +150,7 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
     while (!signal.aborted) {
       const line = await readLine(question, signal);
       if (signal.aborted) return;
-      // Input that has ended approves nothing.
+      // The end of the input approves nothing.
       const typed = line?.trim() ?? 'n';
       if (!/^(y|yes|n|no)$/i.test(typed)) continue;
       try {
@@ -166,7 +164,7 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
   }
 
   return {
-    /** A tool waits, or was answered, here or in another client. */
+    /** Called when a tool waits, or was answered here or in another client. */
     onRequest(request: SseEventData['approval_request']): void {
       open.get(request.approvalId)?.abort();
       if (request.status !== 'pending') return;
@@ -174,7 +172,6 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
       open.set(request.approvalId, controller);
       asking = asking.then(() => ask(request, controller.signal)).catch(onError);
     },
-    /** The run has ended. */
     close(): void {
       for (const controller of open.values()) controller.abort();
     },

@@ -4,7 +4,6 @@ import type { Finding } from '../doctor/examine.ts';
 
 const marks: Record<Finding['state'], string> = { ok: '✓', off: '·', fault: '✗' };
 
-/** `palaver doctor`: what is configured, what can be reached, what is missing and how to set it. */
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')

@@ -10,7 +10,6 @@ interface CheckCommandOptions {
   json?: boolean;
 }
 
-/** `palaver gateway routes`, `palaver gateway client` and `palaver gateway check`. */
 export function addGatewayCommands(gateway: Command): void {
   gateway
     .command('routes')
@@ -63,7 +62,7 @@ export function addGatewayCommands(gateway: Command): void {
     });
 }
 
-/** The environment of a gateway under `npm start`: without GATEWAY_UPSTREAMS it asks the development node. */
+/** Under `npm start`, a gateway without GATEWAY_UPSTREAMS asks the development node. */
 function toGatewayEnv(upstream?: string): Env {
   const env = withEnvFile(process.env);
   const devnode = env.DEVNODE_PORT && `127.0.0.1:${env.DEVNODE_PORT}`;

@@ -11,7 +11,6 @@ import { type Command, Option } from 'commander';
 import { toTable } from '../table.ts';
 import { recordCommand } from './audit.ts';
 
-/** `palaver operator`: people who may use the operators' routes, each with a token of their own. */
 export function addOperatorCommands(program: Command): void {
   const operator = program.command('operator').description('add, list or revoke named operators');
   operator
@@ -46,7 +45,6 @@ export function addOperatorCommands(program: Command): void {
     });
 }
 
-/** Printed with the last revocation. */
 function closedNote(): string {
   if (withEnvFile(process.env).OPERATOR_TOKEN) return '';
   return `Nobody is named any more, so nobody is let in, not even on this machine. Add an operator, set OPERATOR_TOKEN, or remove ${toFile()} to open the routes to this machine again.\n`;

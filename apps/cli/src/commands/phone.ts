@@ -26,7 +26,6 @@ interface PhoneOptions {
 
 const defaultUrl = 'http://127.0.0.1:3000';
 
-/** `palaver dial`, `palaver flow` and `palaver push`: a phone in the terminal, dialogues kept as files, programs that call. */
 export function addPhoneCommands(program: Command): void {
   withPhone(program.command('dial').description('dial any USSD server from a phone in the terminal'))
     .argument('[url]', 'address of the server', toServerUrl, defaultUrl)
@@ -106,7 +105,7 @@ function dial(url: string, { phone: number, code: serviceCode, secret, token }: 
   return runDial({ phone, serviceCode, input: process.stdin, output: process.stdout });
 }
 
-/** Of any server: its screens are short. */
+/** Any server may be dialled; its screens are short. */
 const fetch = (url: string, init: RequestInit) => fetchBounded(url, { ...init, timeoutMs: 30_000 });
 
 interface ReplayOptions {
@@ -156,7 +155,7 @@ async function loadFlow(file: string): Promise<Flow> {
   }
 }
 
-/** A server that does not answer is a sentence, not a stack. */
+/** A server that does not answer is reported in a sentence, without a stack. */
 function withPlainFaults(phone: Phone): Phone {
   const plain = (error: Error): never => {
     const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
@@ -171,7 +170,7 @@ function collectAnswer(text: string, previous: Record<string, string> = {}): Rec
   return { ...previous, [name]: answer };
 }
 
-/** Makes the folder of a file before the dialogue that is written to it, so that no dialogue is lost for want of one. */
+/** Makes the file's folder before the dialogue starts, so that no recording is lost for want of it. */
 export function prepareFlow(file: string): (flow: Flow) => void {
   refuse(file, () => makeFolder(dirname(file)));
   return (flow) => {

@@ -21,7 +21,6 @@ interface ProgramOptions {
 const one = "a program's folder";
 const several = "a program's folder, or a folder of several";
 
-/** `palaver program`: everything that a designer needs from an empty folder to a published program. */
 export function addProgramCommands(cli: Command): void {
   const program = cli.command('program').description('write, check, try, test and publish USSD programs');
   program
@@ -110,7 +109,6 @@ function addExplore(program: Command): void {
     });
 }
 
-/** Versions in the database of the service, whose variables they read. */
 function addVersions(program: Command): void {
   const load = () => import('@palaver/ussd/commands/publish-programs');
   program
@@ -198,7 +196,6 @@ function toList(text: string): string[] {
   return tags;
 }
 
-/** Lines for people, or everything else of a report as JSON. */
 function print({ lines, ...report }: MenuReport, json = false): void {
   if (json) process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
   else (report.ok ? process.stdout : process.stderr).write(`${lines.join('\n')}\n`);
@@ -210,7 +207,7 @@ interface Progress {
   clear(): void;
 }
 
-/** Shows the progress of long work in one line. Writes nothing if standard error is not a terminal. */
+/** Shows the progress in one line of standard error, if that is a terminal. */
 function createProgress(): Progress {
   const write = (text: string) => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
@@ -218,7 +215,6 @@ function createProgress(): Progress {
   return { show: (text) => write(text.slice(0, process.stderr.columns - 1)), clear: () => write('') };
 }
 
-/** `palaver adapter`: for those who connect a telecom gateway. */
 export function addAdapterCommands(program: Command): void {
   const adapter = program.command('adapter').description('check adapters for telecom gateways');
   adapter
@@ -234,7 +230,6 @@ interface MenuOptions {
   language?: string;
 }
 
-/** `palaver menu`: what an operator needs while writing menus. */
 export function addMenuCommands(program: Command): void {
   const menu = program.command('menu').description('check and draw USSD menus');
   menu

@@ -12,7 +12,7 @@ const titles: Record<ServiceName, string> = {
   console: 'console page',
 };
 
-/** `palaver up`, and one command for each service. What they need is loaded when they run: the other commands start at once. */
+/** A command imports what it needs when it runs, so that the others start at once. */
 export function addServiceCommands(program: Command): void {
   program
     .command('up')

@@ -7,7 +7,6 @@ import { toTable } from '../table.ts';
 const statuses = ['stored', 'queued', 'sent', 'failed'];
 const load = () => import('@palaver/ussd/commands/submissions');
 
-/** `palaver submissions`: completed forms, and those that the forms server has refused. */
 export function addSubmissionCommands(program: Command): void {
   const submissions = program.command('submissions').description('list, export and retry completed ODK forms');
   withFilter(submissions.command('list').description('print the number of submissions of each form, and the newest'))

@@ -17,7 +17,6 @@ interface TokenOptions {
   json?: boolean;
 }
 
-/** `palaver token`: signs in at an agent from the shell. */
 export function addTokenCommand(program: Command): void {
   program
     .command('token')
@@ -46,7 +45,7 @@ async function printToken(options: TokenOptions): Promise<void> {
   const { signer, created } = await loadUserKey(options.key);
   if (created) process.stderr.write(`Made a key in ${options.key}; it is you from now on.\n`);
   const capability = { can: options.can, with: options.with ?? audience };
-  // An agent takes no invocation that lives longer.
+  // Agents refuse invocations that live longer.
   const isDelegation = options.delegation || (options.lifetime ?? 0) > ucanLimits.maxTtlSeconds;
   const base = { issuer: signer, audience, ...(options.lifetime && { lifetimeSeconds: options.lifetime }) };
   const token = await (isDelegation

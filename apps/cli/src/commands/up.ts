@@ -15,7 +15,6 @@ import { describeLocalModel } from '../local-model.ts';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';
 import { toTable } from '../table.ts';
 
-/** Runs every service in this process, each on its own port, until a signal comes. */
 export async function up(env: Env): Promise<void> {
   const places = checkAll(env);
   await refuseBusyPorts(places.filter(({ name }) => name !== 'devnode' || !env.GATEWAY_UPSTREAMS));
@@ -34,7 +33,7 @@ export async function up(env: Env): Promise<void> {
   }
 }
 
-/** Every fault of every service's configuration in one message, before anything starts. Returns where each will listen. */
+/** Reports the faults of every service's configuration in one message; returns where each will listen. */
 function checkAll(env: Env): { name: string; host: string; port: number; portName: string }[] {
   const results = Object.values(services).map(({ name, schema, portName }: ServiceEntry) => ({
     name,
@@ -50,10 +49,7 @@ function checkAll(env: Env): { name: string; host: string; port: number; portNam
   });
 }
 
-/**
- * At a terminal, logs go to a file, so that the table stays the last thing on the screen; the log of the start before is
- * kept beside it. Under a supervisor, or where LOG_LEVEL is set, they go to standard output.
- */
+/** At a terminal, logs go to a file, so that the table stays on screen; the log of the last start is kept beside it. */
 function keepLogsOffTerminal(env: Env): string | undefined {
   if (!process.stdout.isTTY || env.LOG_LEVEL) return undefined;
   const path = join(prepareDataDir(env.DATA_DIR || './data'), 'palaver.log');
@@ -74,7 +70,7 @@ function toRoutesCommand({ hostname, port }: URL): string {
 
 const titleWidth = Math.max(...Object.values(services).map(({ title }) => title.length));
 
-/** Starts each service with the addresses of those it calls; the environment wins (a real node, another agent). */
+/** Gives each service the addresses of those it calls; the environment wins (a real node, another agent). */
 async function startAll(env: Env, running: RunningService[]): Promise<string[][]> {
   const rows: string[][] = [];
   async function start<S extends RunningService>(
@@ -133,7 +129,6 @@ interface Place {
   portName: string;
 }
 
-/** Throws one line that names every port in use and its variable, before anything is started. */
 export async function refuseBusyPorts(places: Place[]): Promise<void> {
   const faults = await Promise.all(places.map(isBusy));
   const busy = places.filter((_, index) => faults[index]);

@@ -7,7 +7,6 @@ import { findDatabases } from '../databases.ts';
 
 const by = { actor: 'command', from: null } as const;
 
-/** `palaver user export` and `palaver user erase`. */
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('export or erase everything that is stored about a person');
   const argument = ['<who>', 'a phone number (+254700000001) or a DID'] as const;
@@ -55,7 +54,6 @@ async function identify(env: Env, who: string): Promise<{ phone: string | undefi
   return { phone: who, did: await withPersonData(env, (_, didOf) => didOf(who)) };
 }
 
-/** `palaver keys rotate`. */
 export function addKeyCommands(program: Command): void {
   program
     .command('keys')
@@ -78,7 +76,6 @@ export function addKeyCommands(program: Command): void {
     });
 }
 
-/** Opens the agent's database with the tables of the bundled plugins. What it needs is loaded only then. */
 async function withAgentData<T>(env: Env, use: (data: UserData) => Promise<T>): Promise<T> {
   const { withUserData } = await import('@palaver/agent/user-data');
   const { createBundledPlugins } = await import('@palaver/agent-plugins');

@@ -21,7 +21,6 @@ import { misspeltVariables, type ServiceEntry, services, unknownVariables } from
 type Findings = Finding | Finding[];
 type Check = (env: Env) => Findings | Promise<Findings>;
 
-/** Looks at one thing after the other; each finding comes as soon as it is known. */
 export async function* examine(env: Env): AsyncGenerator<Finding> {
   const checks: Check[] = [
     checkRuntime,
@@ -39,7 +38,6 @@ export async function* examine(env: Env): AsyncGenerator<Finding> {
   for (const check of checks) yield* [await check(env)].flat();
 }
 
-/** What was tried: the fault that was found, or what there is. */
 function toFinding(what: string, fault: string | undefined, remedy: string, found: string): Finding {
   return fault ? { what, state: 'fault', found: fault, remedy } : { what, state: 'ok', found };
 }
@@ -82,7 +80,7 @@ async function checkDatabase(env: Env): Promise<Finding> {
   const what = 'database';
   const result = parseConfig(z.object({ DATA_ENCRYPTION_KEY: baseVariables({ port: 0 }).DATA_ENCRYPTION_KEY }), env);
   const keys = 'faults' in result ? undefined : result.config.DATA_ENCRYPTION_KEY;
-  // Wrong keys are named among the configuration's faults; then nothing can be said of the database.
+  // Wrong keys are reported with the configuration; without keys, the database cannot be read.
   for (const { url } of keys ? findDatabases(env).databases : []) {
     const fault = await reachDatabase(url, keys ?? []);
     if (fault) return { what, state: 'fault', found: fault, remedy: 'check DATABASE_URL and DATA_ENCRYPTION_KEY' };
@@ -150,7 +148,7 @@ async function checkRpc({ GATEWAY_RPC: url }: Env): Promise<Findings> {
   return url ? toFinding('RPC of the node', await reachRpc(url), 'check GATEWAY_RPC', 'it answers') : [];
 }
 
-/** A gateway that asks for a credential must admit ours: otherwise the services get no answers from it. */
+/** A gateway that asks for a credential must admit ours, or the services get no answers from it. */
 async function checkGatewayAccess(env: Env): Promise<Finding[]> {
   const access = toGatewayAccess(env);
   if (!access) return [];
@@ -160,7 +158,6 @@ async function checkGatewayAccess(env: Env): Promise<Finding[]> {
   return [{ what, state: 'fault', found: `${access.url} answers ${result.status}`, remedy: result.message }];
 }
 
-/** Upgrades that are switched on by their variables. */
 const options: { what: string; needs: string[]; gives: string }[] = [
   { what: 'operator token', needs: ['OPERATOR_TOKEN'], gives: 'operators’ routes from other machines' },
   { what: 'data key', needs: ['DATA_ENCRYPTION_KEY'], gives: 'encryption of personal data in the database' },
@@ -197,20 +194,18 @@ async function checkRunning(env: Env): Promise<Finding[]> {
   );
 }
 
-/** One thing that was looked at. `off` is not configured, which is fine. */
+/** `off` means not configured, which is fine. */
 export interface Finding {
   what: string;
   state: 'ok' | 'off' | 'fault';
   found: string;
-  /** What to do about it. */
   remedy?: string;
 }
 
-// Each gives undefined if the other side answers, otherwise what was found in a sentence. No secret is in it.
+// Each gives undefined if the other side answers, otherwise what was found in a sentence without secrets.
 
 const timeoutMs = 3_000;
 
-/** With the keys that its data may be encrypted with. */
 export async function reachDatabase(url: string, dataKeys: readonly Uint8Array[]): Promise<string | undefined> {
   return failureOf(async () => {
     const store = await openStore(url, { waitMs: timeoutMs, dataKeys });
@@ -232,7 +227,7 @@ export async function reachHttp(url: string): Promise<string | undefined> {
   });
 }
 
-/** Makes a call, as the gateway does: a port that takes connections may belong to something else. */
+/** Makes a call, as the gateway does: an open port may belong to something else. */
 export async function reachNode(address: string, options: CheckNodeOptions): Promise<string | undefined> {
   return failureOf(async () => {
     const fault = await checkNode(address, options);
@@ -240,7 +235,6 @@ export async function reachNode(address: string, options: CheckNodeOptions): Pro
   });
 }
 
-/** Asks the RPC of a node for its health. */
 export async function reachRpc(url: string): Promise<string | undefined> {
   return failureOf(async () => {
     const { ok, status } = await fetchBounded(`${url.replace(/\/+$/, '')}/health`, { timeoutMs });

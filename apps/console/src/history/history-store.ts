@@ -15,12 +15,12 @@ export const alarmKinds = ['down', 'faults', 'slow'] as const;
 export interface Alarm {
   service: string;
   kind: (typeof alarmKinds)[number];
-  /** Failed looks, percent of requests, or milliseconds. */
+  /** Failed polls, percent of requests, or milliseconds. */
   value: number;
   threshold: number;
 }
 
-/** What a service did in one step, with its 95th percentile in seconds. */
+/** The 95th percentile is in seconds. */
 export type HistoryPoint = [perSecond: number, faultShare: number, p95: number | null];
 
 export interface RouteHistory {
@@ -35,7 +35,7 @@ export interface RouteHistory {
 export interface History {
   start: number;
   stepMs: number;
-  /** Null for a step without an answer of the service. */
+  /** Null where the service did not answer. */
   services: Record<string, (HistoryPoint | null)[]>;
   /** The slowest and the busiest ones. */
   routes: RouteHistory[];
@@ -44,7 +44,6 @@ export interface History {
 export interface KeptAlarm extends Alarm {
   raisedAt: number;
   clearedAt: number | null;
-  /** The operator who looks after it. */
   acknowledgedBy: string | null;
 }
 
@@ -59,7 +58,7 @@ interface Row {
 
 export type HistoryStore = ReturnType<typeof openHistory>;
 
-/** What the services did, minute by minute, and their routes hour by hour, in a SQLite file of the console. */
+/** Keeps the load by the minute and routes by the hour, in a SQLite file of the console. */
 export function openHistory(path: string) {
   createPrivateFile(path);
   const db = new DatabaseSync(path);
@@ -99,7 +98,7 @@ export function openHistory(path: string) {
   }
 
   return {
-    /** Adds what a service did since the last look; nothing of a service that did nothing is a point too. */
+    /** A service that did nothing gets a point too. */
     add(service: string, now: number, deltas: RouteLoad[]): void {
       const minute = now - (now % minuteMs);
       const total = sumUp([...deltas, toTotal(findLoad.get(service, minute) as Row | undefined)]);
@@ -139,11 +138,10 @@ export function openHistory(path: string) {
       const sql = 'update alarm set cleared_at = ? where service = ? and kind = ? and cleared_at is null';
       db.prepare(sql).run(now, service, kind);
     },
-    /** Alarms that were raised before the console restarted and have not been cleared. */
+    /** Alarms from before the console restarted that have not been cleared. */
     listRaised: () =>
       (db.prepare('select * from alarm where cleared_at is null').all() as unknown as AlarmRow[]).map(toAlarm),
 
-    /** The raised ones and those of the last day, the newest first. */
     listAlarms(now: number): KeptAlarm[] {
       const sql =
         'select * from alarm where cleared_at is null or raised_at >= ? order by cleared_at is not null, raised_at desc limit ?';
@@ -171,7 +169,7 @@ const toAlarm = ({ raised_at, cleared_at, acknowledged_by, ...row }: AlarmRow): 
   acknowledgedBy: acknowledged_by,
 });
 
-/** Files of older versions do not have these columns. */
+/** Files of older versions lack these columns. */
 function addAcknowledgement(db: DatabaseSync): void {
   const columns = db
     .prepare("select name from pragma_table_info('alarm')")

@@ -18,7 +18,6 @@ import type { Alarm, HistoryStore } from './history-store.ts';
 
 export interface WatchOptions {
   targets: Targets;
-  /** `OPERATOR_TOKEN`, where the services ask for it. */
   token: string | undefined;
   store: HistoryStore;
   logger: Logger;
@@ -28,16 +27,16 @@ export interface WatchOptions {
   webhook: Webhook | undefined;
 }
 
-/** What the services did between two looks, by service: requests in a second and the 95th percentile in seconds. */
+/** Between two polls, by service: requests in a second and the 95th percentile in seconds. */
 export interface LoadPoint {
   time: number;
   rates: Record<string, [perSecond: number, p95: number | null]>;
 }
 
 export interface ServiceWatch {
-  /** Of the last minutes, the oldest first. */
+  /** The last minutes, the oldest first. */
   points(): LoadPoint[];
-  /** Notes who looks after an alarm. False if it is not raised. */
+  /** Returns false if the alarm is not raised. */
   acknowledge(alarm: Pick<Alarm, 'service' | 'kind'>, by: string): boolean;
   /** Services that refuse the console their metrics. */
   refused(): string[];
@@ -58,7 +57,6 @@ const hourMs = 3_600_000;
 const sendsPerHour = 60;
 const maxMetricsBytes = 8 * 1024 * 1024;
 
-/** Polls the metrics of every service, stores them, and raises and clears alarms. */
 export function watchServices(options: WatchOptions): ServiceWatch {
   const { targets, store, logger, everyMs, keepDays, thresholds, webhook } = options;
   const closing = new AbortController();
@@ -178,7 +176,6 @@ interface MetricsAnswer {
   isRefused: boolean;
 }
 
-/** The Prometheus text of a service that answers with it. */
 async function readMetrics(url: string, token: string | undefined, closing: AbortSignal): Promise<MetricsAnswer> {
   try {
     const reply = await fetchBounded(`${url.replace(/\/$/, '')}/metrics`, {
@@ -195,23 +192,21 @@ async function readMetrics(url: string, token: string | undefined, closing: Abor
 }
 
 interface Thresholds {
-  /** Looks in a row without an answer. */
+  /** Polls in a row without an answer. */
   missedLooks: number;
   faultPercent: number;
   p95Ms: number;
 }
 
-/** Of a service in the last minutes. */
 interface Watched {
   service: string;
   missed: number;
   recent: readonly Total[];
 }
 
-/** Fewer requests say little of a share or a percentile. */
+/** With fewer requests, a share or a percentile says little. */
 const leastRequests = 20;
 
-/** What is beyond its threshold now. */
 function findAlarms({ service, missed, recent }: Watched, thresholds: Thresholds): Alarm[] {
   const { missedLooks, faultPercent, p95Ms } = thresholds;
   if (missed >= missedLooks) return [{ service, kind: 'down', value: missed, threshold: missedLooks }];
@@ -234,10 +229,7 @@ interface Webhook {
 const attemptMs = 10_000;
 const pausesMs = [1_000, 5_000, 25_000];
 
-/**
- * Posts JSON to a webhook: over TLS, at public addresses only, unless its host is allowed. Redirects are not followed. Tries
- * again where that may help; the result is why it did not work.
- */
+/** Posts to public HTTPS addresses and allowed hosts, follows no redirects, and retries; returns the last fault. */
 export async function sendWebhook(webhook: Webhook, body: object, signal: AbortSignal): Promise<string | undefined> {
   for (const pauseMs of [...pausesMs, 0]) {
     const { fault, isFinal } = await post(webhook, body, signal);
@@ -255,7 +247,7 @@ async function post({ url, allowedHosts }: Webhook, body: object, closing: Abort
       ...{ signal, method: 'POST', body: JSON.stringify(body), isAllowed: isAllowedHost(target, allowedHosts) },
       headers: { 'content-type': 'application/json' },
     });
-    // Nobody reads the answer; an endless one ends here.
+    // Nobody reads the answer, which may be endless.
     answer.destroy();
     const { statusCode: status = 0 } = answer;
     if (status >= 200 && status < 300) return { fault: undefined, isFinal: true };

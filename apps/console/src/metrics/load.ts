@@ -1,4 +1,4 @@
-/** Requests of one route: how many in all, how many failed, and how many took at most each bucket's seconds. */
+/** Each bucket counts the requests that took at most so many seconds. */
 export interface RouteLoad {
   method: string;
   route: string;
@@ -14,10 +14,9 @@ export interface Snapshot {
 }
 
 const metric = 'http_request_duration_seconds';
-// Asked by this page and by probes all the time; they would drown what users do.
+// This page and probes ask for these all the time; they would drown what users do.
 const probes = new Set(['/health', '/ready', '/metrics', '/metrics/errors']);
 
-/** What a service has answered since it started, by route. */
 export function toSnapshot(samples: Sample[], time: number): Snapshot {
   const routes = new Map<string, RouteLoad>();
   for (const { name, labels, value } of samples) {
@@ -37,7 +36,7 @@ export function toSnapshot(samples: Sample[], time: number): Snapshot {
   return { time, routes };
 }
 
-/** What happened between two snapshots, by route. A service that restarted in between counts from zero. */
+/** A service that restarted in between counts from zero. */
 export function toDeltas(before: Snapshot, after: Snapshot): RouteLoad[] {
   const hasRestarted = sumUp([...after.routes.values()]).count < sumUp([...before.routes.values()]).count;
   return [...after.routes].map(([key, load]) => {
@@ -63,7 +62,7 @@ export function sumUp(loads: readonly Total[]): Total {
   return total;
 }
 
-/** The quantile of a histogram, spread evenly inside its bucket as Prometheus does it. */
+/** Spreads values evenly inside their bucket, as Prometheus does. */
 export function toQuantile(buckets: ReadonlyMap<number, number>, quantile: number): number | undefined {
   const sorted = [...buckets].sort(([a], [b]) => a - b);
   const total = sorted.at(-1)?.[1] ?? 0;
@@ -80,7 +79,7 @@ export function toQuantile(buckets: ReadonlyMap<number, number>, quantile: numbe
   return lower;
 }
 
-/** Three digits, as many as anyone reads off a chart. */
+/** Three digits are as many as anyone reads off a chart. */
 export function round(value: number): number;
 export function round(value: number | undefined): number | null;
 export function round(value: number | undefined): number | null {
@@ -96,7 +95,7 @@ interface Sample {
 const line = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?$/;
 const label = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
-/** The samples of a Prometheus text; comments and malformed lines are left out. */
+/** Leaves out comments and malformed lines. */
 export function parsePrometheus(text: string): Sample[] {
   return text.split('\n').flatMap((row) => {
     const match = row.startsWith('#') ? null : line.exec(row.trim());

@@ -3,9 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 const root = join(import.meta.dirname, '../../../..');
-/** Where a built page is kept, in a folder named by `buildName`. */
+/** Holds the built page in a folder named by `buildName`. */
 export const dist = join(import.meta.dirname, '../../dist');
-/** Everything the page is made of. */
 const sources = [
   'apps/console/web',
   'apps/console/src/metrics',
@@ -23,12 +22,11 @@ const sources = [
   'services/ussd/src/commands',
 ];
 
-/** The name of the page that is built from these sources. */
 export function buildName(): string {
   return fingerprint(root, sources);
 }
 
-/** What a folder's files say, in short: the same for the same files, whenever and wherever they were written. */
+/** The same for the same content, whenever and wherever the files were written. */
 export function fingerprint(root: string, paths: string[]): string {
   const hash = createHash('sha256');
   for (const path of paths.flatMap((name) => listFiles(join(root, name))).sort()) {

@@ -17,23 +17,20 @@ export interface Page {
 }
 
 export interface FinishedBuild extends Page {
-  /** Resolves when the page is built or its build has failed. */
+  /** Resolves when the build has finished or failed. */
   settled: Promise<void>;
 }
 
 interface WebBuildOptions {
   logger: Logger;
-  /** Called when the page must be built and its own folder is read-only; returns a folder to build into. */
+  /** Returns another folder to build into, for a page whose own is read-only. */
   otherFolder(): string;
 }
 
-/** The page of a published package, which is built before it is packed. A checkout has no such folder. */
+/** The page in a published package; a checkout has no such folder. */
 const packedPage = join(import.meta.dirname, '../web');
 
-/**
- * The built page. Where it is missing or made of other sources it is built in a process of its own, so that the services
- * in this one never wait for it.
- */
+/** A missing or outdated page is built in a process of its own, so that the services in this one never wait for it. */
 export function createWebBuild({ logger, otherFolder }: WebBuildOptions): FinishedBuild {
   if (existsSync(packedPage)) return readyPage(packedPage);
   const name = buildName();
@@ -105,7 +102,7 @@ async function buildInto({ folder, name, signal }: Build): Promise<Map<string, W
   }
 }
 
-/** Moves the finished build into its place in one step, and clears away those of other sources. */
+/** Moves the finished build into its place in one step, and removes those of other sources. */
 async function publish(unfinished: string, folder: string, name: string): Promise<void> {
   await rename(unfinished, join(folder, name)).catch((error: unknown) => {
     if (!existsSync(join(folder, name))) throw error; // otherwise another process has finished the same build first
@@ -130,7 +127,7 @@ const types: Record<string, string> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Every file of the built page by its path, held in memory: a page rebuilt beside a running server does not change under it. */
+/** Holds the files in memory: a page rebuilt beside a running server does not change under it. */
 export function loadFiles(folder: string): Map<string, WebFile> {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return new Map(

@@ -3,7 +3,6 @@ import { readOperatorToken } from './operator.ts';
 
 export type ServiceName = 'ussd-gateway' | 'agent' | 'gateway' | 'console';
 
-/** A reply that is not 2xx. */
 export class ServiceFault extends Error {
   override readonly name = 'ServiceFault';
   readonly status: number;
@@ -14,12 +13,11 @@ export class ServiceFault extends Error {
   }
 }
 
-/** Path of a service's route on this page's own origin. */
 export function toServicePath(service: ServiceName, path: string): string {
   return service === 'console' ? path : `/api/${service}${path}`;
 }
 
-/** Calls a service; a refusal is thrown as a `ServiceFault`. */
+/** Throws a `ServiceFault` if the reply is not 2xx. */
 export async function callService(service: ServiceName, path: string, init: RequestInit = {}): Promise<Response> {
   const { method = 'GET', headers } = init;
   const response = await fetch(toServicePath(service, path), {
@@ -35,7 +33,6 @@ export async function callService(service: ServiceName, path: string, init: Requ
   throw new ServiceFault(response.status, toMessage(text, response));
 }
 
-/** Calls a route of operators, with the token where one was entered. */
 export async function callAsOperator(service: ServiceName, path: string, init: RequestInit = {}): Promise<Response> {
   const token = readOperatorToken();
   return callService(service, path, {
@@ -44,12 +41,10 @@ export async function callAsOperator(service: ServiceName, path: string, init: R
   });
 }
 
-/** The JSON of a route of operators. */
 export async function loadAsOperator<Answer>(service: ServiceName, path: string, init?: RequestInit): Promise<Answer> {
   return (await callAsOperator(service, path, init)).json() as Promise<Answer>;
 }
 
-/** Sends JSON to a route of operators. */
 export function sendAsOperator<Answer>(
   service: ServiceName,
   path: string,

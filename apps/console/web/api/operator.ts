@@ -1,7 +1,7 @@
 import { type UseQueryOptions, useQuery } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 
-// Kept for the life of the tab only: it opens every operators' route.
+// Kept only as long as the tab, because it opens every operators' route.
 const key = 'palaver.operator-token';
 const listeners = new Set<() => void>();
 
@@ -15,7 +15,6 @@ export function keepOperatorToken(token: string): void {
   for (const notify of listeners) notify();
 }
 
-/** The token entered in this tab. */
 export function useOperatorToken(): string {
   return useSyncExternalStore((notify) => {
     listeners.add(notify);
@@ -23,7 +22,7 @@ export function useOperatorToken(): string {
   }, readOperatorToken);
 }
 
-/** A query of operators' routes: the token is part of its key, so that it is asked again with a new one. */
+/** The token is part of the key, so that a new one asks again. */
 export function useOperatorQuery<Data>({ queryKey, ...options }: UseQueryOptions<Data>) {
   return useQuery({ ...options, queryKey: [...queryKey, useOperatorToken()] });
 }

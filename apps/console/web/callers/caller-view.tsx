@@ -16,7 +16,6 @@ interface CallerViewProps {
   onClose(): void;
 }
 
-/** One caller: the account, what was called, what is kept. */
 export function CallerView({ callerKey, isAdmin, onClose }: CallerViewProps) {
   const token = useOperatorToken();
   const queries = useQueryClient();
@@ -168,7 +167,6 @@ const questions = {
   erase: 'callers.eraseAsk',
 } as const satisfies Record<Action, MessageKey>;
 
-/** What operators can do for a caller. Each asks first, and is recorded by the service. */
 function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }: CallerHelpProps) {
   const [asked, setAsked] = useState<Action>();
   const [done, setDone] = useState('');
@@ -269,7 +267,7 @@ function Confirm({ action, number, onRun, onCancel }: ConfirmProps) {
   );
 }
 
-/** Found by a number that was typed, or by a reference from a list. */
+/** A number that was typed, or a reference from a list. */
 export type CallerKey = { phoneNumber: string } | { caller: string };
 
 const root = '/api/ussd';
@@ -278,7 +276,6 @@ const send = <Answer,>(path: string, body: object, method?: 'PUT') =>
 const accountPath = (phoneNumber: string, rest: string) =>
   `${root}/accounts/${encodeURIComponent(phoneNumber)}/${rest}`;
 
-/** The routes of the USSD gateway for one caller. */
 export const callersApi = {
   recent: () => loadAsOperator<RecentCallers>('ussd-gateway', `${root}/callers`),
   find: (key: CallerKey) => send<Caller>(`${root}/callers/find`, key),

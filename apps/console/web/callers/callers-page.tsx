@@ -11,7 +11,6 @@ import { type CallerKey, CallerView, callersApi } from './caller-view.tsx';
 import '../styles/results.css';
 import '../styles/callers.css';
 
-/** Finds a caller by number or among those who called last. */
 export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
   const reference = useLocation().searchParams.get('caller');
   const [number, setNumber] = useState('');

@@ -11,7 +11,6 @@ import { Modal } from '../ui/modal.tsx';
 import { Facts } from '../ui/panel.tsx';
 import type { Identity } from './identity.ts';
 
-/** Who chats, and what may be changed about that. */
 export interface Account {
   identity: Identity;
   matrix: MatrixSession;
@@ -20,11 +19,10 @@ export interface Account {
 }
 
 interface AboutMeProps extends Account {
-  /** How many turns have ended: each may have changed what is kept. */
+  /** Turns that have ended: each may have changed what is kept. */
   turns: number;
 }
 
-/** The user's identity, and what the agent stores about them. */
 export function AboutMe({ identity, turns, matrix, onMatrix, onSignOut }: AboutMeProps) {
   return (
     <aside className="chat-about panel" aria-label={t('chat.aboutYou')}>
@@ -90,7 +88,6 @@ function Preferences({ turns }: { turns: number }) {
   );
 }
 
-/** What the agent remembers of its user, who can add to it and make it forget. */
 function MemoryPanel({ turns }: { turns: number }) {
   const { memories, error, isLoading, hasMore, loadMore, search, addMemory, deleteMemory, refetch } = useMemoryEngine();
   const [text, setText] = useState('');
@@ -156,7 +153,7 @@ function MemoryPanel({ turns }: { turns: number }) {
   );
 }
 
-/** Forgets the credential. A key made here exists nowhere else, so that is asked first; a delegation can be signed again. */
+/** A key made here exists nowhere else, so leaving is confirmed; a delegation can be signed again. */
 function SignOut({ identity, onSignOut }: { identity: Identity; onSignOut(): void }) {
   const [isAsking, setAsking] = useState(false);
   const isKey = identity.kind === 'key';
@@ -189,7 +186,7 @@ function SignOut({ identity, onSignOut }: { identity: Identity; onSignOut(): voi
   );
 }
 
-/** Where the agent fetches attachments from, in the user's name. */
+/** The agent fetches attachments from there, in the user's name. */
 export interface MatrixSession {
   homeServer: string;
   accessToken: string;

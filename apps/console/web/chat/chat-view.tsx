@@ -12,7 +12,6 @@ import type { Identity } from './identity.ts';
 
 const SignedInChat = lazy(async () => ({ default: (await import('./signed-in-chat.tsx')).SignedInChat }));
 
-/** The agent, through the client library any page would use. */
 export function ChatView() {
   const [identity, setIdentity] = useState<Identity | null>();
   useEffect(() => {
@@ -59,7 +58,7 @@ export function ChatView() {
   );
 }
 
-/** What signs is loaded for those who have a key. */
+/** The code that signs is loaded only for those who have a key. */
 async function loadIdentity(): Promise<Identity | null> {
   const kept = await loadCredential();
   if (!kept) return null;
@@ -67,8 +66,7 @@ async function loadIdentity(): Promise<Identity | null> {
   return 'problem' in identity ? null : identity;
 }
 
-// The credential of whoever chats here, kept in this browser for the next visit. It is encrypted with a key that no script can
-// read out, so that neither a copy of the profile's texts nor a look at the storage shows it.
+// The credential is kept in this browser, encrypted with a key that no script can read out.
 const databaseName = 'palaver-console';
 const storeName = 'credential';
 const entryName = 'chat';
@@ -94,7 +92,7 @@ export async function loadCredential(): Promise<string | null> {
   return new TextDecoder().decode(opened);
 }
 
-/** Browsers have neither WebCrypto on plain HTTP nor, in some private windows, a database; it is then kept for this visit only. */
+/** Plain HTTP has no WebCrypto and some private windows no database; it is then kept for this visit only. */
 export async function keepCredential(credential: string): Promise<void> {
   try {
     const key = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, false, ['encrypt', 'decrypt']);
@@ -134,7 +132,6 @@ function settled<T>(request: IDBRequest): Promise<T> {
   });
 }
 
-/** Two ways in: a key made here and now, or one that exists already. */
 export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void }) {
   const [pasted, setPasted] = useState('');
   const [problem, setProblem] = useState('');

@@ -104,7 +104,6 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
   );
 }
 
-/** Calls back when a turn has ended, whatever its end. */
 function useTurnEnd(isSending: boolean, onEnd: () => void): void {
   const wasSending = useRef(false);
   useEffect(() => {
@@ -113,7 +112,6 @@ function useTurnEnd(isSending: boolean, onEnd: () => void): void {
   }, [isSending, onEnd]);
 }
 
-/** The models that a message may choose from, where there are several. */
 function ModelChoice({ value, onChange }: { value: string | undefined; onChange(model: string): void }) {
   const { models, defaultModelId } = useModels();
   if (models.length < 2) return null;
@@ -135,7 +133,6 @@ function ModelChoice({ value, onChange }: { value: string | undefined; onChange(
 const statusWords = { isRunning: 'chat.toolRunning', done: 'chat.toolDone', error: 'chat.toolFailed' } as const;
 const statusTones = { isRunning: 'badge', done: 'badge badge-ok', error: 'badge badge-danger' };
 
-/** A call of a tool, collapsed at first: its arguments and its result. */
 function ToolCall({ name, args, status, output, error, isRefused }: UIComponentProps) {
   const word = isRefused ? 'chat.toolRefused' : statusWords[status];
   return (
@@ -157,7 +154,7 @@ function ToolCall({ name, args, status, output, error, isRefused }: UIComponentP
   );
 }
 
-/** Attachments are on the user's Matrix homeserver; the agent fetches them from there with the session set under About you. */
+/** Attachments are on the user's Matrix homeserver; the agent fetches them with the session set under About you. */
 function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void }) {
   const [mxcUri, setMxcUri] = useState('');
   const [filename, setFilename] = useState('');
@@ -184,7 +181,7 @@ function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void }) {
   );
 }
 
-/** Shown when the credit is used up. The refused message is sent again when the claims are settled. */
+/** Once the claims are settled, the refused message is sent again. */
 function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSettled(): void }) {
   const settle = useMutation({
     mutationFn: async () => {
@@ -220,7 +217,6 @@ function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSettled():
   );
 }
 
-/** What the agent can do on this page: one tool that changes it, one that reads it. */
 const browserTools: BrowserTools = {
   set_page_theme: {
     toolName: 'set_page_theme',
@@ -255,7 +251,7 @@ const barsSchema = z.object({
 
 const barsAction = 'show_bars';
 
-/** An AG-UI action: the agent sends figures, the page draws them inside the conversation. */
+/** An AG-UI action: the agent sends figures, the page draws them in the conversation. */
 function useBarsAction(): void {
   useAgAction({
     name: barsAction,
@@ -292,7 +288,6 @@ function Bars({ status, args, error }: ActionRenderProps<z.infer<typeof barsSche
   );
 }
 
-/** The words of the library's parts, in the language of the page. */
 export function useLabels(): Labels {
   const locale = useLocale();
   const { data } = useQuery({

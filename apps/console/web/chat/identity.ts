@@ -4,10 +4,10 @@ import { t } from '../i18n/text.ts';
 
 type Sign = SignerWallet['createDelegation'];
 
-/** Who chats: a key that signs whatever is asked for, or one delegation that was signed elsewhere. */
+/** A key signs whatever is asked for; a delegation was signed once, elsewhere. */
 export interface Identity {
   did: string;
-  /** What was pasted or made; kept so that a reload is the same person. */
+  /** Kept so that a reload is the same person. */
   credential: string;
   kind: 'key' | 'delegation';
   createDelegation: Sign;
@@ -18,7 +18,7 @@ export async function createDemoIdentity(): Promise<Identity> {
   return fromSigner(await createSigner());
 }
 
-/** Reads what a person pasted: a secret key as `palaver` keeps it, or a delegation as `palaver token --delegation` prints it. */
+/** Takes a secret key as `palaver` keeps it, or a delegation as `palaver token --delegation` prints it. */
 export async function readIdentity(text: string): Promise<Identity | { problem: string }> {
   const credential = text.trim();
   const signer = await parseSigner(credential);
@@ -36,7 +36,7 @@ export async function readIdentity(text: string): Promise<Identity | { problem: 
 }
 
 function fromSigner(signer: Signer): Identity {
-  // What the user has approved, and nothing beside it; without one, what signs the user in.
+  // Signs exactly what the user has approved; without an approval, what signs the user in.
   const toCapability = (audience: string, approved: Parameters<Sign>[1]) =>
     approved ?? { can: 'oracle/*', with: audience };
   return {

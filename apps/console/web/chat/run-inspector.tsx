@@ -11,7 +11,6 @@ interface RunInspectorProps {
   onClose(): void;
 }
 
-/** What happened in each run of this conversation since the page was opened. */
 export function RunInspector({ runs, onClose }: RunInspectorProps) {
   return (
     <Modal title={t('runs.title')} onClose={onClose}>
@@ -80,7 +79,7 @@ function StepItem({ step }: { step: RunStep }) {
 interface RunStep {
   id: string;
   kind: 'reasoning' | 'text' | 'tool' | 'approval' | 'component' | 'error';
-  /** Of a tool or component; the message of an error. */
+  /** The message, if it is an error. */
   name: string;
   args?: unknown;
   status?: string;
@@ -91,9 +90,8 @@ interface RunStep {
 
 export interface RunLog {
   runId: string;
-  /** The question that it answers. */
   prompt: string;
-  /** Milliseconds, as this page saw them. */
+  /** Milliseconds, by the clock of this page. */
   startedAt: number;
   firstWordMs?: number;
   totalMs?: number;
@@ -107,11 +105,10 @@ const maxSteps = 200;
 
 interface Moment {
   now: number;
-  /** What was asked last. */
   prompt: string;
 }
 
-/** The runs with one event more, newest first. Events that belong to none change nothing. */
+/** The newest run is first; events that belong to none change nothing. */
 export function addRunEvent(runs: RunLog[], event: AnyEvent, { now, prompt }: Moment): RunLog[] {
   if (event.eventName === 'run') {
     const { runId } = event.payload;

@@ -17,7 +17,6 @@ interface SignedInChatProps {
   onSignOut(): void;
 }
 
-/** The chat of somebody who has a key or a delegation. */
 export function SignedInChat({ identity, oracleDid, onSignOut }: SignedInChatProps) {
   const [matrix, setMatrix] = useState<MatrixSession>(noMatrix);
   const wallet = useMemo(() => ({ address: '', did: identity.did, matrix }), [identity, matrix]);
@@ -45,12 +44,12 @@ type Side = 'sessions' | 'about';
 
 const toAddress = (sessionId: string) => `/chat?session=${encodeURIComponent(sessionId)}`;
 
-/** The sessions, the open conversation, and what the agent keeps about its user. On a small screen the sides are drawers. */
+/** On a small screen the sides are drawers. */
 function ChatRoom({ account, oracleDid }: { account: Account; oracleDid: string }) {
   const [deleting, setDeleting] = useState<string>();
   const labels = useLabels();
   const all = useOracleSessions(oracleDid);
-  // One that is being deleted is closed at once: nothing of it must be asked for any more.
+  // A session that is being deleted is closed at once: nothing of it may be asked for any more.
   const sessions = all.sessions.filter((session) => session.sessionId !== deleting);
   const { searchParams } = useLocation();
   const wanted = searchParams.get('session');

@@ -4,7 +4,6 @@ import { t } from '../i18n/text.ts';
 import { CopyButton } from '../ui/button.tsx';
 import type { Answer, RequestParts } from './gateway.ts';
 
-/** How the gateway answered, and the same request for a shell or a program. */
 export function AnswerBar({ answer }: { answer: Answer }) {
   const { status, ms, cache, height, bytes, request } = answer;
   const [language, setLanguage] = useState<SnippetLanguage>('curl');
@@ -37,7 +36,6 @@ export function AnswerBar({ answer }: { answer: Answer }) {
 const snippetLanguages = { curl: 'curl', typescript: 'TypeScript', python: 'Python' } as const;
 type SnippetLanguage = keyof typeof snippetLanguages;
 
-/** The request for a shell or a program. */
 export function toSnippet(language: SnippetLanguage, address: string, { target, headers }: RequestParts): string {
   const url = address + target;
   const entries = Object.entries(headers);

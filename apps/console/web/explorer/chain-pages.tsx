@@ -27,7 +27,6 @@ export function TransactionsPage({ routes }: { routes: Route[] }) {
   return <Transactions routes={routes} title={t('explorer.transactions')} search="tx.height>=1" />;
 }
 
-/** The transactions that a search of the node finds, the newest first. */
 function Transactions({ routes, title, search }: { routes: Route[]; title: string; search: string }) {
   const [page, setPage] = useState(1);
   const path = findPath(routes, '/tx/v1beta1/txs');
@@ -91,7 +90,6 @@ interface BlockBody {
   block?: { header?: { height?: string; time?: string }; data?: { txs?: string[] } };
 }
 
-/** The blocks from the latest one down. */
 export function BlocksPage({ routes }: { routes: Route[] }) {
   const latestPath = findPath(routes, '/blocks/latest');
   const path = findPath(routes, '/blocks/{height}');
@@ -151,7 +149,7 @@ const records = {
 
 type RecordName = keyof typeof records;
 
-/** What of the chain's transactions belongs to a record. */
+/** The searches for transactions that belong to a record. */
 const activities: Partial<Record<RecordName, { title: MessageKey; search(id: string): string }[]>> = {
   account: [
     { title: 'explorer.sent', search: (id) => `message.sender='${id}'` },
@@ -165,7 +163,6 @@ export const recordNames = Object.keys(records) as RecordName[];
 const maxDepth = 4;
 const maxFacts = 60;
 
-/** A claim, an account, a transaction or a block as the node returns it, with everything that has a page of its own as a link. */
 export function RecordPage({ routes, name }: { routes: Route[]; name: RecordName }) {
   const { searchParams } = useLocation();
   const id = searchParams.get('id') ?? '';
@@ -220,7 +217,7 @@ function Part({ title, target }: { title: string; target: string | undefined }) 
   );
 }
 
-/** An identifier leads to its page; plain numbers are mostly amounts, and the proof of an evaluation is kept elsewhere. */
+/** Identifiers lead to their pages; plain numbers are mostly amounts, and proofs of evaluations are kept elsewhere. */
 function Value({ path, text }: { path: string; text: string }) {
   const isPlain = /^\d+$/.test(text) || path.endsWith('verification_proof');
   const target = path.endsWith('data.proof')
@@ -231,7 +228,7 @@ function Value({ path, text }: { path: string; text: string }) {
   return target ? <Link href={target}>{text}</Link> : <bdi className="break">{text}</bdi>;
 }
 
-/** The values of an answer by their paths; what is deep inside is in the whole answer. */
+/** The values of an answer by their paths; deeper ones are only in the whole answer. */
 function listFacts(value: unknown, path: string[] = []): [string, string][] {
   if (value === null || value === '' || value === undefined) return [];
   if (typeof value !== 'object') return [[path.join('.'), String(value)]];

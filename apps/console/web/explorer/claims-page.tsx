@@ -21,7 +21,6 @@ import {
 
 const outcomes = ['APPROVED', 'REJECTED', 'DISPUTED', 'INVALIDATED', 'PENDING'] as const;
 
-/** Collections with how far they are, and the claims of the one that is open. */
 export function ClaimsPage({ routes }: { routes: Route[] }) {
   const { searchParams } = useLocation();
   const collectionsPath = findPath(routes, '/claims/collections');

@@ -13,7 +13,6 @@ import { type Entity, type IidDocument, shorten, toEntityPath, toName, useEntity
 
 const pageSize = 100;
 
-/** The entities by type; the open one is read beside the list. */
 export function EntitiesPage({ routes }: { routes: Route[] }) {
   const { searchParams } = useLocation();
   const listPath = findPath(routes, '/entity');
@@ -51,7 +50,6 @@ export function EntitiesPage({ routes }: { routes: Route[] }) {
   );
 }
 
-/** One entity as a page: what it is called, what it is, what it is linked to. */
 function EntityPage({ target }: { target: string }) {
   const answer = useAnswer(target);
   if (answer.error) {

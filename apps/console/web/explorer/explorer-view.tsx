@@ -23,7 +23,6 @@ const pages = [
   { name: 'routes', title: 'explorer.routes', Page: RoutesPage },
 ] as const;
 
-/** The protocol as the query gateway shows it: as pages to read, and route by route. */
 export function ExplorerView() {
   const { searchParams } = useLocation();
   const wanted = searchParams.get('page');
@@ -60,7 +59,6 @@ export function ExplorerView() {
   );
 }
 
-/** The height of the node as it grows. */
 function LiveHeight({ routes }: { routes: Route[] }) {
   const path = findPath(routes, '/blocks/latest');
   const { data } = useQuery({
@@ -82,7 +80,7 @@ function LiveHeight({ routes }: { routes: Route[] }) {
 
 const shown = 8;
 
-/** One field for everything on the protocol: a DID, address, claim, transaction or height is opened, a name is looked for. */
+/** A DID, address, claim, transaction or height is opened; anything else is looked for as a name. */
 export function SearchBox({ routes }: { routes: Route[] }) {
   const [text, setText] = useState('');
   const names = useEntityNames(routes);

@@ -6,7 +6,7 @@ import { t } from '../i18n/text.ts';
 export interface Answer {
   request: RequestParts;
   status: number;
-  /** Milliseconds from the request to the end of the reply, as this page saw it. */
+  /** Milliseconds from the request to the end of the reply. */
   ms: number;
   cache: string | null;
   height: string | null;
@@ -15,7 +15,7 @@ export interface Answer {
   body: unknown;
 }
 
-/** Asks the query gateway; refusals are answers too. */
+/** Refusals are answers too. */
 export async function askGateway(request: RequestParts): Promise<Answer> {
   const started = performance.now();
   const response = await fetch(toServicePath('gateway', request.target), {
@@ -45,7 +45,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The body of an answer; anything but 200 is an error. */
+/** Throws unless the status is 200. */
 export function toBody<Body>({ status, body }: Answer): Body {
   if (status === 200) return body as Body;
   const { message } = (body ?? {}) as { message?: string };
@@ -53,7 +53,6 @@ export function toBody<Body>({ status, body }: Answer): Body {
   throw new Error(t('explorer.answered', { status }));
 }
 
-/** An answer as data of a page; anything but 200 is an error. */
 export function useAnswer(target: string | undefined) {
   return useQuery({
     queryKey: ['gateway', target],
@@ -66,7 +65,6 @@ export function useAnswer(target: string | undefined) {
   });
 }
 
-/** The gateway's routes as they are now. */
 export function useRoutes() {
   return useQuery({
     queryKey: ['gateway-routes'],
@@ -81,7 +79,6 @@ export function useRoutes() {
   });
 }
 
-/** What the explorer reads of an OpenAPI document. */
 interface OpenApiDocument {
   paths?: Record<string, { get?: OpenApiOperation }>;
 }
@@ -119,7 +116,6 @@ export interface Route {
   parameters: RouteParameter[];
 }
 
-/** The routes of the document, grouped by service in the order the gateway lists them. */
 export function toRoutes(document: OpenApiDocument): Route[] {
   return Object.entries(document.paths ?? {}).flatMap(([path, { get }]) => {
     if (!get || get.deprecated) return [];
@@ -142,12 +138,12 @@ function toParameter({ name, in: place, required, description, schema }: OpenApi
 }
 
 export interface RequestParts {
-  /** Path and query, as the gateway is asked. */
+  /** Path and query. */
   target: string;
   headers: Record<string, string>;
 }
 
-/** A route with the values of its form filled in; empty ones are left out. */
+/** Leaves out empty values. */
 export function fillRoute(route: Route, values: Readonly<Record<string, string>>): RequestParts {
   let path = route.path;
   const query: string[] = [];
@@ -171,7 +167,7 @@ export function encodePath(value: string): string {
   return encodeURIComponent(value).replaceAll('%3A', ':').replaceAll('%2F', '/');
 }
 
-/** The path of a well-known route under whatever prefix this gateway serves it. */
+/** Finds a well-known route under whatever prefix this gateway serves it. */
 export function findPath(routes: Route[], ending: string): string | undefined {
   return routes.find(({ path }) => path.endsWith(ending))?.path;
 }

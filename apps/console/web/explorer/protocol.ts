@@ -3,7 +3,7 @@ import { useEffect, useMemo } from 'react';
 import { t } from '../i18n/text.ts';
 import { type Answer, askGateway, findPath, type Route, toBody, useAnswer } from './gateway.ts';
 
-/** The parts of the protocol's answers that the pages read. Everything is optional: deployments differ in version. */
+/** Everything that the pages read is optional: deployments differ in version. */
 export interface Entity {
   id: string;
   type?: string;
@@ -63,7 +63,7 @@ const words = [
   ...(['OPEN', 'PAUSED', 'CLOSED'] as const),
 ];
 
-/** The outcome of a claim or the state of a collection in the language shown; one that is not known is shown unchanged. */
+/** A word that the console does not know is shown in lower case. */
 export function toWord(state: string | undefined): string {
   const known = words.find((word) => word === state);
   return known ? t(`explorer.${known}`) : (state ?? '').toLowerCase();
@@ -71,7 +71,7 @@ export function toWord(state: string | undefined): string {
 
 export interface ClaimPages {
   claims: Claim[];
-  /** Of the page that was read last. */
+  /** The page that was read last. */
   answer: Answer | undefined;
   error: Error | null;
   hasMore: boolean;
@@ -87,10 +87,7 @@ interface ClaimPage {
 const pageSize = 100;
 const wantedRows = 25;
 
-/**
- * The claims that are wanted. The protocol filters by nothing, so the node is asked page by page until there are enough; more are
- * read when somebody asks.
- */
+/** The protocol filters by nothing, so pages are read until there are enough rows; more are read on request. */
 export function useClaims(path: string | undefined, isWanted: (claim: Claim) => boolean): ClaimPages {
   const query = useInfiniteQuery({
     queryKey: ['claims', path],
@@ -125,7 +122,7 @@ const maxDocuments = 500;
 
 export const toEntityPath = (id: string) => `/explorer?page=entities&id=${encodeURIComponent(id)}`;
 
-/** The names of entities by their DIDs, from the documents of the node; without names where the gateway does not serve them. */
+/** The names of entities by their DIDs; empty where the gateway does not serve the documents. */
 export function useEntityNames(routes: Route[]): ReadonlyMap<string, string> {
   const path = findPath(routes, '/did/dids');
   const { data } = useAnswer(path && `${path}?pagination.limit=${maxDocuments}`);
@@ -136,13 +133,13 @@ export function useEntityNames(routes: Route[]): ReadonlyMap<string, string> {
   }, [documents]);
 }
 
-/** What an entity is called: the description of its profile, or of the first thing it is linked to. */
+/** The description of its profile, or of the first resource it is linked to. */
 export function toName(document: IidDocument | undefined): string | undefined {
   const resources = document?.linkedResource ?? [];
   return (resources.find(({ id }) => id.endsWith('#profile')) ?? resources[0])?.description;
 }
 
-/** The page of the explorer that shows what a text names; undefined for what may be a name. */
+/** The page that shows what a text identifies; undefined for what may be a name. */
 export function findTarget(text: string): string | undefined {
   const value = text.trim();
   const to = (page: string, name: string) => `/explorer?page=${page}&${name}=${encodeURIComponent(value)}`;

@@ -10,7 +10,6 @@ import { JsonView } from '../ui/table.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { type Answer, askGateway, fillRoute, type Route, type RouteParameter } from './gateway.ts';
 
-/** Every route of the live document, with a form for each. */
 export function RoutesPage({ routes }: { routes: Route[] }) {
   const { searchParams } = useLocation();
   const [search, setSearch] = useState('');

@@ -10,10 +10,7 @@ import { AnswerBar } from './answer-bar.tsx';
 import { encodePath, findPath, type Route, useAnswer } from './gateway.ts';
 import { type Claim, shorten, type Token, toEntityPath } from './protocol.ts';
 
-/**
- * The tokens of a minter. The protocol has no list of minters; those who evaluated claims are offered, since outcomes are what
- * tokens are minted for.
- */
+/** The protocol has no list of minters; those who evaluated claims are offered, since tokens are minted for outcomes. */
 export function TokensPage({ routes }: { routes: Route[] }) {
   const { searchParams } = useLocation();
   const minterPath = findPath(routes, '/token/minter/{minter}');

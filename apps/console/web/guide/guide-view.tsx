@@ -7,7 +7,7 @@ import '../styles/guide.css';
 
 const guides = import.meta.glob<string>('../../../../docs/*.md', { query: '?raw', import: 'default' });
 
-/** A guide, which comes with the page: it can be read without the internet. */
+/** Guides come with the page: they can be read without the internet. */
 export function GuideView() {
   const name = useLocation().searchParams.get('name') ?? 'console';
   const load = guides[`../../../../docs/${name}.md`];

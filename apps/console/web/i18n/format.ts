@@ -5,17 +5,17 @@ type Moment = string | number | Date | null | undefined;
 const show = (time: Moment, options: Intl.DateTimeFormatOptions) =>
   time ? new Intl.DateTimeFormat(intlLocale(), options).format(new Date(time)) : '–';
 
-/** A day of the protocol, which counts in UTC. */
+/** The protocol counts its days in UTC. */
 export function formatDay(time: Moment): string {
   return show(time, { dateStyle: 'medium', timeZone: 'UTC' });
 }
 
-/** A moment in the reader's time zone. */
+/** In the reader's time zone. */
 export function formatMoment(time: Moment): string {
   return show(time, { dateStyle: 'medium', timeStyle: 'medium' });
 }
 
-/** A moment of the services, whose days are counted in UTC. */
+/** The services count their days in UTC. */
 export function formatUtc(time: Moment): string {
   return show(time, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
 }
@@ -24,7 +24,6 @@ export function formatTime(time: Moment): string {
   return show(time, { timeStyle: 'medium' });
 }
 
-/** A moment on the axis of a chart: its time, or its day where the chart has many. */
 export function formatAxis(time: number, spanMs: number): string {
   return show(time, spanMs > 2 * 86_400_000 ? { dateStyle: 'medium' } : { timeStyle: 'short' });
 }
@@ -35,12 +34,11 @@ export function formatNumber(value: number, digits = 0): string {
   );
 }
 
-/** A part of one. */
 export function formatPercent(share: number): string {
   return new Intl.NumberFormat(intlLocale(), { style: 'percent' }).format(share);
 }
 
-/** An amount that the protocol sends as text. */
+/** The protocol sends amounts as text. */
 export function formatCount(text: string | undefined): string {
   return text === undefined ? '–' : formatNumber(Number(text));
 }
@@ -53,7 +51,7 @@ export function formatUnit(value: number, unit: 'second' | 'minute' | 'hour' | '
   return new Intl.NumberFormat(intlLocale(), { style: 'unit', unit, maximumFractionDigits: 0 }).format(value);
 }
 
-/** A language by its name in the language shown: “Swahili” for `sw`. */
+/** “Swahili” for `sw`, in the language shown. */
 export function languageName(tag: string): string {
   try {
     return new Intl.DisplayNames(intlLocale(), { type: 'language' }).of(tag) ?? tag;

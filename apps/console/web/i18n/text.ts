@@ -1,11 +1,10 @@
 import { useSyncExternalStore } from 'react';
 import type en from './en.json';
 
-/** The languages of the console, by their own names. */
 export const locales = { en: 'English', fr: 'Français', sw: 'Kiswahili', ar: 'العربية' } as const;
 export type Locale = keyof typeof locales;
 
-/** A sentence in the forms that `Intl.PluralRules` chooses from by `count`. */
+/** `Intl.PluralRules` chooses one of these forms by `count`. */
 export type Forms = { other: string } & Partial<Record<Intl.LDMLPluralRule, string>>;
 export type MessageKey = keyof typeof en;
 export type Messages = { [Key in MessageKey]: (typeof en)[Key] extends string ? string : Forms };
@@ -23,13 +22,12 @@ const key = 'palaver.locale';
 const listeners = new Set<() => void>();
 let current: { locale: Locale; messages: Messages } | undefined;
 
-/** The language that was chosen, or the first of the browser's that the console has. */
+/** The chosen language, or the first of the browser's that the console has. */
 export function readLocale(): Locale {
   const wanted = [localStorage.getItem(key) ?? '', ...navigator.languages].map((tag) => tag.split('-')[0]);
   return wanted.find((tag): tag is Locale => tag !== undefined && Object.hasOwn(locales, tag)) ?? 'en';
 }
 
-/** Loads a language and shows the page in it. */
 export async function showLocale(locale: Locale): Promise<void> {
   current = { locale, messages: await files[locale]() };
   document.documentElement.lang = locale;
@@ -42,7 +40,7 @@ export async function keepLocale(locale: Locale): Promise<void> {
   localStorage.setItem(key, locale);
 }
 
-/** The language shown. The root of the page uses it, which draws every text again when it changes. */
+/** The root of the page uses it, so that a change draws every text again. */
 export function useLocale(): Locale {
   return useSyncExternalStore(
     (notify) => {
@@ -53,10 +51,9 @@ export function useLocale(): Locale {
   );
 }
 
-/** The language shown as `Intl` takes it. */
 export const intlLocale = () => intlLocales[current?.locale ?? 'en'];
 
-/** A text in the language shown. `{name}` stands for a value; numbers are written as the language writes them. */
+/** `{name}` stands for a value; numbers are written as the language writes them. */
 export function t(key: MessageKey, values: Record<string, string | number> = {}): string {
   if (!current) return key;
   return fillMessage(current.messages[key], intlLocale(), values);

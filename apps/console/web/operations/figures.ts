@@ -6,7 +6,6 @@ import { useOperatorToken } from '../api/operator.ts';
 import type { MessageKey } from '../i18n/text.ts';
 import { onEvents } from '../location.ts';
 
-/** The services of the operations view, each with its colour in the charts. */
 export const watched: { service: ServiceName; title: MessageKey; series: number }[] = [
   { service: 'ussd-gateway', title: 'service.ussd-gateway', series: 1 },
   { service: 'agent', title: 'service.agent', series: 2 },
@@ -17,7 +16,7 @@ export const watched: { service: ServiceName; title: MessageKey; series: number 
 export const titleOf = (name: string): MessageKey =>
   watched.find(({ service }) => service === name)?.title ?? 'service.console';
 
-/** What the stream of figures has brought, by the name of the part; `health:agent` is the health of one service. */
+/** By the name of the part; `health:agent` is the health of one service. */
 export type Figures = Readonly<Record<string, unknown>> & {
   readonly alarms?: readonly KeptAlarm[];
   readonly load?: readonly LoadPoint[];
@@ -33,10 +32,9 @@ const keptErrors = 60;
 const againMs = 5_000;
 const onVisibility = onEvents('visibilitychange');
 
-/** The figures of the present, on one connection that is closed while nobody sees the page. */
+/** Follows the figures on one connection, which is closed while nobody sees the page. */
 export function useFigures(): { figures: Figures; error: Error | undefined } {
   const token = useOperatorToken();
-  // Hidden pages ask nothing.
   const isVisible = useSyncExternalStore(onVisibility, () => !document.hidden);
   const [figures, setFigures] = useState<Figures>({});
   const [error, setError] = useState<Error>();
@@ -72,7 +70,7 @@ export function useFigures(): { figures: Figures; error: Error | undefined } {
   return { figures, error };
 }
 
-/** Points of the charts and errors add to what there is; everything else replaces it. */
+/** Points and errors add to what there is; everything else replaces it. */
 function merge(before: Figures, part: Figures): Figures {
   const added = Object.entries(part).map(([name, value]) => {
     const kept = Array.isArray(before[name]) ? before[name] : [];

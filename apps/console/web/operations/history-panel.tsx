@@ -16,14 +16,13 @@ type Period = keyof typeof periods;
 
 const leastStepMs = 60_000;
 
-/** What the console kept of the services' metrics over hours and days, with the routes that were asked most and took longest. */
 export function HistoryPanel() {
   const [hours, setHours] = useState<Period>('24');
   const [zoomed, setZoomed] = useState<{ since: number; until: number }>();
   const period = zoomed ? `since=${zoomed.since}&until=${zoomed.until}` : `hours=${hours}`;
   const { data, error } = useOperatorQuery({
     queryKey: ['history', period],
-    // There is a new point once a step is over.
+    // Each step brings one new point.
     refetchInterval: ({ state }) => (zoomed ? false : ((state.data as History | undefined)?.stepMs ?? leastStepMs)),
     placeholderData: (before) => before,
     queryFn: () => loadAsOperator<History>('console', `/history?${period}`),
@@ -102,7 +101,6 @@ interface RoutesProps {
 const shownRoutes = 8;
 const columns = ['operations.count', 'operations.faults', 'operations.median', 'operations.percentile'] as const;
 
-/** Routes with how often they were asked, how often they failed and how long they took. */
 function Routes({ title, routes, by }: RoutesProps) {
   const rows = routes.toSorted((a, b) => by(b) - by(a)).slice(0, shownRoutes);
   return (
@@ -133,7 +131,7 @@ const toFigure = (seconds: number | null) => (seconds === null ? '–' : formatM
 
 export interface Series {
   name: string;
-  /** Which of the stylesheet's series colours. */
+  /** The number of its colour in the stylesheet. */
   series: number;
   values: (number | undefined)[];
 }
@@ -141,11 +139,10 @@ export interface Series {
 interface ChartProps {
   title: string;
   series: Series[];
-  /** When each value was measured, in milliseconds. */
+  /** Milliseconds. */
   times: number[];
   format(value: number): string;
   formatAxis(time: number): string;
-  /** Shows a stretch of the time more closely. */
   onZoom?: ((since: number, until: number) => void) | undefined;
 }
 
@@ -158,10 +155,7 @@ const steps: Record<string, number> = {
   End: Number.POSITIVE_INFINITY,
 };
 
-/**
- * Lines over time. The legend has the values at the time that is pointed at, or that the arrow keys have chosen, else the
- * latest ones. A stretch that is drawn over with the pointer is zoomed in on.
- */
+/** The legend has the values that are pointed at or chosen with the arrow keys, else the latest. Dragging zooms in. */
 export function Chart({ title, series, times, format, formatAxis, onZoom }: ChartProps) {
   const heading = useId();
   const [at, setAt] = useState<number>();
@@ -265,7 +259,7 @@ function toValueText(
   return value === undefined ? '–' : format(value);
 }
 
-/** A path over the whole width that breaks where there is no value; a single value is a dot (`h0`). */
+/** Breaks where there is no value; a single value is a dot (`h0`). */
 export function toPath(values: (number | undefined)[], top: number): string {
   let isDrawing = false;
   return values
@@ -284,7 +278,7 @@ export function toPath(values: (number | undefined)[], top: number): string {
     .join('');
 }
 
-/** The next of 1, 2, 5, 10, 20, 50 … above a value, so that the scale does not change with every point. */
+/** The next of 1, 2, 5, 10, 20, 50 …, so that the scale does not change with every point. */
 export function toRound(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

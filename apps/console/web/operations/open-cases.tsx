@@ -17,7 +17,7 @@ interface CaseAction {
   title: MessageKey;
   path(found: Case): string;
   body?(found: Case): object;
-  /** Asked first where it cannot be undone. */
+  /** Asked first, where the action cannot be undone. */
   asks?: MessageKey;
 }
 
@@ -26,14 +26,12 @@ interface Decision {
   found: Case;
 }
 
-/** A list of what has stopped and waits for a decision. */
 interface CaseList {
   title: MessageKey;
-  /** What can be done about them. */
   help: MessageKey;
   service: ServiceName;
   path: string;
-  /** The field of the answer that has the list. */
+  /** The field of the answer that holds the list. */
   field: string;
   columns: readonly string[];
   actions: readonly CaseAction[];
@@ -112,7 +110,6 @@ const lists: readonly CaseList[] = [
   },
 ];
 
-/** Everything that services have given up or cannot decide, with what an operator can do about each. */
 export function OpenCases() {
   return (
     <>
@@ -142,7 +139,7 @@ function Cases({ title, help, service, path, field, columns, actions }: CaseList
     },
   });
   const decide = (decision: Decision) => (decision.action.asks ? setAsked(decision) : act.mutate(decision));
-  // The service has no such list where what fills it is switched off.
+  // The service has no such list where the feature that fills it is switched off.
   if (query.error instanceof ServiceFault && query.error.status === 404) return null;
   const found = query.data ?? [];
   return (
@@ -197,13 +194,12 @@ const heads: Record<string, MessageKey> = {
   ...{ fault: 'cases.fault', attempts: 'cases.attempts', failures: 'cases.attempts', amount: 'operations.amount' },
 };
 
-/** Names of fields are the services' own; those that everyone knows are translated. */
+/** Names of fields are the services' own; only common ones are translated. */
 function toHead(column: string): string {
   const key = heads[column];
   return key ? t(key) : column;
 }
 
-/** A value of a row as the service sent it. */
 export function Cell({ value, isTime }: { value: unknown; isTime: boolean }) {
   if (value === null || value === undefined || value === '') return '–';
   if (isTime) return <span className="numbers">{formatUtc(String(value))}</span>;

@@ -18,7 +18,7 @@ import { AuditLog, RecentErrors, Reports } from './recent-errors.tsx';
 
 const pages = ['overview', 'cases', 'audit'] as const;
 
-/** Health, load and errors, what waits for a decision, and the audit log. Health is public; the rest is for operators. */
+/** Health is public; the rest is for operators. */
 export function OperationsView() {
   const token = useOperatorToken();
   const wanted = useLocation().searchParams.get('page');
@@ -127,7 +127,6 @@ function Sessions({ record }: { record: Shown<UssdSessionsRecord> }) {
 
 const tones = { down: 'badge badge-danger', faults: 'badge badge-danger', slow: 'badge badge-warn' };
 
-/** The alarms of the last day, the raised ones first. An operator who looks after one says so, by name. */
 export function Alarms({ alarms }: { alarms: readonly KeptAlarm[] }) {
   const acknowledge = useMutation({
     mutationFn: ({ service, kind }: KeptAlarm) => sendAsOperator('console', '/alarms/acknowledge', { service, kind }),
@@ -169,7 +168,7 @@ export function Alarms({ alarms }: { alarms: readonly KeptAlarm[] }) {
 
 type Health = Record<string, unknown> & { status?: string; upstreams?: { address: string; healthy: boolean }[] };
 
-/** The health that each service reports, and that of the gateway's nodes. Where there are no figures, services are asked. */
+/** Where there are no figures, each service is asked itself. */
 export function HealthPanel({ figures, isAlone }: { figures: Figures; isAlone: boolean }) {
   const answers = useQueries({
     queries: watched.map(({ service }) => ({

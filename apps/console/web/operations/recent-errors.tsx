@@ -27,7 +27,6 @@ interface RecentError {
 
 const shown = 20;
 
-/** The last refused and failed requests of every service; the request id finds the rest in the log. */
 export function RecentErrors({ figures }: { figures: Figures }) {
   const all = watched
     .flatMap(({ service, title }) => {
@@ -81,7 +80,6 @@ export function RecentErrors({ figures }: { figures: Figures }) {
   );
 }
 
-/** What the service logged about a request, asked for when it is wanted. */
 function LogLines({ service, requestId, time }: { service: ServiceName; requestId: string; time: string }) {
   const ask = useMutation({
     mutationFn: async () => {
@@ -103,7 +101,6 @@ function LogLines({ service, requestId, time }: { service: ServiceName; requestI
   );
 }
 
-/** The newest reports; the export has all of them. */
 export function Reports({ list }: { list: Shown<UssdReportList> }) {
   async function save(): Promise<void> {
     const reply = await callAsOperator('ussd-gateway', '/api/ussd/reports?format=spreadsheet');
@@ -158,12 +155,11 @@ const services = Object.keys(logs) as (keyof typeof logs)[];
 const columns = ['at', 'actor', 'action', 'subject', 'from', 'details'] as const;
 const pageSize = 50;
 
-/** Who did what, as the services recorded it, the newest first. */
 export function AuditLog() {
   const [service, setService] = useState(services[0] ?? 'agent');
   const [actor, setActor] = useState('');
   const [subject, setSubject] = useState('');
-  /** Where each page begins, the open one last. */
+  /** The cursor of each page up to the open one. */
   const [starts, setStarts] = useState(['']);
   const filter = new URLSearchParams(Object.entries({ actor, subject }).filter(([, value]) => value !== ''));
   const before = starts.at(-1) ?? '';

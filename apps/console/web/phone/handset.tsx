@@ -26,11 +26,9 @@ const keys = [
 interface HandsetProps {
   name: string;
   phone: PhoneLine;
-  /** Of the screens, where it is known. */
   language: string | undefined;
 }
 
-/** The phone itself. Digits come from its keys or the keyboard, letters from the keyboard. */
 export function Handset({ name, phone, language }: HandsetProps) {
   const { line } = phone;
   const isOpen = line.status === 'open' || line.status === 'waiting';
@@ -137,7 +135,6 @@ interface TranscriptProps {
   phone: PhoneLine;
 }
 
-/** What was dialled, answered and shown; it can be kept as a flow file and played again. */
 export function Transcript({ name, phone }: TranscriptProps) {
   const { steps, outcome } = phone;
   const list = useRef<HTMLOListElement>(null);

@@ -13,7 +13,6 @@ import { Facts, Panel } from '../ui/panel.tsx';
 import { Handset, Transcript } from './handset.tsx';
 import { type PhoneLine, usePhone } from './use-phone.ts';
 
-/** One feature phone, or two beside each other, on the USSD gateway. */
 export function PhoneView() {
   const [hasSecond, setSecond] = useState(false);
   return (
@@ -38,7 +37,6 @@ export function PhoneView() {
   );
 }
 
-/** A handset with its settings, what was said on it, and for operators the session behind it. */
 export function PhoneStation({ name, initialNumber }: { name: string; initialNumber: string }) {
   const [phoneNumber, setPhoneNumber] = useState(initialNumber);
   const [secret, setSecret] = useState('');
@@ -83,7 +81,6 @@ interface SessionStateProps {
   record: SessionRecord;
 }
 
-/** What the gateway keeps of this session. */
 export function SessionState({ status, record }: SessionStateProps) {
   return (
     <Panel level={3} title={t('phone.state')} beside={<span className="badge">{t('phone.operators')}</span>}>
@@ -118,7 +115,7 @@ function RecordFacts({ record }: { record: UssdDebugRecord }) {
   );
 }
 
-/** What the gateway keeps of a phone's session, asked again after every screen; null once it has ended. */
+/** Asked again after every screen; null once the session has ended. */
 export function useSessionRecord({ sessionId, steps, line }: PhoneLine) {
   return useOperatorQuery({
     queryKey: ['ussd-debug', sessionId, steps.length],

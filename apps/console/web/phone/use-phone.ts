@@ -29,7 +29,6 @@ function createConsolePhone(options: CallerOptions): Phone {
   return createPhone({ ...options, url: '', fetch: (path, init) => callService('ussd-gateway', path, init) });
 }
 
-/** One phone's line, its transcript, and the replay of recorded dialogues on it. */
 export function usePhone(options: CallerOptions) {
   const phone = useRef<Phone | undefined>(undefined);
   /** The number that a recorded dialogue calls from while it is replayed. */

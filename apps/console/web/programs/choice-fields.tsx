@@ -11,7 +11,6 @@ import { toStateName, toValue } from './names.ts';
 import { type ProgramModel, type Raw, readProgram, sayIn, toRecord } from './read-program.ts';
 import { Texts } from './text-fields.tsx';
 
-/** The choices of a menu, a page or a question: words, where each leads or what it is kept as, and when it is offered. */
 export function ChoiceFields({ model, state, onChange, set }: StateParts) {
   const options = (Array.isArray(state.raw.options) ? state.raw.options : []).map(toRecord);
   const { files } = model;
@@ -20,7 +19,7 @@ export function ChoiceFields({ model, state, onChange, set }: StateParts) {
     onChange(() =>
       dropTexts(setField(files, state, ['options'], next.length > 0 ? next : undefined), readProgram(files)),
     );
-  /** A value that was made of the words follows them. */
+  /** A value that was made from the words follows them. */
   const nameAfter = (i: number) => {
     const { value, text } = options[i] ?? {};
     const others = new Set(options.filter((_, at) => at !== i).map((option) => String(option.value)));
@@ -109,7 +108,6 @@ function swap(options: Raw[], one: number, other: number): Raw[] {
   return a && b ? options.with(one, b).with(other, a) : options;
 }
 
-/** Where the choices of a menu come from: written here, the rows of a table, or a list that an action has found. */
 export function ListFields({ model, state, onChange, set }: StateParts) {
   const [refused, setRefused] = useState('');
   const from = state.raw.from === undefined ? undefined : toRecord(state.raw.from);
@@ -207,7 +205,6 @@ function toFrom({ kind, key, columns: [first = 'id'] }: Source) {
   return { [kind]: key, text: first, save: { [toStateName(first, new Set())]: first } };
 }
 
-/** The tables of the program, and what its actions find. */
 function listSources({ files, states, records }: ProgramModel): Map<string, Source> {
   const tables = Object.entries(files)
     .filter(([path]) => /^data\/.+\.(csv|json)$/.test(path))
@@ -221,7 +218,7 @@ function listSources({ files, states, records }: ProgramModel): Map<string, Sour
   return new Map([...tables, ...lists].map((source) => [source.key, source]));
 }
 
-/** A table by the names in its head; a column for another language, `name::fr`, is not one of its own. */
+/** Leaves out columns for other languages, such as `name::fr`. */
 function readTable(path: string, text: string): Source {
   const kind = path.endsWith('.csv') ? 'csv' : 'json';
   return {

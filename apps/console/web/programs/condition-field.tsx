@@ -10,18 +10,17 @@ interface ConditionFieldProps {
   label: string;
   value: unknown;
   onChange(expression: string): void;
-  /** Values that only this condition can compare, first. */
+  /** Offered first: values that only this condition can compare. */
   own?: Variable[];
 }
 
 const none: Condition = { join: '&&', parts: [] };
 const noVariables: Variable[] = [];
 
-/** A condition as rows of question, comparison and value, and as the expression that they make, which may be typed. */
 export function ConditionField({ model, label, value, onChange, own = noVariables }: ConditionFieldProps) {
   const expression = String(value ?? '').trim();
   const variables = useMemo(() => [...own, ...listVariables(model)], [own, model]);
-  // `true` is what a new condition holds.
+  // A new condition is `true`.
   const condition = expression === '' || expression === 'true' ? none : parseCondition(expression);
   const { parts, join } = condition ?? none;
   const change = (next: Comparison[], by = join) => onChange(printCondition({ join: by, parts: next }));
@@ -62,7 +61,6 @@ export function ConditionField({ model, label, value, onChange, own = noVariable
   );
 }
 
-/** A comparison that holds for something, for the row to be changed. */
 function toComparison({ name, type, choices }: Variable): Comparison {
   const numeric = type === 'integer' || type === 'decimal';
   const value = numeric ? '0' : JSON.stringify(choices[0]?.value ?? '');
@@ -122,7 +120,6 @@ function Row({ variables, part, onChange }: RowProps) {
   );
 }
 
-/** One comparison of a condition; `operator` is a key of `operators`. */
 interface Comparison {
   variable: string;
   operator: Operator;
@@ -134,11 +131,10 @@ interface Condition {
   parts: Comparison[];
 }
 
-/** A value that conditions compare, as the author knows it. */
 interface Variable {
   name: string;
   label: string;
-  /** Of the answer; `any` where it is not known. */
+  /** The type of the answer, or `any`. */
   type: string;
   choices: { value: string; label: string }[];
 }
@@ -151,7 +147,7 @@ const literal = String.raw`"(?:[^"\\]|\\["\\])*"|-?\d+(?:\.\d+)?|true|false`;
 const comparison = new RegExp(`^(${name})\\s*(==|!=|>=|<=|>|<)\\s*(${literal}|${name})$`);
 const membership = new RegExp(`^(${literal})\\s+in\\s+(${name})$`);
 
-/** An expression as the rows of a builder; `undefined` where it says more than rows can. */
+/** `undefined` if the expression says more than rows can. */
 export function parseCondition(expression: string): Condition | undefined {
   const tokens = expression.trim().match(/"(?:[^"\\]|\\.)*"|&&|\|\||[^"&|]+|[&|]/g) ?? [];
   const joins = new Set(tokens.filter((token) => token === '&&' || token === '||'));
@@ -184,7 +180,7 @@ export function printCondition({ join, parts }: Condition): string {
 
 const isNumeric = (type: string) => type === 'integer' || type === 'decimal';
 
-/** What somebody typed as CEL writes it: a number, another value by its name, or a text in quotes. */
+/** What somebody typed, in CEL: a number, another value by its name, or a text in quotes. */
 export function toLiteral(typed: string, type: string, names: ReadonlySet<string>): string {
   const text = typed.trim();
   if (names.has(text)) return text;
@@ -193,12 +189,10 @@ export function toLiteral(typed: string, type: string, names: ReadonlySet<string
   return JSON.stringify(text);
 }
 
-/** A literal as people read it. */
 export function fromLiteral(value: string): string {
   return value.startsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
 }
 
-/** Everything that a program keeps and a condition can compare. */
 function listVariables(model: ProgramModel): Variable[] {
   const known = new Map<string, Variable>();
   const add = (name: unknown, type = 'any', label?: string, choices: Variable['choices'] = []) => {

@@ -9,7 +9,6 @@ import { toStateName } from './names.ts';
 import { type Draft, type ProgramFiles, programApi } from './program-api.ts';
 import { FaultyFile, readProgram } from './read-program.ts';
 
-/** Undo and redo, whether the draft is saved, and the way out of and into a folder. */
 export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) {
   const { status } = draft;
   const [outcome, setOutcome] = useState({ isFault: false, text: '' });
@@ -76,7 +75,7 @@ type SaveStatus = { kind: 'saved' | 'waiting' } | { kind: 'failed'; message: str
 const maxSteps = 200;
 const saveAfterMs = 700;
 
-/** The draft as it is edited: every change can be undone, and is saved a moment later. */
+/** Every change can be undone, and is saved a moment later. */
 export function useDraft(name: string, draft: Draft) {
   const queries = useQueryClient();
   const [history, setHistory] = useState<History>({ past: [], files: draft.files, future: [] });
@@ -86,7 +85,7 @@ export function useDraft(name: string, draft: Draft) {
   const saved = useRef(draft.files);
   const saving = useRef(Promise.resolve());
   const { past, files, future } = history;
-  // What the next change starts from, also before the page is drawn again.
+  // The next change starts from these files, even before the page is drawn again.
   const latest = useRef(files);
   latest.current = files;
 
@@ -151,7 +150,7 @@ export function useDraft(name: string, draft: Draft) {
       await save(files);
       return revision.current;
     },
-    /** As `settle`, where the service has no draft yet, too. */
+    /** Like `settle`, but also creates the draft if the service has none. */
     async keep(): Promise<number> {
       await save(files);
       if (draft.updatedAt === null && revision.current === draft.revision)
@@ -163,17 +162,16 @@ export function useDraft(name: string, draft: Draft) {
 
 export type EditedDraft = ReturnType<typeof useDraft>;
 
-/** The program's folder as a ZIP file, as `palaver program` commands read it once it is unpacked. */
 async function saveZip(name: string, files: ProgramFiles): Promise<void> {
   const { strToU8, zipSync } = await import('fflate');
   const entries = Object.entries(files).map(([path, text]) => [`${name}/${path}`, strToU8(text)]);
   downloadBytes(`${name}.zip`, zipSync(Object.fromEntries(entries)), 'application/zip');
 }
 
-/** More than the service takes of a program; a small ZIP file may unpack to more than a tab can hold. */
+/** More than the service takes; a small ZIP file may unpack to more than a tab can hold. */
 const maxZipBytes = 8 * 1024 * 1024;
 
-/** Reads it back; the folder that holds `program.yaml` may have any name. */
+/** The folder that holds `program.yaml` may have any name. */
 export async function fromZip(bytes: Uint8Array<ArrayBuffer>): Promise<ProgramFiles> {
   const { strFromU8, unzipSync } = await import('fflate');
   let total = 0;
@@ -197,7 +195,7 @@ const maxBytes = 2_000_000;
 
 type AddedFile = { path: string; text: string } | { refused: 'programs.fileTooLarge' | 'programs.fileUnknown' };
 
-/** Reads a file, and says where a program has files of its kind. XLSForms are converted by the service. */
+/** The service converts XLSForms. */
 export async function readAddedFile(program: string, files: ProgramFiles, file: File): Promise<AddedFile> {
   if (file.size > maxBytes) return { refused: 'programs.fileTooLarge' };
   const [, stem = '', ending = ''] = /^(.+)\.(xml|xlsx|csv|json|geojson)$/i.exec(file.name) ?? [];
@@ -216,7 +214,7 @@ function toFolder(files: ProgramFiles, name: string): 'forms' | 'data' {
   return isNamed ? 'forms' : 'data';
 }
 
-/** The files with another one. A form that no state shows gets a state, to which the start leads. */
+/** A form that no state shows gets a state, to which the start leads. */
 export function withFile(files: ProgramFiles, path: string, text: string): ProgramFiles {
   const added = { ...files, [path]: text };
   const model = readProgram(added);

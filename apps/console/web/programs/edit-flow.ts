@@ -15,12 +15,12 @@ import { toFree } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
 import { type ProgramModel, type ProgramState, readProgram, toRecord } from './read-program.ts';
 
-/** Lets a state lead on to another by all the ways that lead to what comes after it now. */
+/** Leads a state to another by all its ways on. */
 function leadOn(files: ProgramFiles, state: ProgramState, to: string): ProgramFiles {
   return waysOn(state).reduce((changed, { path }) => setField(changed, state, path, to), files);
 }
 
-/** Adds a state after another: the other leads to it, and it leads to what came after. */
+/** The other state leads to the new one, which leads to what came after. */
 export function insertAfter(files: ProgramFiles, after: string, state: NewState): ProgramFiles {
   const model = readProgram(files);
   const before = model.states.get(after);
@@ -30,10 +30,10 @@ export function insertAfter(files: ProgramFiles, after: string, state: NewState)
   return leadOn(added, before, state.name);
 }
 
-/** Whether a state can be moved: it leads to another state without a choice of the caller. */
+/** A state can be moved if it leads on without a choice of the caller. */
 export const isMovable = (state: ProgramState | undefined) => state !== undefined && waysOn(state).length > 0;
 
-/** Takes a state from where it is and puts it after another; the same files where that cannot be. */
+/** Returns the same files where the state cannot be moved. */
 export function moveAfter(files: ProgramFiles, name: string, after: string): ProgramFiles {
   const model = readProgram(files);
   const [state, target] = [model.states.get(name), model.states.get(after)];
@@ -47,7 +47,7 @@ export function moveAfter(files: ProgramFiles, name: string, after: string): Pro
   return leadOn(leadOn(without, targetNow, name), state, then);
 }
 
-/** The state before or after in a row of states that lead on to each other, for a key that moves one. */
+/** The state after which a key moves this one. */
 export function findNeighbour(model: ProgramModel, name: string, direction: 'up' | 'down'): string | undefined {
   const state = model.states.get(name);
   const own = state && waysOn(state)[0]?.to;
@@ -58,7 +58,7 @@ export function findNeighbour(model: ProgramModel, name: string, direction: 'up'
   return previous === undefined ? undefined : before(previous);
 }
 
-/** A copy of a state with texts of its own, which comes after it. */
+/** The copy has texts of its own and comes after the state. */
 export function duplicateState(files: ProgramFiles, name: string): { files: ProgramFiles; name: string } {
   const model = readProgram(files);
   const state = model.states.get(name);
@@ -88,7 +88,7 @@ export function duplicateState(files: ProgramFiles, name: string): { files: Prog
   return { files: connected, name: copy };
 }
 
-/** Moves a state, with its comments, to another file of the program: a group. An empty file is removed. */
+/** Its comments move too; a file that is left empty is removed. */
 export function moveToFile(files: ProgramFiles, { file, name }: ProgramState, to: string): ProgramFiles {
   if (file === to) return files;
   const states = parseDocument(files[file] ?? '').get('states');
@@ -109,7 +109,7 @@ export function moveToFile(files: ProgramFiles, { file, name }: ProgramState, to
 const isChoice = (type: unknown) => type === 'choice' || type === 'choices';
 const isNumber = (type: unknown) => type === 'integer' || type === 'decimal';
 
-/** Another type of answer: a choice gets choices, and what does not belong to the type is removed. */
+/** A choice gets choices; what does not belong to the type is removed. */
 export function setAnswerType(files: ProgramFiles, state: ProgramState, type: string): ProgramFiles {
   const drop = (changed: ProgramFiles, field: string) =>
     field in state.raw ? setField(changed, state, [field], undefined) : changed;
@@ -127,7 +127,7 @@ export function setAnswerType(files: ProgramFiles, state: ProgramState, type: st
   return changed;
 }
 
-/** Choices from a table or a list, or again written in the program. */
+/** Without a source, the choices are written in the program again. */
 export function setListSource(files: ProgramFiles, state: ProgramState, source: Record<string, unknown> | undefined) {
   const model = readProgram(files);
   const to = state.links[0]?.to ?? model.start ?? state.name;

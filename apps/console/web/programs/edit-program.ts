@@ -13,14 +13,14 @@ import {
   toRecord,
 } from './read-program.ts';
 
-/** Replaces the files of the draft; `false` when nothing changed, or nothing could be. */
+/** Returns false when nothing changed, or nothing could be changed. */
 export type ChangeFiles = (change: () => ProgramFiles) => boolean;
 
 export function changeFile(files: ProgramFiles, path: string, change: (document: Document) => void): ProgramFiles {
   return { ...files, [path]: changeText(path, files[path] ?? '', change) };
 }
 
-/** Sets one field of a state; `undefined` removes it. */
+/** `undefined` removes the field. */
 export function setField(files: ProgramFiles, { file, name }: ProgramState, path: Path, value: unknown): ProgramFiles {
   return changeFile(files, file, (document) => {
     const whole = ['states', name, ...path];
@@ -35,12 +35,11 @@ export function setText(files: ProgramFiles, language: string, key: string, text
   });
 }
 
-/** A text under a new key in every language. */
 export function addText(files: ProgramFiles, model: ProgramModel, key: string, text: string): ProgramFiles {
   return model.languages.reduce((changed, language) => setText(changed, language, key, text), files);
 }
 
-/** The key of a new text: a state that had this name before may still have its own. */
+/** A state that had this name before may still have its texts. */
 export function toFreeKey({ texts }: ProgramModel, key: string): string {
   return toFree(key, new Set(Array.from(texts.values(), (own) => [...own.keys()]).flat()));
 }
@@ -49,15 +48,14 @@ export interface NewState {
   name: string;
   kind: StateKind;
   file: string;
-  /** What a new action does; an SMS when not given. */
+  /** For an action; an SMS when not given. */
   keyword?: ActionKeyword;
-  /** What its screen says; its name when not given. */
+  /** The text of its screen; its name when not given. */
   text?: string;
   /** Where it leads until it is connected; the start when not given. */
   to?: string;
 }
 
-/** A state with a text in every language. */
 export function addState(files: ProgramFiles, model: ProgramModel, state: NewState): ProgramFiles {
   const { name, kind, file, keyword = 'sms', text = name, to = model.start ?? name } = state;
   const [record] = Object.keys(model.records);
@@ -78,7 +76,7 @@ export function setRecords(files: ProgramFiles, path: readonly string[], value: 
 
 const fieldTypes: unknown[] = ['text', 'integer', 'decimal', 'date', 'phone'];
 
-/** Adds a field to an action that keeps records, and declares it with the type of the question whose answer it holds. */
+/** Declares the field with the type of the question whose answer it holds. */
 export function addRecordField(files: ProgramFiles, model: ProgramModel, state: ProgramState, field: string) {
   const changed = setField(files, state, ['fields', field], field);
   const record = String(state.raw.store ?? state.raw.update);
@@ -90,14 +88,13 @@ export function addRecordField(files: ProgramFiles, model: ProgramModel, state: 
 const longestLabel = 30;
 const newChoice = 'New choice';
 
-/** What a choice that leads to a state says until somebody writes something better. */
+/** The first label of a choice, until somebody writes something better. */
 function toLabel(model: ProgramModel, to: string): string {
   const key = model.states.get(to)?.raw.text;
   const text = sayIn(model, key);
   return text === '' || text === key || text.length > longestLabel ? newChoice : text;
 }
 
-/** Adds a choice to a menu or page, that leads to a state, or to a question. */
 export function addOption(files: ProgramFiles, model: ProgramModel, state: ProgramState, to?: string): ProgramFiles {
   const options = Array.isArray(state.raw.options) ? state.raw.options.map(toRecord) : [];
   const text = to === undefined ? newChoice : toLabel(model, to);
@@ -111,7 +108,7 @@ export function addOption(files: ProgramFiles, model: ProgramModel, state: Progr
   });
 }
 
-/** Lets one state lead to another, by what its kind has for that; the same files where it has nothing. */
+/** Returns the same files where the state's kind leads nowhere. */
 export function connectStates(files: ProgramFiles, model: ProgramModel, from: string, to: string): ProgramFiles {
   const state = model.states.get(from);
   if (!state || (!model.states.has(to) && !model.outside.includes(to))) return files;
@@ -133,7 +130,7 @@ export function connectStates(files: ProgramFiles, model: ProgramModel, from: st
   }
 }
 
-/** The outcomes that lead back to the start are not connected yet; where none is left, all of them follow. */
+/** Outcomes that lead back to the start are not connected yet; where none is left, all of them follow. */
 function setOutcomes(files: ProgramFiles, state: ProgramState, to: string): ProgramFiles {
   const { start } = readProgram(files);
   const own = state.links.filter(({ path }) => path[0] === 'outcomes');
@@ -141,7 +138,6 @@ function setOutcomes(files: ProgramFiles, state: ProgramState, to: string): Prog
   return (open.length > 0 ? open : own).reduce((changed, { path }) => setField(changed, state, path, to), files);
 }
 
-/** Renames a state, and everything that leads to it. */
 export function renameState(files: ProgramFiles, from: string, to: string): ProgramFiles {
   const model = readProgram(files);
   const own = model.states.get(from);
@@ -174,7 +170,7 @@ function renameIn(files: ProgramFiles, { path, model, from, to }: Renaming): Pro
   if (links.length === 0 && heads.length === 0 && !before.hasIn(['states', from])) return files;
   return changeFile(files, path, (document) => {
     const states = document.get('states');
-    // A state that was added since the file was parsed has a plain text as its key.
+    // The key of a state that was added since the file was parsed is a plain text.
     const named = (key: unknown) => (isScalar(key) ? key.value : key) === from;
     const pair = isMap(states) ? states.items.find(({ key }) => named(key)) : undefined;
     for (const link of links) document.setIn(link, to);
@@ -184,7 +180,7 @@ function renameIn(files: ProgramFiles, { path, model, from, to }: Renaming): Pro
   });
 }
 
-/** Removes a state and the texts that only it had. What led to it leads to what comes after it. */
+/** Its own texts go with it, and what led to it leads to what comes after it. */
 export function removeState(files: ProgramFiles, { file, name }: ProgramState): ProgramFiles {
   const model = readProgram(files);
   const own = model.states.get(name);
@@ -194,7 +190,6 @@ export function removeState(files: ProgramFiles, { file, name }: ProgramState): 
   return dropTexts(removed, model);
 }
 
-/** Lets everything that leads to a state lead to another. */
 export function relink(files: ProgramFiles, from: string, to: string): ProgramFiles {
   const model = readProgram(files);
   const others = [...model.states.values()].filter(({ name }) => name !== from);
@@ -206,7 +201,7 @@ export function relink(files: ProgramFiles, from: string, to: string): ProgramFi
   return model.start === from ? changeFile(changed, 'program.yaml', (document) => document.set('start', to)) : changed;
 }
 
-/** The ways by which a state leads on to what comes after it; none where the caller chooses. */
+/** The ways to what comes after a state; none where the caller chooses. */
 export function waysOn({ kind, links }: ProgramState): StateLink[] {
   const heads = kind === 'branch' ? ['else'] : ['to', 'outcomes'];
   const own = links.filter(({ path }) => heads.includes(String(path[0])));
@@ -231,7 +226,6 @@ export function dropTexts(files: ProgramFiles, before: ProgramModel): ProgramFil
   }, files);
 }
 
-/** The texts that states show. */
 function keysIn({ states, texts }: ProgramModel): Set<string> {
   const keys = new Set<string>();
   const collect = (value: unknown): void => {
@@ -243,7 +237,7 @@ function keysIn({ states, texts }: ProgramModel): Set<string> {
   return keys;
 }
 
-/** Sets a field of program.yaml; `undefined` or an empty list removes it. */
+/** `undefined` or an empty list removes the field. */
 export function setHeader(files: ProgramFiles, field: string, value: unknown): ProgramFiles {
   return changeFile(files, 'program.yaml', (document) => {
     if (value === undefined || (Array.isArray(value) && value.length === 0)) document.delete(field);
@@ -251,7 +245,6 @@ export function setHeader(files: ProgramFiles, field: string, value: unknown): P
   });
 }
 
-/** Another title and other service codes, under another name. */
 export function setIdentity(
   files: ProgramFiles,
   { name, title, codes }: Pick<ProgramModel, 'name' | 'title' | 'codes'>,
@@ -272,7 +265,6 @@ export function removeLanguage(files: ProgramFiles, model: ProgramModel, languag
   );
 }
 
-/** Declares a kind of records, or a field of one with its type. */
 export function setRecord(files: ProgramFiles, path: readonly string[], type?: string): ProgramFiles {
   return setRecords(files, path, type ?? {});
 }

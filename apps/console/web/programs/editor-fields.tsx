@@ -9,16 +9,15 @@ import { titleOf } from './kinds.ts';
 import { toStateName } from './names.ts';
 import { type Path, type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
 
-/** What each part of the editor of a state needs. */
 export interface StateParts {
   model: ProgramModel;
   state: ProgramState;
   onChange: ChangeFiles;
-  /** Sets a field of the state; undefined removes it. */
+  /** `undefined` removes the field. */
   set(path: Path, value: unknown): void;
 }
 
-/** Names of states, values and outcomes, as the service takes them. */
+/** What the service takes as names of states, values and outcomes. */
 export const namePattern = '[A-Za-z][A-Za-z0-9]*';
 
 interface FieldProps {
@@ -27,7 +26,7 @@ interface FieldProps {
   onChange(value: string): void;
 }
 
-/** Written to the program when the field is left: a half-typed expression is not checked. */
+/** Changes the program when the field is left: a half-typed expression is not checked. */
 export function TextField({ label, value, onChange, ...rest }: FieldProps & { pattern?: string; expects?: string }) {
   const given = value === undefined ? '' : String(value);
   const [typed, setTyped] = useState(given);
@@ -46,7 +45,7 @@ export function TextField({ label, value, onChange, ...rest }: FieldProps & { pa
   );
 }
 
-/** The value in the file is offered too, even if it is not one of the known choices. */
+/** Offers the value in the file too, even if it is not one of the known choices. */
 export function ChoiceField({ value, choices, ...rest }: FieldProps & { choices: readonly string[] }) {
   const chosen = String(value ?? '');
   return (
@@ -57,7 +56,7 @@ export function ChoiceField({ value, choices, ...rest }: FieldProps & { choices:
 }
 
 interface RemovableProps {
-  /** What is removed, for the button. */
+  /** For the label of the button. */
   name: string;
   onRemove(): void;
   children: ReactNode;
@@ -86,7 +85,7 @@ export function TargetField({ model, label, value, onChange }: FieldProps & { mo
   );
 }
 
-/** One for each line. A text, because it is the same while names are: hundreds of states are then not drawn again. */
+/** One name on each line: a text stays the same while the names do, so hundreds of options are not drawn again. */
 const NameOptions = memo(function NameOptions({ names }: { names: string }) {
   return names.split('\n').map((name) => (
     <option key={name} value={name}>
@@ -98,13 +97,11 @@ const NameOptions = memo(function NameOptions({ names }: { names: string }) {
 interface AddNameProps {
   label: string;
   taken: readonly string[];
-  /** Letters and digits when not given. */
   pattern?: string;
   expects?: string;
   onAdd(name: string): void;
 }
 
-/** A field for the name of another entry. */
 export function AddName({ label, taken, pattern = namePattern, expects, onAdd }: AddNameProps) {
   const [name, setName] = useState('');
   function submit(): void {
@@ -161,7 +158,6 @@ export function Search({ model, found, search, onSearch, onSelect }: SearchProps
   );
 }
 
-/** The states whose name or text in any language has the words. */
 export function findStates(model: ProgramModel, search: string): Set<string> | undefined {
   const words = search.trim().toLowerCase();
   if (words === '') return undefined;
@@ -189,13 +185,13 @@ export function ConnectField({ model, state, onChange }: StateParts) {
 
 interface AddStateProps {
   model: ProgramModel;
-  /** The state after which the new one comes. */
+  /** The new state comes after it. */
   selected: string | undefined;
   onChange: ChangeFiles;
   onSelect(state: string): void;
 }
 
-/** Adds a state by what it says: its name is made of that. */
+/** The name of the state is made from its text. */
 export function AddState({ model, selected, onChange, onSelect }: AddStateProps) {
   const [text, setText] = useState('');
   const [kind, setKind] = useState<StateKind>('prompt');

@@ -13,7 +13,6 @@ interface FiguresProps {
   onSelect(state: string): void;
 }
 
-/** How callers move through the program: the funnel by screen, calls by day, languages. */
 export function Figures({ model, stats, selected, onSelect }: FiguresProps) {
   const sumOf = (name: 'calls' | 'returning' | 'texting') => stats.days.reduce((sum, day) => sum + day[name], 0);
   const calls = sumOf('calls');
@@ -92,7 +91,7 @@ function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
   );
 }
 
-/** The questions of a form that a state asks, by the names under which they are counted. */
+/** By the names under which they are counted. */
 function listQuestions({ states, files }: ProgramModel, name: string): [string, string][] {
   const file = states.get(name)?.raw.form;
   const xml = typeof file === 'string' ? files[file] : undefined;
@@ -136,13 +135,13 @@ export type Heat = (typeof heats)[number];
 export interface StateHeat {
   /** Between 0 and 1. */
   share: number;
-  /** In the language shown when it is called. */
+  /** A function, because the language may change. */
   label(): string;
 }
 
 const slowest = 60;
 
-/** Calls that ended on this screen: left by exit, or without another input. */
+/** Calls that ended on this screen, by exit or without another input. */
 function lostOf({ exited, timedOut }: Counts): number {
   return exited + timedOut;
 }
@@ -155,7 +154,6 @@ export function toSeconds(seconds: number | null): string {
   return seconds === null ? '–' : formatUnit(seconds, 'second');
 }
 
-/** How strongly each state is coloured, with what it says there. */
 export function toHeat(stats: ProgramStats | undefined, heat: Heat): Map<string, StateHeat> {
   const states = stats?.states ?? [];
   const most = Math.max(1, ...states.map(({ shown }) => shown));

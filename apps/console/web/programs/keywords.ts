@@ -4,7 +4,6 @@ import { type Path, type Raw, toRecord } from './read-program.ts';
 export type ActionKeyword = keyof typeof keywords.actions;
 export type StateKind = keyof typeof keywords.states;
 
-/** What an editor offers of a keyword; the file of the keyword says it. */
 interface Fields {
   title: string;
   draft?: Raw;
@@ -14,13 +13,13 @@ interface Fields {
 const actions: Record<string, Fields> = keywords.actions;
 const states: Record<string, Fields> = keywords.states;
 
-/** What an action without code can do, by its keyword in the file. */
+/** What an action without code can do. */
 export const actionKeywords = Object.keys(keywords.actions) as ActionKeyword[];
-/** Those that concern records, which program.yaml declares. */
+/** Keywords that concern records, which program.yaml declares. */
 export const recordKeywords: readonly string[] = actionKeywords.filter(
   (name) => actions[name]?.draft?.[name] === '{record}',
 );
-/** The kinds that can be added; an action is added by its keyword. */
+/** An action is added by its keyword. */
 export const newKinds = (Object.keys(keywords.states) as StateKind[]).filter(
   (kind) => kind === 'action' || states[kind]?.draft,
 );
@@ -28,13 +27,13 @@ export const newKinds = (Object.keys(keywords.states) as StateKind[]).filter(
 interface NewState {
   kind: StateKind;
   keyword: ActionKeyword;
-  /** What is chosen for `{name}`, `{text}`, `{to}`, `{label}`, `{record}` and `{form}`. */
+  /** The values of `{name}`, `{text}` and so on in the draft. */
   chosen: Record<'name' | 'text' | 'to' | 'label' | 'record' | 'form', string>;
-  /** The key of a new text that is free, by the one it would have. */
+  /** A free key for a new text, made from the one it would have. */
   toKey(key: string): string;
 }
 
-/** The fields and the texts of a new state: as few as the check accepts, each to be filled in. */
+/** As few fields as the check accepts, each to be filled in. */
 export function draftState({ kind, keyword, chosen, toKey }: NewState): { fields: Raw; texts: Record<string, string> } {
   const { draft = {}, texts = {} } = (kind === 'action' ? actions[keyword] : states[kind]) ?? {};
   const fill = (text: string) => text.replace(/\{(\w+)\}/g, (_, name: keyof typeof chosen) => chosen[name]);
@@ -45,7 +44,7 @@ export function draftState({ kind, keyword, chosen, toKey }: NewState): { fields
   };
 }
 
-/** The same parts with other texts, also in their names. */
+/** Replaces texts, also in the names of fields. */
 function fillIn<T>(part: T, fill: (text: string) => string): T;
 function fillIn(part: unknown, fill: (text: string) => string): unknown {
   if (typeof part === 'string') return fill(part);
@@ -60,13 +59,12 @@ const offersOf = (raw: Raw) => {
   return keyword === undefined ? states[String(raw.kind)]?.offers : actions[keyword]?.offers;
 };
 
-/** A state with the parts that it need not have, as empty fields and lists. */
+/** Adds the parts that a state need not have, as empty fields and lists. */
 export function withOptionalParts(raw: Raw): Raw {
   const parts = offersOf(raw);
   return parts ? fill(raw, parts) : raw;
 }
 
-/** Whether a state may be without this part. */
 export function isOptional(raw: Raw, path: Path): boolean {
   return path.reduce<unknown>((part, name) => toRecord(part)[name], offersOf(raw)) !== undefined;
 }

@@ -1,4 +1,4 @@
-// Runs in a worker: places the states of each group, one group after the other.
+// Runs in a worker.
 import { Graph, layout } from '@dagrejs/dagre';
 
 export interface GroupToPlace {

@@ -6,7 +6,7 @@ import { AddName, ChoiceField, Removable, type StateParts, TextField } from './e
 import { isOptional, recordKeywords, withOptionalParts } from './keywords.ts';
 import { type Path, type Raw, toRecord } from './read-program.ts';
 
-/** What other parts of the editor show: texts, choices, questions, and where the state leads. */
+/** Other parts of the editor show these. */
 const shownElsewhere = new Set([
   ...['kind', 'text', 'options', 'when', 'to', 'else', 'flow', 'do', 'outcomes', 'from', 'requires'],
   ...['type', 'min', 'max', 'optional', 'validator'],
@@ -14,7 +14,6 @@ const shownElsewhere = new Set([
 /** Maps whose names the author chooses. */
 const openMaps = ['fields', 'values', 'take', 'body', 'headers', 'query', 'save', 'params'];
 
-/** The other fields of actions, branches, forms and the like, each on its own. */
 export function LogicFields({ model, state, set, onChange }: StateParts) {
   const { raw, kind } = state;
   const all = withOptionalParts(raw);
@@ -60,7 +59,6 @@ export function LogicFields({ model, state, set, onChange }: StateParts) {
   );
 }
 
-/** Branches and replies of servers have conditions. */
 function toNewCondition(kind: string, fields: Raw, to: string): Raw | undefined {
   if (kind === 'branch') return { that: 'true', to };
   return kind === 'action' && 'when' in fields ? { that: 'status == 409', outcome: 'failed' } : undefined;
@@ -71,7 +69,7 @@ interface ValueFieldsProps {
   value: unknown;
   set(path: Path, value: unknown): void;
   add(path: Path, name: string): void;
-  /** Fields that have one of a few values. */
+  /** The values of fields that have one of a few. */
   choices: Record<string, readonly string[]>;
 }
 
@@ -138,11 +136,11 @@ function MapFields(props: ValueFieldsProps & { value: Raw }) {
   );
 }
 
-/** Not a part that is only offered. */
+/** Empty parts are only offered. */
 const isGiven = ([, value]: [string, unknown]) =>
   value !== '' && !(typeof value === 'object' && Object.keys(value ?? {}).length === 0);
 
-/** A number stays a number; what is only offered becomes one where it is digits. */
+/** A number stays a number; digits in an empty field become one. */
 function toScalar(text: string, before: unknown): string | number {
   const isNumber = typeof before === 'number' ? !Number.isNaN(Number(text)) : before === '' && /^\d+$/.test(text);
   return isNumber && text !== '' ? Number(text) : text;

@@ -11,7 +11,7 @@ export interface NodeParts {
   layout: MapLayout;
   selected: string | undefined;
   onSelect(state: string): void;
-  /** States that a search has found; undefined if nothing is searched. */
+  /** Undefined if nothing is searched. */
   found: ReadonlySet<string> | undefined;
   problems: ReadonlyMap<string, number>;
   heat: ReadonlyMap<string, StateHeat>;
@@ -20,7 +20,7 @@ export interface NodeParts {
   isConnectable: boolean;
 }
 
-/** The states and files as nodes. One that says the same as before is the same object: only the others are drawn again. */
+/** An unchanged node stays the same object, so that only the others are drawn again. */
 export function toNodes(parts: NodeParts, before: readonly Node[]): Node[] {
   const known = new Map(before.map((node) => [node.id, node]));
   const { model, layout } = parts;
@@ -71,10 +71,7 @@ function isSame(one: Node, other: Node): boolean {
 
 const markerEnd = { type: MarkerType.ArrowClosed, width: 16, height: 16, color: 'var(--accent)' };
 
-/**
- * The ways from and to the chosen state, with their words; one for each pair, however many choices lead that way. One that
- * says the same as before is the same object.
- */
+/** One edge for each pair of states, however many choices lead that way; an unchanged edge stays the same object. */
 export function toEdges(
   { model, layout, selected }: Pick<NodeParts, 'model' | 'layout' | 'selected'>,
   before: readonly Edge[],
@@ -88,7 +85,7 @@ export function toEdges(
       const className = isBack(layout, from, to) ? 'edge-back' : '';
       const id = `${from} ${to}`;
       const last = before.find((edge) => edge.id === id && edge.label === label && edge.className === className);
-      // Over the other lines. Inside the frame of a file that of the states is added: it is drawn over them, too.
+      // Over the other lines. In the frame of a file the z-index of the states is added, so it is drawn over them, too.
       return last ?? { id, source: from, target: to, label, className, markerEnd, zIndex: 3 };
     });
 }
@@ -107,10 +104,10 @@ interface Placed {
 export interface MapLayout {
   /** Relative to their group where they are in one. */
   states: Map<string, Placed>;
-  /** Files with states, by path; none where all states are in one file. */
+  /** By path; empty where all states are in one file. */
   groups: Map<string, Placed>;
   groupOf: Map<string, string>;
-  /** Where each state leads, every target once. */
+  /** The targets of each state, every one once. */
   ways: Map<string, string[]>;
 }
 
@@ -122,7 +119,7 @@ const aspectRatio = 1.7;
 let worker: Worker | undefined;
 let requests = 0;
 
-/** Places the states, in a worker: the page stays usable meanwhile. */
+/** Works in a worker, so that the page stays usable. */
 export async function layOutMap(model: ProgramModel): Promise<MapLayout> {
   const groupOf = findGroups(model);
   const files = [...new Set(groupOf.values())];
@@ -146,13 +143,12 @@ export async function layOutMap(model: ProgramModel): Promise<MapLayout> {
   return layout;
 }
 
-/** Where a state is on the map. */
 export function placeOf({ states, groups, groupOf }: MapLayout, name: string): { x: number; y: number } {
   const [state, group] = [states.get(name), groups.get(groupOf.get(name) ?? '')];
   return { x: (state?.x ?? 0) + (group?.x ?? 0), y: (state?.y ?? 0) + (group?.y ?? 0) };
 }
 
-/** A way that leads to the left, against the direction in which the map is read. */
+/** The map is read from left to right. */
 export function isBack(layout: MapLayout, from: string, to: string): boolean {
   return placeOf(layout, to).x <= placeOf(layout, from).x;
 }
@@ -172,7 +168,7 @@ function placeGroups(groups: GroupToPlace[]): Promise<PlacedGroup[]> {
   });
 }
 
-/** The file of each state, that of the start first; inherited states are with the first state that leads to them. */
+/** The file of the start is first; inherited states are with the first state that leads to them. */
 function findGroups({ states, start, outside }: ProgramModel): Map<string, string> {
   const first = states.get(start ?? '')?.file;
   const inOrder = [...states.values()].sort((one, other) => Number(other.file === first) - Number(one.file === first));
@@ -218,14 +214,13 @@ interface StateNodeData extends Record<string, unknown> {
   kind: string;
   text: string;
   isSelected: boolean;
-  /** The one node that the tab key comes to. */
+  /** The one node in the tab order. */
   isReachable: boolean;
   isDim: boolean;
   isStart: boolean;
   isEdited: boolean;
   problems: number;
   heat: StateHeat | undefined;
-  /** A line may be drawn from it to another state. */
   isConnectable: boolean;
   onSelect(state: string): void;
 }
@@ -247,7 +242,7 @@ export const StateNode = memo(function StateNode({ data }: { data: StateNodeData
     isConnectable,
     onSelect,
   } = data;
-  // What is kept between renders is drawn again in another language.
+  // A memoised component must be drawn again in another language.
   useLocale();
   const title = titleOf(kind);
   const classes = ['state-node', `state-${kind}`];

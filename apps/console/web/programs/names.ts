@@ -1,14 +1,12 @@
-// The service takes names of Latin letters and digits. People write what they like: the names are made of that.
+// The service takes Latin letters and digits in names, which are therefore made from what people write.
 
-/** What a new program can begin with. */
 export const templates = ['blank', 'survey', 'registration', 'helpline', 'prices', 'savings'] as const;
 export type Template = (typeof templates)[number];
 
-/** What callers dial. */
 export const codePattern = String.raw`\*[0-9*]+#`;
 
 function toWords(text: string): string[] {
-  // Letters with marks keep the letter.
+  // A letter with an accent keeps the letter.
   const plain = text
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
@@ -33,9 +31,9 @@ export function toProgramName(title: string, taken: ReadonlySet<string>): string
   return toFree(name || 'program', taken, '-');
 }
 
-/** `howManyPeople` for “How many people live here?”: of a state, or of a value. */
+/** `howManyPeople` for “How many people live here?”. */
 export function toStateName(text: string, taken: ReadonlySet<string>, otherwise = 'step'): string {
-  // A name that somebody has written as one stays.
+  // A text that is a name already stays.
   if (/^[A-Za-z][A-Za-z0-9]{0,39}$/.test(text)) return toFree(text, taken);
   const words = toWords(text).slice(0, 4);
   const name = words
@@ -46,12 +44,12 @@ export function toStateName(text: string, taken: ReadonlySet<string>, otherwise 
   return toFree(name || otherwise, taken);
 }
 
-/** What a choice is kept as: `very-good` for “Very good”. */
+/** `very-good` for “Very good”. */
 export function toValue(text: string, taken: ReadonlySet<string>): string {
   return toFree(toWords(text).slice(0, 5).join('-').slice(0, 40) || 'choice', taken, '-');
 }
 
-/** What people call a program that has no title: “Water point survey” for `water-point-survey`. */
+/** “Water point survey” for `water-point-survey`. */
 export function toTitle(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1).replaceAll('-', ' ');
 }

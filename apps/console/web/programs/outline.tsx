@@ -13,7 +13,7 @@ interface OutlineProps {
   problems: ReadonlyMap<string, number>;
   heat: ReadonlyMap<string, StateHeat>;
   found: ReadonlySet<string> | undefined;
-  /** Absent where nothing can be changed. */
+  /** Undefined if nothing can be changed. */
   onChange: ChangeFiles | undefined;
 }
 
@@ -24,11 +24,11 @@ interface Row {
   /** What the caller does to come here. */
   by: string;
   hasChildren: boolean;
-  /** The state is in the outline further up; its own ways on are there. */
+  /** The state is further up in the outline, with its ways on. */
   isRepeated: boolean;
 }
 
-/** The program as a tree, for the keyboard, for screen readers and for small screens. */
+/** For the keyboard, for screen readers and for small screens. */
 export function Outline({ model, selected, onSelect, problems, heat, found, onChange }: OutlineProps) {
   const [dragged, setDragged] = useState<string>();
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());

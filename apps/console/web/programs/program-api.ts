@@ -20,7 +20,7 @@ export type {
   TriedCall,
 } from '@palaver/contract/internal';
 
-/** Without one, the files of the version in use. */
+/** Where there is no draft, the files are those of the version in use. */
 export type Draft = Omit<ProgramDraft, 'name'>;
 
 export interface Trial {
@@ -41,7 +41,6 @@ function ask<Answer>(path: string, init?: RequestInit): Promise<Answer> {
 const send = <Answer>(method: 'POST' | 'PUT', path: string, body: unknown) =>
   sendAsOperator<Answer>('ussd-gateway', root + path, body, method);
 
-/** The routes of the USSD gateway for programs. */
 export const programApi = {
   list: () => ask<ListedPrograms>(''),
   draft: (name: string) => ask<Draft>(`/${name}/draft`),
@@ -50,7 +49,6 @@ export const programApi = {
   check: (name: string, files: ProgramFiles) => send<ProgramReport>('POST', `/${name}/check`, { files }),
   saveDraft: (name: string, draft: { files: ProgramFiles; revision: number }) =>
     send<{ revision: number }>('PUT', `/${name}/draft`, draft),
-  /** An XLSForm as the XML that a program keeps. */
   convertForm: async (name: string, file: string, body: Blob) => {
     const path = `/${name}/convert-form?${new URLSearchParams({ file })}`;
     const headers = { 'content-type': 'application/octet-stream' };

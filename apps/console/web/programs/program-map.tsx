@@ -40,14 +40,14 @@ import {
 import type { ProgramModel } from './read-program.ts';
 
 interface ProgramMapProps extends Omit<NodeParts, 'layout' | 'isConnectable'> {
-  /** Called when a line is drawn from one state to another; nothing can be drawn without it. */
+  /** Nothing can be drawn without it. */
   onConnect?: ((from: string, to: string) => void) | undefined;
 }
 
 const nodeTypes = { state: StateNode, file: FileNode };
-/** Fewer states are in sight at once; the overview would only cover some of them. */
+/** Fewer states are in sight at once; an overview would only cover some of them. */
 const overviewFrom = 20;
-/** So many states are drawn even where they are out of sight: none has to be made while the map moves. */
+/** Up to so many states are drawn even out of sight: none has to be made while the map moves. */
 const drawnWhole = 500;
 const fit = { padding: 0.12, maxZoom: 1 };
 
@@ -139,10 +139,7 @@ function MapInside({ onConnect, ...props }: ProgramMapProps) {
   );
 }
 
-/**
- * The map is a picture that is shifted and stretched while it moves; see `.map-picture`. It is drawn again once it rests at
- * another size, and on the way where so little of it was drawn that most would have to be added.
- */
+/** The map is a stretched picture while it moves (`.map-picture`); it is drawn again at rest, or at half its size. */
 function usePicture(region: RefObject<HTMLDivElement | null>) {
   const drawnAt = useRef(0);
   const draw = (zoom: number) => {
@@ -152,7 +149,7 @@ function usePicture(region: RefObject<HTMLDivElement | null>) {
     requestAnimationFrame(() => requestAnimationFrame(() => region.current?.classList.add('map-picture')));
   };
   return {
-    // Not at its start: that is any press of a button, and a click would be lost.
+    // Not when a move starts: any press of a button starts one, and its click would be lost.
     onMove: (_event: unknown, { zoom }: Viewport) => {
       region.current?.classList.add('map-moving');
       if (zoom < drawnAt.current / 2) draw(zoom);
@@ -164,7 +161,6 @@ function usePicture(region: RefObject<HTMLDivElement | null>) {
   };
 }
 
-/** The names of the map's own buttons in the language shown. */
 function useMapLabels(): Partial<AriaLabelConfig> {
   const locale = useLocale();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the texts are those of the language
@@ -179,7 +175,7 @@ function useMapLabels(): Partial<AriaLabelConfig> {
   );
 }
 
-/** The layout of the newest program; the last one stays until the next is there. */
+/** The last layout stays until the next is there. */
 function useLayout(model: ProgramModel): MapLayout | undefined {
   const [layout, setLayout] = useState<MapLayout>();
   const shape = useMemo(
@@ -200,7 +196,7 @@ function useLayout(model: ProgramModel): MapLayout | undefined {
   return layout;
 }
 
-/** Right goes along the first way on, left back to where a state is reached from, up and down to the neighbours. */
+/** Right goes along the first way on, left back, up and down to the neighbours. */
 function findNext(model: ProgramModel, layout: MapLayout, { from, key }: { from: string | undefined; key: string }) {
   if (from === undefined) return undefined;
   if (key === 'ArrowRight')
@@ -219,10 +215,7 @@ function findNext(model: ProgramModel, layout: MapLayout, { from, key }: { from:
   return others[0]?.name;
 }
 
-/**
- * All ways of a program in one drawing, one or two paths for each state. As edges of the graph library each of them would
- * be computed again at every move of the map.
- */
+/** One drawing for all ways: as edges of the graph library each would be computed again at every move of the map. */
 const MapEdges = memo(function MapEdges({ layout }: { layout: MapLayout }) {
   return (
     <ViewportPortal>
@@ -241,7 +234,6 @@ const MapEdges = memo(function MapEdges({ layout }: { layout: MapLayout }) {
   );
 });
 
-/** The lines from a state, each with the head of its arrow. */
 function toPath(layout: MapLayout, from: string, targets: string[]): string {
   const source = placeOf(layout, from);
   return targets
@@ -264,10 +256,7 @@ function toPath(layout: MapLayout, from: string, targets: string[]): string {
 const size = { width: 200, height: 150 };
 const margin = 8;
 
-/**
- * The whole map in small, with a frame around what is in sight; dragging moves the map. Only the frame follows the map, as
- * a layer of its own: the states are not painted again.
- */
+/** Dragging moves the map. Only the frame follows it, as a layer of its own: the states are not painted again. */
 function MapOverview({ layout }: { layout: MapLayout }) {
   const store = useStoreApi();
   const flow = useReactFlow();
@@ -310,7 +299,6 @@ function MapOverview({ layout }: { layout: MapLayout }) {
   );
 }
 
-/** All states as one path, and how the map becomes as small as the overview. */
 function toSmall(layout: MapLayout) {
   const places = Array.from(layout.states.keys(), (name) => placeOf(layout, name));
   const [minX, minY] = [Math.min(...places.map(({ x }) => x)), Math.min(...places.map(({ y }) => y))];

@@ -16,7 +16,6 @@ import { type ListedProgram, programApi } from './program-api.ts';
 const Workspace = lazy(async () => ({ default: (await import('./workspace.tsx')).Workspace }));
 const CallersPage = lazy(async () => ({ default: (await import('../callers/callers-page.tsx')).CallersPage }));
 
-/** Programs: their states and texts, and statistics of calls. */
 export function ProgramsView() {
   const { searchParams } = useLocation();
   const name = searchParams.get('program');
@@ -74,7 +73,6 @@ export function ProgramsView() {
   );
 }
 
-/** All programs of the deployment, published or from its folder. */
 export function ProgramList({ programs, mayEdit }: { programs: ListedProgram[]; mayEdit: boolean }) {
   return (
     <div className="stack">
@@ -133,7 +131,7 @@ function NewProgram({ taken }: { taken: readonly string[] }) {
       <InputField
         label={t('programs.code')}
         required
-        // Also from left to right where the page is not.
+        // Left to right even where the page is not.
         dir="ltr"
         pattern={codePattern}
         expects={t('programs.expectsCode')}

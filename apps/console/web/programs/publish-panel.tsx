@@ -19,7 +19,6 @@ interface PublishProps {
   hasFaults: boolean;
 }
 
-/** What the draft changes, in words, and the versions before it. */
 export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
   const queries = useQueryClient();
   const [note, setNote] = useState('');
@@ -130,7 +129,6 @@ type ProgramChange =
   | { is: 'changedFile'; path: string }
   | { is: 'onlySettings' };
 
-/** A change as a sentence in the language shown. */
 function sayChange(change: ProgramChange): string {
   switch (change.is) {
     case 'isNew':
@@ -151,7 +149,6 @@ function sayChange(change: ProgramChange): string {
   }
 }
 
-/** What a draft changes. */
 export function diffPrograms(before: ProgramFiles, after: ProgramFiles): ProgramDiff {
   const [one, other] = [readProgram(before), readProgram(after)];
   const added = [...other.states.keys()].filter((name) => !one.states.has(name));

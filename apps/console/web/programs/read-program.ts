@@ -8,7 +8,7 @@ export type Path = readonly (string | number)[];
 export interface StateLink {
   to: string;
   label: string;
-  /** Where the name of the target is, inside the state. */
+  /** Where the name of the target is inside the state. */
   path: Path;
 }
 
@@ -23,7 +23,7 @@ export interface ProgramState {
   links: StateLink[];
 }
 
-/** A program as the page shows it. It may have faults: what can be read is shown. */
+/** The program may have faults: what can be read is shown. */
 export interface ProgramModel {
   name: string;
   title: string;
@@ -32,9 +32,9 @@ export interface ProgramModel {
   start: string | undefined;
   languages: string[];
   states: ReadonlyMap<string, ProgramState>;
-  /** Names that states lead to and no file of the program has: states of the program that it extends. */
+  /** Targets that no file has: states of the program that this one extends. */
   outside: string[];
-  /** The kinds of records that program.yaml declares, each with its fields and their types. */
+  /** The fields and their types, by the kind of record. */
   records: Record<string, Raw>;
   /** By language and key. */
   texts: ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -124,7 +124,7 @@ function remember(text: string, file: ParsedFile): ParsedFile {
   return file;
 }
 
-/** A file that is not YAML, which can be corrected only as text. */
+/** The file is not YAML and can be corrected only as text. */
 export class FaultyFile extends Error {
   override readonly name = 'FaultyFile';
   readonly path: string;
@@ -163,7 +163,6 @@ function toParsed(text: string, document: Document): ParsedFile {
   };
 }
 
-/** The lines of the states. */
 function toLines(text: string): Map<string, number> {
   const lineCounter = new LineCounter();
   const states = parseDocument(text, { lineCounter, uniqueKeys: false }).get('states');
@@ -189,7 +188,7 @@ export function toRecord(value: unknown): Raw {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {};
 }
 
-/** Where a state leads, whatever its kind and however unfinished it is. */
+/** Takes a state of any kind, however unfinished. */
 export function linksOf(state: Raw): StateLink[] {
   const links: StateLink[] = [];
   const add = (to: unknown, label: unknown, path: Path) => {
@@ -208,7 +207,7 @@ export function linksOf(state: Raw): StateLink[] {
   return links;
 }
 
-/** A text in the first language that has it; its key where none has. */
+/** In the first language that has the text; otherwise its key. */
 export function sayIn({ languages, texts }: ProgramModel, key: unknown, language?: string): string {
   if (typeof key !== 'string') return '';
   const order = language === undefined ? languages : [language];
@@ -219,7 +218,7 @@ export function sayIn({ languages, texts }: ProgramModel, key: unknown, language
   return key;
 }
 
-/** The states in the order in which callers come to them; those that nobody reaches are last. */
+/** In the order in which callers come to them; those that nobody reaches are last. */
 export function orderStates({ start, states }: ProgramModel): string[] {
   const seen = new Set<string>();
   const open = start !== undefined && states.has(start) ? [start] : [];
@@ -231,7 +230,7 @@ export function orderStates({ start, states }: ProgramModel): string[] {
   return [...seen, ...[...states.keys()].filter((name) => !seen.has(name))];
 }
 
-/** The label of a link in words: an option shows its text. */
+/** An option shows its text. */
 export function sayLink(model: ProgramModel, label: string): string {
   const option = /^(\d+)\. (.+)$/.exec(label);
   return option ? `${option[1]}. ${sayIn(model, option[2])}` : label;

@@ -30,7 +30,6 @@ interface SettingsProps {
   onChange: ChangeFiles;
 }
 
-/** What concerns the whole program: its title, what callers dial, its languages, and what it keeps. */
 export function SettingsView({ model, onChange, children }: SettingsProps & { children: ReactNode }) {
   const { files, title, codes, languages, secrets } = model;
   const set = (field: string, value: unknown) => onChange(() => setHeader(files, field, value));
@@ -82,7 +81,7 @@ export function SettingsView({ model, onChange, children }: SettingsProps & { ch
 interface EntriesProps {
   title: string;
   entries: readonly string[];
-  /** How many there are at least. */
+  /** The least number of entries. */
   keep?: number;
   say?(entry: string): string;
   label: string;
@@ -91,7 +90,6 @@ interface EntriesProps {
   onChange(entries: string[]): void;
 }
 
-/** Names that can be taken away, and a field for another. */
 function Entries({
   title,
   entries,
@@ -131,7 +129,6 @@ function Entries({
   );
 }
 
-/** The kinds of records that the program keeps, with the fields of each. */
 function Records({ model, onChange }: SettingsProps) {
   const { files, records } = model;
   return (
@@ -179,7 +176,6 @@ interface ProgramActionsProps {
 
 type Asked = 'duplicate' | 'discard' | 'withdraw' | 'remove';
 
-/** What is done with the program as a whole; each is asked about before it is done. */
 export function ProgramActions({ name, draft, programs, role }: ProgramActionsProps) {
   const queries = useQueryClient();
   const [asked, setAsked] = useState<Asked>();
@@ -192,7 +188,7 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
     'duplicate',
     ...(listed?.version && listed.draft ? (['discard'] as const) : []),
     ...(isPublished && mayWithdraw ? (['withdraw'] as const) : []),
-    // One that comes with the start of the service would be back at the next.
+    // A program that comes with the service would be back at its next start.
     ...((isPublished && mayWithdraw) || (listed && !listed.version) ? (['remove'] as const) : []),
   ];
   async function act(what: Asked): Promise<void> {
@@ -200,13 +196,13 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
       if (what === 'duplicate') {
         const copy = toProgramName(title, new Set(programs.map((program) => program.name)));
         await programApi.saveDraft(copy, {
-          // One program alone has a service code.
+          // A service code belongs to one program alone.
           files: setIdentity(draft.files, { name: copy, title, codes: [] }),
           revision: 0,
         });
         navigate(`/programs?program=${copy}`);
       } else {
-        // What callers had stays as a draft, unless that goes too.
+        // What callers had stays as a draft, unless that is removed too.
         const kept = what === 'discard' ? await draft.settle() : await draft.keep();
         if (what !== 'discard' && isPublished) await programApi.withdraw(name);
         if (what !== 'withdraw') await programApi.removeDraft(name, kept);

@@ -14,7 +14,6 @@ interface EditorProps extends Omit<StateParts, 'set'> {
   onSelect(state: string): void;
 }
 
-/** The fields of a state: its texts in all languages, its choices, what it asks, where it leads. */
 export function StateEditor({ onSelect, ...given }: EditorProps) {
   const { model, state, onChange } = given;
   const { files } = model;
@@ -159,7 +158,6 @@ function QuestionFields({ model, state, set, onChange }: StateParts) {
   );
 }
 
-/** What an answer must also be, with the sentence that refuses others. */
 function AnswerCheck({ model, state, type, onChange }: Omit<StateParts, 'set'> & { type: string }) {
   const { that, hint } = toRecord(state.raw.check);
   function change(expression: string): void {
@@ -181,7 +179,7 @@ function AnswerCheck({ model, state, type, onChange }: Omit<StateParts, 'set'> &
   );
 }
 
-/** The file that a state is in: programs of many states are easier to read in groups. */
+/** A group is a file: many states are easier to read in several. */
 function GroupField({ model, state, onChange }: StateParts) {
   const groups = Object.keys(model.files).filter((path) => /^[^/]+\.yaml$/.test(path));
   const nameOf = (path: string) => path.replace(/\.yaml$/, '');
@@ -196,7 +194,7 @@ function GroupField({ model, state, onChange }: StateParts) {
   );
 }
 
-/** Where the state leads, beside its choices. An outcome may say something on the next screen. */
+/** Choices are elsewhere; an outcome may say something on the next screen. */
 function Ways({ model, state, set, onChange }: StateParts) {
   return state.links
     .filter(({ path }) => path[0] !== 'options')
@@ -235,7 +233,6 @@ function Ways({ model, state, set, onChange }: StateParts) {
     });
 }
 
-/** The conditions of a branch, or those by which a reply has an outcome of its own. */
 function Conditions({ model, state, set }: StateParts) {
   const conditions = (state.raw.when as unknown[]).map(toRecord);
   return conditions.map(({ that, outcome }, i) => {

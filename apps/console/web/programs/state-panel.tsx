@@ -17,14 +17,13 @@ interface StatePanelProps {
   onSelect(state: string): void;
   problems: Problem[];
   counts: Counts | undefined;
-  /** Absent where nothing can be changed. */
+  /** Undefined if nothing can be changed. */
   onChange: ChangeFiles | undefined;
 }
 
-/** Everything about one state: its text in every language, where it leads, and its statistics. */
 export const StatePanel = memo(function StatePanel(props: StatePanelProps) {
   const { model, selected, onSelect, problems, counts, onChange } = props;
-  // What is kept between renders is drawn again in another language.
+  // A memoised component must be drawn again in another language.
   useLocale();
   const state = model.states.get(selected);
   return (

@@ -24,7 +24,6 @@ interface NewProgram {
   template: Template;
 }
 
-/** The files of a new program: those of its template, under its own name and service code. */
 export function createProgram({ name, title, code, template }: NewProgram): ProgramFiles {
   const folder = folders[template];
   const files = Object.entries({ ...ours, ...examples })

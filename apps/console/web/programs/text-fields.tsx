@@ -15,7 +15,6 @@ interface TextsProps {
   screenOf?: ProgramState;
 }
 
-/** A text in all languages side by side, each with what it takes of a screen. */
 export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps) {
   const id = useId();
   return (
@@ -29,7 +28,7 @@ export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps)
           lang: language,
           dir: 'auto',
           value: text,
-          // What is to be translated; a text of the program that this one extends has no words here.
+          // What is to be translated; an inherited text has no words here.
           placeholder: other === textKey ? t('programs.inherited') : other,
           onChange: ({ target }: { target: { value: string } }) =>
             void onChange(() => setText(model.files, language, textKey, target.value)),
@@ -48,14 +47,13 @@ export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps)
   );
 }
 
-/** How much of a screen a text takes, as the service counts it. */
+/** Counts as the service does. */
 export function countText(text: string): { used: number; limit: number } {
   const shown = toShowable(text);
   const { limit, cost } = measure([shown]);
   return { used: cost(shown), limit };
 }
 
-/** What the first screen takes of its room, and how many there are. */
 export function ScreenUse({ screens, className = '' }: { screens: readonly string[]; className?: string }) {
   const { used, limit } = countText(screens[0] ?? '');
   return (
@@ -66,7 +64,7 @@ export function ScreenUse({ screens, className = '' }: { screens: readonly strin
   );
 }
 
-/** The screens of a state in a language, laid out as the service does. Values are shown as `{name}`. */
+/** Laid out as the service does it; values are shown as `{name}`. */
 export function previewScreens(model: ProgramModel, { kind, raw }: ProgramState, language: string): string[] {
   if (typeof raw.text !== 'string') return [];
   const say = (key: unknown) => sayIn(model, key, language);

@@ -19,7 +19,6 @@ type Adapter = NonNullable<Trial['adapter']>;
 
 const adapters: Record<Adapter, string> = { 'africas-talking': 'Africa’s Talking', arkesel: 'Arkesel' };
 
-/** One phone or two that play the draft through the telecom gateway of choice. */
 export function TryPanel({ languages, ...rest }: TryPanelProps) {
   const [language, setLanguage] = useState(languages[0] ?? 'en');
   const [adapter, setAdapter] = useState<Adapter>('africas-talking');
@@ -57,7 +56,7 @@ interface TryPhoneProps {
 
 interface Call {
   inputs: string[];
-  /** Of the call before, where that one timed out. */
+  /** The inputs of the call before, if that one timed out. */
   timedOut: string[] | undefined;
   steps: TriedStep[];
   tried: TriedCall;
@@ -66,7 +65,7 @@ interface Call {
 
 type Next = Partial<Pick<Call, 'inputs' | 'timedOut' | 'steps'>> & { outcomes?: Record<string, string> };
 
-/** A phone that plays the draft: nothing is stored or sent, and the results of actions are made up. */
+/** Nothing is stored or sent, and the results of actions are made up. */
 function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState }: TryPhoneProps) {
   const [call, setCall] = useState<Call>();
   const [fault, setFault] = useState('');
@@ -96,7 +95,7 @@ function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState 
       setAsking(false);
     }
   }
-  /** The same request once more, which adds no step. */
+  /** Repeats the last request, which adds no step. */
   const again = (chosen = outcomes) => play({ ...call, steps: call?.steps.slice(0, -1) ?? [], outcomes: chosen });
   // biome-ignore lint/correctness/useExhaustiveDependencies: another gateway writes the same request in its own way
   useEffect(() => {
@@ -185,13 +184,12 @@ function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState 
 
 interface TriedPartsProps {
   tried: TriedCall;
-  /** From the first dial; `undefined` if that is not all there was. */
+  /** From the first dial; undefined if some are missing. */
   steps: TriedStep[] | undefined;
   draft: EditedDraft;
   onOutcome(state: string, outcome: string): void;
 }
 
-/** What is behind the screen: values, actions with their outcomes, the request and its reply, and a way to keep it all. */
 function TriedParts({ tried, steps, draft, onOutcome }: TriedPartsProps) {
   const { values, actions, exchange } = tried;
   return (
@@ -224,7 +222,7 @@ function TriedParts({ tried, steps, draft, onOutcome }: TriedPartsProps) {
   );
 }
 
-/** Written only while it is open: it repeats the screen. */
+/** Drawn only while it is open: it repeats the screen. */
 function RawExchange({ exchange: { path, request, reply } }: Pick<TriedCall, 'exchange'>) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -263,13 +261,12 @@ function RecordFlow({ code, steps, draft }: { code: string } & Pick<TriedPartsPr
   );
 }
 
-/** One request of a call that was tried, and its reply as a telecom gateway gets it. */
 interface TriedStep {
   sent: string;
   reply: string;
 }
 
-/** Adds a call to the program's `flows/`, as `palaver program test` plays it. Answers that look like a PIN are not kept. */
+/** Kept as `palaver program test` plays it; answers that look like a PIN are masked. */
 export async function addFlow(
   files: ProgramFiles,
   { name, code, steps }: { name: string; code: string; steps: readonly TriedStep[] },

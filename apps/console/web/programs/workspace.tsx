@@ -35,7 +35,6 @@ interface WorkspaceProps {
   listed: ListedPrograms;
 }
 
-/** One program: loads the draft, or the version that is looked at. */
 export function Workspace({ name, mayEdit, listed }: WorkspaceProps) {
   const version = useLocation().searchParams.get('version') ?? '';
   const draft = useOperatorQuery({
@@ -49,11 +48,11 @@ export function Workspace({ name, mayEdit, listed }: WorkspaceProps) {
         : programApi.draft(name),
   });
   if (!draft.data) return <Waiting error={draft.error} />;
-  // The menus that come with the service have no program file, so there is nothing to publish: they are only shown.
+  // The menus that come with the service have no program file: they cannot be published, only shown.
   const isProgram = 'program.yaml' in draft.data.files;
   return (
     <Opened
-      // A draft that is discarded is not shown any more.
+      // A discarded draft is not shown any more.
       key={`${version} ${draft.data.revision}`}
       name={name}
       listed={listed}
@@ -80,7 +79,7 @@ function Opened({ name, version, loaded, mayEdit, listed }: OpenedProps) {
   const draft = useDraft(name, loaded);
   const { files, change } = draft;
   const model = readProgram(files);
-  // The map and what differs follow when the field that is typed in is drawn.
+  // The map and what differs may lag behind the field that is typed in.
   const later = useDeferredValue(files);
   const shown = readProgram(later);
   const settled = useSettled(files);
@@ -237,7 +236,7 @@ async function loadInUse(name: string): Promise<ProgramFiles> {
 
 const settleMs = 400;
 
-/** The files once nobody has typed for a moment: they are checked then. The count distinguishes them. */
+/** The files are checked once nobody has typed for a moment. The count distinguishes them. */
 function useSettled(files: ProgramFiles): { files: ProgramFiles; count: number } {
   const [settled, setSettled] = useState({ files, count: 0 });
   useEffect(() => {
@@ -269,7 +268,7 @@ function VersionField({ name, version }: { name: string; version: string }) {
 
 interface ProblemsProps {
   problems: Problem[];
-  /** It does not stop the program from being published. */
+  /** Advice does not stop the program from being published. */
   isAdvice: boolean;
   onSelect(state: string): void;
 }
@@ -290,7 +289,7 @@ function Problems({ problems, isAdvice, onSelect }: ProblemsProps) {
   );
 }
 
-/** The outline where the window is too small for a map. */
+/** A small window begins with the outline. */
 function toView(view: string | null): ViewName {
   const asked = views.find((name) => name === view);
   if (asked) return asked;

@@ -19,7 +19,6 @@ interface YamlViewProps {
   onChange(files: ProgramFiles): void;
 }
 
-/** The files of the program as text, in step with the map. */
 export function YamlView({ files, file, problems, isReadOnly, onFile, onChange }: YamlViewProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | undefined>(undefined);

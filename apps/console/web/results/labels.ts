@@ -2,7 +2,7 @@ import { intlLocale } from '../i18n/text.ts';
 import { type ProgramModel, sayIn, toRecord } from '../programs/read-program.ts';
 import type { SetRef } from './results-api.ts';
 
-/** What questions and choices are called in a program, by the names and codes that results have. */
+/** By the names and codes that results have. */
 export interface Labels {
   questions: ReadonlyMap<string, string>;
   choices: ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -27,7 +27,7 @@ export function choiceLabel({ choices }: Labels, name: string, value: string): s
   );
 }
 
-/** The labels of a set of results; of records by the questions whose answers their fields keep. */
+/** The fields of records have the labels of the questions whose answers they keep. */
 export function labelsOf(model: ProgramModel, { source, name }: Pick<SetRef, 'source' | 'name'>): Labels {
   if (source === 'messages') return noLabels;
   if (source === 'forms') {
@@ -62,7 +62,7 @@ interface FormLabels extends Labels {
 
 const read = new Map<string, FormLabels>();
 
-/** The labels of an ODK form by the paths of its questions, in the order in which they are asked. */
+/** By the paths of the questions, in the order in which they are asked. */
 export function readForm(xml: string): FormLabels {
   const key = `${intlLocale()} ${xml}`;
   const form = read.get(key) ?? parseForm(xml);
@@ -107,7 +107,6 @@ function parseForm(xml: string): FormLabels {
   }
   return { id: data?.getAttribute('id') ?? '', root, questions, choices };
 
-  /** The items of a list of the form's own that a question has its choices from. */
   function listItems(control: Element): Element[] {
     const [, id] =
       /^(?:randomize\()?instance\('([^']+)'\)/.exec(all('itemset', control)[0]?.getAttribute('nodeset') ?? '') ?? [];

@@ -10,11 +10,9 @@ interface ResultChartsProps {
   set: SetRef;
   filter: Filter;
   labels: Labels;
-  /** Shows only the results with this answer. */
   onChoose(column: string, value: string): void;
 }
 
-/** One chart for each question, and how many results came on each day. */
 export function ResultCharts({ set, filter, labels, onChoose }: ResultChartsProps) {
   const query = useOperatorQuery({
     queryKey: ['results', 'summary', set, filter],
@@ -89,7 +87,6 @@ function QuestionChart({ question, labels, onChoose }: QuestionProps) {
   }
 }
 
-/** Answers by how often they were given. Each is a button that shows only its results. */
 function Bars({ question, labels, onChoose }: QuestionProps & { question: { kind: 'choices' } }) {
   const { name, answered, values, others } = question;
   // The bars share a scale from nothing to everyone who answered.
@@ -139,7 +136,7 @@ interface Column {
   count: number;
 }
 
-/** Upright bars in their natural order. Their figures are the picture's name, for those who cannot see it. */
+/** The figures are the picture's name, for those who cannot see it. */
 function Columns({ columns }: { columns: Column[] }) {
   const most = Math.max(1, ...columns.map(({ count }) => count));
   const width = 300 / columns.length;
@@ -177,7 +174,7 @@ function Columns({ columns }: { columns: Column[] }) {
 const maxDays = 400;
 const dayMs = 24 * 3_600_000;
 
-/** Days on which nothing came too, so that distances in the chart are times. */
+/** Adds the days without results, so that distances in the chart are times. */
 function fillDays(days: DayCount[]): DayCount[] {
   const counts = new Map(days.map(({ day, count }) => [day, count]));
   const [first, last] = [Date.parse(days[0]?.day ?? ''), Date.parse(days.at(-1)?.day ?? '')];

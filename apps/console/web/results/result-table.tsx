@@ -23,13 +23,12 @@ interface ResultTableProps {
   set: SetRef;
   filter: Filter;
   labels: Labels;
-  /** How many could not be delivered. */
+  /** Results that could not be delivered. */
   failed: number;
   mayRetry: boolean;
   mayOpenCallers: boolean;
 }
 
-/** The newest results first, a page at a time. */
 export function ResultTable({ set, filter, labels, failed, mayRetry, mayOpenCallers }: ResultTableProps) {
   const queries = useQueryClient();
   const [offset, setOffset] = useState(0);

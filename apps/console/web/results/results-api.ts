@@ -38,7 +38,6 @@ function toPath({ program, source, name }: SetRef, rest: string, query: Record<s
 
 const load = <Answer>(path: string) => loadAsOperator<Answer>('ussd-gateway', path);
 
-/** The routes of the USSD gateway for what programs have collected and sent. */
 export const resultsApi = {
   sets: (program: string) => load<{ sets: ListedSet[] }>(`/api/ussd/programs/${program}/results`),
   page: (set: SetRef, filter: Filter, { limit, offset }: { limit: number; offset: number }) =>
@@ -46,7 +45,7 @@ export const resultsApi = {
   summary: (set: SetRef, filter: Filter) => load<ResultSummary>(toPath(set, '/summary', { ...filter })),
   export: (set: SetRef, filter: Filter) =>
     load<ExportedResult[]>(toPath(set, '/export', { ...filter, format: 'json' })),
-  /** Queues a failed submission or message again, or all of the set. */
+  /** Without an id, all failed ones of the set are queued again. */
   async retry({ program, source, name }: SetRef, id?: string): Promise<number> {
     const isForm = source === 'forms';
     const all = isForm ? { program, formId: name } : { program };

@@ -17,7 +17,6 @@ import { type Filter, type ListedSet, noFilter, resultsApi, type SetRef, type St
 
 const toKey = ({ source, name }: Pick<ListedSet, 'source' | 'name'>) => `${source}/${name}`;
 
-/** What a program has collected and sent: records, submissions of forms, messages. */
 export function ResultsView({ program, model }: { program: string; model: ProgramModel }) {
   const query = useOperatorQuery({
     queryKey: ['result-sets', program],
@@ -164,7 +163,6 @@ interface ExportProps {
   mayExport: boolean;
 }
 
-/** What the filters leave, as a file, with the labels that the table has. */
 export function ExportButtons({ set, filter, labels, mayExport }: ExportProps) {
   const [fault, setFault] = useState('');
   async function save(format: Format): Promise<void> {

@@ -9,7 +9,7 @@ const office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationsh
 const sheet = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
 const kind = 'application/vnd.openxmlformats-officedocument.spreadsheetml';
 
-// Style 1 is text with a quote prefix, so that what begins with = stays text when the cell is edited; style 2 is the bold head.
+// Style 1 is text with a quote prefix: what begins with = stays text when the cell is edited. Style 2 is the bold head.
 const parts = {
   '[Content_Types].xml': `<Types xmlns="${types}"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="${kind}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="${kind}.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="${kind}.styles+xml"/></Types>`,
   '_rels/.rels': `<Relationships xmlns="${relations}"><Relationship Id="rId1" Type="${office}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
@@ -23,7 +23,7 @@ const number = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/;
 // XML 1.0 has no form for control characters and halves of characters.
 const unwritable = /(?![\t\n\r])[\p{Cc}\p{Cs}\ufffe\uffff]/gu;
 
-/** A workbook with one sheet; its first row stays in view. Texts are texts: none is computed as a formula. */
+/** Its first row stays in view. Texts are texts: none is computed as a formula. */
 export function toXlsx(rows: readonly (readonly string[])[]): Uint8Array<ArrayBuffer> {
   const lines = rows.map((row, i) => `<row>${row.map((cell) => toCell(cell, i === 0)).join('')}</row>`);
   const frozen =
@@ -46,7 +46,6 @@ function toCell(text: string, isHead: boolean): string {
 
 export const xlsxType = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
-/** The rows of a sheet: a head, then one for each result. */
 export function toRows(results: readonly ExportedResult[], labels: Labels): string[][] {
   const names = [...new Set(results.flatMap(({ values }) => Object.keys(values)))];
   const isDelivered = results.some(({ delivery }) => delivery !== undefined);
@@ -63,14 +62,14 @@ export function toRows(results: readonly ExportedResult[], labels: Labels): stri
   ];
 }
 
-/** A spreadsheet computes a cell that begins like a formula; an apostrophe keeps it a text. Numbers and phone numbers need none. */
+/** An apostrophe keeps a cell that begins like a formula a text; numbers and phone numbers need none. */
 export function toCsv(rows: readonly (readonly string[])[]): string {
   const toText = (cell: string) => (/^[=@\t\r]|^[+-](?![\d.]+$)/.test(cell) ? `'${cell}` : cell);
   const quote = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
   return rows.map((row) => `${row.map((cell) => quote(toText(cell))).join(',')}\r\n`).join('');
 }
 
-/** The answers to a question are numbers where all of them are. */
+/** Answers are numbers if all answers to the question are. */
 export function toJson(results: readonly ExportedResult[], labels: Labels): string {
   const names = new Set(results.flatMap(({ values }) => Object.keys(values)));
   const isNumeric = (name: string) => results.every(({ values }) => !values[name] || number.test(values[name]));

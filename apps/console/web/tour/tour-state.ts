@@ -5,7 +5,7 @@ const key = 'palaver.tour';
 const changed = 'palaver:tour';
 const subscribe = onEvents(changed);
 
-/** Whether the tour is to be shown: until it was finished or skipped in this browser. */
+/** The tour is open until it was finished or skipped in this browser. */
 export function useTourOpen(): boolean {
   return useSyncExternalStore(subscribe, () => localStorage.getItem(key) === null);
 }

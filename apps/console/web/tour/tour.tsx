@@ -7,7 +7,7 @@ import { closeTour } from './tour-state.ts';
 
 const steps = ['phone', 'programs', 'chat', 'explorer', 'operations'] as const;
 
-/** A card beside the views, one step for each. It covers no control and takes no focus until it is used. */
+/** Covers no control and takes no focus until it is used. */
 export function Tour() {
   const [index, setIndex] = useState(0);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -53,7 +53,6 @@ export function Tour() {
   );
 }
 
-/** A picture of the phone with an arrow on the key to press first. */
 function FirstCall() {
   return (
     <svg className="first-call" viewBox="0 0 240 132" role="img" aria-label={t('tour.picture')}>

@@ -6,12 +6,12 @@ type Attributes = Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'className'>;
 interface ButtonProps extends Attributes {
   icon?: IconName;
   small?: boolean;
-  /** What the page is for; one in a view. */
+  /** The main action of a view. */
   main?: boolean;
   danger?: boolean;
 }
 
-/** A button with a text, which sends its form only as `type="submit"`. */
+/** Sends its form only as `type="submit"`. */
 export function Button({ icon, small, main, danger, type = 'button', children, ...rest }: ButtonProps) {
   const looks = ['button', small && 'button-small', main && 'button-main', danger && 'button-danger'];
   return (
@@ -22,7 +22,6 @@ export function Button({ icon, small, main, danger, type = 'button', children, .
   );
 }
 
-/** A button that is an icon; its label is for those who do not see it. */
 export function IconButton({
   icon,
   label,
@@ -88,7 +87,6 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** A name that looks like a link; it gives itself when it is pressed. */
 export function TextButton({ text, onClick }: { text: string; onClick(text: string): void }) {
   return (
     <button type="button" className="link-button" onClick={() => onClick(text)}>

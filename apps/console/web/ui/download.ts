@@ -1,4 +1,3 @@
-/** Downloads a text as a file. */
 export function download(name: string, text: string, type: string): void {
   save(name, new Blob([text], { type }));
 }

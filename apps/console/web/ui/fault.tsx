@@ -5,7 +5,7 @@ import { t } from '../i18n/text.ts';
 import { Button } from './button.tsx';
 import { Form, InputField } from './fields.tsx';
 
-/** Why something did not work. Services answer in English, whatever the language of the page. */
+/** Services answer in English, whatever the language of the page. */
 export function Fault({ error }: { error: Error }) {
   return (
     <p className="notice notice-danger" role="alert" dir="auto" lang={error instanceof ServiceFault ? 'en' : undefined}>
@@ -14,12 +14,11 @@ export function Fault({ error }: { error: Error }) {
   );
 }
 
-/** Stands for a part without data: why it has none, or that it is being loaded. */
 export function Waiting({ error }: { error?: Error | null }) {
   return error ? <Fault error={error} /> : <p className="quiet">{t('app.loading')}</p>;
 }
 
-/** Asked for where an operators' route said 401. */
+/** Shown where an operators' route answered 401. */
 export function OperatorSignIn({ message }: { message: string }) {
   const current = useOperatorToken();
   const [token, setToken] = useState('');

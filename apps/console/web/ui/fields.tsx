@@ -2,18 +2,18 @@ import type { ChangeEvent, FormEvent, FormHTMLAttributes, InputHTMLAttributes, S
 
 interface InputProps extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> {
   label: string;
-  /** What a value looks like that `pattern` takes. */
+  /** What `pattern` takes, in words. */
   expects?: string;
   onChange?(value: string): void;
 }
 
-/** An input with its label above it, and below it what it expects, once something else was typed. */
+/** What it expects is shown below it once something else was typed. */
 export function InputField({ label, expects = '', onChange, ...rest }: InputProps) {
   return (
     <label className="field">
       <span>{label}</span>
       <input
-        // An empty field has refused nothing: the styles recognise it by this.
+        // The styles recognise an empty field by this: it has refused nothing.
         placeholder=" "
         onChange={onChange && (({ target }) => onChange(target.value))}
         onInput={({ currentTarget }) => currentTarget.setCustomValidity('')}
@@ -31,12 +31,11 @@ export function InputField({ label, expects = '', onChange, ...rest }: InputProp
 interface SelectProps<Value extends string> extends Omit<SelectHTMLAttributes<HTMLSelectElement>, 'onChange'> {
   label: string;
   value: Value;
-  /** After the children: values with their titles, or values that are titles. */
+  /** Follow the children; a plain value is its own title. */
   options?: readonly (NoInfer<Value> | readonly [value: NoInfer<Value>, title: string])[] | undefined;
   onChange(value: NoInfer<Value>): void;
 }
 
-/** A choice with its label above it. */
 export function SelectField<Value extends string>(props: SelectProps<Value>) {
   const { label, options = [], onChange, children, ...rest } = props;
   return (
@@ -78,7 +77,6 @@ interface FileButtonProps {
   onFile(file: File): Promise<void>;
 }
 
-/** A button that asks for a file of this device. */
 export function FileButton({ text, label, accept, onFile }: FileButtonProps) {
   function take({ target }: ChangeEvent<HTMLInputElement>): void {
     const file = target.files?.[0];
@@ -93,7 +91,6 @@ export function FileButton({ text, label, accept, onFile }: FileButtonProps) {
   );
 }
 
-/** A form that is handled on this page. */
 export function Form({
   onSubmit,
   ...rest

@@ -2,7 +2,7 @@ import type { AnchorHTMLAttributes, MouseEvent } from 'react';
 import { t } from '../i18n/text.ts';
 import { navigate } from '../location.ts';
 
-/** A link inside the page: an address like any other, followed without loading the page again. */
+/** Followed without loading the page again. */
 export function Link({ href, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> & { href: string }) {
   const follow = (event: MouseEvent) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
@@ -12,7 +12,6 @@ export function Link({ href, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> 
   return <a href={href} onClick={follow} {...rest} />;
 }
 
-/** Leads to the guide of what is shown. */
 export function GuideLink({
   name,
 }: {
@@ -27,7 +26,6 @@ interface TabsProps<Name extends string> {
   tabs: readonly { name: Name; title: string; href: string }[];
 }
 
-/** The pages of a view, each with an address. */
 export function Tabs<Name extends string>({ label, open, tabs }: TabsProps<Name>) {
   return (
     <nav className="tabs" aria-label={label}>
@@ -47,7 +45,6 @@ interface ChoiceProps<Name extends string> {
   onChoose(name: Name): void;
 }
 
-/** One of a few, as buttons beside each other. */
 export function ChoiceTabs<Name extends string>({ label, chosen, choices, onChoose }: ChoiceProps<Name>) {
   return (
     <nav className="tabs" aria-label={label}>

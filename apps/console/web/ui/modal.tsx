@@ -8,7 +8,7 @@ interface ModalProps {
   children: ReactNode;
 }
 
-/** The browser's own dialog: it keeps the focus, and Escape closes it. */
+/** The browser's own dialog keeps the focus, and Escape closes it. */
 export function Modal({ title, onClose, children }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
@@ -30,7 +30,6 @@ interface AskProps {
   onClose(): void;
 }
 
-/** Asks before something is done. */
 export function Ask({ title, text, disabled, onConfirm, onClose }: AskProps) {
   return (
     <Modal title={title} onClose={onClose}>

@@ -2,9 +2,7 @@ import { type ReactNode, useId } from 'react';
 
 interface PanelProps {
   title: string;
-  /** Of the title. */
   level?: 2 | 3;
-  /** Beside the title. */
   beside?: ReactNode;
   /** Shown in place of the content. */
   empty?: string | false;
@@ -12,7 +10,6 @@ interface PanelProps {
   children?: ReactNode;
 }
 
-/** A part of a view with a title. */
 export function Panel({ title, level = 2, beside, empty, className, children }: PanelProps) {
   const heading = useId();
   const Title = `h${level}` as const;
@@ -34,12 +31,10 @@ export function Panel({ title, level = 2, beside, empty, className, children }: 
 interface FactsProps {
   rows: readonly (readonly [name: string, value: ReactNode])[];
   className?: string;
-  /** Of the values. */
   dir?: 'auto';
   isNumeric?: boolean;
 }
 
-/** Names with their values. */
 export function Facts({ rows, className, dir, isNumeric }: FactsProps) {
   return (
     <dl className={className ? `facts ${className}` : 'facts'}>

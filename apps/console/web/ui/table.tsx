@@ -10,7 +10,6 @@ interface TableProps {
   children: ReactNode;
 }
 
-/** Rows under heads, in a region of its own that scrolls. */
 export function Table({ label, heads, className, children }: TableProps) {
   return (
     <ScrollRegion label={label}>
@@ -34,7 +33,7 @@ export function Table({ label, heads, className, children }: TableProps) {
   );
 }
 
-/** Wide content with its own scroll bar. It takes focus, so that it can be scrolled by keyboard. */
+/** Takes focus, so that it can be scrolled by keyboard. */
 function ScrollRegion({ label, children }: { label: string; children: ReactNode }) {
   return (
     // A group: as a landmark it would have the name of the panel around it.
@@ -48,15 +47,11 @@ function ScrollRegion({ label, children }: { label: string; children: ReactNode 
 
 interface PagerProps {
   label: string;
-  /** Where the page is in the list. */
   place?: string;
-  /** Undefined on the first page. */
   onPrevious: (() => void) | undefined;
-  /** Undefined on the last page. */
   onNext: (() => void) | undefined;
 }
 
-/** Leads from page to page of a list. */
 export function Pager({ label, place, onPrevious, onNext }: PagerProps) {
   return (
     <nav className="pager" aria-label={label}>
@@ -74,7 +69,7 @@ export function Pager({ label, place, onPrevious, onNext }: PagerProps) {
 const largest = 200_000;
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** JSON, indented and coloured; very large answers stay plain. */
+/** Very large answers stay plain. */
 export function JsonView({ value, label }: { value: unknown; label: string }) {
   const text = useMemo(() => (typeof value === 'string' ? value : JSON.stringify(value, null, 2)), [value]);
   return (
