@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { boundedText, timestampSchema } from './primitives.ts';
 
-/** What the audit log records. */
 export const auditActions = [
   'account.registered',
   'account.unlocked',

@@ -99,7 +99,6 @@ const reasonPhrases: Record<number, string> = {
   504: 'Gateway Timeout',
 };
 
-/** The reason phrase an error body carries as `error`. */
 export function toReasonPhrase(status: number): string {
   return reasonPhrases[status] ?? 'Error';
 }
@@ -130,7 +129,6 @@ export class AppError extends Error {
   }
 }
 
-/** The body sent for an error; its `details` become further fields. */
 export function toErrorBody(error: AppError): ErrorBody {
   const { statusCode, message, code } = error;
   return { ...error.details, statusCode, error: toReasonPhrase(statusCode), message, code };

@@ -30,13 +30,9 @@ export const clientEvents = [
 export type ServerEventName = (typeof serverEvents)[number]['name'];
 export type ClientEventName = (typeof clientEvents)[number]['name'];
 
-/** The component a client draws when the user has to delegate again. */
 export const reauthorizeComponentName = 'ReauthorizePrompt';
 
-/**
- * What is sent for a server event: the payload flat and enveloped, so that both kinds of existing client read it.
- * The envelope is last because a payload must not be able to replace it.
- */
+/** Flat and enveloped, so that both kinds of existing client read it; last, because no payload may replace the envelope. */
 export function toSocketPayload<Name extends ServerEventName, Payload extends object>(
   eventName: Name,
   payload: Payload,

@@ -21,7 +21,6 @@ const progressSchema = z
   .object({ value: z.number(), total: z.number().optional(), message: z.string().optional() })
   .meta({ description: 'How far a tool that still runs is.' });
 
-/** The data of every event of the stream, by event name. */
 export const sseEventDataSchemas = {
   run: z
     .object({
@@ -146,7 +145,6 @@ const catalogueSchema = z.array(z.object({ name: z.string(), description: z.stri
 const { tool_call, action_call, approval_request, browser_tool_call, render_component, router_update } =
   sseEventDataSchemas;
 
-/** The payload of every event the server sends, by event name. */
 export const serverEventPayloadSchemas = {
   connected: z
     .object({
@@ -204,7 +202,6 @@ const clientErrorSchema = z.preprocess((error) => {
   return typeof message === 'string' ? message : JSON.stringify(error);
 }, z.string().optional());
 
-/** The payload of every event a client sends; events without one take anything. */
 export const clientEventPayloadSchemas = {
   ping: z.unknown(),
   status: z.unknown(),
@@ -234,5 +231,4 @@ export type ClientEventPayload = { [Name in ClientEventName]: z.infer<(typeof cl
 
 type Enveloped<Payloads> = { [Name in keyof Payloads]: { eventName: Name; payload: Payloads[Name] } }[keyof Payloads];
 
-/** Any event a client receives, streamed or by socket, distinguished by `eventName`. */
 export type AnyEvent = Enveloped<SseEventData> | Enveloped<ServerEventPayload>;

@@ -1,4 +1,3 @@
-/** What browsers may send to the agent service (`Access-Control-Allow-Headers`). */
 export const corsRequestHeaders = [
   'Content-Type',
   'Authorization',
@@ -18,15 +17,14 @@ export const heightHeader = 'x-cosmos-block-height';
 /** The lowest height that an answer about the latest block may have: what a client has seen on another connection. */
 export const minHeightHeader = 'x-min-block-height';
 
-/** The headers of every event stream; the last one keeps nginx from collecting the frames. */
+/** The last one keeps nginx from buffering the frames. */
 export const eventStreamHeaders = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-cache, no-transform',
   'X-Accel-Buffering': 'no',
 } as const;
 
-// gRPC codes by number, with their names and the HTTP status the gateway answers with; free of zod.
-
+/** The index of a row is its code. */
 export const grpcStatuses = [
   { code: 0, name: 'OK', httpStatus: 200 },
   { code: 1, name: 'CANCELLED', httpStatus: 408 },
@@ -79,7 +77,6 @@ const codeByRefusal: Record<number, GrpcCode> = {
   504: 4,
 };
 
-/** The gRPC number the gateway's own refusals carry beside their HTTP status. */
 export function toRefusalGrpcCode(httpStatus: number): GrpcCode {
   return codeByRefusal[httpStatus] ?? (httpStatus < 500 ? 3 : 13);
 }

@@ -25,7 +25,6 @@ export const messageComponentSchema = z
 
 export type MessageComponent = z.infer<typeof messageComponentSchema>;
 
-/** Why an answer that is there ends before its end. */
 export const messageFinishes = ['length', 'content_filter', 'step_limit', 'tool_calls'] as const;
 
 export const messageFinishSchema = z.enum(messageFinishes).meta({

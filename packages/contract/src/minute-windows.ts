@@ -15,17 +15,13 @@ type Entry = { from: number; at: number; count: number };
 /** `total` is the sum of the counts: a busy key has 61 of them, and every request asks. */
 type Window = { entries: Entry[]; total: number };
 
-/** The uses of many keys in the last 60 seconds. */
 export interface MinuteWindows {
-  /** The uses of a key now, without another one. */
+  /** Does not count as a use. */
   look(key: string): MinuteCount;
   add(key: string): void;
 }
 
-/**
- * Two generations: when the newer is a minute old, or full, the keys that are only in the older one were not used for a minute, and
- * it is dropped.
- */
+/** Two generations: the older is dropped once the newer is a minute old or full; keys in use are then in the newer. */
 export function createMinuteWindows({ now = () => performance.now(), maxKeys = 100_000 } = {}): MinuteWindows {
   let older = new Map<string, Window>();
   let newer = new Map<string, Window>();

@@ -16,7 +16,6 @@ export const phoneNumberPattern = /^\+[1-9]\d{6,14}$/;
 
 export const serviceCodePattern = /^\*\d+(\*\d+)*#$/;
 
-/** What phones dial unless another code is given. */
 export const defaultServiceCode = '*1234#';
 
 /** Printable ASCII without the space. */

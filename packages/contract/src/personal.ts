@@ -97,7 +97,7 @@ export const setUserPreferencesSchema = z
 
 export type SetUserPreferences = z.infer<typeof setUserPreferencesSchema>;
 
-/** What a message begins with that a schedule has sent, not the user's own hand. */
+/** Begins the messages that a schedule sent, not the user. */
 export const scheduledMessagePrefix = '[Scheduled task]';
 
 const taskSchema = z

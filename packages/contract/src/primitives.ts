@@ -24,10 +24,7 @@ export const ucanTokenSchema = z
 
 export const jsonObjectSchema = z.record(z.string(), z.unknown());
 
-/**
- * Text of `min` to `max` code points. JSON Schema's lengths are code points too, so the document says the same.
- * U+0000 is refused because PostgreSQL cannot store it.
- */
+/** Lengths are code points, as in JSON Schema. U+0000 is refused because PostgreSQL cannot store it. */
 export function boundedText(min: number, max: number) {
   const fits = (text: string) => {
     // A code point is at most two units: a huge value is refused without counting it.
@@ -46,10 +43,7 @@ export function boundedText(min: number, max: number) {
 
 const decimalPattern = /^(0|[1-9]\d*)$/;
 
-/**
- * An integer in a query string or header: plain decimal digits only. `Number()` alone would take '', ' 5', '1e2' and
- * '0x10'; here they are errors, and so is a value out of range: nothing is clamped silently.
- */
+/** Plain decimal digits only: `Number()` alone would take '', ' 5', '1e2' and '0x10'. Nothing is clamped silently. */
 export function decimalInteger(min: number, max: number) {
   const error = `must be a whole number from ${min} to ${max}`;
   return z.preprocess(
@@ -73,7 +67,6 @@ export const offsetPageQuerySchema = z
 
 export type OffsetPageQuery = z.infer<typeof offsetPageQuerySchema>;
 
-/** The three counts beside the items of a page by position. */
 export const offsetPageFields = { total: z.int().min(0), limit: z.int().min(1), offset: z.int().min(0) };
 
 const cursorSchema = z

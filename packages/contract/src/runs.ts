@@ -52,7 +52,6 @@ export const approvalReplySchema = z
   .object({ approval: approvalSchema })
   .meta({ id: 'ApprovalReply', description: 'The approval as it is answered.' });
 
-/** The kind of an error inside a stream. */
 export const sseErrorKindSchema = z.enum(['model', 'rate_limit', 'timeout', 'limit', 'internal']);
 
 /** The kind of an error inside a stream. */

@@ -153,14 +153,12 @@ export const sendMessageSchema = z
 
 /** After parsing: defaults are filled in. */
 export type SendMessage = z.output<typeof sendMessageSchema>;
-/** As a client writes it. */
 export type SendMessageInput = z.input<typeof sendMessageSchema>;
 
 /** In the system prompt of a message whose `metadata.client` is `phone`. */
 export const phoneNote =
   'The user reads on a phone by USSD: answer in plain text without marks, in a few short sentences.';
 
-/** The `metadata` of a question that was typed on a phone. */
 export const phoneContextSchema = z
   .object({
     client: z.literal('phone'),

@@ -7,7 +7,6 @@ export function countCodePoints(text: string): number {
   return count;
 }
 
-/** The value that a text says in JSON; `undefined` for any other text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -26,12 +25,9 @@ export const lookUpPrefix = 'look-up-';
 
 const requestIdPattern = /^[\x20-\x7e]+$/;
 
-/** Whether a received `x-request-id` is taken over; anything else is replaced by a generated one. */
 export function isRequestId(value: unknown): value is string {
   return typeof value === 'string' && value.length <= requestIdMaxCharacters && requestIdPattern.test(value);
 }
-
-// Languages by the names people use for them, in English and in the languages themselves.
 
 const tags =
   'af am ar az be bg bn bs ca cs cy da de el en es et eu fa fi fr ga gl gu ha he hi hr hu hy id ig is it ja ka kk km kn ko ky lo lt lv mg mk ml mn mr ms my nb ne nl nn no om or pa pl ps pt rn ro ru rw si sk sl sn so sq sr st sv sw ta te tg th ti tk tl tn tr ts uk ur uz vi wo xh yo zh zu'.split(
@@ -70,7 +66,6 @@ export function toLanguageTag(text: string): string | undefined {
 const zoneNamePattern = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/;
 const zoneNameMaxCharacters = 64;
 
-/** Whether the runtime knows this IANA time zone name. */
 export function isTimeZone(name: string): boolean {
   if (name.length > zoneNameMaxCharacters || !zoneNamePattern.test(name)) return false;
   try {

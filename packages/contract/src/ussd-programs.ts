@@ -1,4 +1,3 @@
-// Programs of the USSD gateway as operators see them.
 import { z } from 'zod';
 import { timestampSchema } from './primitives.ts';
 

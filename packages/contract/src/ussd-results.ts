@@ -1,4 +1,3 @@
-// What programs of the USSD gateway have collected and sent, and who called, as operators see it.
 import { z } from 'zod';
 import { offsetPageFields, timestampSchema } from './primitives.ts';
 

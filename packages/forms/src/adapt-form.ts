@@ -1,5 +1,4 @@
-// What community health forms use and ODK's engine does not know: the function `difference-in-months`, and a group named
-// `meta` beside the `meta` that holds the instance id.
+// Community health forms use what ODK's engine does not know: `difference-in-months`, and a second group named `meta`.
 
 interface Element {
   localName: string;

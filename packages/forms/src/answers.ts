@@ -49,7 +49,6 @@ export function clearAnswer(node: FormNode): void {
   setAnswer(node, []);
 }
 
-/** As texts: one for most questions, several for choices. */
 export function readAnswer(node: FormNode): string[] {
   const { value } = node.currentState;
   if (Array.isArray(value)) return value.map(String);
@@ -57,15 +56,11 @@ export function readAnswer(node: FormNode): string[] {
   return [value === true ? 'OK' : String(value)];
 }
 
-/** Whether it has an answer that the form accepts. */
 export function canKeep(node: FormNode): boolean {
   return readAnswer(node).length > 0 && !node.validationState.violation;
 }
 
-/**
- * A required note forbids the answers that it is shown for, by its own condition or that of a group of notes. One that is among
- * questions without a condition would stop everyone who is asked them: it forbids nothing.
- */
+/** A required note with a condition, its own or its group's, forbids answers; one among unconditional questions would stop everyone. */
 export function forbids(note: FormNode): boolean {
   if (!note.validationState.violation) return false;
   for (let node: FormNode | null = note; node; node = node.parent) {
@@ -200,7 +195,6 @@ export function hasMatch(node: FormNode, search: string): boolean {
   return (node.currentState.valueOptions ?? []).some((option) => toSearchable(toLabel(option)).includes(wanted));
 }
 
-/** The titles of the groups that begin here; an instance of a repeat has its number. */
 function titlesOf({ sections, instances }: Stop): string[] {
   return sections.flatMap((section) => {
     const instance = instances.find(({ range, index }) => range.currentState.children?.[index] === section);

@@ -12,10 +12,7 @@ const resourceLimits = { maxOldGenerationSizeMb: 256 };
 let last: Promise<unknown> = Promise.resolve();
 const known = new LRUCache<string, string>({ max: 50 });
 
-/**
- * Converts an XLSForm to the XML that engines read, in a thread of its own. A form without settings has the name of its file as its id.
- * What was converted before is remembered. `maxBytes` limits the XML.
- */
+/** In a thread of its own. A form without settings gets the name of its file as id. What was converted is remembered. `maxBytes` limits the XML. */
 export function convertXlsForm(file: string, bytes: Uint8Array, maxBytes: number): Promise<string> {
   const converted = last.then(() => convert(file, bytes, maxBytes));
   last = converted.catch(() => {});

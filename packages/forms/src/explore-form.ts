@@ -91,10 +91,7 @@ function plainPath(at: string): string {
   return at.replace(/\[\d+\]/g, '');
 }
 
-/**
- * `first`: the first choices, two instances of every repeat. `last`: the last choices, and nothing that may be skipped.
- * A number: other choices, the same at each walk with this number.
- */
+/** `first`: first choices, each repeat twice. `last`: last choices, and skips what it may. A number: other choices, always the same. */
 type Strategy = 'first' | 'last' | number;
 
 interface Walk {

@@ -77,7 +77,6 @@ export async function startFetching({
   return { files: () => files, stop: () => void refreshing.stop() };
 }
 
-/** `undefined` if nothing has changed since the hash. */
 async function fetchForm(client: OpenRosaClient, form: ListedForm, known: string | undefined) {
   const media = (await client.listMedia(form)).filter(
     ({ filename }) => usable.test(filename) && textFile.test(filename),

@@ -13,7 +13,6 @@ export interface FormCall {
   waive?: readonly string[];
 }
 
-/** What is known of a form once it is loaded, or why it cannot be used. */
 export interface FormReport {
   title: string;
   formId: string;
@@ -26,7 +25,6 @@ export interface FormReport {
 
 export type WorkerCall =
   | { id: number; kind: 'inspect'; source: FormSource }
-  /** `form` is the same for the same form. */
   /** With `sliceMs` an input that computes for longer is given up: other callers wait. */
   | { id: number; kind: 'press'; form: string; call: FormCall; sliceMs?: number }
   | { id: number; kind: 'load'; form: string; source: FormSource };

@@ -47,10 +47,7 @@ const slowness = { max: 10_000, ttl: 60_000 };
 
 export const startFormThread = () => startAnyThread<WorkerCall, WorkerReply>(workerFile, threadOptions);
 
-/**
- * The threads that answer callers. A form is in one of them at a time, so one that takes long or does not end holds up nobody
- * who is in another form.
- */
+/** A form is in one thread at a time, so one that takes long or does not end holds up nobody who is in another form. */
 export function createFormThreads(
   maxThreads: number,
   startThread: typeof startFormThread,

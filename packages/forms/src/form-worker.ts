@@ -16,10 +16,7 @@ import {
 } from './repeats.ts';
 import { createInstance, type FormRoot, type LoadedForm, loadXForm, restoreInstance } from './xforms.ts';
 
-/**
- * The engine frees the instances of a loaded form all at once, with the form: after this many it is loaded again, and the
- * oldest ones go with the loading they belong to.
- */
+/** The engine frees the instances of a loaded form only together: after this many it is loaded again, and the oldest go. */
 const instancesOfLoading = 24;
 const maxLoadings = 3;
 
@@ -36,7 +33,6 @@ interface Instance {
 
 interface OpenForm {
   source: FormSource;
-  /** The newest last. */
   loadings: Loading[];
 }
 
@@ -49,7 +45,6 @@ function findLoading({ loadings }: OpenForm): Loading | undefined {
   return last && last.created < instancesOfLoading ? last : undefined;
 }
 
-/** `missing` where the form has to be loaded first. */
 async function press(
   open: OpenForm,
   call: FormCall,

@@ -11,7 +11,6 @@ interface FormsOptions {
   /** How long a key press waits for others. The telecom gateway gives up after a few seconds more. */
   waitMs?: number;
   inspectMs?: number;
-  /** Called when a thread has loaded a form, before anybody called or for a caller. */
   onLoad?(by: 'ahead' | 'call'): void;
 }
 
@@ -20,10 +19,7 @@ const warmWaitMs = 600_000;
 /** A thread keeps fifty forms. */
 const maxWarm = 40;
 
-/**
- * ODK's engine in threads of its own: what it computes holds up nobody who is in no form, and a form whose expressions do
- * not end is stopped with its thread.
- */
+/** In threads, so that what forms compute holds up nobody else, and a form whose expressions do not end is stopped with its thread. */
 export function createForms(options: FormsOptions = {}) {
   const { threads = 3, timeoutMs = 4_000, loadMs = 30_000, waitMs = 10_000, inspectMs = 60_000, onLoad } = options;
   const keys = new WeakMap<FormSource, string>();
@@ -92,7 +88,6 @@ export function createForms(options: FormsOptions = {}) {
 
 export type Forms = ReturnType<typeof createForms>;
 
-/** A form that takes too long is reported as a fault of the form. */
 function toSlowReport(error: Error): { report: FormReport } {
   const [, reason] = /^a form (took too long|failed its thread: .*)$/.exec(error.message) ?? [];
   if (reason === undefined) throw error;

@@ -114,10 +114,7 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
 
 export type OpenRosaClient = ReturnType<typeof createOpenRosaClient>;
 
-/**
- * What is between an opening and the closing after it. The lists of OpenRosa are flat: nothing of XML is needed but
- * elements, texts and the five entities. Tag by tag, since a pattern for a whole element reads to the end from each opening.
- */
+/** OpenRosa lists are flat. Tag by tag, because a pattern for a whole element reads to the end from each opening. */
 export function elementsOf(xml: string, name: string): string[] {
   const elements: string[] = [];
   const tags = new RegExp(`<(/?)(?:\\w{1,40}:)?${name}[\\s>]`, 'g');

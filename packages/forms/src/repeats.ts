@@ -11,7 +11,6 @@ export interface Definition {
   children: readonly Definition[] | null;
 }
 
-/** A repeat that has this many instances takes no more. */
 export const maxInstances = 200;
 /** Groups, questions and calculations in all repeats of a form together: each takes the engine about 0.2 ms. */
 const maxNodes = 2_000;
@@ -35,7 +34,6 @@ export class RepeatsChanged extends Error {
   override readonly name = 'RepeatsChanged';
 }
 
-/** The part of the engine's repeats that makes and removes instances. */
 interface Range extends Node {
   addChildren(after: number, nodes: readonly unknown[]): unknown;
   removeChildren(start: number, count: number): unknown;
@@ -87,7 +85,7 @@ export function limitBuilding(): void {
   isHolding = false;
 }
 
-/** Why the engine could not do what an input asks for: it may say so in an error of its own, or not at all. */
+/** The engine may say so in an error of its own, or not at all. */
 export const findRefusal = () => refused;
 export const tookTooLong = () => isOutOfTime;
 export const hasGrown = () => isGrown;
@@ -103,10 +101,7 @@ function countNodes({ children }: Definition): number {
   return (children ?? []).reduce((sum, child) => sum + (child.type === 'repeat' ? 1 : countNodes(child)), 1);
 }
 
-/**
- * Runs a change without the instances that it makes and removes, so that an answer can be checked first. The engine
- * makes them right only in the course of the change, so the form is built again for them.
- */
+/** Checks an answer before its instances change. The engine makes them right only as it builds, so the form is built again. */
 export function holdInstances(change: () => void): { hasChanges: boolean; refuseTooMany(): void } {
   const own: Held = { changes: 0, made: 0, isTooLong: false };
   if (isHolding) held = own;

@@ -202,7 +202,6 @@ function typeOf(name: string): string {
   return name.endsWith('.geojson') ? 'application/geo+json' : 'text/xml';
 }
 
-/** What the engine says in its own terms. */
 const plainMessages: Record<string, string> = {
   'Failed to evaluate node for expression ./*[@id]': 'the first element of its <instance> has no id',
   '': 'its calculations depend on each other in a circle',

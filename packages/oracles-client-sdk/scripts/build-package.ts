@@ -16,10 +16,7 @@ const entries = [
   'src/wallet/index.ts',
 ];
 
-/**
- * Writes `dist`: one JavaScript file per source file with its source map, and the declarations; and `dist/web`, the element for
- * pages without a build step.
- */
+/** Writes `dist`: each source file with its source map and declarations; and `dist/web`, for pages without a build step. */
 export async function buildPackage(): Promise<void> {
   await rm(`${root}dist`, { recursive: true, force: true });
   await buildModules();
@@ -35,7 +32,6 @@ export async function buildPackage(): Promise<void> {
   for await (const file of glob(`${root}dist/**/*.d.ts`)) await nameJavaScript(file);
 }
 
-/** Copies what is published into a folder: `dist`, written before, and the manifest that names its files. */
 export async function copyPublished(folder: string): Promise<void> {
   await cp(`${root}dist`, `${folder}/dist`, { recursive: true });
   const [development, shared] = await Promise.all(
@@ -45,7 +41,7 @@ export async function copyPublished(folder: string): Promise<void> {
   await writeFile(`${folder}/package.json`, JSON.stringify(published));
 }
 
-/** Packs what is published, built before, into a new folder; gives the file. */
+/** Returns the packed file; `dist` has to be built. */
 export async function packPublished(folder: string): Promise<string> {
   await copyPublished(folder);
   const { stdout } = spawnSync('npm', ['pack', '--ignore-scripts', '--json'], {
@@ -60,7 +56,6 @@ export async function packPublished(folder: string): Promise<string> {
 const onLog: Rolldown.RolldownOptions['onLog'] = (level, log, print) =>
   log.code === 'MODULE_LEVEL_DIRECTIVE' ? undefined : print(level, log);
 
-/** `<palaver-chat>` with everything that it needs. */
 async function buildElement(): Promise<void> {
   await build({
     root,

@@ -1,5 +1,4 @@
-// Builds and packs the library and asks "Are the types wrong?" whether every ESM consumer gets its types. ESM alone is the
-// decision: `require`, and resolution without `exports`, are not promised.
+// Asks "Are the types wrong?" whether every ESM consumer gets its types. `require` is not promised, by decision.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -15,7 +15,6 @@ export interface SizeRow {
   fallback: number;
 }
 
-/** What an application pays for each use, minified and compressed, without the peers. */
 const uses = [
   { name: 'chat alone', code: `export { OraclesProvider, useChat } from './src/index.ts';`, budget: 19_500 },
   {
@@ -101,7 +100,6 @@ async function bundle(code: string): Promise<Record<'first' | 'later' | 'fallbac
   return { first: textOf('first'), later: textOf('later'), fallback: textOf('fallback') };
 }
 
-/** The sizes as a table for people. */
 export function toTable(rows: readonly SizeRow[]): string {
   const kB = (bytes: number) => `${(bytes / 1000).toFixed(1)} kB`.padStart(9);
   const lines = rows.map(

@@ -262,7 +262,6 @@ function toMarkup(form: Form, text: string, context: Item): string {
   );
 }
 
-/** An expression with paths in place of `${name}`. */
 function toExpression(form: Form, source: string, context: Item, isPredicate = false): string {
   const isAbsolute = source.includes('indexed-repeat(');
   return source.replace(reference, (_, name: string) => {

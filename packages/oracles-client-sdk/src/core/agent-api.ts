@@ -10,7 +10,6 @@ export interface LiveRun {
   status: 'queued' | 'running' | 'waiting';
 }
 
-/** One call to LiveKit, as the agent arranges it. */
 export interface CallTicket {
   callId: string;
   url: string;
@@ -21,7 +20,6 @@ export interface CallTicket {
 
 export type AgentApi = ReturnType<typeof createAgentApi>;
 
-/** The agent's routes as functions. */
 export function createAgentApi({ json }: Transport) {
   return {
     listSessions: (page: { limit?: number; offset?: number } = {}) => json<SessionList>(`/sessions${toQuery(page)}`),

@@ -33,7 +33,6 @@ export function createApprovals(
   };
 }
 
-/** The component by which an agent asks for a new delegation. */
 export const reauthorizeComponentName = 'ReauthorizePrompt';
 
 export interface Reauthorizer {

@@ -28,7 +28,6 @@ export interface ChatOptions {
   onEvent?: ((event: AnyEvent) => void) | undefined;
   /** Called with each answer that is complete or was stopped by the service's `done`. */
   onFinish?: ((message: ChatMessage) => void) | undefined;
-  /** Called when a message or its answer fails. */
   onError?: ((error: OracleError) => void) | undefined;
 }
 
@@ -62,7 +61,6 @@ export interface Chat {
   edit(messageId: string, text: string, options?: SendOptions): Promise<void>;
   /** Stores a file at the agent, to go along with a message. */
   upload(file: Blob, options?: UploadOptions): Promise<Attachment>;
-  /** A file that went along with a message, by its `fileId`. */
   download(fileId: string): Promise<Blob>;
   /** Changes what this page shows, and nothing at the service: the next load of the history joins both. */
   setMessages(messages: readonly ChatMessage[]): void;
@@ -76,7 +74,6 @@ export interface Chat {
   loadOlder(): Promise<void>;
 }
 
-/** What the parts of one chat share. */
 export interface ChatParts {
   options: ChatOptions;
   api: AgentApi;

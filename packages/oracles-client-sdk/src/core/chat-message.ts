@@ -8,18 +8,15 @@ export interface ChatMessage extends Omit<WireMessage, 'status'> {
   key: string;
   /** The same on the page, in the history and after a reload. Other agents may store a question under another one, `storedId`. */
   id: string;
-  /** The service's id, once it is known. */
   storedId?: string | undefined;
   status: MessageStatus;
   /** While files of the message are uploaded: the share that has been sent, 0 to 1. */
   uploadProgress?: number | undefined;
   /** Of an answer: those that this page asked for before with the same question, oldest first. */
   earlier?: readonly ChatMessage[] | undefined;
-  /** Whether the service is known to have it. */
   isStored: boolean;
 }
 
-/** Behind the question with this request id, or at the end. */
 export function indexAfterQuestion(messages: readonly ChatMessage[], requestId: string): number {
   const question = messages.findLastIndex((message) => message.type === 'human' && message.requestId === requestId);
   return question < 0 ? messages.length : question + 1;
@@ -60,7 +57,6 @@ function addText(parts: readonly MessagePart[], { type, text }: Text, index: num
   return [...others, next, ...parts.filter((part) => early.has(part))];
 }
 
-/** With a call, an approval or a component, new or changed. */
 function setPart(parts: readonly MessagePart[], part: Call | Approval | Component, isEarly: boolean): MessagePart[] {
   const id = toId(part);
   const known = parts.find((other) => toId(other) === id);
@@ -82,10 +78,7 @@ function toId(part: MessagePart): string | undefined {
   return part.type === 'tool_call' || part.type === 'action_call' ? part.id : undefined;
 }
 
-/**
- * An answer with one more event: the same rules by which the service writes the stored message. `isEarly`: it came by
- * socket, so the stream may have older ones.
- */
+/** By the rules of the stored message. `isEarly`: it came by socket, so the stream may still bring older events. */
 export function applyEvent(message: ChatMessage, event: StreamEvent, isEarly = false): ChatMessage {
   const parts = message.parts ?? [];
   switch (event.eventName) {

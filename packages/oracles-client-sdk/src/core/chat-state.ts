@@ -4,7 +4,6 @@ import type { Attachment, MessagePage, StreamEvent, StreamEventData } from './wi
 
 export type ChatStatus = 'submitted' | 'streaming' | 'ready' | 'error';
 
-/** A turn this page waits for. */
 export interface ChatRun {
   /** The request id of a send, or the run id of a resumed run. */
   localId: string;
@@ -53,10 +52,7 @@ export const initialChatState: ChatState = {
   olderCursor: null,
 };
 
-/**
- * `ready` → `submitted` on send → `streaming` at the first frame → `ready` on `done`, or `error` on a failure until the
- * next send. With several turns on their way, the one that has come furthest counts.
- */
+/** `error` lasts until the next send. With several turns on their way, the one that has come furthest counts. */
 export function toChatStatus({ runs, sendError }: Pick<ChatState, 'runs' | 'sendError'>): ChatStatus {
   if (runs.some(({ phase }) => phase === 'streaming')) return 'streaming';
   if (runs.some(({ phase }) => phase === 'submitted')) return 'submitted';
@@ -66,7 +62,6 @@ export function toChatStatus({ runs, sendError }: Pick<ChatState, 'runs' | 'send
 export const humanKey = (localId: string) => `${localId} human`;
 export const answerKey = (localId: string) => `${localId} ai`;
 
-/** The chat's next state. Pure. */
 export function reduceChat(state: ChatState, action: ChatAction): ChatState {
   switch (action.type) {
     case 'sent': {
@@ -152,7 +147,6 @@ function earlierAnswers(
   return [...earlier, last];
 }
 
-/** What comes before a question, and the turns that are not about it or what follows. */
 function withoutReplaced(
   { messages, runs }: ChatState,
   replaces: string | undefined,
@@ -239,7 +233,6 @@ function begin(state: ChatState, localId: string, named: Partial<StreamEventData
   return { ...state, runs, messages };
 }
 
-/** The service has the question. */
 function acceptQuestion(
   messages: readonly ChatMessage[],
   localId: string,

@@ -110,7 +110,6 @@ export function createChat(options: ChatOptions): Chat {
   };
 }
 
-/** The event channel of a chat: shows its events, and runs the tools and actions that the agent calls. */
 function openChatChannel(
   { options, dispatch, syncQuietly, take }: ChatParts,
   parts: { url: string; isStreamed(requestId: string): boolean; onConnected(isConnected: boolean): void },
@@ -175,10 +174,8 @@ interface SyncParts {
   sessionId: string;
   pageSize(): number | undefined;
   dispatch(action: ChatAction): void;
-  /** Ends when the chat is closed. */
   signal(): AbortSignal;
   onLoaded(): void;
-  /** Called with the turn that is under way. */
   onLiveRun(run: LiveRun, signal: AbortSignal): void;
 }
 

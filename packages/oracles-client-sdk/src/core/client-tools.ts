@@ -9,7 +9,6 @@ type ArgumentsOf<S> = Schema extends S ? any : SchemaOutput<S>;
 export interface BrowserTool<S extends Schema = Schema> {
   toolName: string;
   description: string;
-  /** A zod schema of the arguments. */
   schema: S;
   fn: (args: ArgumentsOf<S>) => unknown;
 }
@@ -41,7 +40,6 @@ interface Declaration {
   schema: JsonSchema;
 }
 
-/** The declarations that go along with a message. */
 export function declareClientTools({ browserTools = {}, actions = [] }: ClientTools): {
   tools?: Declaration[];
   agActions?: (Declaration & { hasRender: boolean })[];

@@ -6,7 +6,6 @@ export interface ChainMessage {
   value: Record<string, unknown>;
 }
 
-/** Pays an agent: what contracts it, and what settles its claims. */
 export function toPaymentMessages(payment: { from: string; to: string; price: Price }): ChainMessage[] {
   const { from, to, price } = payment;
   return [
@@ -23,16 +22,12 @@ export interface Claim {
   amount: number;
 }
 
-/** What an agent asks for one credit, and the account to be paid. */
 export interface CreditTerms {
   address: string;
   price: Price;
 }
 
-/**
- * What these claims cost together at the price of one credit. Claims that are not open any more cost nothing. `open` is
- * undefined for agents that do not list them: there each claim costs the price.
- */
+/** At the price of one credit; claims that are not open cost nothing. Agents that list none (`open` undefined) ask it for each claim. */
 export function toClaimsPrice(claimIds: readonly string[], open: readonly Claim[] | undefined, price: Price): Price {
   const ids = new Set(claimIds);
   const count = open

@@ -11,7 +11,6 @@ export interface SignedArtifact {
 /** With a capability, what is signed grants that and nothing else. */
 export type Sign = (oracleDid: string, capability?: GrantedCapability) => Promise<SignedArtifact>;
 
-/** The tokens of one request. */
 export interface Credentials {
   invocation?: string;
   delegation?: string;
@@ -45,7 +44,6 @@ type Kind = 'invocation' | 'delegation';
 /** How long before its expiry an artifact is replaced. */
 const renewMs: Record<Kind, number> = { invocation: 30_000, delegation: 5 * 60_000 };
 
-/** Signed tokens, kept per pair of user and agent. */
 export function createCredentialCache(options: CredentialCacheOptions): CredentialCache {
   const { userDid, storage, createDelegation = signNothing, createInvocation } = options;
   const kept = new Map<string, SignedArtifact>();

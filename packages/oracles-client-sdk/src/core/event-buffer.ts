@@ -27,7 +27,6 @@ export function createEventBuffer<Event>(
       waiting.push(event);
       cancel ??= mode === 'throttled' ? delay(flush, throttleMs) : schedule(flush);
     },
-    /** Hands over what waits, now. */
     flush,
   };
 }

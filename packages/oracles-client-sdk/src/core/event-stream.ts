@@ -1,6 +1,5 @@
 export interface ServerSentEvent {
   event: string;
-  /** The event's own id; empty where it has none. */
   id: string;
   data: string;
 }

@@ -7,16 +7,14 @@ import { createRetryPolicy, withRetries } from './retry-policy.ts';
 import type { Transport } from './transport.ts';
 import type { StreamEvent } from './wire.ts';
 
-/** How long a stop is repeated that did not reach the service. */
+/** How long a stop that did not reach the service is repeated. */
 const stopForMs = 2 * 60_000;
 
 export type TurnFollower = ReturnType<typeof createTurnFollower>;
 
-/** Follows the answers of a chat to their end, whatever that is. */
 export function createTurnFollower(parts: ChatParts) {
   const { options, api, get, dispatch, sync, syncQuietly } = parts;
   const { transport, sessionId } = options;
-  /** Ids of the runs followed here. */
   const followed = new Set<string>();
   /** Their request ids: their events come by stream. */
   const streamed = new Set<string>();
@@ -153,10 +151,7 @@ export interface FollowOptions {
   onEvent(event: StreamEvent): void;
 }
 
-/**
- * Hands over every event of a run exactly once and in order, through as many connections as it takes. Resolves after
- * `done`; rejects when the service refuses or cannot be reached for long.
- */
+/** Hands over every event of a run once and in order, over as many connections as it takes. Rejects when the service refuses. */
 export async function followRun({ transport, signal, onEvent, ...start }: FollowOptions): Promise<void> {
   let { runId, response } = start;
   let last = 0;
@@ -189,7 +184,6 @@ export async function followRun({ transport, signal, onEvent, ...start }: Follow
   }
 }
 
-/** A frame without a number is taken as it comes. */
 function toNumber(id: string): number | undefined {
   return /^\d+$/.test(id) ? Number(id) : undefined;
 }

@@ -36,7 +36,6 @@ interface Minted {
 const renewMs = 30_000;
 const timeoutMs = 15_000;
 
-/** Tokens in force, by homeserver and access token. */
 const minted = new Map<string, Minted>();
 
 /** A Matrix OpenID token for the user of a session, by the client-server API; the same one until it is about to expire. */

@@ -49,10 +49,7 @@ const defaultRetryMs = 10_000;
 /** Where agents are looked up when neither the application nor the page's own server names a gateway. */
 export const publicGatewayUrl = 'https://impacthub.ixo.world/rest';
 
-/**
- * An agent's addresses and terms. An overridden API address skips the look-up; otherwise the document of a `did:web` is
- * asked, and for every other DID the entity of the protocol, through the first gateway that knows it.
- */
+/** An agent's addresses and terms: from the overrides, the document of a `did:web`, or the first gateway that knows its entity. */
 export async function resolveOracleConfig(options: ResolveOptions): Promise<OracleConfig> {
   const { oracleDid, overrides: { baseUrl, wsUrl } = {} } = options;
   if (baseUrl) return { apiUrl: baseUrl, socketUrl: wsUrl ?? baseUrl };
@@ -94,7 +91,6 @@ export async function findAgentDid(url: string, options: Reading = {}): Promise<
   throw new OracleError(`${address} names no DID.`, { code: 'ORACLE_UNREACHABLE' });
 }
 
-/** Asks again while the server is unreachable or starting. */
 function read(url: string, options: Reading, access?: GatewayAccess): Promise<unknown> {
   const { retryForMs = defaultRetryMs } = options;
   return withRetries(() => ask(url, options, access), new AbortController().signal, retryForMs);
@@ -156,7 +152,6 @@ function parseEntity(reply: unknown): AgentProfile {
   return { ...parseDocument(iidDocument), payee };
 }
 
-/** The address of the entry with this type, or with an id that ends in it. */
 function findEndpoint(entries: unknown, kind: string, allowed = /^(https?|wss?):\/\//): string | undefined {
   const entry = toRecords(entries).find(({ type, id }) => type === kind || String(id).endsWith(`#${kind}`));
   const endpoint = entry?.serviceEndpoint;

@@ -15,11 +15,9 @@ export class OracleError extends Error {
   override readonly name: string = 'OracleError';
   /** The HTTP status; 0 where there was no reply. */
   readonly status: number;
-  /** `PAYMENT_REQUIRED`, `SESSION_NOT_FOUND`, `NETWORK_ERROR` and so on. */
   readonly code: string;
   /** Everything the error body held. */
   readonly details: Readonly<Record<string, unknown>>;
-  /** Whether the same request may succeed later. */
   readonly retryable: boolean;
   /** How long the service asks to wait before the next attempt. */
   readonly retryAfterMs: number | undefined;
@@ -38,7 +36,6 @@ export class OracleError extends Error {
   }
 }
 
-/** The error of a reply that is not 2xx. */
 export async function toOracleError(response: Response): Promise<OracleError> {
   const { status, statusText, headers } = response;
   const details = asRecord(await response.json().catch(() => undefined)) ?? {};
@@ -54,14 +51,12 @@ export async function toOracleError(response: Response): Promise<OracleError> {
   });
 }
 
-/** `Retry-After` is a number of seconds or a date. */
 function readRetryAfter(text: string | null): number | undefined {
   if (!text) return undefined;
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-/** The error of an `error` event. */
 export function toStreamError({ error, code, ...details }: StreamEventData['error']): OracleError {
   return new OracleError(error, { code, details, retryable: details.retryable });
 }

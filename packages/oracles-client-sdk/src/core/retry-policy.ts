@@ -5,7 +5,6 @@ const defaultLimitMs = 2 * 60_000;
 const firstPauseMs = 200;
 const longestPauseMs = 5_000;
 
-/** Exponential backoff between attempts at the same work. */
 export function createRetryPolicy(signal: AbortSignal, limitMs = defaultLimitMs) {
   let attempts = 0;
   let progressAt = Date.now();
@@ -27,7 +26,6 @@ export function createRetryPolicy(signal: AbortSignal, limitMs = defaultLimitMs)
   };
 }
 
-/** Repeats `work` until it succeeds or fails permanently. */
 export async function withRetries<T>(work: () => Promise<T>, signal: AbortSignal, limitMs?: number): Promise<T> {
   const policy = createRetryPolicy(signal, limitMs);
   for (;;) {

@@ -1,7 +1,6 @@
 import { asRecord } from './oracle-error.ts';
 
-// Schemas of tools and actions are zod's, any version 3 or 4, known only by their interfaces: the library brings no zod of
-// its own.
+// Zod's schemas of any version 3 or 4 are known only by their interfaces: the library brings no zod of its own.
 
 interface SchemaIssue {
   readonly message: string;
@@ -34,7 +33,6 @@ interface OlderZodSchema<Output> {
   >;
 }
 
-/** What a schema gives after parsing. */
 export type SchemaOutput<S> = S extends {
   readonly '~standard': { readonly types?: { readonly output: infer Output } | undefined };
 }
@@ -65,10 +63,7 @@ export type JsonSchema = Record<string, unknown>;
 // biome-ignore lint/suspicious/noExplicitAny: the insides of schemas of two zod versions, read with care.
 type Def = any;
 
-/**
- * The JSON Schema of a tool's arguments. Newer zod schemas make it themselves; the others (3, and 4 before 4.2) are read
- * here. What JSON Schema cannot say is left open: the page checks arguments with the schema itself before use.
- */
+/** Zod before 4.2 is read here. What JSON Schema cannot say is left open: the page checks arguments with the schema itself. */
 export function toJsonSchema(schema: Schema): JsonSchema {
   const own = (schema as Def)['~standard']?.jsonSchema?.input;
   if (typeof own === 'function') {
@@ -182,7 +177,6 @@ function arrayLimits({ minLength, maxLength, exactLength, checks }: Def): JsonSc
 
 const toEnum = (values: unknown[]): JsonSchema => ({ ...toType(values), enum: values });
 
-/** The type of values that have one in common: some models ask for it beside the values. */
 function toType(values: unknown[]): JsonSchema {
   const [type, ...others] = new Set(values.map((value) => typeof value));
   const isNamed = type === 'string' || type === 'number' || type === 'boolean';

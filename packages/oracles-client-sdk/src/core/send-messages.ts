@@ -15,7 +15,6 @@ interface SenderParts extends ChatParts {
 
 const keptExtras = 20;
 
-/** Sends the messages of a chat: new ones, again, and in the place of others. */
 export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
   const { options, get, dispatch, sync } = parts;
   /** Uploads under way, by local id. */
@@ -88,7 +87,6 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
     isWaiting: () => accepting.size > 0,
     /** The service can only stop what has reached it. */
     whenAccepted: () => Promise.allSettled(accepting),
-    /** Whether there was an upload to stop. */
     cancelUpload(localId: string): boolean {
       const upload = uploads.get(localId);
       upload?.abort(new OracleError('The upload was stopped.', { code: 'ABORTED' }));
@@ -105,7 +103,6 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
         if (arrived !== false) return arrived ? sync().catch(() => {}) : undefined;
       }
       if (!failed.isStored && failed.status === 'failed') dispatch({ type: 'dropped', key: failed.key });
-      // With what went along with it.
       await send(failed.content, extras.get(failed.key));
     },
 
@@ -122,13 +119,11 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
   };
 }
 
-/** Whether a question was not sent, or its answer failed. */
 function hasFailed({ requestId, status }: ChatMessage, messages: readonly ChatMessage[]): boolean {
   const answer = messages.find((message) => message.type === 'ai' && message.requestId === requestId);
   return status === 'failed' || answer?.status === 'failed';
 }
 
-/** The question of a message, or the last one. */
 function findQuestion({ messages }: ChatSnapshot, messageId: string | undefined): ChatMessage | undefined {
   const at = messageId === undefined ? messages.length : messages.findIndex(({ id }) => id === messageId) + 1;
   return messages.slice(0, at).findLast(({ type }) => type === 'human');
@@ -175,7 +170,6 @@ async function postMessage(options: ChatOptions, posting: Posting): Promise<Resp
   return transport.request(`/messages/${encodeURIComponent(sessionId)}`, { method: 'POST', body, headers, signal });
 }
 
-/** True only if the device reports that it is offline. */
 function isOffline(): boolean {
   const { navigator } = globalThis as { navigator?: { onLine?: boolean } };
   return navigator?.onLine === false;

@@ -13,7 +13,6 @@ export interface SocketChannelOptions {
   onConnected(isConnected: boolean): void;
 }
 
-/** Opens the event channel of a session. */
 export type OpenSocket = (options: SocketChannelOptions) => SocketChannel;
 
 export interface SocketChannel {
@@ -47,7 +46,6 @@ type State =
   | { is: 'waiting'; timer?: ReturnType<typeof setTimeout> }
   /** The wallet has not signed. It is asked again when the user does something that needs credentials. */
   | { is: 'unsigned' }
-  /** By the page, or because the session does not exist. */
   | { is: 'closed' };
 
 /** The event channel of a session. It reconnects automatically, each time with valid credentials. */
@@ -64,7 +62,6 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
   /** Since the last connection, and since the service last accepted one. */
   let failures = 0;
   let refusals = 0;
-  /** What could not be sent yet. */
   const unsent: [name: string, payload: unknown][] = [];
 
   function enter(next: State): void {
@@ -138,7 +135,6 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
 
   function waitAfter(attempts: number): void {
     const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** attempts);
-    // With jitter, so that clients do not all return at the same moment.
     enter({ is: 'waiting', timer: setTimeout(connect, pauseMs * (0.75 + Math.random() / 2)) });
   }
 
@@ -152,9 +148,7 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
       if (way.hasReached) return;
       way = { open: openPollingLink, hasReached: false };
       connect();
-    } catch {
-      // Nothing answers; WebSockets are tried again.
-    }
+    } catch {}
   }
 
   // A network that is back ends the wait.

@@ -1,13 +1,9 @@
 import { asRecord } from './oracle-error.ts';
 import { toQuery } from './to-query.ts';
 
-/** Why a connection is over. */
 export type LinkEnd =
-  /** The service refused it, with this as the reason. */
   | { reason: 'refused'; data: unknown }
-  /** The service ended it. */
   | { reason: 'ended' }
-  /** The wallet declined to sign. */
   | { reason: 'declined' }
   /** No connection, or one that broke. */
   | { reason: 'broken' };
@@ -15,7 +11,6 @@ export type LinkEnd =
 export interface LinkOptions {
   /** `http:` or `https:`. */
   origin: string;
-  /** Where Socket.IO is. */
   path: string;
   query: Record<string, string>;
   /** Asked once the service has answered. */
@@ -26,7 +21,6 @@ export interface LinkOptions {
   onEnd(end: LinkEnd): void;
 }
 
-/** One connection to a Socket.IO service. */
 export interface Link {
   emit(name: string, payload: unknown): void;
   close(): void;
@@ -34,7 +28,6 @@ export interface Link {
 
 export type OpenLink = (options: LinkOptions) => Link;
 
-/** For a connection to be accepted. */
 export const handshakeMs = 20_000;
 
 /** What is used of `WebSocket`; the core compiles without the types of browsers. */

@@ -1,4 +1,3 @@
-/** A value and its changes, as `useSyncExternalStore` reads them. */
 export interface Store<State> {
   get(): State;
   set(next: State): void;

@@ -41,7 +41,6 @@ export interface Transport {
 
 /** Longest wait for the head of a reply, and for the next progress of an upload. */
 const headTimeoutMs = 60_000;
-/** Longest upload. */
 const uploadTimeoutMs = 10 * 60_000;
 
 export function createTransport(options: TransportOptions): Transport {

@@ -3,7 +3,6 @@ import type { Transport } from './transport.ts';
 import type { Attachment } from './wire.ts';
 
 export interface UploadOptions {
-  /** Of a `Blob`, which has none. */
   filename?: string | undefined;
   /** Called with the share that has been sent, 0 to 1. */
   onProgress?: ((share: number) => void) | undefined;
@@ -24,7 +23,6 @@ export async function uploadFile(
   return { fileId: stored.fileId, filename: stored.filename, mimetype: stored.mimetype };
 }
 
-/** A message's files as they are shown while they are on their way. */
 export function toShownFiles(files: readonly OutgoingFile[] | undefined): Attachment[] | undefined {
   return files?.map((file) => (isBlob(file) ? { filename: nameOf(file), mimetype: file.type } : file));
 }

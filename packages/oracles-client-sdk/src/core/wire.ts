@@ -1,5 +1,4 @@
-// What goes over the wire, as plain types: the published declarations must not depend on a version of zod. That they
-// are the contract's types is checked by `wire.test-d.ts`.
+// Plain types, because the published declarations must not depend on a version of zod. `wire.test-d.ts` compares them.
 
 export type CallStatus = 'isRunning' | 'done' | 'error';
 export type EndedStatus = 'complete' | 'aborted' | 'failed';
@@ -52,7 +51,6 @@ export interface MessageComponent {
 export interface Attachment {
   mxcUri?: string | undefined;
   eventId?: string | undefined;
-  /** A file uploaded to the agent. */
   fileId?: string | undefined;
   filename: string;
   mimetype: string;
@@ -80,7 +78,6 @@ export interface WireMessage {
   parts?: MessagePart[] | undefined;
   /** Why an answer that is complete is not whole. */
   finish?: Finish | undefined;
-  /** Why the turn failed. */
   error?: { message: string; code: string; kind: ErrorKind; retryable: boolean } | undefined;
   toolCalls?: ToolCall[] | undefined;
   approvals?: Approval[] | undefined;
@@ -140,7 +137,6 @@ interface InPart {
   part?: number | undefined;
 }
 
-/** The status of a call, in every event of one. */
 export interface CallOutcome extends InPart {
   status: CallStatus;
   output?: unknown;
@@ -153,7 +149,6 @@ interface ClientCall extends InTurn {
   args: Arguments;
 }
 
-/** The data of every event of a streamed turn, by event name. */
 export interface StreamEventData {
   run: InTurn & { runId: string; messageId?: string | undefined; userMessageId?: string | undefined };
   message: InPart & { content: string; timestamp: string };
@@ -192,7 +187,6 @@ interface CatalogueEntry {
   description: string;
 }
 
-/** The payload of every event of the socket, by event name. */
 export interface SocketEventPayload {
   connected: { sessionId: string; did: string; socketId?: string | undefined; timestamp: string };
   pong: { timestamp: string };
@@ -222,7 +216,6 @@ type Named<Payloads> = { [Name in keyof Payloads]: { eventName: Name; payload: P
 export type StreamEvent = Named<StreamEventData>;
 export type SocketEvent = Named<SocketEventPayload>;
 
-/** A request to the page. */
 export type ClientCallEvent = Extract<SocketEvent, { eventName: 'browser_tool_call' | 'action_call' }>;
 
 /** Any event of the agent, streamed or by socket, distinguished by `eventName`. */

@@ -28,9 +28,7 @@ div:has(> .palaver-chat) { block-size: 100%; }
 export interface PalaverChatElement extends HTMLElement {
   /** Who signs in; null while nobody does. A key of this browser unless it is set. */
   wallet: SignerWallet | null;
-  /** Words in place of those of the language. */
   labels: Partial<Labels>;
-  /** Tools of the page. */
   browserTools: BrowserTools;
 }
 
@@ -119,7 +117,6 @@ function createElementClass(): new () => PalaverChatElement {
       }
     }
 
-    /** The words of the language, and the key of this browser where the page has given no wallet. */
     async #load(): Promise<void> {
       const { lang } = this;
       // The words are English if those of the language cannot be loaded.

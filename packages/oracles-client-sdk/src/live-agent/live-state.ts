@@ -19,10 +19,7 @@ export interface LiveParticipant {
   isCameraOn: boolean;
   isScreenShared: boolean;
   isEncrypted: boolean;
-  /**
-   * Shows the camera or the shared screen in an element of the page; returns the way to stop. Another function when there
-   * are other pictures to show: what effects depend on.
-   */
+  /** Shows a picture in an element; returns the way to stop. Another function when there are other pictures, for effects. */
   attachVideo(element: HTMLVideoElement, source?: 'camera' | 'screen'): () => void;
 }
 
@@ -45,7 +42,6 @@ export const initialLiveState: LiveState = { status: 'idle', participants: [], t
 
 const maxTranscriptEntries = 500;
 
-/** Everybody in the room as it is now, the user first. */
 export function toParticipants({ localParticipant, remoteParticipants }: Room): LiveParticipant[] {
   return [localParticipant, ...remoteParticipants.values()].map(toParticipant);
 }
@@ -85,7 +81,6 @@ function toAttachVideo(participant: Participant): LiveParticipant['attachVideo']
   return attachVideo;
 }
 
-/** The transcript with newer segments in the place of older ones of the same id. */
 export function addSegments(
   transcript: readonly TranscriptEntry[],
   segments: readonly Pick<TranscriptionSegment, 'id' | 'text' | 'final'>[],
@@ -109,7 +104,6 @@ export type LiveErrorCode =
   | 'DEVICE_IN_USE'
   | 'CONNECTION_FAILED';
 
-/** Why a call, or a device in it, does not work. */
 export class LiveError extends Error {
   override readonly name = 'LiveError';
   readonly code: LiveErrorCode;
@@ -122,7 +116,6 @@ export class LiveError extends Error {
 
 type Device = 'microphone' | 'camera' | 'screen';
 
-/** A failure to open a device, in words for the user. */
 export function toDeviceError(device: Device, cause: unknown): LiveError {
   switch (MediaDeviceFailure.getFailure(cause)) {
     case MediaDeviceFailure.PermissionDenied:
@@ -143,7 +136,6 @@ const ordinaryEnds = new Set<DisconnectReason | undefined>([
   DisconnectReason.PARTICIPANT_REMOVED,
 ]);
 
-/** Why a call is over that was not hung up here; nothing where the other side ended it. */
 export function toEndError(reason: DisconnectReason | undefined): LiveError | undefined {
   return ordinaryEnds.has(reason) ? undefined : new LiveError('CONNECTION_FAILED', 'The connection was lost.');
 }

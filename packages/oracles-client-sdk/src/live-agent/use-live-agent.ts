@@ -177,7 +177,6 @@ const refreshingEvents = [
   RoomEvent.ParticipantEncryptionStatusChanged,
 ] as const;
 
-/** Where voice workers write what is said, by everybody in the call. */
 const transcriptionTopic = 'lk.transcription';
 
 type Segment = Pick<TranscriptionSegment, 'id' | 'text' | 'final'>;

@@ -7,7 +7,6 @@ export interface CodeProps {
   text: string;
 }
 
-/** Draws the blocks of code below it. */
 export const CodeContext = createContext<ComponentType<CodeProps>>(PlainCode);
 
 function PlainCode({ language, text }: CodeProps): ReactNode {

@@ -23,10 +23,7 @@ function matchMark(pattern: RegExp, line: string): RegExpExecArray | null {
   return pattern.exec(line.slice(0, maxMark));
 }
 
-/**
- * Pieces of a text that can be parsed on their own. An answer that grows changes only its last piece, so a page draws
- * the others once.
- */
+/** Pieces that can be parsed alone: an answer that grows changes only its last one, so a page draws the others once. */
 export function splitBlocks(text: string): string[] {
   const pieces: string[][] = [];
   let fence: string | undefined;
@@ -104,7 +101,6 @@ function isRule(line: string): boolean {
   return marks.replaceAll(mark, '') === '' && !line.startsWith('    ');
 }
 
-/** The line under the head of a table: hyphens between bars, with colons for the alignment. */
 function isDivider(line: string): boolean {
   const cells = withoutBars(line).split('|');
   return cells.every((cell) => {

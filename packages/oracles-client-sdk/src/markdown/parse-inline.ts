@@ -59,10 +59,7 @@ export function parseInline(text: string, { depth, isLabel }: Place = { depth: 0
 
 type Find = (mark: string, from: number, fits?: (at: number) => boolean) => number;
 
-/**
- * The next place of a mark that fits. Remembered for each mark, so that a text full of openings is searched once, not once
- * for each of them: hostile input stays linear. `fits` always goes with the same mark and depends on the place alone.
- */
+/** Remembers each mark, so that hostile input stays linear. `fits` always goes with the same mark and depends on the place alone. */
 function createFinder(text: string): Find {
   const known = new Map<string, { from: number; at: number }>();
   return (mark, from, fits = () => true) => {

@@ -6,7 +6,6 @@ import type { Arguments, CallStatus } from '../core/wire.ts';
 
 export interface ActionRenderProps<Args = Arguments> {
   status: CallStatus;
-  /** While it runs. */
   isLoading: boolean;
   /** While the handler runs on this page, and not in another tab. */
   isExecuting: boolean;
@@ -19,7 +18,6 @@ export interface ActionRenderProps<Args = Arguments> {
 export interface AgActionOptions<S extends Schema = Schema> {
   name: string;
   description: string;
-  /** A zod schema of the arguments. */
   parameters: S;
   handler: (args: SchemaOutput<S>) => Promise<unknown> | unknown;
   /** Draws the call inside the conversation. */

@@ -22,7 +22,6 @@ export const englishWords = {
   expired: 'not answered in time',
 };
 
-/** What is said where the user decides. */
 export const WordsContext = createContext<Words>(englishWords);
 
 interface ContentViewProps {
@@ -137,7 +136,6 @@ function toShown(text: string): string {
   return text.replace(/[\p{Cf}\p{Zl}\p{Zp}\x7f-\x9f]/gu, (character) => character.split('').map(toEscape).join(''));
 }
 
-/** Runs what a button does; gives why it failed, and whether it succeeded. */
 function useAct(): [(work: () => Promise<unknown>) => void, string | undefined, boolean] {
   const [state, setState] = useState<{ fault?: string; isDone: boolean }>({ isDone: false });
   const act = (work: () => Promise<unknown>) =>
@@ -148,7 +146,6 @@ function useAct(): [(work: () => Promise<unknown>) => void, string | undefined, 
   return [act, state.fault, state.isDone];
 }
 
-/** Grants a capability to the agent of the chat that shows this prompt. */
 async function grantIn({ chats }: OraclesContextValue, eventId: string, capability: GrantedCapability): Promise<void> {
   const chat = [...chats].find((shown) =>
     shown.get().messages.some(({ components }) => components?.some((component) => component.eventId === eventId)),
@@ -184,7 +181,6 @@ function findComponent(name: string, given: UIComponents | undefined, context: O
 const never = () => () => {};
 const nothing = () => undefined;
 
-/** Draws again when an action, a component or a running call of the page changes. */
 function useRegistered(context: OraclesContextValue | null): void {
   useStore(context?.actions.subscribe, context?.actions.version);
   useStore(context?.components.subscribe, context?.components.get);

@@ -16,7 +16,6 @@ export interface IComponentMetadata {
     isToolCall?: boolean | undefined;
     isAgAction?: boolean | undefined;
     toolName?: string | undefined;
-    /** Of an approval: what the user is asked, or has answered. */
     approval?: Approval | undefined;
   };
 }

@@ -81,7 +81,6 @@ export const IDLE_RUN_STATE: ChatRunState = {
 
 const ends = { complete: 'done', aborted: 'aborted', failed: 'failed' } as const;
 
-/** What the older library says of the last run. */
 export function toRunState(messages: readonly IMessage[]): ChatRunState {
   const last = messages.at(-1);
   if (last?.type !== 'ai') return { ...IDLE_RUN_STATE, requestId: last?.requestId ?? null };

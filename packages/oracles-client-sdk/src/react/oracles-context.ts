@@ -22,7 +22,6 @@ export interface Wallet {
 /** Signs and broadcasts chain transactions. */
 export type TransactSignX = (messages: ChainMessage[], memo?: string) => Promise<unknown>;
 
-/** Lets a tool run, or not; the agent reads the reason. */
 export type AnswerApproval = (approved: boolean, reason?: string) => Promise<unknown>;
 
 export interface OraclesContextValue {
@@ -42,20 +41,14 @@ export interface OraclesContextValue {
   /** @deprecated Use `credentials`. */
   getInvocation: (oracleDid: string) => Promise<string | null>;
   actions: ActionRegistry;
-  /** The `uiComponents` of every chat on the page. */
   components: Store<readonly UIComponents[]>;
   /** Counts finished turns: what lists of sessions show of them has changed. */
   turns: Store<number>;
-  /** The agents that hooks below were given. */
   agents: Store<readonly string[]>;
-  /** Who listens to events. */
   events: Set<(event: AnyEvent, sessionId: string) => void>;
   findChat: FindChat;
-  /** The chats that the page shows. */
   chats: Set<Chat>;
-  /** How pending approvals of the page's chats are answered, by their ids. */
   answers: Map<string, AnswerApproval>;
-  /** Ids of the calls that run on this page at this moment. */
   executing: Store<ReadonlySet<string>>;
 }
 

@@ -31,11 +31,9 @@ export interface OraclesProviderProps {
   /** The connected user's wallet and Matrix session; undefined while nobody has signed in. */
   initialWallet: Wallet | undefined;
   transactSignX: TransactSignX;
-  /** Mints a delegation from the user to an agent. */
   createDelegation: Sign;
   /** Mints a short-lived invocation; without it the delegation alone signs the user in. */
   createInvocation?: Sign | undefined;
-  /** The query gateway that knows the agents. */
   gatewayUrl?: string | undefined;
   /** What that gateway asks for, and where it serves the protocol. */
   gatewayAccess?: GatewayAccess | undefined;
@@ -160,7 +158,6 @@ function findSessionStorage(): Storage | undefined {
   }
 }
 
-/** One look-up per agent for all who ask; asked again after a while, or after a failure. */
 function createConfigCache(options: Omit<ResolveOptions, 'oracleDid'>): (oracleDid: string) => Promise<OracleConfig> {
   const known = new Map<string, { config: Promise<OracleConfig>; until: number }>();
   return (oracleDid) => {

@@ -17,10 +17,7 @@ interface RichMessage {
 /** The content of a message, a whole message, an event, or several of these. */
 export type Renderable = MessageContent | RichMessage | AnyEvent | readonly Renderable[] | null | undefined;
 
-/**
- * What a message holds, as React nodes in the order in which it came: texts as Markdown, tool calls, actions and
- * components. Components are those given here, else the `uiComponents` of the page's chats.
- */
+/** A message as React nodes in its order, with the components given here, else with the `uiComponents` of the page's chats. */
 export function renderMessageContent(content: Renderable, components?: UIComponents): ReactNode {
   if (content === null || content === undefined || content === '') return null;
   if (typeof content === 'string') return <Markdown text={content} />;

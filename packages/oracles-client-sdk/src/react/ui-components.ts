@@ -7,13 +7,11 @@ import type { Schema } from '../core/schema.ts';
 import type { AnyEvent, Arguments, CallStatus } from '../core/wire.ts';
 import type { IMessage } from './message-content.ts';
 
-/** What every component of `uiComponents` gets. */
 interface ComponentProps {
   id: string;
   name: string;
   args: Arguments;
   status: CallStatus;
-  /** While a call runs. */
   isLoading?: boolean | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: what a tool gives back is the tool's.
   output?: any;
@@ -22,17 +20,11 @@ interface ComponentProps {
   isRefused?: boolean | undefined;
 }
 
-/**
- * What a component of `uiComponents` gets. A component of the agent also gets each of its `args` as a property; a tool
- * call has `toolName` and `eventId`. With the type of an event, that event's fields.
- */
+/** A component of the agent also gets each of its `args` as a property, a tool call `toolName` and `eventId`, an event its fields. */
 export type UIComponentProps<Event extends { payload: unknown } | undefined = undefined> = ComponentProps &
   (Event extends { payload: infer Payload } ? Omit<Payload, keyof ComponentProps> : unknown);
 
-/**
- * Components by the name the agent calls them by; a tool's name shows calls of that tool, `ToolCall` those of every other
- * tool, `Error` why an answer failed.
- */
+/** Components by their name for the agent; a tool's name shows its calls, `ToolCall` those of other tools, `Error` why an answer failed. */
 // biome-ignore lint/suspicious/noExplicitAny: each component knows its own properties.
 export type UIComponents = Record<string, ComponentType<any>>;
 
@@ -54,6 +46,5 @@ export interface IChatOptions<Schemas extends Record<string, Schema> = Record<st
   onEvent?: ((event: AnyEvent) => void) | undefined;
   /** Called when an answer has ended without a failure. */
   onFinish?: ((message: IMessage) => void) | undefined;
-  /** Called when a message or its answer fails. */
   onError?: ((error: OracleError) => void) | undefined;
 }

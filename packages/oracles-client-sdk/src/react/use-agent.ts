@@ -28,7 +28,6 @@ interface AgentResult {
 export const notReady = () =>
   new OracleError('The agent is not ready yet.', { code: 'ORACLE_NOT_READY', retryable: true });
 
-/** The way to an agent, once its address is known. */
 export function useAgent(oracleDid?: string, overrides?: ConfigOverrides): AgentResult {
   const { createTransport, wallet } = useOraclesContext();
   const did = useOracleDid(oracleDid);
@@ -69,7 +68,6 @@ export interface OraclesConfigResult {
   isLoading: boolean;
   isReady: boolean;
   error: OracleError | undefined;
-  /** Looks the agent up again, after an error. */
   refetch: () => Promise<void>;
 }
 

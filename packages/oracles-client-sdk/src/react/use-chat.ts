@@ -22,13 +22,11 @@ export interface UseChatResult {
   sendMessage: SendMessage;
   abortStream: () => Promise<void>;
   status: ChatStatus;
-  /** While submitting or streaming. */
   isSending: boolean;
   /** While the history is fetched for the first time. */
   isLoading: boolean;
   error: OracleError | undefined;
   sendMessageError: OracleError | undefined;
-  /** Approvals that the agent waits for. */
   pendingApprovals: Approval[];
   /** Lets a tool run, or not; the agent reads the reason. */
   answerApproval: (approvalId: string, approved: boolean, reason?: string) => Promise<void>;
@@ -51,7 +49,6 @@ export interface UseChatResult {
   isConfigReady: boolean;
   /** Sends the message that failed once more, or loads what could not be loaded. */
   retry: () => void;
-  /** Whether there are older messages than those shown. */
   hasMore: boolean;
   loadMore: () => Promise<void>;
   /** @deprecated Use `hasMore`. */
@@ -169,7 +166,6 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
     await chat?.loadOlder().finally(() => setLoadingEarlier(false));
   }, [chat]);
 
-  /** What takes part in the chat, once there is one. */
   const act = useCallback(
     async <T>(work: (ready: Chat) => Promise<T>): Promise<T> => {
       if (chat) return work(chat);

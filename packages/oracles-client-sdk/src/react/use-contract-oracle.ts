@@ -19,10 +19,7 @@ export interface ContractOracleResult {
   status: ContractStatus;
   /** Whether the agent holds an authorisation of the user that is in force. */
   isContracted: boolean;
-  /**
-   * Pays claims of the agent at its price of a credit, and waits until the agent has closed them. Resolves with the wallet's
-   * result; `free` if none of them is open. Called again after `PAYMENT_PENDING`, it waits and pays nothing.
-   */
+  /** Pays claims and waits until they are closed; `free` if none is open. After `PAYMENT_PENDING` it only waits, and pays nothing. */
   pay: (claimIds: string[]) => Promise<unknown>;
   error: OracleError | undefined;
   /** @deprecated Use `contract`. */

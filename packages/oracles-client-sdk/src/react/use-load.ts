@@ -9,7 +9,6 @@ interface Loaded<T> {
   isLoading: boolean;
   /** Loads again; resolves with what came, or undefined after a failure. */
   reload(): Promise<T | undefined>;
-  /** Changes what was loaded without asking again. */
   update(change: (data: T) => T): void;
 }
 
@@ -85,7 +84,6 @@ export function useLoad<T>(key: string | undefined, load: () => Promise<T>): Loa
   };
 }
 
-/** A reference to the value of the latest render, for functions that are called later and must not be stale. */
 export function useLatest<T>(value: T): RefObject<T> {
   const latest = useRef(value);
   useInsertionEffect(() => {

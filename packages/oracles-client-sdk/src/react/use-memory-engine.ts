@@ -98,7 +98,6 @@ export interface ModelInfo {
   /** For `model` of `useChat` and `sendMessage`. */
   id: string;
   name: string;
-  /** The same as `name`. */
   label: string;
   isDefault: boolean;
   family?: string | undefined;

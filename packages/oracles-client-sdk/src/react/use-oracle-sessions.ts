@@ -19,9 +19,7 @@ export interface OracleSessionsResult {
   hasMore: boolean;
   loadMore: () => Promise<void>;
   refetch: () => Promise<void>;
-  /** How many sessions there are, loaded or not. */
   total: number;
-  /** Whether the agent's addresses are known. */
   isConfigReady: boolean;
   /** @deprecated Use `hasMore`. */
   hasNextPage: boolean;
@@ -137,7 +135,6 @@ export function useOracleSessions(
   };
 }
 
-/** Which of a hook's actions is under way, and which of them failed last. */
 function useFollowed<Name extends string>() {
   const [state, setState] = useState<{ pending?: Name; failed?: Name }>({});
   const follow = useCallback(async <T>(name: Name, work: () => Promise<T>): Promise<T> => {

@@ -29,7 +29,6 @@ export interface RouteParts extends Required<Pick<FakeAgentOptions, 'answers' | 
 
 type Handler = (request: FakeRequest, ids: string[]) => Response;
 
-/** The routes of an agent that the library uses. */
 export function createFakeRoutes(parts: RouteParts): (request: FakeRequest) => Response {
   const { sessions, models } = parts;
   const memories: Memory[] = [];
@@ -181,7 +180,6 @@ interface Kept {
 
 type FakeSessions = ReturnType<typeof createFakeSessions>;
 
-/** The sessions of a fake agent, with their messages, runs and sockets. */
 export function createFakeSessions(oracleDid: string) {
   const kept = new Map<string, Kept>();
   const runs = new Map<string, FakeRun>();
@@ -222,7 +220,6 @@ export function createFakeSessions(oracleDid: string) {
       for (const run of runs.values()) run.takeOutcome(toolCallId, outcome);
     },
 
-    /** Stores a message and starts its answer. */
     begin(found: Kept, steps: readonly FakeStep[], message: FakeMessage, requestId: string): FakeRun {
       const { body } = message;
       const question: WireMessage = {

@@ -20,7 +20,6 @@ export interface ClientOutcome {
 
 export type FakeRun = ReturnType<typeof startFakeRun>;
 
-/** Carries out the steps of one answer; its frames can be read from any number. */
 export function startFakeRun({ steps, message, requestId, userMessageId, sockets, onEnd }: FakeRunParts) {
   const runId = createRandomId();
   const messageId = createRandomId();
@@ -126,7 +125,6 @@ export function startFakeRun({ steps, message, requestId, userMessageId, sockets
     start: () => void carryOut(),
     abort: () => aborted.abort(new Error('stopped')),
     takeOutcome: (toolCallId: string, outcome: ClientOutcome) => calls.get(toolCallId)?.(outcome),
-    /** Undefined if there is no such approval. */
     answerApproval(approvalId: string, { approved, reason }: { approved: boolean; reason?: string }) {
       const found = approvals.get(approvalId);
       if (!found) return undefined;
@@ -191,20 +189,15 @@ function isDeclared(declared: unknown, name: string): boolean {
 export type FakeStep =
   | string
   | { reasoning: string }
-  /**
-   * A call of a tool. One that the page has declared (`browserTools`, `useAgAction`) runs there; any other ends with the
-   * `output` or `error` given here.
-   */
+  /** A tool that the page has declared (`browserTools`, `useAgAction`) runs there; any other ends with this `output` or `error`. */
   | { toolCall: { name: string; args?: Arguments; output?: unknown; error?: string } }
   /** Asks the user first. An approved call ends with `output`. */
   | { approval: { toolName: string; args?: Arguments; output?: unknown } }
   | { component: { componentName: string; args?: Arguments } }
   | { delayMs: number }
-  /** Continues when the promise settles. */
   | { until: Promise<unknown> }
   /** The connection breaks, and the page resumes. */
   | { disconnect: true }
-  /** The answer fails here. */
   | { error: { code: string; message?: string; retryable?: boolean } }
   /** As the first step: the message is refused with this status. */
   | { refuse: { status: number; code: string; message?: string; retryAfterSeconds?: number; details?: object } };
@@ -223,7 +216,6 @@ export type FakeAnswer = FakeStep | readonly FakeStep[] | ((message: FakeMessage
 export interface FakeAgentOptions {
   /** One answer per message, in order, or a function that answers all. */
   answers?: readonly FakeAnswer[] | Extract<FakeAnswer, (message: FakeMessage) => unknown>;
-  /** What a page can choose from; the first is the default. */
   models?: readonly { id: string; name: string }[];
 }
 

@@ -23,7 +23,6 @@ export interface ComposerProps {
   notice?: ReactNode;
   /** Another way to attach: gets the function that adds a file. */
   attach?: ((add: (file: OutgoingFile) => void) => ReactNode) | undefined;
-  /** More controls beside the message. */
   children?: ReactNode;
 }
 
@@ -129,7 +128,6 @@ export function Composer({ chat, labels, options, notice, attach, children }: Co
   );
 }
 
-/** What a message that was sent waits for. */
 function toWaiting({ messages, pendingApprovals, status }: UseChatResult, labels: Labels): string {
   if (messages.some(({ uploadProgress }) => uploadProgress !== undefined)) return labels.uploading;
   if (pendingApprovals.length > 0) return labels.deciding;
@@ -138,7 +136,6 @@ function toWaiting({ messages, pendingApprovals, status }: UseChatResult, labels
   return call ? nameIn(labels.calling, call.name) : labels.writing;
 }
 
-/** Why the history was not loaded, or a message not sent. */
 function Fault({ chat: { error, sendMessageError, retry }, labels }: Pick<ComposerProps, 'chat' | 'labels'>) {
   const fault = error ?? sendMessageError;
   if (!fault) return null;

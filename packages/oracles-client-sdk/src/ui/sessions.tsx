@@ -8,7 +8,6 @@ import { type Labels, nameIn } from './labels.ts';
 
 export interface SessionsProps {
   list: OracleSessionsResult;
-  /** The one that is open. */
   sessionId: string;
   onOpen(sessionId: string): void;
   labels: Labels;
@@ -98,7 +97,6 @@ interface SessionRowProps {
 
 const longestTitle = 200;
 
-/** One conversation: opens it, gives it another name, and deletes it once that is confirmed. */
 function SessionRow({ session, isOpen, labels, onOpen, onRename, onDelete }: SessionRowProps) {
   const { title, lastUpdatedAt } = session;
   const [mode, setMode] = useState<'shown' | 'renaming' | 'deleting'>('shown');

@@ -158,7 +158,6 @@ const Message = memo(({ message: latest, labels, uiComponents, onEdit, onDownloa
 
 const shownMs = 1_500;
 
-/** Puts the text of a message on the clipboard, where the browser lets the page. */
 function CopyText({ text, labels }: { text: string; labels: Labels }) {
   const [isCopied, setCopied] = useState(false);
   async function copy(): Promise<void> {
@@ -173,7 +172,6 @@ function CopyText({ text, labels }: { text: string; labels: Labels }) {
   );
 }
 
-/** Code in a frame, with its language. */
 function CodeBlock({ language, text, labels }: { language: string; text: string; labels: Labels }) {
   return (
     <figure className="palaver-code">
@@ -190,14 +188,12 @@ function CodeBlock({ language, text, labels }: { language: string; text: string;
 }
 
 interface VersionsProps {
-  /** How many answers back from the latest one. */
   back: number;
   count: number;
   labels: Labels;
   onChoose(back: number): void;
 }
 
-/** Steps through the answers that one question got. */
 function Versions({ back, count, labels, onChoose }: VersionsProps) {
   const step = (to: number, name: string, sign: string) => (
     <button
@@ -228,7 +224,6 @@ interface SentFileProps {
   onDownload(fileId: string): Promise<Blob>;
 }
 
-/** The name of a file that was sent; its content, where the agent keeps it. */
 function SentFile({ file: { fileId, filename }, labels, onDownload }: SentFileProps) {
   if (!fileId) return <small>{filename}</small>;
   async function save(id: string): Promise<void> {
@@ -258,7 +253,6 @@ interface EditMessageProps {
   onCancel(): void;
 }
 
-/** Other words for a question that was sent. */
 function EditMessage({ text, labels, onSend, onCancel }: EditMessageProps) {
   function submit(event: FormEvent<HTMLFormElement>): void {
     event.preventDefault();

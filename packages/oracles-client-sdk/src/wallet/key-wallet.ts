@@ -5,7 +5,6 @@ import { createSignerWallet, type SignerWallet, type SignerWalletOptions, toKeyD
 export interface KeyWallet extends SignerWallet {
   /** The key under the passphrase of its creation, for `importKeyWallet`; undefined if none was given. */
   backup: string | undefined;
-  /** Deletes the key from this browser. */
   forget(): Promise<void>;
 }
 
@@ -89,7 +88,6 @@ export async function loadKey(name: string): Promise<KeptKey | undefined> {
   return withStore('readonly', (keys) => keys.get(name));
 }
 
-/** Keeps a key in place of the one that is kept. */
 export async function saveKey(name: string, key: KeptKey): Promise<KeptKey> {
   await withStore('readwrite', (keys) => keys.put(key, name));
   return key;
@@ -139,7 +137,6 @@ const saltBytes = 16;
 const nonceBytes = 12;
 const mark = 'palaver-key-1.';
 
-/** A secret under a passphrase, as text that can be kept anywhere. */
 export async function sealWithPassphrase(secret: Uint8Array, passphrase: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(saltBytes));
   const iv = crypto.getRandomValues(new Uint8Array(nonceBytes));

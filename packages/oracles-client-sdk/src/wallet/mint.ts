@@ -87,7 +87,6 @@ function sortNames(value: Data): unknown {
   );
 }
 
-/** A link to a block: its CID in bytes. */
 class Link {
   readonly cid: Uint8Array;
   constructor(cid: Uint8Array) {

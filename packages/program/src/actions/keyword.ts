@@ -52,7 +52,6 @@ export interface EditorFields {
   offers?: Readonly<Record<string, unknown>>;
 }
 
-/** A keyword of an action that needs no code: everything that the language knows of it. */
 export interface ActionKeyword<Schema extends z.ZodObject = z.ZodObject> {
   about: string;
   schema: Schema;

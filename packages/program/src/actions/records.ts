@@ -11,7 +11,6 @@ export const ownerSchema = z.enum(['caller', 'everyone']).default('caller').meta
 
 const totalPattern = /^(?:count\(\)|(sum|min|max)\((\w+)\))$/;
 
-/** What a `total` computes; `count` has no field. */
 export function parseTotal(source: string): { compute: 'count' } | { compute: 'sum' | 'min' | 'max'; field: string } {
   const [, compute, field = ''] = totalPattern.exec(source) ?? [];
   return compute === undefined ? { compute: 'count' } : { compute: compute as 'sum' | 'min' | 'max', field };

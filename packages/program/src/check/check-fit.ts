@@ -13,11 +13,7 @@ import { longest, longestOf } from '../values/value-types.ts';
 /** Makes a screen one of 80 characters. */
 const wideLetter = 'ش';
 
-/**
- * Long screens are split into pages; a question and a closing message should not: the answer `98` would be ambiguous, and after `END`
- * nothing can be asked for. Both must fit one screen in every language with the longest values of their types, a question
- * also with its longest hint. What callers type in another script takes more room: then a note says that it takes two screens.
- */
+/** Questions and closing texts must fit one screen: on further pages `98` would be an answer, and after `END` nothing can be asked for. */
 export function checkFit(menu: Menu, places: PlacedStates): { faults: Fault[]; warnings: Fault[] } {
   const faults: Fault[] = [];
   const warnings: Fault[] = [];

@@ -38,7 +38,6 @@ interface ParsedMenu extends ParsedProgram {
   forms?: ReadonlyMap<string, FormSource>;
 }
 
-/** Joins parsed files to a menu, or says everything that is wrong with them at once. */
 export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   const { files, locales, base, data = new Map(), forms = new Map() } = parsed;
   const faults: Fault[] = [...files, ...locales].flatMap((file) => file.faults);
@@ -122,7 +121,6 @@ function joinStates(files: MenuFile[], base: MenuFile[], faults: Fault[]): Map<s
   return states;
 }
 
-/** The program's languages, each with its own texts over those it inherits. */
 function joinLocales(program: MenuFile | undefined, own: LocaleFile[], base: LocaleFile[]) {
   const languages = program?.header.languages ?? (own.length > 0 ? own : base).map(({ language }) => language);
   const faults: Fault[] = [];

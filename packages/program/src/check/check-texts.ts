@@ -95,10 +95,7 @@ function checkSameKeys(locales: LocaleFile[], used: ReadonlySet<string>): Fault[
 const highestKey = 97;
 const [languageState, languageAction] = ['firstLanguage', 'setFirstLanguage'];
 
-/**
- * What a program need not write itself: an option to continue a call that had no room for more input, and one to choose the
- * language at the first dial. Both are at the end of its first menu, where the program has the texts and no such option.
- */
+/** Adds to the first menu what a program need not write: to continue a call that was full, and to choose the language at the first dial. */
 export function offerOptions(
   states: PlacedStates,
   { start, locales, registry }: { start: string; locales: readonly LocaleFile[]; registry: Registry },

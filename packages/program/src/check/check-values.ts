@@ -16,7 +16,6 @@ const always: readonly (readonly [string, ResultType])[] = [
   ['caller.authenticated', 'bool'],
 ];
 
-/** Which values there are, of which type, and every expression of the menu, compiled. */
 export function checkValues(states: PlacedStates, declared: Declared): CheckedValues & { faults: Fault[] } {
   const types = new Map<string, ValueType>();
   const computed = new Set<string>();

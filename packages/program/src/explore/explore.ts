@@ -18,10 +18,7 @@ import {
 
 const progressMs = 1_000;
 
-/**
- * Walks a program in one language without running its actions: every option and outcome, several answers to every
- * question, on screens that differ in what expressions look at. What nobody has seen yet comes first.
- */
+/** Runs no actions: takes every option and outcome, and several answers to every question. What nobody has seen yet comes first. */
 export async function explore(options: ExploreOptions): Promise<Exploration> {
   const walk = createWalk(options);
   const { menu, language, result } = walk;
@@ -60,7 +57,6 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
 
 type Places = ReturnType<typeof createPlaces>;
 
-/** The places that are still to be walked from, each of them once. */
 function createPlaces(walk: Walk) {
   const { menu, result } = walk;
   const watched = new Set([...menu.expressions.values()].flatMap(({ names }) => names));
@@ -200,10 +196,7 @@ async function fillIn(walk: Walk, { dialogue, typed }: Place): Promise<Submissio
   return done.submissions;
 }
 
-/**
- * Groups of screens that lead only to each other, and to none where a dialogue may end: a page, a closing text, the start.
- * Out of them leads nothing but Back and Exit.
- */
+/** Groups of screens that lead only to each other: nothing but Back and Exit leads out of them. */
 export function findCircles({ states, start, exit }: Menu, ways: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const onward = (name: string) => [...(ways.get(name) ?? [])].filter((to) => to !== exit);
   const isEnd = (name: string) => {

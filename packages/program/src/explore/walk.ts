@@ -69,7 +69,6 @@ export interface Walk extends ExploreOptions {
   examine(place: Place): void;
 }
 
-/** The number that dials. */
 export const phoneNumber = '+254700000001';
 
 export function createWalk(options: ExploreOptions): Walk {

@@ -29,7 +29,6 @@ export interface Dialogue {
   isNewcomer?: true;
   /** A form this phone left unfinished, as it was when the session was opened. */
   resume?: FormSnapshot;
-  /** Where the login under way leads to, once it is done. */
   afterLogin?: Place;
   /** The sub-flows and loops under way, the innermost last. */
   frames?: readonly Frame[];
@@ -147,7 +146,6 @@ function isEmpty(record: object): boolean {
   return Object.keys(record).length === 0;
 }
 
-/** The same screen again, with a hint. */
 export function stay(dialogue: Dialogue, hint: string): Step {
   const { hintPage: _, ...rest } = dialogue;
   const { page } = dialogue;
@@ -170,7 +168,6 @@ export interface FormProgress {
   id: string;
   /** All answers, as ODK writes an instance. */
   xml: string;
-  /** The question shown. */
   at: string;
   search?: string;
   /** At least one question is answered. */
@@ -185,7 +182,6 @@ export interface FormHint {
   values?: Readonly<Record<string, string>>;
 }
 
-/** The questions of forms are those of prompts and a few more. */
 export type ScreenType =
   | Exclude<QuestionType, 'phone'>
   | 'time'
@@ -215,7 +211,6 @@ export interface Submission {
   xml: string;
   /** Every answer and calculation by its path, for lists and tables. */
   answers: Readonly<Record<string, string>>;
-  /** Answers that the program wants. */
   values: Readonly<Record<string, string>>;
 }
 

@@ -7,13 +7,9 @@ export type Values = Readonly<Record<string, string>>;
 
 const placeholder = /\{([a-zA-Z][\w.]*)\}/g;
 
-/**
- * The most characters of a text with its values, and of a screen with its choices. A call has room for sixty pages, 11,000 characters:
- * what is cut off could not be read.
- */
+/** Of a text with its values, and of a screen with its choices. A call has room for sixty pages, 11,000 characters. */
 export const maxShownLength = 12_000;
 
-/** The text of a key in a language, with its `{placeholders}` filled in. */
 export function translate(
   locales: Locales,
   language: string,

@@ -53,7 +53,6 @@ export interface Validator {
   check(input: string, context: ValidatorContext): Validation;
 }
 
-/** What programs may name that the host provides. */
 export interface Registry {
   actions: Record<string, ActionSignature>;
   validators: Record<string, Validator>;
@@ -72,7 +71,6 @@ export interface Menu {
   channel: { readonly codes?: unknown; readonly keywords?: unknown };
   start: string;
   exit: string;
-  /** Where a caller logs in who comes to a state that requires it. */
   login?: string;
   states: ReadonlyMap<string, State>;
   /** Where each state is defined; `inherited` in what the program extends. */

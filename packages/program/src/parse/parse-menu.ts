@@ -15,7 +15,6 @@ export interface PlacedState {
   fault(path: readonly PropertyKey[], message: string): Fault;
 }
 
-/** The states of a program or of a file by name. */
 export type PlacedStates = ReadonlyMap<string, PlacedState>;
 
 const fileSchema = z.strictObject({
@@ -33,7 +32,6 @@ const programSchema = fileSchema.extend({
     .string()
     .regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be a name of small letters, digits and hyphens')
     .refine((name) => name !== bundledMenus, 'must be another name: the bundled menus and their reports have this one'),
-  /** What people call it. */
   title: z.string().min(1).max(80).exactOptional(),
   /** For the channel, which checks them. */
   codes: z.unknown().optional(),

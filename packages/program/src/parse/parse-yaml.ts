@@ -1,7 +1,6 @@
 import { isMap, isScalar, LineCounter, type Node, type Pair, parseDocument, visit, type YAMLMap } from 'yaml';
 import type { Fault } from '../values/fault.ts';
 
-/** A YAML file as plain values, with the line of everything in it. */
 export interface YamlFile {
   file: string;
   value: unknown;

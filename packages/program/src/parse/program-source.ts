@@ -23,7 +23,6 @@ export const programFile = 'program.yaml';
 
 export const languageOf = (path: string): string | undefined => /^locales\/([^/]+)\.ya?ml$/.exec(path)?.[1];
 
-/** States are in the YAML files of the folder itself. */
 export const isMenuPath = (path: string): boolean => /^[^/]+\.ya?ml$/.test(path);
 
 /** The forms of a program, by their path, each with the files of its folder or of the folder of its own name. */

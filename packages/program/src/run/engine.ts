@@ -41,11 +41,9 @@ export interface Opening {
   resumeAt?: number;
   /** Nothing is known of the phone. */
   isNewcomer?: true;
-  /** Shown as the hint of the first screen. */
   notice?: { text: string; date: string };
 }
 
-/** A fresh dialogue at the main menu. */
 export function openDialogue(menu: Menu, opening: Opening, caller?: Caller): Step {
   const { language, resume, notice, isNewcomer } = opening;
   const usable = resume && [resume.state, ...resume.stack].every((name) => menu.states.has(name)) ? resume : undefined;
@@ -65,7 +63,6 @@ export function openDialogue(menu: Menu, opening: Opening, caller?: Caller): Ste
   return { ...step, dialogue: { ...step.dialogue, hint: notice.text, values: { date: notice.date } } };
 }
 
-/** Applies one input to the screen the dialogue shows. */
 export function takeInput(menu: Menu, dialogue: Dialogue, typed: Input): Step {
   const state = menu.states.get(dialogue.state);
   const kind = state && kindOf(state);
@@ -83,7 +80,6 @@ export function takeInput(menu: Menu, dialogue: Dialogue, typed: Input): Step {
   return kind.press(state, dialogue, { ...createCourse(menu, 0), input, navigate });
 }
 
-/** Translates the surface's own keys for Back, More, Exit and Skip. */
 function toReserved(dialogue: Dialogue, input: Input, back: string): Input {
   const { keys } = surfaceOf(dialogue);
   if (!keys) return input;
@@ -103,7 +99,6 @@ function createCourse(menu: Menu, hops: number): Course {
   };
 }
 
-/** Continues from an action state by the outcome of its action. */
 export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult): Step {
   const state = menu.states.get(dialogue.state);
   if (state?.kind !== 'action' && state?.kind !== 'form')
@@ -138,7 +133,6 @@ function finishForm(menu: Menu, dialogue: Dialogue): Dialogue {
   return forgetSecrets({ ...dialogue, stack, ...(frames && { frames }) });
 }
 
-/** Continues in a form by what it shows next, or out of it. */
 export function takeFormReply(menu: Menu, { hint: _, ...dialogue }: Dialogue, reply: FormReply): Step {
   const { state } = dialogue;
   if (reply.kind === 'screen') {
@@ -240,10 +234,7 @@ function inForm(menu: Menu, dialogue: Dialogue): boolean {
   return dialogue.stack.some((name) => isQuestion(menu.states.get(name)));
 }
 
-/**
- * The screens behind a dialogue that has just finished the action it is in, without those of its form: the form begins
- * with its first question, or with the menu that offers the action itself. The start is above every form.
- */
+/** Cuts off the screens of a finished form, which began with its first question or with the menu that offers its action. */
 function cutToMenu(menu: Menu, { state: action, stack }: Dialogue): readonly string[] {
   const question = stack.findIndex((name, i) => i > 0 && isQuestion(menu.states.get(name)));
   const above = question < 0 ? stack : stack.slice(0, question);
@@ -254,7 +245,6 @@ function cutToMenu(menu: Menu, { state: action, stack }: Dialogue): readonly str
   return above.slice(0, at + 1);
 }
 
-/** Whether one choice on this menu is enough to run the action. */
 function offers(menu: Menu, { options }: MenuState, action: string): boolean {
   const next = (name: string) => {
     const state = menu.states.get(name);

@@ -2,10 +2,7 @@ import type { Dialogue, FormSnapshot, Place } from '../model/dialogue.ts';
 import type { Menu } from '../model/menu.ts';
 import { isQuestion } from '../states/states.ts';
 
-/**
- * The form that the dialogue is in, ready to continue at its last unanswered question, or at the first secret one,
- * since secrets are not kept. Nothing answered yet means nothing to continue.
- */
+/** To continue at the last unanswered question, or at the first secret one, since secrets are not kept. */
 export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
   const asks = (name: string) => isQuestion(menu.states.get(name));
   if (!dialogue.afterLogin && !asks(dialogue.state) && !dialogue.stack.some(asks)) return undefined;

@@ -2,7 +2,6 @@ import { translate } from '../model/locales.ts';
 import { type Menu, resumeTarget } from '../model/menu.ts';
 import { kindOf, targetsOf } from '../states/states.ts';
 
-/** The menu as a Mermaid flowchart, for `palaver menu draw` and for documents. */
 export function drawMenu(menu: Menu, language: string): string {
   const lines = ['flowchart TD'];
   for (const [name, state] of menu.states) {

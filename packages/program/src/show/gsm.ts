@@ -8,8 +8,7 @@ const septets = new Map<string, 1 | 2>([
   ...Array.from(extension, (char): [string, 2] => [char, 2]),
 ]);
 
-// What Unicode decomposition does not give. Other characters lose their marks (ê → e) or stay.
-// Each character with what replaces it.
+// Characters that Unicode decomposition does not replace; others lose their marks (ê → e) or stay.
 const replaced = `
 ‘' ’' ‚' ʼ' \`' ´' “" ”" „" «" »" ‹' ›' ‐- ‑- ‒- –- —- −- …... •- ·. ×x ÷/ →-> ←<- ≤<= ≥>= ≠!= °o
 ©(c) ®(R) ™(TM) œoe ŒOE ðd ÐD þth ÞTh łl ŁL đd ĐD ıi
@@ -21,7 +20,6 @@ const replacements: Record<string, string> = {
 
 const allGsm = new RegExp(`^[${(basic + extension).replace(/[\\\]^-]/g, '\\$&')}]*$`, 'u');
 
-/** True when a phone shows every character of `text` in the default alphabet. */
 export function isGsm(text: string): boolean {
   return allGsm.test(text);
 }
@@ -37,10 +35,7 @@ export function countSeptets(text: string): number | undefined {
   return total;
 }
 
-/**
- * Writes what phones cannot show with what they can: typographic signs, marks outside the alphabet, compatibility
- * forms. Pictographs and invisible characters are removed. Letters of other scripts are kept.
- */
+/** Writes what phones cannot show with what they can; pictographs and invisible characters go, letters of other scripts stay. */
 export function toShowable(text: string): string {
   if (isGsm(text)) return text;
   let out = '';

@@ -37,7 +37,6 @@ interface Atom {
   glue: string;
 }
 
-/** How much of a screen of these texts is used by one of them. */
 export function measure(
   texts: readonly string[],
   surface: Surface = ussd,

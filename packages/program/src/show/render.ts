@@ -16,7 +16,6 @@ export interface Screen {
   buttons?: readonly Line[];
 }
 
-/** What the user sees of a dialogue at a screen. */
 export function renderScreen(menu: Menu, dialogue: Dialogue): Screen {
   const state = menu.states.get(dialogue.state);
   const pages = toPages(menu, dialogue);

@@ -16,7 +16,6 @@ const schema = z.strictObject({
 });
 type EachState = z.infer<typeof schema>;
 
-/** Runs the states from `do` for each item of a list, which has the name `as` in them. */
 export const each: Kind<EachState> = {
   shows: 'nothing',
   leadsTo: '`do` for each item of a list, then `to`',

@@ -5,7 +5,6 @@ import { suggest } from '../values/fault.ts';
 import { backKeyFor, reservedKeys } from '../values/keys.ts';
 import { at, guarded, type Kind, type Say, type ScreenContent } from './kind.ts';
 
-/** A question of a form by its name, or by a path such as head/name. */
 const questionPath = z.string().regex(/^[\w./-]+$/, 'must be a name such as photo or a path such as head/photo');
 
 const schema = z.strictObject({
@@ -37,7 +36,6 @@ export const form: Kind<FormState> = {
   isQuestion: () => true,
   backKey: (_, __, dialogue) => backKeyOf(dialogue),
   content: (_, { dialogue, say }) => toFormContent(dialogue, say),
-  // A continued form shows the same question.
   enter: (_, dialogue) => (dialogue.form ? { dialogue, ended: false } : { dialogue, form: {}, ended: false }),
   /** Paging is done here; everything else is for the form. */
   press(_, dialogue, { input: { value }, countPages }) {
@@ -57,7 +55,6 @@ function backKeyOf({ form }: Dialogue): string {
   return backKeyFor(type === 'integer' || type === 'decimal');
 }
 
-/** Texts that forms show beside their own. */
 export const formTexts: readonly string[] = [
   ...['common.skip', 'common.search'],
   ...['noMatch', 'text', 'integer', 'decimal', 'date', 'choices', 'range'].map((key) => `hint.${key}`),
@@ -66,7 +63,6 @@ export const formTexts: readonly string[] = [
     .map((key) => `form.${key}`),
 ];
 
-/** What the texts of forms may name. */
 export const formPlaceholders: readonly string[] = ['form.what', 'form.answer'];
 
 /** How an answer is written, which nobody can guess. */

@@ -10,16 +10,12 @@ import type { Declared, GivenType, StateCheck } from './kind.ts';
 
 const fieldSchema = z.string().min(1).max(60);
 
-/** Where the options of a menu come from: one for each row. */
 export const fromSchema = z
   .strictObject({
     csv: z.string().exactOptional(),
     json: z.string().exactOptional(),
-    /** An expression that gives a list. */
     list: expressionSchema.exactOptional(),
-    /** The field that is shown. */
     text: fieldSchema,
-    /** Which field each answer is. */
     save: z.record(nameSchema, fieldSchema).default({}),
     where: expressionSchema.exactOptional(),
   })
@@ -61,7 +57,6 @@ export function cellsOf({ data }: Menu, from: ListSource, field: string, languag
 
 const maxShown = 500;
 
-/** The options that a menu makes from data: those whose label holds what was searched for. */
 export function toListOptions(
   menu: Menu,
   { from, to }: { from: ListSource; to: string },
@@ -86,7 +81,6 @@ function cellOf(row: Row, field: string, language: string): string {
   return row[`${field}::${language}`] || (row[field] ?? '');
 }
 
-/** Whether the whole list is long enough to be searched. */
 export function isSearchable(menu: Menu, from: ListSource | undefined, dialogue: Dialogue): boolean {
   return from !== undefined && findRows(menu, from, dialogue).length > searchAbove;
 }

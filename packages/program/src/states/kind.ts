@@ -24,7 +24,6 @@ export interface StateCheck extends Declared {
   say(path: PropertyKey[], message: string): void;
 }
 
-/** Texts in the caller's language, with the values of the dialogue. */
 export type Say = (key: string, values?: Readonly<Record<string, string>>) => string;
 
 export interface Seen {
@@ -36,7 +35,6 @@ export interface Seen {
 export interface ScreenContent {
   hint: string | undefined;
   body: string;
-  /** Choices: a key and what it is called. */
   lines: { key: string; label: string }[];
 }
 
@@ -45,16 +43,13 @@ export interface Longest {
   labels: string[];
 }
 
-/** What the engine offers to the kinds of states. */
 export interface Course {
   menu: Menu;
-  /** Goes to another state. */
   arrive(dialogue: Dialogue, to: string): Step;
   resume(dialogue: Dialogue): Step;
   /** Ends a sub-flow or one round of a loop. */
   leaveFlow(dialogue: Dialogue): Step;
   countPages(dialogue: Dialogue): number;
-  /** The options that can be chosen on the page that is shown. */
   options(dialogue: Dialogue): Option[];
 }
 
@@ -64,7 +59,6 @@ export interface Press extends Course {
   navigate(dialogue: Dialogue): Step | undefined;
 }
 
-/** A kind of state: everything that the language knows of it. */
 export interface Kind<S = never> {
   shows: string;
   leadsTo: string;
@@ -85,7 +79,6 @@ export interface Kind<S = never> {
   follow?(state: S, dialogue: Dialogue, course: Course): Step;
   /** Continues after the sub-flow or loop that this state began. */
   comeBack?(state: S, dialogue: Dialogue, course: Course & { index: number }): Step;
-  /** Arrives at a state that does more than show a screen. */
   enter?(state: S, dialogue: Dialogue, course: Course): Step;
   press?(state: S, dialogue: Dialogue, press: Press): Step;
   backKey?(state: S, menu: Menu, dialogue: Dialogue): string;
@@ -102,6 +95,5 @@ export const screen = { text: textKeySchema, back: z.boolean().default(true), ..
 
 export const at = (field: string, to: string, label = field): Target => ({ to, label, path: [field] });
 
-/** A message of a schema for a whole state, at one of its fields. */
 export const refuse = (context: z.core.$RefinementCtx, path: string, message: string) =>
   context.addIssue({ code: 'custom', path: [path], message });

@@ -68,7 +68,6 @@ export function optionsContent(options: Option[], body: string, { dialogue: { hi
   return { hint: hint === undefined ? undefined : say(hint), body, lines };
 }
 
-/** Takes the option that was chosen; `undefined` if there is none with this key. */
 export function chooseOption(dialogue: Dialogue, press: Press): Step | undefined {
   const option = press.options(dialogue).find(({ key }) => key === press.input.value);
   if (!option) return undefined;

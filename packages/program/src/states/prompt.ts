@@ -181,7 +181,6 @@ function longestAnswer({ type, options = [], length, min = 0, max }: Question): 
 
 const isName = (validator: string | undefined) => validator === 'name';
 
-/** Whether callers type the answer freely, so that it may be in any script. */
 export const isTyped = ({ question, validator }: PromptState): boolean =>
   question ? question.type === 'text' : isName(validator);
 
@@ -195,7 +194,6 @@ function answer(state: PromptState, dialogue: Dialogue, { menu, input, arrive }:
   return arrive({ ...left, values: { ...left.values, [state.save]: value, ...label } }, state.to);
 }
 
-/** Whether an input answers the question of a state, by its type and check or by its validator. */
 export function validateAnswer(
   menu: Menu,
   dialogue: Dialogue,

@@ -29,7 +29,6 @@ export const kindOf = (state: State) => kinds[state.kind] as Kind<State>;
 
 export const targetsOf = (state: State): Target[] => kindOf(state).targets(state);
 
-/** These names and everything that they lead to. */
 export function reach(from: Iterable<string>, next: (name: string) => Iterable<string>): Set<string> {
   const reached = new Set(from);
   // The loop over a set includes what is added to it meanwhile.
@@ -37,7 +36,6 @@ export function reach(from: Iterable<string>, next: (name: string) => Iterable<s
   return reached;
 }
 
-/** True for what asks something of a form, as opposed to menus that only lead on. */
 export const isQuestion = (state: State | undefined) => (state && kindOf(state).isQuestion?.(state)) ?? false;
 
 export function requiresLogin(state: State | undefined): boolean {

@@ -1,4 +1,3 @@
-/** Something wrong in a menu or locale file, with the place to mend it. */
 export interface Fault {
   file: string;
   line: number;

@@ -10,7 +10,6 @@ export interface Scope {
   keys(): Iterable<string>;
 }
 
-/** A scope with names of its own, over one that others share. */
 export function extendScope(shared: Scope, own: Iterable<readonly [string, ResultType]>): Scope {
   const names = new Map(own);
   if (names.size === 0) return shared;
@@ -43,7 +42,6 @@ export const resultTypes: Record<ValueType, ResultType> = {
 const isNumber = (type: ResultType) => type === 'number' || type === 'integer' || type === 'dyn';
 const isA = (type: ResultType, wanted: ResultType) => type === wanted || type === 'dyn';
 
-/** The functions that expressions may call, with what they give. */
 const functions: Record<string, ResultType> = {
   size: 'integer',
   int: 'integer',
@@ -59,7 +57,6 @@ const functions: Record<string, ResultType> = {
   round: 'number',
 };
 
-/** Checks names and types; `scope` holds what may be named. */
 export function inferType(expr: Expr | undefined, scope: Scope): ResultType {
   if (!expr) return 'dyn';
   const { case: kind, value } = expr.exprKind;

@@ -3,7 +3,6 @@
 /** Keys that mean the same on every screen. */
 export const reservedKeys = { back: '0', backFromZero: '00', skip: '000', more: '98', exit: '*' } as const;
 
-/** A list with more choices than this can be searched by typing. */
 export const searchAbove = 9;
 
 /** The key of a choice: 1, 2, 3 … without the key of More. */

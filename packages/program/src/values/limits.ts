@@ -27,7 +27,6 @@ function measure(value: unknown): number {
   return length;
 }
 
-/** Joins two texts or lists, or throws where the result is too long. */
 export function joinLimited<Value>(one: Value, other: Value, join: (one: Value, other: Value) => Value): Value {
   const length = measure(one) + measure(other);
   if (length > (typeof one === 'object' ? maxAllLength : maxTextLength)) throw new Error('too long');
@@ -36,13 +35,11 @@ export function joinLimited<Value>(one: Value, other: Value, join: (one: Value, 
   return joined;
 }
 
-/** The list or record itself, or an error where it is too long. */
 export function refuseTooLong<Value>(made: Value): Value {
   if (measure(made) > maxAllLength) throw new Error('too long');
   return made;
 }
 
-/** The values with further ones. Those are empty where all together would be too long. */
 export function addValues(values: Values, added: Values = {}): Values {
   const all = { ...values, ...added };
   for (const name in added)
@@ -119,7 +116,6 @@ export function takeTime(budget: ExpressionBudget): boolean {
   return budget.rounds >= 0;
 }
 
-/** Stops counting time until the next expression. */
 export function pauseBudget(budget: ExpressionBudget): void {
   if (budget.endsAt === 0) return;
   budget.microseconds = Math.max(0, budget.endsAt - spentMicroseconds());

@@ -20,12 +20,10 @@ export interface Question {
   /** The limits of numbers and dates, and of how many may be chosen. A date may be `today`. */
   min?: number | string;
   max?: number | string;
-  /** An RE2 pattern that the whole answer matches. */
   pattern?: string;
   length?: { min?: number; max?: number };
   /** An expression over `answer` and all values. */
   check?: { that: string; hint: string };
-  /** Replaces the hint of the type. */
   hint?: string;
   options?: { text: string; value: string; when?: string }[];
 }

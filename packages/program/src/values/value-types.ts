@@ -8,7 +8,6 @@ const lengths: Partial<Record<ValueType, number>> = { integer: 16, decimal: 20, 
 /** The length assumed for a text without a limit. */
 const assumedLength = 24;
 
-/** A value that is as long as one of its type may be. */
 export function longestOf(type: ValueType | undefined, length = (type && lengths[type]) ?? assumedLength): string {
   return (type === undefined || ['text', 'any', 'list'].includes(type) ? 'x' : '9').repeat(length);
 }
