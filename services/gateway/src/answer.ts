@@ -16,9 +16,7 @@ export interface Answer {
   /** Names in lower case and values alternating. */
   headers: string[];
   grpcCode: number;
-  /** When it came from the node. */
   madeAt: number;
-  /** The height it is about, if the node sent it. */
   height: number | undefined;
   /** Whether it says something about the block, and so holds as long as that lasts. */
   keeps: boolean;
@@ -145,7 +143,6 @@ const compressors: Record<ContentEncoding, (body: Buffer) => Promise<Buffer>> = 
   gzip: (body) => promisify(gzip)(body, { level: 5 }),
 };
 
-/** The encoding for a body by a request's `Accept-Encoding`; undefined for an uncompressed body. */
 export function chooseEncoding(accepted: string | undefined, body: Buffer): ContentEncoding | undefined {
   if (accepted === undefined || body.length <= minBytes) return undefined;
   const wanted = new Set<string>();

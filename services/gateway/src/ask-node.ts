@@ -90,7 +90,6 @@ async function toFailure({ route, snapshot }: Query, answer: GrpcFailure, readin
   return toFailureAnswer(answer, details, writeError);
 }
 
-/** Prints an answer that is large, or has types that are not known yet. */
 async function printAnswer(
   { route, snapshot, proto3 }: Query,
   { message: bytes, metadata }: GrpcAnswer & { ok: true },
@@ -129,7 +128,7 @@ async function printLearning(
   }
 }
 
-/** The node's answer cannot be printed. What is wrong with its bytes is for the log, the missing type for the client. */
+/** What is wrong with the bytes of an answer is for the log; the missing type is for the client. */
 function unreadable(encoded: Encoded & { ok: false }): GrpcFailure {
   const { missingTypes, isTooLarge } = encoded;
   const message = missingTypes || isTooLarge ? encoded.message : 'the answer of the node could not be read';

@@ -140,7 +140,7 @@ function store(draft: Draft, field: DescField, parsed: Parsed<WireValue>[]): str
   return undefined;
 }
 
-/** One for all requests, since it keeps its buffer: a new buffer for each costs more than what is written. */
+/** Shared by all requests, because it keeps its buffer: a new buffer costs more than what is written. */
 const writer = new BinaryWriter();
 
 function toBytes(draft: Draft): Uint8Array {

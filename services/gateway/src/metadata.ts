@@ -1,4 +1,3 @@
-// Headers of a request as gRPC metadata, and metadata of an answer as headers.
 import type { IncomingHttpHeaders } from 'node:http';
 import { heightHeader, minHeightHeader } from '@palaver/contract/internal';
 import type { Extensions } from './extensions.ts';
@@ -11,7 +10,6 @@ export const shownHeightHeader = toTitleCase(heightHeader);
 const heightHeaders = [heightHeader, prefix + heightHeader, minHeightHeader];
 /** The headers of credentials that become metadata whatever the settings are. */
 const credentialHeaders = [`${prefix}authorization`, `${prefix}cookie`];
-/** Headers that become metadata and that every `Vary` names. */
 const varied = new Set([...heightHeaders, ...credentialHeaders, 'authorization']);
 
 /** What every `Vary` names; `authorization` where it is read or sent on. */
@@ -111,7 +109,7 @@ function hasAny(metadata: Metadata): boolean {
   return false;
 }
 
-/** Headers for the metadata of an answer, names and values alternating: under the prefix, the height also by its own name. */
+/** An answer's metadata under the prefix, names and values alternating; the height also goes by its own name. */
 export function toHeaders(metadata: Metadata): string[] {
   const headers: string[] = [];
   for (const name in metadata) {

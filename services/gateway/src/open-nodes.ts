@@ -85,7 +85,7 @@ function readHealth({ upstream, live, haltedAfterMs }: HealthParts) {
     blockAgeSeconds: blockAgeMs === null ? null : Math.floor(blockAgeMs / 1000),
     halted,
     routes,
-    // Whoever asks is not known: the addresses of nodes are in the metrics, which operators read.
+    // The caller is anonymous, so the addresses of nodes are only in the metrics, which operators read.
     upstreams: nodes.map(({ reachable: _, ...node }, index) => ({ ...node, address: `node ${index + 1}` })),
     timestamp: new Date().toISOString(),
   };

@@ -116,7 +116,7 @@ const maxDepth = 3;
 /** Messages that one text sets. */
 const texts = /^google\.protobuf\.(?:Timestamp|Duration|FieldMask|\w+Value)$/;
 
-/** What the query string may hold for a request message: its fields by dotted names, those bound in the path aside. */
+/** What the query string may set of a request message: its fields by dotted names, except those bound in the path. */
 function listQueryParameters(input: DescMessage, bound: string[]): Parameter[] {
   const parameters: Parameter[] = [];
   const walk = (type: DescMessage, prefix: string, depth: number) => {
@@ -247,7 +247,7 @@ function toOperation(route: Route, { path, operationId, schemas }: OperationOpti
 
 type Operation = ReturnType<typeof toOperation>;
 
-/** Adds a binding whose path differs only in the patterns of its variables to the operation of the first one. */
+/** Adds a binding whose path differs from an earlier one only in the patterns of its variables to that operation. */
 function describeBoth(first: Operation, other: Operation): void {
   const text = (part: { description?: string }, what: string) => part.description ?? what;
   Object.assign(first, {

@@ -7,7 +7,7 @@ import { type JsonSchema, toOpenApi } from '../openapi.ts';
 import type { Route, RouteTable } from '../route-table.ts';
 import { createUpstream } from '../upstream/upstream.ts';
 
-/** The routes that a gateway with this environment would serve now, in the order in which they win. */
+/** In the order in which they win. */
 export async function listRoutes(env: Env): Promise<Route[]> {
   return (await loadTable(env))?.routes ?? [];
 }

@@ -15,7 +15,7 @@ interface Layout {
   finish: CompiledField['finish'][];
   initial: CompiledField['initial'][];
   createSlots(): Slots;
-  /** Reads fields into the slots until the reader is at `until` or beyond, or enough is printed. `start` is where the message began. */
+  /** Reads fields into the slots until `until` or until enough is printed. `start` is where the message began. */
   read(reader: WireReader, slots: Slots, start: number, until: number): void;
 }
 
@@ -57,7 +57,6 @@ export function compileBare(type: DescMessage, printing: Printing, name?: string
   return { print, wellKnown: true };
 }
 
-/** Reads a message and prints its slots, in pieces where it is long. */
 function printLayout(
   layout: Layout,
   printSlots: (slots: Slots, head: string, reader: WireReader) => string,

@@ -11,7 +11,7 @@ import {
 } from './scalar-printers.ts';
 import { WireReader, wire } from './wire-reader.ts';
 
-/** A value of a field together with what the field prints when it is unset. */
+/** `initial` is what an unset field prints. */
 export interface FieldValue extends ValuePrinter {
   initial(): string;
   /** Prints the fields of a message in `pos..end`; set where a second occurrence adds to the first instead of replacing it. */
@@ -28,7 +28,6 @@ const noRules: FieldRules = {
   jsonTag: undefined,
 };
 
-/** The value of a field, of one element of a list, or of a map's entry. */
 export function compileValue(field: DescField, printing: Printing): FieldValue {
   const { message } = field;
   // Of maps, gogoproto's options concern the messages only.

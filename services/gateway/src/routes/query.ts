@@ -21,8 +21,8 @@ import type { RouteTable } from '../route-table.ts';
 import { failure } from '../upstream/call.ts';
 import { type Asked, type CallParts, QueryCall } from './query-call.ts';
 
-// Every query of the protocol; plain ones without the framework. The path of a request: here → route-table.ts → query-call.ts → cache.ts →
-// decode-request.ts → upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
+// Plain queries are answered without the framework. The path of a request: here → route-table.ts → query-call.ts →
+// cache.ts → decode-request.ts → upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
 
 export interface QueryParts extends CallParts {
   live: LiveTable;
@@ -39,7 +39,7 @@ interface FindReplyParts extends QueryParts {
   isPage(path: string): boolean;
 }
 
-/** Answers plain queries. What is refused, and what needs the framework for more, is left to the handler. */
+/** What is refused, and what needs more of the framework, is left to the handler. */
 export function createFindReply(parts: FindReplyParts): FindReply {
   const { floors } = parts;
   return (request, response) => {

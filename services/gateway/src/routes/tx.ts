@@ -20,7 +20,7 @@ export interface TxParts {
   otherwise: QueryHandler;
 }
 
-/** Types of one body that may have to be asked for. */
+/** How many types of one body are asked for. */
 const maxTypes = 100;
 
 export function createTxHandler({ live, authorize, ask, metrics, options, otherwise }: TxParts) {

@@ -3,7 +3,7 @@ import type { Logger } from '@palaver/service-kit';
 import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal';
 import type { Cache } from '../cache.ts';
 
-// Calls to the CometBFT RPC of a node. Equal calls at the same time share one, answers about a given height are kept.
+// Equal calls at the same time share one, and answers about a given height are kept.
 
 /** `result` is JSON text; `isFinal` if it will never be another. */
 export type RpcReply =
@@ -175,7 +175,6 @@ const heightOf: Record<string, (result: JsonObject) => unknown> = {
   header: ({ header }) => toObject(header).height,
   validators: ({ block_height: height }) => height,
 };
-/** The object that a call by hash asks for, in its answer. */
 const foundOf: Record<string, (result: JsonObject) => unknown> = {
   block_by_hash: ({ block }) => toObject(block).header,
   header_by_hash: ({ header }) => header,
@@ -217,7 +216,6 @@ export interface AnswerParts {
 const invalidRequest: RpcError = { code: -32600, message: 'Invalid Request' };
 export const parseError: RpcError = { code: -32700, message: 'Parse error' };
 
-/** A JSON-RPC request from parsed JSON; undefined if it is not one. */
 export function toRpcRequest(json: unknown): RpcRequest | undefined {
   if (typeof json !== 'object' || json === null) return undefined;
   const { id, method, params } = json as Record<string, unknown>;

@@ -3,8 +3,6 @@ import { type GrpcCode, heightHeader, toGrpcCode } from '@palaver/contract/inter
 import { decodeGrpcMessage, GrpcFrameReader, toGrpcFrame } from '@palaver/service-kit/internal';
 import type { Fields, Received, Session } from './session.ts';
 
-// One unary call on an HTTP/2 session.
-
 const maxMessageBytes = 16 * 1024 * 1024;
 
 export interface GrpcRequest {
@@ -54,7 +52,6 @@ const faultMessages: Record<MessageFault, string> = {
   headers: 'the node reset the call, or its answer has more than 64 KiB of headers (HTTP/2 code 11)',
 };
 
-/** Where calls of a connection go to. */
 export interface Authority {
   name: string;
   scheme: 'http' | 'https';
@@ -92,7 +89,7 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
   }
 }
 
-/** The failure that headers alone show: something answers that is not a gRPC server, such as a proxy that cannot reach its node. */
+/** The failure if the headers alone show that no gRPC server answers, such as a proxy that cannot reach its node. */
 function findOtherType(headers: Fields): GrpcFailure | undefined {
   const type = findField(headers, 'content-type');
   if (type !== undefined) return type.startsWith('application/grpc') ? undefined : notGrpc(headers);
@@ -202,9 +199,7 @@ export function failure(fault: 'deadline' | 'cancelled' | 'unreachable' | 'breac
   return { ok: false, ...shown, fault, metadata: {} };
 }
 
-// The tables and header values of the gRPC protocol over HTTP/2.
-
-/** What a reply that is HTTP but not gRPC means, by the table of the gRPC protocol (proxies answer so). */
+/** The gRPC code for a reply that is HTTP but not gRPC, by the table of the gRPC protocol (proxies answer so). */
 function codeOfHttpStatus(status: number): GrpcCode {
   if (status === 400) return toGrpcCode('INTERNAL');
   if (status === 401) return toGrpcCode('UNAUTHENTICATED');
@@ -219,7 +214,7 @@ function isRefused(lost: unknown): boolean {
   return lost === constants.NGHTTP2_REFUSED_STREAM || lost === constants.NGHTTP2_CANCEL;
 }
 
-/** What another reset of a call means, by the table of the gRPC protocol. */
+/** The code for any other reset of a call, by the table of the gRPC protocol. */
 function codeOfReset(code: number): GrpcCode {
   return toGrpcCode(code === constants.NGHTTP2_INADEQUATE_SECURITY ? 'PERMISSION_DENIED' : 'INTERNAL');
 }
@@ -249,10 +244,10 @@ export interface QueryRequest extends GrpcRequest {
 
 /** Sends a call. Callbacks and not promises, because a call passes several of these and each promise costs a microtask. */
 export type Send = (request: QueryRequest, done: Done) => Cancel;
-/** Something around every call: it may look at, change, refuse or repeat the call and its answer. */
+/** Wraps every call: it may look at, change, refuse or repeat the call and its answer. */
 export type Interceptor = (send: Send) => Send;
 
-/** The call as a promise, which is never rejected. */
+/** The promise is never rejected. */
 export function toCall(send: Send): (request: QueryRequest, signal?: AbortSignal) => Promise<GrpcAnswer> {
   return (request, signal) =>
     new Promise((resolve) => {
@@ -268,7 +263,6 @@ export function toCall(send: Send): (request: QueryRequest, signal?: AbortSignal
     });
 }
 
-/** Gives a call up when its time is over. */
 export const limitTime: Interceptor = (send) => (request, done) => {
   let isLate = false;
   const timer = setTimeout(() => {

@@ -3,8 +3,8 @@ import { readFields, type WireField } from '../printer/wire-reader.ts';
 import type { GrpcAnswer, Metadata } from './call.ts';
 import type { Connection } from './connection.ts';
 
-// How far each node is. Every answer about the latest block carries its height; a small question each second shows whether
-// the node is still catching up, and ends the silence of a quiet gateway.
+// Every answer about the latest block carries its height; a small question each second shows whether a node is still
+// catching up, and keeps the heights current while no client asks.
 
 export interface NodeState {
   /** Null while the node has not reported one. */
@@ -21,13 +21,12 @@ export interface ChainState {
 
 const syncingMethod = '/cosmos.base.tendermint.v1beta1.Service/GetSyncing';
 const statusMethod = '/cosmos.base.node.v1beta1.Service/Status';
-/** The field `timestamp` of its answer. */
 const statusTime = 3;
 const pollMs = 1_000;
 const timeoutMs = 3_000;
 /** Nodes without the methods are asked for a sign of life only. */
 const lifePollMs = 10_000;
-/** A height that nobody reports any more is forgotten after this time: nodes move on, and the chain may have begun again. */
+/** How long a height that nobody reports any more is remembered: nodes move on, and the chain may have begun again. */
 const rememberMs = 5_000;
 
 interface Known {
@@ -115,7 +114,7 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       const { height, catchingUp } = knownOf(connection);
       return { height, catchingUp };
     },
-    /** Takes the height from an answer about the latest block. */
+    /** Reads the height of an answer about the latest block. */
     note,
     /** What was known of a node before it was connected to again does not count. */
     forget(connection: Connection): void {
@@ -132,7 +131,7 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       const height = currentTip();
       return { height, blockAgeMs: height === null ? null : Math.max(0, now() - (blockTime ?? tipSince)) };
     },
-    /** Calls back when a node reports at least this height, or after `maxMs`. Returns a function that ends the wait. */
+    /** Calls back when a node reports this height, or after `maxMs`. Returns a function that ends the wait. */
     onHeight(height: number, maxMs: number, done: () => void): () => void {
       const end = () => {
         clearTimeout(limit);
@@ -147,7 +146,7 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       waiting.add(entry);
       return end;
     },
-    /** Asks all nodes how far they are, each second from the first call on. */
+    /** Asks all nodes each second. */
     start(connections: Connection[]): void {
       timer = setInterval(() => {
         for (const connection of connections) void pollIfDue(connection);
@@ -222,7 +221,7 @@ export function createChooseNode(connections: Connection[], watch: NodeWatch) {
     return best;
   };
   return {
-    /** The least busy of the best kind of node: at the height that is needed, below it, lagging or catching up. */
+    /** The least busy of the best kind of node: at the needed height, below it, lagging or catching up. */
     now,
     /** Waits for a connection that is being opened or about to be. Without one, nodes that were tried are asked again. */
     async orWait(tried: Connection[], need: number, maxMs: number): Promise<Connection | undefined> {

@@ -1,5 +1,5 @@
-// A call on one node after another until one has the answer: all calls but those marked `once` are queries and may be
-// repeated, so a client does not notice a node that dies under its call as long as another is there.
+// All calls but those marked `once` are queries and may be repeated on another node, so a client does not notice that a
+// node dies under its call while another is there.
 import { hash } from 'node:crypto';
 import { toGrpcCode } from '@palaver/contract/internal';
 import { LRUCache } from 'lru-cache';
@@ -84,7 +84,6 @@ class RetriedCall {
     this.options = options;
   }
 
-  /** Asks the next node, or ends. */
   next(): void {
     const { choose, maxAttempts, watch } = this.options;
     const { height, minHeight = 0 } = this.request;
