@@ -106,17 +106,11 @@ async function printAnswer(
   return toFailureAnswer(unreadable(printed), [], writeError);
 }
 
-interface Printable {
-  type: DescMessage;
-  bytes: Uint8Array;
-  only?: string;
-}
-
 /** Prints a message, asking the node for the types that it misses. */
 async function printLearning(
   { learner, schema }: Snapshot,
   encoder: Encoder,
-  { type, bytes, only }: Printable,
+  { type, bytes, only }: { type: DescMessage; bytes: Uint8Array; only?: string },
 ): Promise<Encoded<Buffer>> {
   for (let round = 0; ; round += 1) {
     const encoded = await encoder.encodeInPieces(type, bytes, only);

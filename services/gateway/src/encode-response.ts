@@ -115,7 +115,7 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
   };
 }
 
-const maxTypeUrl = 2_048;
+const maxTypeUrl = 2_048; // bytes
 
 export function readAny(reader: WireReader): { typeUrl: string; typeName: string; start: number; end: number } {
   let typeUrl = '';

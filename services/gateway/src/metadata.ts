@@ -43,7 +43,7 @@ export interface RequestMetadata {
   key: string;
 }
 
-export type ReadMetadata = ({ ok: true } & RequestMetadata) | { ok: false; message: string };
+type ReadMetadata = ({ ok: true } & RequestMetadata) | { ok: false; message: string };
 
 export interface MetadataOptions {
   timeoutMs: number;
@@ -56,6 +56,7 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
   const otherHeaders: string[] = [];
   let key = '';
   let size = 0;
+  let hasCredentials = false;
   let { timeoutMs } = options;
   for (const name in headers) {
     const value = headers[name];
@@ -73,6 +74,7 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
       return { ok: false, message: `the header ${name} cannot be sent on as metadata` };
     if (target.endsWith('-bin') && !base64.test(text)) return { ok: false, message: `invalid binary header ${name}` };
     metadata[target] = text;
+    hasCredentials ||= credentials.has(target);
     if (!varied.has(name)) otherHeaders.push(toTitleCase(name));
     key += `${target}\n${text}\n`;
     size += target.length + text.length;
@@ -83,7 +85,6 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
   if (height === undefined) return invalidHeight(heightHeader, metadata[heightHeader]);
   if (minHeight === undefined || !Number.isSafeInteger(Number(minHeight)))
     return invalidHeight(minHeightHeader, headers[minHeightHeader]);
-  const hasCredentials = hasAny(metadata);
   return { ok: true, metadata, height, minHeight: Number(minHeight), timeoutMs, key, otherHeaders, hasCredentials };
 }
 
@@ -102,11 +103,6 @@ function parseHeight(value: string | string[] | undefined): string | undefined {
 
 function invalidHeight(header: string, value: string | string[] | undefined): ReadMetadata {
   return { ok: false, message: `invalid height header ${header}: ${String(value).slice(0, 40)}` };
-}
-
-function hasAny(metadata: Metadata): boolean {
-  for (const name in metadata) if (credentials.has(name)) return true;
-  return false;
 }
 
 /** An answer's metadata under the prefix, names and values alternating; the height also goes by its own name. */

@@ -51,10 +51,6 @@ const wellKnown: Record<string, JsonSchema> = {
   'google.protobuf.DoubleValue': { type: ['number', 'string'] },
 };
 
-function toScalarSchema(type: ScalarType): JsonSchema {
-  return scalars[type];
-}
-
 function toEnumSchema(type: DescEnum): JsonSchema {
   if (type.typeName === 'google.protobuf.NullValue') return { type: 'null' };
   return { type: 'string', enum: [...new Set(type.values.map(({ name }) => name))] };
@@ -90,7 +86,7 @@ function createSchemaSet() {
     const custom = findCustomType(readFieldRules(field));
     // JSON in a bytes field may be anything.
     if (custom) return custom.zero === 'null' ? {} : { type: 'string' };
-    return field.scalar === undefined ? {} : toScalarSchema(field.scalar);
+    return field.scalar === undefined ? {} : scalars[field.scalar];
   };
 
   const ofField = (field: DescField): JsonSchema => {
@@ -144,7 +140,7 @@ function toParameterSchema(field: DescField): JsonSchema | undefined {
 
 function toValueSchema(field: DescField): JsonSchema {
   if (field.enum) return toEnumSchema(field.enum);
-  return field.scalar === undefined ? {} : toScalarSchema(field.scalar);
+  return field.scalar === undefined ? {} : scalars[field.scalar];
 }
 
 const errorName = 'GatewayError';
@@ -193,13 +189,10 @@ function toErrorSchema(): JsonSchema {
   return schema;
 }
 
-interface OperationOptions {
-  path: string;
-  operationId: string;
-  schemas: ReturnType<typeof createSchemaSet>;
-}
-
-function toOperation(route: Route, { path, operationId, schemas }: OperationOptions) {
+function toOperation(
+  route: Route,
+  { path, operationId, schemas }: { path: string; operationId: string; schemas: ReturnType<typeof createSchemaSet> },
+) {
   const { method, pattern, responseBody } = route;
   const names = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name = '']) => name);
   const ofPath = pattern.variables.map(({ field, from, to }, index): Parameter => {

@@ -90,11 +90,10 @@ export function createRouteTable(schema: Schema, options: RouteOptions): RouteTa
   const writes = options.hasWrites ? all.filter(isWrite) : [];
   const root = createTree(routes);
   const others = createTree(toOrdered(all.filter((route) => !isServed(route))));
-  const served = [...new Set(routes.map(({ template }) => toPrefix(template, options)))];
   return {
     routes,
     faults,
-    prefixes: served,
+    prefixes: [...new Set(routes.map(({ template }) => toPrefix(template, options)))],
     writes: new Map(writes.map((route) => [route.template, route])),
     match: (path) => matchPath(root, path),
     isElsewhere: (path) => matchPath(others, path) !== undefined,

@@ -44,16 +44,9 @@ async function loadTable(env: Env): Promise<RouteTable | undefined> {
 
 // A TypeScript client from the OpenAPI document of the routes: one typed `get`, no dependency but `fetch`.
 
-interface Parameter {
-  name: string;
-  in: string;
-  schema: JsonSchema;
-}
-
 interface Operation {
   summary: string;
-  description?: string;
-  parameters: Parameter[];
+  parameters: { name: string; in: string; schema: JsonSchema }[];
   responses: { 200: { content: { 'application/json': { schema: JsonSchema } } } };
 }
 

@@ -33,17 +33,7 @@ const gogo = {
   stdTime: 65010,
   stdDuration: 65011,
 };
-const httpField = {
-  get: 2,
-  put: 3,
-  post: 4,
-  delete: 5,
-  patch: 6,
-  body: 7,
-  custom: 8,
-  additional: 11,
-  responseBody: 12,
-};
+const httpField = { get: 2, put: 3, post: 4, delete: 5, patch: 6, body: 7, additional: 11, responseBody: 12 };
 const verbOfField: Record<number, HttpRule['method']> = { 2: 'GET', 3: 'PUT', 4: 'POST', 5: 'DELETE', 6: 'PATCH' };
 
 /** The main rule of a method, then its additional bindings in declaration order. */

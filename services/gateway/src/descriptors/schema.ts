@@ -103,15 +103,11 @@ function inDependencyOrder(files: FileDescriptorProto[], linked: FileDescriptorP
   const visit = (file: FileDescriptorProto) => {
     if (seen.has(file.name)) return;
     seen.add(file.name);
-    const dependency = file.dependency.filter((name) => byName.has(name));
-    for (const name of dependency) {
-      const next = byName.get(name);
-      if (next) visit(next);
-    }
-    const linkable = clone(FileDescriptorProtoSchema, file);
-    ordered.push(
-      Object.assign(linkable, { dependency, publicDependency: [], weakDependency: [], optionDependency: [] }),
-    );
+    const imports = file.dependency.flatMap((name) => byName.get(name) ?? []);
+    for (const next of imports) visit(next);
+    const dependency = imports.map(({ name }) => name);
+    const bare = { dependency, publicDependency: [], weakDependency: [], optionDependency: [] };
+    ordered.push(Object.assign(clone(FileDescriptorProtoSchema, file), bare));
   };
   for (const file of files) visit(file);
   return ordered;

@@ -4,7 +4,7 @@ import { findCustomType } from './custom-types.ts';
 import type { Printing } from './message-printer.ts';
 import {
   enumPrinter,
-  scalarPrinter,
+  scalarPrinters,
   stdDurationPrinter,
   stdTimestampPrinter,
   type ValuePrinter,
@@ -77,7 +77,7 @@ function compileScalar(field: DescField, rules: FieldRules, { proto3 }: Printing
     };
   }
   if (field.enum) return enumPrinter(field.enum, proto3);
-  const value = scalarPrinter(field.scalar as ScalarType);
+  const value = scalarPrinters[field.scalar as ScalarType];
   // The reference prints bytes that are not there as null, but an entry of a map always has a value.
   return field.scalar === ScalarType.BYTES && (proto3 || field.fieldKind === 'map') ? { ...value, zero: '""' } : value;
 }

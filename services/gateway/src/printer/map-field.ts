@@ -3,7 +3,7 @@ import { compileValue } from './compile-value.ts';
 import { refuseWireType } from './field-readers.ts';
 import { quoteSpan } from './json-text.ts';
 import type { CompiledField, MapEntries, Printing, Slots } from './message-printer.ts';
-import { scalarPrinter } from './scalar-printers.ts';
+import { scalarPrinters } from './scalar-printers.ts';
 import { type WireReader, wire } from './wire-reader.ts';
 
 type MapField = DescField & { fieldKind: 'map' };
@@ -104,7 +104,7 @@ function* merge(left: Entry[], right: Entry[]): Generator<string, Entry[]> {
 }
 
 function compileKey(type: ScalarType): { wireType: number; zero: Key; read(reader: WireReader): Key } {
-  const { wireType, print, zero } = scalarPrinter(type);
+  const { wireType, print, zero } = scalarPrinters[type];
   if (type === ScalarType.STRING) {
     return {
       wireType,

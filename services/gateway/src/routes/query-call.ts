@@ -131,7 +131,8 @@ export class QueryCall {
     const headers = [...answer.headers, ...this.added, 'x-cache', state === 'stale' ? 'hit' : state];
     headers.push('cache-control', this.toCacheControl(answer, keptMs));
     headers.push('vary', [options.vary, ...this.metadata.otherHeaders].join(', '));
-    if (state === 'hit' || state === 'stale') headers.push('age', ageOf(answer));
+    const ageSeconds = Math.max(0, Math.floor((Date.now() - answer.madeAt) / 1000));
+    if (state === 'hit' || state === 'stale') headers.push('age', String(ageSeconds));
     if (state === 'stale') headers.push('warning', '110 - "Response is Stale"');
     const encoding = chooseEncoding(request.headers['accept-encoding'], body);
     const wanted = request.headers['if-none-match'];
@@ -176,10 +177,6 @@ export class QueryCall {
       if (!response.writableEnded) leave();
     });
   }
-}
-
-function ageOf({ madeAt }: Answer): string {
-  return String(Math.max(0, Math.floor((Date.now() - madeAt) / 1000)));
 }
 
 /** Services that answer from the node itself and not from a block's state: a height changes nothing there. */

@@ -165,14 +165,11 @@ export function createAdmit({ limit, trustProxy, authorize }: AdmitParts): Admit
     const ip = addressOf(request);
     const standing = limit?.(toAddressKey(ip));
     if (standing instanceof Promise) return undefined;
-    const isAdmitted = !standing?.isOver && isAllowed(authorize({ headers, ip, socket, raw: request }, path));
+    const decided = standing?.isOver ? undefined : authorize({ headers, ip, socket, raw: request }, path);
+    // A key that is over its limit stays so, however often it is counted.
+    const isAdmitted = decided && !('then' in decided) && decided.ok;
     if (isAdmitted) return standing ? Object.entries(toRateHeaders(standing)).flat() : [];
     if (standing) noteCounted(request, standing);
     return undefined;
   };
-}
-
-/** A key that is over its limit stays so, however often it is counted. */
-function isAllowed(decided: ReturnType<Authorize>): boolean {
-  return !('then' in decided) && decided.ok;
 }

@@ -28,9 +28,7 @@ export function createTxHandler({ live, authorize, ask, metrics, options, otherw
     const path = request.url.split('?', 1)[0] ?? '';
     const snapshot = live.current();
     const route = snapshot?.table.writes.get(path);
-    if (!snapshot || !route) {
-      return otherwise(request, reply);
-    }
+    if (!snapshot || !route) return otherwise(request, reply);
     setSpanRoute(request.method, route.template);
     requireAuthorized(await authorize(request, path), reply);
     const metadata = readMetadata(request.headers, options);

@@ -125,15 +125,10 @@ export function parseNodeReply(text: string): NodeReply | undefined {
   const [head] = beforeResult.exec(text) ?? [];
   const resultText = head ? text.slice(head.length, text.lastIndexOf('}')).trim() : '';
   const result = parseJson(resultText);
-  if (head && result !== undefined) return { ...parseObject(`${head}null}`), result, resultText };
-  const { id, result: other, error } = parseObject(text);
+  if (head && result !== undefined) return { ...toObject(parseJson(`${head}null}`)), result, resultText };
+  const { id, result: other, error } = toObject(parseJson(text));
   if (isRpcError(error)) return { id, error, resultText: '' };
   return other === undefined ? undefined : { id, result: other, resultText: JSON.stringify(other) };
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  const json = parseJson(text);
-  return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {};
 }
 
 function isRpcError(error: unknown): error is RpcError {

@@ -70,7 +70,9 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
       },
       // Nothing more is taken in once the answer is known to be wrong.
       take(chunk) {
-        const fault = reader.push(chunk, messages)?.kind ?? (isMore(messages, reader) ? 'several' : undefined);
+        const broken = reader.push(chunk, messages)?.kind;
+        const isMore = messages.length > 1 || (messages.length === 1 && reader.isInside());
+        const fault = broken ?? (isMore ? 'several' : undefined);
         if (fault) early = malformed(fault);
         return fault === undefined;
       },
@@ -103,11 +105,6 @@ function notGrpc(headers: Fields): GrpcFailure {
     status === 200 ? `${findField(headers, 'content-type')?.slice(0, 100)} instead of gRPC` : `HTTP ${status}`;
   const message = `the node answered with ${shown}`;
   return { ok: false, code: codeOfHttpStatus(status), message, fault: 'not gRPC', metadata: {} };
-}
-
-/** Whether something follows the one message of a unary answer. */
-function isMore(messages: Buffer[], reader: GrpcFrameReader): boolean {
-  return messages.length > 1 || (messages.length === 1 && reader.isInside());
 }
 
 function toFields({ path, metadata, timeoutMs }: GrpcRequest, { name, scheme }: Authority): Fields {

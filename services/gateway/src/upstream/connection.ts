@@ -105,10 +105,8 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
       return;
     }
     // A node that keeps accepting and hanging up is not asked more often than one that is unreachable.
-    const reopen = () => {
-      state = open(ended);
-    };
-    state = { is: 'waiting', timer: setTimeout(reopen, backoff.next()), ended, wasReached };
+    const timer = setTimeout(() => (state = open(ended)), backoff.next());
+    state = { is: 'waiting', timer, ended, wasReached };
   };
 
   const current = () => (state.is === 'ready' ? state.session : undefined);

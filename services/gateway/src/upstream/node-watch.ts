@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { heightHeader, toGrpcCode } from '@palaver/contract/internal';
 import { readFields, type WireField } from '../printer/wire-reader.ts';
 import type { GrpcAnswer, Metadata } from './call.ts';
@@ -21,23 +22,13 @@ export interface ChainState {
 
 const syncingMethod = '/cosmos.base.tendermint.v1beta1.Service/GetSyncing';
 const statusMethod = '/cosmos.base.node.v1beta1.Service/Status';
-const statusTime = 3;
+const statusTime = 3; // the field `timestamp` of its answer
 const pollMs = 1_000;
 const timeoutMs = 3_000;
 /** Nodes without the methods are asked for a sign of life only. */
 const lifePollMs = 10_000;
 /** How long a height that nobody reports any more is remembered: nodes move on, and the chain may have begun again. */
 const rememberMs = 5_000;
-
-interface Known {
-  height: number | null;
-  heightAt: number;
-  catchingUp: boolean;
-  isFailing: boolean;
-  isPolling: boolean;
-  nextPollAt: number;
-  lacksStatus: boolean;
-}
 
 export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.now) {
   const states = new WeakMap<Connection, Known>();
@@ -158,9 +149,10 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
 
 export type NodeWatch = ReturnType<typeof createNodeWatch>;
 
-function toUnknown(): Known {
+/** A node of which nothing is known yet. */
+function toUnknown() {
   return {
-    height: null,
+    height: null as number | null,
     heightAt: 0,
     catchingUp: false,
     isFailing: false,
@@ -169,6 +161,8 @@ function toUnknown(): Known {
     lacksStatus: false,
   };
 }
+
+type Known = ReturnType<typeof toUnknown>;
 
 /** Codes of a node that is there but does not allow this call, also where a proxy says so by an HTTP status. */
 const refusals: number[] = [
@@ -227,14 +221,13 @@ export function createChooseNode(connections: Connection[], watch: NodeWatch) {
     async orWait(tried: Connection[], need: number, maxMs: number): Promise<Connection | undefined> {
       const opening = connections.filter((connection) => connection.connecting());
       if (opening.length > 0)
-        await Promise.race([...opening.map((connection) => connection.settled()), sleep(Math.min(maxWaitMs, maxMs))]);
+        await Promise.race([
+          ...opening.map((connection) => connection.settled()),
+          sleep(Math.max(0, Math.min(maxWaitMs, maxMs))),
+        ]);
       return now(tried, need) ?? now([], need) ?? connections.find((connection) => !tried.includes(connection));
     },
   };
 }
 
 export type ChooseNode = ReturnType<typeof createChooseNode>;
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
-}

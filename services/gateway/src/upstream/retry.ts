@@ -47,9 +47,7 @@ function toFingerprint(body: Uint8Array): string {
   return hash('sha1', body, 'base64');
 }
 
-interface RetryParts extends RetryOptions {
-  enders: SessionEnders;
-}
+type RetryParts = RetryOptions & { enders: SessionEnders };
 
 export function createRetry(options: RetryOptions): Send {
   const parts = { ...options, enders: new SessionEnders() };
@@ -176,16 +174,12 @@ class RetriedCall {
     this.hasWaited = true;
     this.giveUp = this.options.watch.onHeight(minHeight, leftMs, () => {
       this.giveUp = undefined;
-      this.startOver();
+      this.tried = [];
+      this.attempts = 0;
+      this.answer = unreachable;
+      this.isBehind = false;
+      this.next();
     });
-  }
-
-  private startOver(): void {
-    this.tried = [];
-    this.attempts = 0;
-    this.answer = unreachable;
-    this.isBehind = false;
-    this.next();
   }
 
   private finish(answer: GrpcAnswer): void {
