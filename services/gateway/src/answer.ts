@@ -16,9 +16,7 @@ export interface Answer {
   /** Names in lower case and values alternating. */
   headers: string[];
   grpcCode: number;
-  /** When it came from the node. */
   madeAt: number;
-  /** The height it is about, if the node sent it. */
   height: number | undefined;
   /** Whether it says something about the block, and so holds as long as that lasts. */
   keeps: boolean;
@@ -79,12 +77,9 @@ export function etagOf(answer: Answer): string {
   return etag;
 }
 
-/** The body and what its compressed forms may add. */
-const compressedShare = 1.5;
-
-/** What the answer occupies; headers and the object itself are the cache's own estimate. */
+/** The body and what its compressed forms may add; the cache itself estimates the rest. */
 export function weighAnswer({ body }: Answer): number {
-  return Math.ceil(body.length * compressedShare);
+  return Math.ceil(body.length * 1.5);
 }
 
 const maxMessageLength = 1_000;
@@ -97,20 +92,16 @@ export function toRefusalBody({ statusCode, message, code }: AppError): GatewayE
 function toFailureBody(failure: GrpcFailure, details: GatewayErrorBody['details']): GatewayErrorBody {
   if (failure.fault === 'too large') return toRefusalBody(new AppError('RESPONSE_TOO_LARGE', failure.message));
   const { code, name, httpStatus } = toGrpcStatus(failure.code);
-  const message = httpStatus === 500 ? firstLine(failure.message) : failure.message;
+  // Below the first line of an internal error nodes put stack traces, which are not for clients.
+  const message = httpStatus === 500 ? failure.message.split(/[\r\n]/, 1)[0] : failure.message;
   return {
     statusCode: httpStatus,
     error: toReasonPhrase(httpStatus),
-    message: message.slice(0, maxMessageLength) || name,
+    message: message?.slice(0, maxMessageLength) || name,
     code,
     reason: name,
     details,
   };
-}
-
-/** Nodes put stack traces below the first line of what went wrong inside them; those are not for clients. */
-function firstLine(text: string): string {
-  return text.split(/[\r\n]/, 1)[0] ?? '';
 }
 
 const maxDetailsLength = 64 * 1024;
@@ -145,7 +136,6 @@ const compressors: Record<ContentEncoding, (body: Buffer) => Promise<Buffer>> = 
   gzip: (body) => promisify(gzip)(body, { level: 5 }),
 };
 
-/** The encoding for a body by a request's `Accept-Encoding`; undefined for an uncompressed body. */
 export function chooseEncoding(accepted: string | undefined, body: Buffer): ContentEncoding | undefined {
   if (accepted === undefined || body.length <= minBytes) return undefined;
   const wanted = new Set<string>();

@@ -22,7 +22,6 @@ import { createCache } from './cache.ts';
 import type { GatewayConfig } from './config.ts';
 import { chain, type Extensions } from './extensions.ts';
 import { createHeightFloors } from './height-floors.ts';
-import type { LiveTable } from './live-table.ts';
 import { shownHeightHeader, shownPrefix, toVary } from './metadata.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './metrics.ts';
 import { type Nodes, openNodes } from './open-nodes.ts';
@@ -171,15 +170,10 @@ function toCors({ CORS_ORIGIN: origins }: GatewayConfig): CorsOptions | undefine
   );
 }
 
-interface Shared {
+type Shared = Pick<QueryParts, 'live' | 'authorize' | 'ask' | 'metrics' | 'writeError'> & {
   config: GatewayConfig;
-  live: LiveTable;
-  authorize: Authorize;
-  ask: ReturnType<typeof createAskNode>;
-  metrics: GatewayMetrics;
-  writeError: WriteError;
   matchHeader: Extensions['matchHeader'];
-}
+};
 
 function createQueryParts({ config, matchHeader, ...shared }: Shared, { cache, upstream }: Nodes): QueryParts {
   // Which headers an extension sends up is not known before they come.

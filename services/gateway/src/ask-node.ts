@@ -90,7 +90,6 @@ async function toFailure({ route, snapshot }: Query, answer: GrpcFailure, readin
   return toFailureAnswer(answer, details, writeError);
 }
 
-/** Prints an answer that is large, or has types that are not known yet. */
 async function printAnswer(
   { route, snapshot, proto3 }: Query,
   { message: bytes, metadata }: GrpcAnswer & { ok: true },
@@ -107,17 +106,11 @@ async function printAnswer(
   return toFailureAnswer(unreadable(printed), [], writeError);
 }
 
-interface Printable {
-  type: DescMessage;
-  bytes: Uint8Array;
-  only?: string;
-}
-
 /** Prints a message, asking the node for the types that it misses. */
 async function printLearning(
   { learner, schema }: Snapshot,
   encoder: Encoder,
-  { type, bytes, only }: Printable,
+  { type, bytes, only }: { type: DescMessage; bytes: Uint8Array; only?: string },
 ): Promise<Encoded<Buffer>> {
   for (let round = 0; ; round += 1) {
     const encoded = await encoder.encodeInPieces(type, bytes, only);
@@ -129,7 +122,7 @@ async function printLearning(
   }
 }
 
-/** The node's answer cannot be printed. What is wrong with its bytes is for the log, the missing type for the client. */
+/** What is wrong with the bytes of an answer is for the log; the missing type is for the client. */
 function unreadable(encoded: Encoded & { ok: false }): GrpcFailure {
   const { missingTypes, isTooLarge } = encoded;
   const message = missingTypes || isTooLarge ? encoded.message : 'the answer of the node could not be read';

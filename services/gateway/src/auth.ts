@@ -31,7 +31,6 @@ export function requireAuthorized(authorized: Authorized, reply: FastifyReply): 
 
 export const authorizeAnyone: Authorize = () => ({ ok: true, identity: '' });
 
-/** Reads the file of keys; a fault stops the start with one message. */
 export async function loadApiKeys(path: string): Promise<ApiKey[]> {
   const fault = (what: string, cause?: unknown) => new StartError(`GATEWAY_API_KEYS_FILE: ${path} ${what}`, { cause });
   const text = await readFile(path, 'utf8').catch((error: unknown) => {

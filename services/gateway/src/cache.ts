@@ -1,5 +1,4 @@
-// Answers kept for the life of a block, bounded by bytes; and one upstream call for any number of equal requests at the
-// same time.
+// Answers kept for the life of a block, bounded by bytes; equal requests at the same time share one upstream call.
 import { LRUCache } from 'lru-cache';
 
 export interface CacheOptions<T> {
@@ -12,7 +11,6 @@ export interface CacheOptions<T> {
 
 export interface Cache<T> {
   find(key: string): T | undefined;
-  /** An answer past its time that may be used instead of an error. */
   findStale(key: string): T | undefined;
   keep(key: string, value: T, ttlMs: number): void;
   /** Runs `load`, or joins the run of an equal request. */
@@ -30,7 +28,7 @@ export interface Shared<T> {
   value: Promise<T>;
   /** Whether another request began the run. */
   shared: boolean;
-  /** The caller no longer wants the value; when the last one has left, the run is cancelled. Once for each caller. */
+  /** To be called once by each caller that no longer wants the value; the last one to leave cancels the run. */
   leave(): void;
 }
 
@@ -40,7 +38,7 @@ interface Stored<T> {
 }
 
 interface Run<T> {
-  /** Undefined once it has ended: old copies of the map may hold the run for a while, and must not hold its value. */
+  /** Undefined once it has ended: old copies of the map may keep the run for a while, but must not keep its value. */
   loading: Loading<T> | undefined;
   callers: number;
 }

@@ -1,5 +1,5 @@
-// The JSON body of a write as the request message, in wire bytes. protobuf-es reads standard JSON; what the reference prints
-// in its own way (decimals, JSON and hexadecimal text in bytes fields) is brought into that form first.
+// A write's JSON body as the request message in wire bytes. protobuf-es reads standard JSON, so what the reference prints
+// in its own way (decimals, JSON and hexadecimal text in bytes fields) is first brought into that form.
 import {
   type DescField,
   type DescMessage,
@@ -55,7 +55,6 @@ function messagesOf(value: unknown): Message[] {
   return isReflectMap(value) ? [...value.values()].flatMap(messagesOf) : [];
 }
 
-/** The types of all `Any`s in a body. */
 export function listAnyTypes(json: unknown): string[] {
   const names = new Set<string>();
   const walk = (value: unknown) => {

@@ -23,7 +23,9 @@ export function decodeRequest({ route, params }: Match, query: string): DecodedR
     const fault = populate(draft, input, { path: path.split('.'), values: [value], separator: ',' });
     if (fault) return { ok: false, message: `type mismatch, parameter: ${path}, error: ${fault}` };
   }
-  if (query !== '' && takesQuery({ route, params })) {
+  // Where the path leaves no field for the query, the reference does not read the query, not even its faults.
+  const takesQuery = input.fields.some(({ name }) => !params.some(([path]) => path === name));
+  if (query !== '' && takesQuery) {
     const parsed = parseQuery(query);
     if (!parsed.ok) return parsed;
     for (const [key, values] of parsed.values) {
@@ -37,11 +39,6 @@ export function decodeRequest({ route, params }: Match, query: string): DecodedR
     }
   }
   return { ok: true, bytes: toBytes(draft) };
-}
-
-/** Whether the path leaves a field for the query: where it does not, the reference does not read the query, not even its faults. */
-function takesQuery({ route, params }: Match): boolean {
-  return route.method.input.fields.some(({ name }) => !params.some(([path]) => path === name));
 }
 
 export function hasField(type: DescMessage, name: string): boolean {
@@ -98,12 +95,14 @@ function populate(
 
 function populateValues(draft: Draft, field: DescField, values: string[]): string | undefined {
   if (field.fieldKind === 'map') return populateMap(draft, field, values);
-  const texts = field.fieldKind === 'list' ? values : [values[0] ?? ''];
-  return store(
-    draft,
-    field,
-    texts.map((text) => parseValue(field, text)),
-  );
+  const parsed: WireValue[] = [];
+  for (const text of field.fieldKind === 'list' ? values : [values[0] ?? '']) {
+    const result = parseValue(field, text);
+    if ('fault' in result) return result.fault;
+    parsed.push(result.value);
+  }
+  draft.values.set(field, parsed);
+  return undefined;
 }
 
 function populateMap(draft: Draft, field: DescField & { fieldKind: 'map' }, values: string[]): string | undefined {
@@ -130,17 +129,7 @@ function parseValue(field: DescField, text: string): Parsed<WireValue> {
   return field.scalar === undefined ? { fault: 'not a scalar' } : parseScalar(field.scalar, text);
 }
 
-function store(draft: Draft, field: DescField, parsed: Parsed<WireValue>[]): string | undefined {
-  const values: WireValue[] = [];
-  for (const result of parsed) {
-    if ('fault' in result) return result.fault;
-    values.push(result.value);
-  }
-  draft.values.set(field, values);
-  return undefined;
-}
-
-/** One for all requests, since it keeps its buffer: a new buffer for each costs more than what is written. */
+/** Shared by all requests, because it keeps its buffer: a new buffer costs more than what is written. */
 const writer = new BinaryWriter();
 
 function toBytes(draft: Draft): Uint8Array {

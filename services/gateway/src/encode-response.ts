@@ -9,13 +9,13 @@ import { WireError, WireReader, wire } from './printer/wire-reader.ts';
 
 export type Encoded<T = string> =
   | { ok: true; json: T }
-  /** `missingTypes` are all `Any` types of the message that no known file declares; the node may still know them. */
+  /** `missingTypes` are all `Any` types of the message that no loaded file declares; the node may still know them. */
   | { ok: false; message: string; missingTypes?: string[]; isTooLarge?: boolean };
 
 export interface Encoder {
   /** Wire bytes of `type` as JSON; with `only`, the JSON of that field alone. */
   encode(type: DescMessage, bytes: Uint8Array, only?: string): Encoded;
-  /** The same for large messages, with time for others in between. */
+  /** The same for large messages; other requests are answered in between. */
   encodeInPieces(type: DescMessage, bytes: Uint8Array, only?: string): Promise<Encoded<Buffer>>;
 }
 
@@ -47,7 +47,7 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
     return compileMessage(type, printing);
   };
 
-  /** Type URLs of the message being printed that could not be resolved, by type name. */
+  /** Type URLs of the message being printed that no registered type resolves, by type name. */
   let missing = new Map<string, string>();
   const printAny = (reader: WireReader): string => {
     const { typeUrl, typeName, start, end } = readAny(reader);
@@ -115,8 +115,7 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
   };
 }
 
-/** In bytes: names that people give are shorter. */
-const maxTypeUrl = 2_048;
+const maxTypeUrl = 2_048; // bytes
 
 export function readAny(reader: WireReader): { typeUrl: string; typeName: string; start: number; end: number } {
   let typeUrl = '';

@@ -5,8 +5,6 @@ import type { GatewayErrorBody } from '@palaver/contract/internal';
 import { StartError } from '@palaver/service-kit';
 import type { Interceptor } from './upstream/call.ts';
 
-// Where an operator's own code takes part, without a change to the gateway.
-
 export interface Extensions {
   /** The metadata name under which a request header goes up to the node; undefined leaves the usual rule. */
   matchHeader?(name: string): string | undefined;
@@ -18,7 +16,6 @@ export interface Extensions {
 
 const names = ['matchHeader', 'writeError', 'interceptors'];
 
-/** The module that `GATEWAY_EXTENSIONS` names. */
 export async function loadExtensions(path: string | undefined): Promise<Extensions> {
   if (path === undefined) return {};
   const loaded: object = await import(pathToFileURL(resolve(path)).href).catch((error: Error) => {
@@ -33,7 +30,6 @@ export function chain(interceptors: Interceptor[]): Interceptor {
   return (send) => interceptors.reduceRight((inner, intercept) => intercept(inner), send);
 }
 
-/** The certificates of `GATEWAY_TLS_CA_FILE`, where it is set. */
 export async function loadCertificates(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   return readFile(path, 'utf8').catch((error: unknown) => {

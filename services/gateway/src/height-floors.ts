@@ -1,10 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/**
- * The highest height that each client connection has seen: answers never go back below it. `highest` is the highest height of the
- * last seconds; above it no floor holds, for the chain may have begun again.
- */
+/** Answers never go back below what a connection has seen, up to `highest`: above it the chain may have begun again. */
 export function createHeightFloors(highest: () => number | null) {
   const floors = new WeakMap<Socket, number>();
   /** When the last reply that is expected on a connection is sent. */
@@ -16,7 +13,6 @@ export function createHeightFloors(highest: () => number | null) {
     of: floorOf,
     /** Whether the reply to an earlier request of the connection is not sent yet: its height is the next floor. */
     isPending: (socket: Socket) => pending.has(socket),
-    /** Notes, as requests arrive, that a reply will be sent. */
     expect(response: ServerResponse): void {
       const { socket } = response.req;
       const before = pending.get(socket);
@@ -29,10 +25,7 @@ export function createHeightFloors(highest: () => number | null) {
       });
       pending.set(socket, sent);
     },
-    /**
-     * Runs the answer to a request after the replies to earlier ones of the connection, which may come before they are sent
-     * (pipelining). Whoever does not read is not answered further.
-     */
+    /** Answers after the earlier replies of the connection (pipelining); a client that does not read gets no more. */
     inOrder: <T>(response: ServerResponse, answer: () => T | Promise<T>): T | Promise<T> =>
       earlier.get(response)?.then(answer) ?? answer(),
     /** `isLatest` is false for an answer about a height that the client chose, which may be an old one. */

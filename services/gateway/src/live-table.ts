@@ -1,5 +1,5 @@
-// The routes as they are now. Descriptors are read at the start and again when a node comes back; the new table takes
-// the place of the old in one assignment, requests under way keep the one they began with.
+// Descriptors are read at the start and again when a node comes back. One assignment swaps the table; running requests
+// keep the one they began with.
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { toBinary } from '@bufbuild/protobuf';

@@ -1,4 +1,3 @@
-// Headers of a request as gRPC metadata, and metadata of an answer as headers.
 import type { IncomingHttpHeaders } from 'node:http';
 import { heightHeader, minHeightHeader } from '@palaver/contract/internal';
 import type { Extensions } from './extensions.ts';
@@ -11,7 +10,6 @@ export const shownHeightHeader = toTitleCase(heightHeader);
 const heightHeaders = [heightHeader, prefix + heightHeader, minHeightHeader];
 /** The headers of credentials that become metadata whatever the settings are. */
 const credentialHeaders = [`${prefix}authorization`, `${prefix}cookie`];
-/** Headers that become metadata and that every `Vary` names. */
 const varied = new Set([...heightHeaders, ...credentialHeaders, 'authorization']);
 
 /** What every `Vary` names; `authorization` where it is read or sent on. */
@@ -45,7 +43,7 @@ export interface RequestMetadata {
   key: string;
 }
 
-export type ReadMetadata = ({ ok: true } & RequestMetadata) | { ok: false; message: string };
+type ReadMetadata = ({ ok: true } & RequestMetadata) | { ok: false; message: string };
 
 export interface MetadataOptions {
   timeoutMs: number;
@@ -58,6 +56,7 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
   const otherHeaders: string[] = [];
   let key = '';
   let size = 0;
+  let hasCredentials = false;
   let { timeoutMs } = options;
   for (const name in headers) {
     const value = headers[name];
@@ -75,6 +74,7 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
       return { ok: false, message: `the header ${name} cannot be sent on as metadata` };
     if (target.endsWith('-bin') && !base64.test(text)) return { ok: false, message: `invalid binary header ${name}` };
     metadata[target] = text;
+    hasCredentials ||= credentials.has(target);
     if (!varied.has(name)) otherHeaders.push(toTitleCase(name));
     key += `${target}\n${text}\n`;
     size += target.length + text.length;
@@ -85,7 +85,6 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
   if (height === undefined) return invalidHeight(heightHeader, metadata[heightHeader]);
   if (minHeight === undefined || !Number.isSafeInteger(Number(minHeight)))
     return invalidHeight(minHeightHeader, headers[minHeightHeader]);
-  const hasCredentials = hasAny(metadata);
   return { ok: true, metadata, height, minHeight: Number(minHeight), timeoutMs, key, otherHeaders, hasCredentials };
 }
 
@@ -106,12 +105,7 @@ function invalidHeight(header: string, value: string | string[] | undefined): Re
   return { ok: false, message: `invalid height header ${header}: ${String(value).slice(0, 40)}` };
 }
 
-function hasAny(metadata: Metadata): boolean {
-  for (const name in metadata) if (credentials.has(name)) return true;
-  return false;
-}
-
-/** Headers for the metadata of an answer, names and values alternating: under the prefix, the height also by its own name. */
+/** An answer's metadata under the prefix, names and values alternating; the height also goes by its own name. */
 export function toHeaders(metadata: Metadata): string[] {
   const headers: string[] = [];
   for (const name in metadata) {

@@ -1,5 +1,5 @@
-// The gateway's own metrics. Requests are counted in a plain map and handed to the registry when it is read: the client
-// library's labels cost more than a cached answer.
+// Requests are counted in a plain map and handed to the registry when it is read: the client library's labels cost more
+// than a cached answer.
 import { Durations } from '@palaver/service-kit/internal';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { UpstreamStatus } from './upstream/upstream.ts';

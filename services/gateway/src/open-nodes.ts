@@ -56,20 +56,13 @@ export function openNodes({ config, logger, ca }: NodesOptions, started: CloseSt
       retry = setTimeout(loadRoutes, backoff.next()).unref();
     });
   };
-  const checkHealth = () => readHealth({ upstream, live, haltedAfterMs: config.GATEWAY_HALTED_AFTER_MS });
+  const checkHealth = () => readHealth(upstream, live, config.GATEWAY_HALTED_AFTER_MS);
   return { upstream, live, cache, firstLoad: firstLoad.promise, checkHealth };
 }
 
 export type Nodes = ReturnType<typeof openNodes>;
 
-interface HealthParts {
-  upstream: Upstream;
-  live: LiveTable;
-  /** A chain without a new block for this long is halted. */
-  haltedAfterMs: number;
-}
-
-function readHealth({ upstream, live, haltedAfterMs }: HealthParts) {
+function readHealth(upstream: Upstream, live: LiveTable, haltedAfterMs: number) {
   const nodes = upstream.status();
   const isReached = nodes.some(({ reachable }) => reachable);
   const table = live.current()?.table;
@@ -85,7 +78,7 @@ function readHealth({ upstream, live, haltedAfterMs }: HealthParts) {
     blockAgeSeconds: blockAgeMs === null ? null : Math.floor(blockAgeMs / 1000),
     halted,
     routes,
-    // Whoever asks is not known: the addresses of nodes are in the metrics, which operators read.
+    // The caller is anonymous, so the addresses of nodes are only in the metrics, which operators read.
     upstreams: nodes.map(({ reachable: _, ...node }, index) => ({ ...node, address: `node ${index + 1}` })),
     timestamp: new Date().toISOString(),
   };

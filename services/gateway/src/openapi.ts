@@ -51,10 +51,6 @@ const wellKnown: Record<string, JsonSchema> = {
   'google.protobuf.DoubleValue': { type: ['number', 'string'] },
 };
 
-function toScalarSchema(type: ScalarType): JsonSchema {
-  return scalars[type];
-}
-
 function toEnumSchema(type: DescEnum): JsonSchema {
   if (type.typeName === 'google.protobuf.NullValue') return { type: 'null' };
   return { type: 'string', enum: [...new Set(type.values.map(({ name }) => name))] };
@@ -90,7 +86,7 @@ function createSchemaSet() {
     const custom = findCustomType(readFieldRules(field));
     // JSON in a bytes field may be anything.
     if (custom) return custom.zero === 'null' ? {} : { type: 'string' };
-    return field.scalar === undefined ? {} : toScalarSchema(field.scalar);
+    return field.scalar === undefined ? {} : scalars[field.scalar];
   };
 
   const ofField = (field: DescField): JsonSchema => {
@@ -116,7 +112,7 @@ const maxDepth = 3;
 /** Messages that one text sets. */
 const texts = /^google\.protobuf\.(?:Timestamp|Duration|FieldMask|\w+Value)$/;
 
-/** What the query string may hold for a request message: its fields by dotted names, those bound in the path aside. */
+/** What the query string may set of a request message: its fields by dotted names, except those bound in the path. */
 function listQueryParameters(input: DescMessage, bound: string[]): Parameter[] {
   const parameters: Parameter[] = [];
   const walk = (type: DescMessage, prefix: string, depth: number) => {
@@ -144,7 +140,7 @@ function toParameterSchema(field: DescField): JsonSchema | undefined {
 
 function toValueSchema(field: DescField): JsonSchema {
   if (field.enum) return toEnumSchema(field.enum);
-  return field.scalar === undefined ? {} : toScalarSchema(field.scalar);
+  return field.scalar === undefined ? {} : scalars[field.scalar];
 }
 
 const errorName = 'GatewayError';
@@ -193,13 +189,10 @@ function toErrorSchema(): JsonSchema {
   return schema;
 }
 
-interface OperationOptions {
-  path: string;
-  operationId: string;
-  schemas: ReturnType<typeof createSchemaSet>;
-}
-
-function toOperation(route: Route, { path, operationId, schemas }: OperationOptions) {
+function toOperation(
+  route: Route,
+  { path, operationId, schemas }: { path: string; operationId: string; schemas: ReturnType<typeof createSchemaSet> },
+) {
   const { method, pattern, responseBody } = route;
   const names = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name = '']) => name);
   const ofPath = pattern.variables.map(({ field, from, to }, index): Parameter => {
@@ -247,7 +240,7 @@ function toOperation(route: Route, { path, operationId, schemas }: OperationOpti
 
 type Operation = ReturnType<typeof toOperation>;
 
-/** Adds a binding whose path differs only in the patterns of its variables to the operation of the first one. */
+/** Adds a binding whose path differs from an earlier one only in the patterns of its variables to that operation. */
 function describeBoth(first: Operation, other: Operation): void {
   const text = (part: { description?: string }, what: string) => part.description ?? what;
   Object.assign(first, {

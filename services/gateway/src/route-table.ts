@@ -40,14 +40,14 @@ export interface RouteOptions {
 export interface RouteTable {
   /** Each before those that it answers in place of; legacy ones last. */
   routes: Route[];
-  /** The first segments of the routes, for telling clients where to look. */
+  /** The first segments of the routes, to tell clients where to look. */
   prefixes: string[];
   faults: string[];
   /** The first of the routes that match a decoded path. */
   match(path: string): Match | undefined;
-  /** The POST routes of the transaction service by their paths, which have no variables; empty unless they are opened. */
+  /** The POST routes of the transaction service, whose paths have no variables; empty unless they are opened. */
   writes: Map<string, Route>;
-  /** Whether a rule of the node that is not served has this path, with whatever method. */
+  /** Whether a rule of the node that is not served has this path, whatever its method. */
   isElsewhere(path: string): boolean;
 }
 
@@ -90,11 +90,10 @@ export function createRouteTable(schema: Schema, options: RouteOptions): RouteTa
   const writes = options.hasWrites ? all.filter(isWrite) : [];
   const root = createTree(routes);
   const others = createTree(toOrdered(all.filter((route) => !isServed(route))));
-  const served = [...new Set(routes.map(({ template }) => toPrefix(template, options)))];
   return {
     routes,
     faults,
-    prefixes: served,
+    prefixes: [...new Set(routes.map(({ template }) => toPrefix(template, options)))],
     writes: new Map(writes.map((route) => [route.template, route])),
     match: (path) => matchPath(root, path),
     isElsewhere: (path) => matchPath(others, path) !== undefined,
@@ -194,14 +193,12 @@ function capture({ segments: pattern, variables }: PathTemplate, segments: strin
   return variables.map(({ field, from, to }) => [field, parts.slice(from, to).join('/')]);
 }
 
-/** One segment of a path template: a literal, `*` or `**`. */
 export type Segment = { literal: string } | '*' | '**';
 
 interface PathTemplate {
   segments: Segment[];
   /** The custom verb after the last colon, empty for none. */
   verb: string;
-  /** Variables: the field they set and the segments they span. */
   variables: { field: string; from: number; to: number }[];
 }
 

@@ -4,10 +4,7 @@ import { reflectionVersions, toReflectionPath } from '../descriptors/load-reflec
 import { loadCertificates } from '../extensions.ts';
 import { createUpstream } from '../upstream/upstream.ts';
 
-// Compares this gateway with another REST endpoint of the same protocol, route by route.
-
 interface CheckOptions {
-  /** The gateway to check, `http://127.0.0.1:1317`. */
   own: string;
   other: string;
   /** Path templates; variables are filled in from `values`. */

@@ -7,7 +7,7 @@ import { type JsonSchema, toOpenApi } from '../openapi.ts';
 import type { Route, RouteTable } from '../route-table.ts';
 import { createUpstream } from '../upstream/upstream.ts';
 
-/** The routes that a gateway with this environment would serve now, in the order in which they win. */
+/** In the order in which they win. */
 export async function listRoutes(env: Env): Promise<Route[]> {
   return (await loadTable(env))?.routes ?? [];
 }
@@ -44,16 +44,9 @@ async function loadTable(env: Env): Promise<RouteTable | undefined> {
 
 // A TypeScript client from the OpenAPI document of the routes: one typed `get`, no dependency but `fetch`.
 
-interface Parameter {
-  name: string;
-  in: string;
-  schema: JsonSchema;
-}
-
 interface Operation {
   summary: string;
-  description?: string;
-  parameters: Parameter[];
+  parameters: { name: string; in: string; schema: JsonSchema }[];
   responses: { 200: { content: { 'application/json': { schema: JsonSchema } } } };
 }
 

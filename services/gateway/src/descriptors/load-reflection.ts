@@ -8,8 +8,8 @@ import type { Caller } from '../upstream/connection.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { addFiles, type DescriptorSource, parseFile, type Schema } from './schema.ts';
 
-// Descriptors from the node itself, by gRPC server reflection. The service is a stream of questions and answers; one
-// question per call is enough here, so the unary client serves.
+// Descriptors from the node itself, by gRPC server reflection. The service is a stream of questions and answers, but with
+// one question per call the unary client is enough.
 
 export const reflectionVersions = ['grpc.reflection.v1', 'grpc.reflection.v1alpha'];
 export const toReflectionPath = (version: string) => `/${version}.ServerReflection/ServerReflectionInfo`;
@@ -49,10 +49,7 @@ export async function loadReflection(node: Caller): Promise<DescriptorSource> {
   return { files: parseFiles(files), services: services.filter((service) => known.has(service)) };
 }
 
-/**
- * The file that declares a type, with what it imports beyond the files at hand; empty when the node does not know the
- * type. Throws when the node cannot be asked.
- */
+/** The file that declares a type, with those of its imports that are not known; empty if the node does not know the type. */
 async function loadSymbol(
   node: Caller,
   typeName: string,
@@ -170,8 +167,8 @@ async function inParallel<T>(items: T[], run: (item: T) => Promise<void>): Promi
   await Promise.all(Array.from({ length: concurrency }, work));
 }
 
-// `Any` types that no service file declares. Each is requested once, for all clients, and added to the schema in use:
-// nothing that is compiled or kept has to be made again.
+// `Any` types that no service file declares. Each is requested once for all clients and added to the schema in use, so
+// nothing that is compiled or cached has to be made again.
 
 interface TypeLearnerOptions {
   schema: Schema;
@@ -179,7 +176,7 @@ interface TypeLearnerOptions {
   logger: Logger;
 }
 
-/** A type that the nodes did not know is not asked for again within this time. */
+/** How long a type that the nodes did not know is not asked for again. */
 const forgetMs = 60_000;
 const maxUnknown = 1_000;
 
@@ -206,7 +203,6 @@ export function createTypeLearner({ schema, upstream, logger }: TypeLearnerOptio
   };
 
   return {
-    /** Learns all types that the nodes list, where they do. */
     async learnListed(): Promise<void> {
       // A few at a time: a query with an unknown type does not wait for all the others.
       const names = await listAnyTypes(await upstream.pin());
@@ -224,7 +220,7 @@ export type TypeLearner = ReturnType<typeof createTypeLearner>;
 
 const service = '/cosmos.base.reflection.v1beta1.ReflectionService';
 
-/** The types that a Cosmos SDK node packs into `Any`s, from its interface registry: the implementations of all interfaces; empty when the node does not list them. */
+/** The types that a Cosmos SDK node packs into `Any`s, from its interface registry; empty when it does not list them. */
 async function listAnyTypes(node: Caller): Promise<string[]> {
   const ask = async (method: string, body: Uint8Array): Promise<string[]> => {
     const answer = await node.call({ path: `${service}/${method}`, body, metadata: {}, timeoutMs });

@@ -1,5 +1,5 @@
-// Extension options (`google.api.http`, `gogoproto`) read from the raw bytes of a descriptor's options. Reading the bytes
-// works whether or not the source carries the files that declare the extensions, and needs no generated code.
+// Extension options (`google.api.http`, `gogoproto`) from the raw bytes of a descriptor's options: this works without the
+// files that declare the extensions, and without generated code.
 import type { DescField, DescMethod } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { FeatureSet_FieldPresence as Presence } from '@bufbuild/protobuf/wkt';
@@ -14,7 +14,6 @@ export interface HttpRule {
   responseBody: string;
 }
 
-/** gogoproto's field options as far as they change the JSON. */
 export interface FieldRules {
   nullable: boolean;
   customType: string;
@@ -34,20 +33,10 @@ const gogo = {
   stdTime: 65010,
   stdDuration: 65011,
 };
-const httpField = {
-  get: 2,
-  put: 3,
-  post: 4,
-  delete: 5,
-  patch: 6,
-  body: 7,
-  custom: 8,
-  additional: 11,
-  responseBody: 12,
-};
+const httpField = { get: 2, put: 3, post: 4, delete: 5, patch: 6, body: 7, additional: 11, responseBody: 12 };
 const verbOfField: Record<number, HttpRule['method']> = { 2: 'GET', 3: 'PUT', 4: 'POST', 5: 'DELETE', 6: 'PATCH' };
 
-/** The HTTP rules of a method: the main one, then its additional bindings, in declaration order. */
+/** The main rule of a method, then its additional bindings in declaration order. */
 export function readHttpRules(method: DescMethod): HttpRule[] {
   const bytes = lastUnknown(method.proto.options, httpExtension)?.bytes();
   return bytes ? parseRule(bytes) : [];
@@ -65,7 +54,6 @@ export function readFieldRules(field: DescField): FieldRules {
   };
 }
 
-/** Whether a field distinguishes an unset value from a zero one. */
 export function hasPresence({ presence }: DescField): boolean {
   return presence !== Presence.IMPLICIT;
 }
@@ -75,7 +63,7 @@ export function isDelimited(field: DescField): boolean {
   return 'delimitedEncoding' in field && field.delimitedEncoding;
 }
 
-/** An HTTP rule as a `.proto` file spells it, for sources that are text. */
+/** An HTTP rule as a `.proto` file spells it. */
 export interface HttpRuleText {
   get?: string;
   put?: string;
@@ -87,12 +75,11 @@ export interface HttpRuleText {
   additional_bindings?: HttpRuleText | HttpRuleText[];
 }
 
-/** The reverse of `readHttpRules`: the bytes of the option. */
 export function writeHttpRule(rule: HttpRuleText): Uint8Array<ArrayBuffer> {
   return new BinaryWriter().uint32(tag(httpExtension)).bytes(writeRule(rule)).finish();
 }
 
-/** The bytes of gogoproto's options, by their names in a `.proto` file. Names that do not change the JSON are dropped. */
+/** The bytes of gogoproto's options by their names in a `.proto` file, without those that do not change the JSON. */
 export function writeFieldRules(options: Record<string, unknown>): Uint8Array<ArrayBuffer> {
   const writer = new BinaryWriter();
   const flag = (no: number, value: unknown) => {

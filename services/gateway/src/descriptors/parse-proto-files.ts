@@ -21,8 +21,8 @@ import protobuf from 'protobufjs';
 import { type HttpRuleText, writeFieldRules, writeHttpRule } from './options.ts';
 import { type DescriptorSource, listNumber, listServices, wellKnownFiles } from './schema.ts';
 
-// `.proto` text to descriptors. The grammar is protobufjs's; its own descriptor export loses custom options and file
-// boundaries, so the conversion is ours. Options other than google.api.http and gogoproto do not change what is served.
+// The grammar is protobufjs's; its own descriptor export loses custom options and file boundaries, so the conversion is
+// ours. Options other than google.api.http and gogoproto do not change what is served.
 
 type EnumInit = MessageInitShape<typeof EnumDescriptorProtoSchema>;
 type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
@@ -56,7 +56,7 @@ const scalarTypes: Record<string, FieldType> = {
 
 /** Throws with the file and line of a syntax error, and names types that are nowhere declared. */
 export function parseProtoFiles(sources: ProtoText[]): FileDescriptorProto[] {
-  // Each file has a root of its own, so that a package spread over several files comes apart again.
+  // Each file has a root of its own, to keep apart the files of one package.
   const parsed = sources.map(({ name, text }) => {
     const root = new protobuf.Root();
     try {
@@ -271,7 +271,7 @@ function toJsonName(name: string): string {
   return name.replace(/_+([a-zA-Z0-9]?)/g, (_match, letter: string) => letter.toUpperCase());
 }
 
-/** Reads every `.proto` file under a folder; import paths are relative to it. Services in the order of the paths. */
+/** Import paths are relative to the folder; services come in the order of the paths. */
 export async function loadProtoFolder(folder: string): Promise<DescriptorSource> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries

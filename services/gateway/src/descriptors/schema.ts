@@ -26,7 +26,7 @@ import {
   file_google_protobuf_wrappers,
 } from '@bufbuild/protobuf/wkt';
 
-/** What a source of descriptors gives: files, and the services in the order in which their routes are registered. */
+/** Services come in the order in which their routes are registered. */
 export interface DescriptorSource {
   files: FileDescriptorProto[];
   services: string[];
@@ -80,7 +80,7 @@ export function parseFile(bytes: Uint8Array): FileDescriptorProto {
   return fromBinary(FileDescriptorProtoSchema, bytes);
 }
 
-/** A `FileDescriptorSet` as `protoc -o` or `buf build` write it; services in the order of the files. */
+/** As `protoc -o` and `buf build` write it; services come in the order of the files. */
 export function parseDescriptorSet(bytes: Uint8Array): DescriptorSource {
   const { file: files } = fromBinary(FileDescriptorSetSchema, bytes);
   return { files, services: listServices(files) };
@@ -94,10 +94,7 @@ export function toMethodPath(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-/**
- * Dependencies first. Imports that nobody can give are dropped: nodes leave out files that only declare options, and a
- * type that is really missing is named when the registry links.
- */
+/** Dependencies first, without imports that nobody has: linking names a type that is really missing. */
 function inDependencyOrder(files: FileDescriptorProto[], linked: FileDescriptorProto[] = []): FileDescriptorProto[] {
   const byName = new Map(wellKnownFiles);
   for (const file of [...files, ...linked]) byName.set(file.name, file);
@@ -106,21 +103,17 @@ function inDependencyOrder(files: FileDescriptorProto[], linked: FileDescriptorP
   const visit = (file: FileDescriptorProto) => {
     if (seen.has(file.name)) return;
     seen.add(file.name);
-    const dependency = file.dependency.filter((name) => byName.has(name));
-    for (const name of dependency) {
-      const next = byName.get(name);
-      if (next) visit(next);
-    }
-    const linkable = clone(FileDescriptorProtoSchema, file);
-    ordered.push(
-      Object.assign(linkable, { dependency, publicDependency: [], weakDependency: [], optionDependency: [] }),
-    );
+    const imports = file.dependency.flatMap((name) => byName.get(name) ?? []);
+    for (const next of imports) visit(next);
+    const dependency = imports.map(({ name }) => name);
+    const bare = { dependency, publicDependency: [], weakDependency: [], optionDependency: [] };
+    ordered.push(Object.assign(clone(FileDescriptorProtoSchema, file), bare));
   };
   for (const file of files) visit(file);
   return ordered;
 }
 
-// Comments of `.proto` files, which descriptors carry as source information. Nodes leave it out of their reflection.
+// Comments of `.proto` files, which descriptors carry as source information. Reflection leaves it out.
 
 type Described = DescMessage | DescField | DescService | DescMethod;
 

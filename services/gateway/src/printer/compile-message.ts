@@ -15,15 +15,12 @@ interface Layout {
   finish: CompiledField['finish'][];
   initial: CompiledField['initial'][];
   createSlots(): Slots;
-  /** Reads fields into the slots until the reader is at `until` or beyond, or enough is printed. `start` is where the message began. */
+  /** Reads fields into the slots until `until` or until enough is printed. `start` is where the message began. */
   read(reader: WireReader, slots: Slots, start: number, until: number): void;
 }
 
 export function compileMessage(type: DescMessage, printing: Printing): MessagePrinter {
-  const layout = compileLayout(type, printing, {
-    isBare: false,
-    printMember: (field, text) => `${quoteName(field, printing)}${text}`,
-  });
+  const layout = compileLayout(type, printing, false);
   const { names, finish, initial } = layout;
   const later = names.map((name) => `,${name}`);
   const print = printLayout(layout, (slots, head, reader) => {
@@ -43,7 +40,7 @@ export function compileMessage(type: DescMessage, printing: Printing): MessagePr
 
 /** Printer of a message whose JSON is that of one field or oneof: wrappers, `Struct`, `Value`, a rule's `response_body`. */
 export function compileBare(type: DescMessage, printing: Printing, name?: string): MessagePrinter {
-  const layout = compileLayout(type, printing, { isBare: true, printMember: (_field, text) => text });
+  const layout = compileLayout(type, printing, true);
   const { indexes, finish } = layout;
   const only = name === undefined ? 0 : (indexes.get(name) ?? -1);
   const finishSlot = finish[only];
@@ -57,7 +54,6 @@ export function compileBare(type: DescMessage, printing: Printing, name?: string
   return { print, wellKnown: true };
 }
 
-/** Reads a message and prints its slots, in pieces where it is long. */
 function printLayout(
   layout: Layout,
   printSlots: (slots: Slots, head: string, reader: WireReader) => string,
@@ -88,13 +84,8 @@ function printLayout(
 /** Field numbers up to here are found by index, the rare larger ones by a map. */
 const dense = 128;
 
-interface LayoutOptions {
-  /** Whether unset fields have text even where the JSON leaves them out. */
-  isBare: boolean;
-  printMember(field: DescField, text: string): string;
-}
-
-function compileLayout(type: DescMessage, printing: Printing, { isBare, printMember }: LayoutOptions): Layout {
+/** `isBare`: unset fields have text even where the JSON leaves them out. */
+function compileLayout(type: DescMessage, printing: Printing, isBare: boolean): Layout {
   const names: string[] = [];
   const indexes = new Map<string, number>();
   const compiled: CompiledField[] = [];
@@ -118,7 +109,8 @@ function compileLayout(type: DescMessage, printing: Printing, { isBare, printMem
     }
     const at = oneofs.get(group) ?? compiled.length;
     const value = compileValue(field, printing);
-    const member = { ...value, print: (reader: WireReader) => printMember(field, value.print(reader)) };
+    const name = isBare ? '' : quoteName(field, printing);
+    const member = { ...value, print: (reader: WireReader) => name + value.print(reader) };
     const result = { ...compileSingleField(member, at), initial: () => '' };
     if (at === compiled.length) {
       oneofs.set(group, at);

@@ -4,14 +4,14 @@ import { findCustomType } from './custom-types.ts';
 import type { Printing } from './message-printer.ts';
 import {
   enumPrinter,
-  scalarPrinter,
+  scalarPrinters,
   stdDurationPrinter,
   stdTimestampPrinter,
   type ValuePrinter,
 } from './scalar-printers.ts';
 import { WireReader, wire } from './wire-reader.ts';
 
-/** A value of a field together with what the field prints when it is unset. */
+/** `initial` is what an unset field prints. */
 export interface FieldValue extends ValuePrinter {
   initial(): string;
   /** Prints the fields of a message in `pos..end`; set where a second occurrence adds to the first instead of replacing it. */
@@ -28,7 +28,6 @@ const noRules: FieldRules = {
   jsonTag: undefined,
 };
 
-/** The value of a field, of one element of a list, or of a map's entry. */
 export function compileValue(field: DescField, printing: Printing): FieldValue {
   const { message } = field;
   // Of maps, gogoproto's options concern the messages only.
@@ -78,7 +77,7 @@ function compileScalar(field: DescField, rules: FieldRules, { proto3 }: Printing
     };
   }
   if (field.enum) return enumPrinter(field.enum, proto3);
-  const value = scalarPrinter(field.scalar as ScalarType);
+  const value = scalarPrinters[field.scalar as ScalarType];
   // The reference prints bytes that are not there as null, but an entry of a map always has a value.
   return field.scalar === ScalarType.BYTES && (proto3 || field.fieldKind === 'map') ? { ...value, zero: '""' } : value;
 }

@@ -34,7 +34,6 @@ export function quoteText(text: string): string {
   return escaped;
 }
 
-/** The next part of a long text, without quotes. */
 function quotePiece(reader: WireReader): string {
   const { bytes, pos, end } = reader;
   let until = Math.min(end, pos + pieceBytes);
@@ -94,7 +93,6 @@ export function compactJson(text: string): string {
     .replace(/[<>&\u2028\u2029]/g, (character) => escapes[character] as string);
 }
 
-/** A signed 64-bit integer from its halves. */
 export function toInt64(lo: number, hi: number): string {
   if (hi === 0) return String(lo);
   const high = hi | 0;

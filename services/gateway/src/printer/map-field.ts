@@ -3,13 +3,12 @@ import { compileValue } from './compile-value.ts';
 import { refuseWireType } from './field-readers.ts';
 import { quoteSpan } from './json-text.ts';
 import type { CompiledField, MapEntries, Printing, Slots } from './message-printer.ts';
-import { scalarPrinter } from './scalar-printers.ts';
+import { scalarPrinters } from './scalar-printers.ts';
 import { type WireReader, wire } from './wire-reader.ts';
 
 type MapField = DescField & { fieldKind: 'map' };
 
 interface Key {
-  /** The value by which keys are sorted and compared. */
   order: string | number | bigint;
   json: string;
 }
@@ -49,7 +48,6 @@ export function compileMapField(field: MapField, at: number, printing: Printing)
 
 type Entry = MapEntries extends Map<infer Order, infer Value> ? [Order, Value] : never;
 
-/** How many entries are sorted, and printed, at a time. */
 const atOnce = 4_096;
 
 function printMap(entries: Slots[number], reader: WireReader): string {
@@ -73,7 +71,7 @@ function* printInParts(entries: MapEntries): Generator<string, string> {
   return '}';
 }
 
-/** A merge sort that gives up its turn again and again. */
+/** A merge sort that yields again and again. */
 function* sortInParts(entries: MapEntries): Generator<string, Entry[]> {
   let runs: Entry[][] = [];
   let run: Entry[] = [];
@@ -106,7 +104,7 @@ function* merge(left: Entry[], right: Entry[]): Generator<string, Entry[]> {
 }
 
 function compileKey(type: ScalarType): { wireType: number; zero: Key; read(reader: WireReader): Key } {
-  const { wireType, print, zero } = scalarPrinter(type);
+  const { wireType, print, zero } = scalarPrinters[type];
   if (type === ScalarType.STRING) {
     return {
       wireType,

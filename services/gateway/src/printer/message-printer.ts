@@ -1,4 +1,3 @@
-// What the parts of the printer hand to each other.
 import type { DescMessage } from '@bufbuild/protobuf';
 import type { WireReader } from './wire-reader.ts';
 
@@ -9,7 +8,7 @@ export interface MessagePrinter {
   wellKnown: boolean;
 }
 
-/** Which JSON is printed, and the printers of other types for it. */
+/** Which JSON is printed, and the printers for it. */
 export interface Printing {
   proto3: boolean;
   /** Some types print otherwise where they are the value of a field. */
@@ -28,12 +27,9 @@ export type Slots = (Slot | Set<number>)[];
 export type ReadField = (reader: WireReader, slots: Slots, wireType: number, start: number) => void;
 
 export interface CompiledField {
-  /**
-   * The slot of an unset field; asked once, when the first message is printed, for types may contain each other.
-   * Throws for an empty message without JSON: a non-nullable `Any` or `Value`, or what holds one.
-   */
+  /** Text of an unset field; throws if there is none. Called only when a message is first printed: types may contain each other. */
   initial(): string | undefined;
   read: ReadField;
-  /** The slot as JSON text, where it is something else while reading. */
+  /** Turns a slot that is not JSON text while reading into it. */
   finish?: (slot: Slots[number], reader: WireReader) => string;
 }

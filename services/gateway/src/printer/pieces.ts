@@ -1,4 +1,4 @@
-// Large messages are printed in pieces, so that other requests are answered in between. Whatever is long waits in a queue, and
+// Large messages are printed in pieces, so that other requests are answered in between. What is long waits in a queue, and
 // a mark stands for its text: NUL, its number, NUL. JSON text has no NUL of its own.
 import { createHash, hash } from 'node:crypto';
 import { type Pieces, WireError, type WireReader } from './wire-reader.ts';
@@ -8,7 +8,6 @@ export const pieceBytes = 64 * 1024;
 /** The same in characters of JSON: two bytes may be a message whose fields are all unset, and printed. */
 const pieceRoom = 1024 * 1024;
 const maxJsonMb = 64;
-/** What is put together at a time. */
 const joinedBytes = 4 * 1024 * 1024;
 
 export class JsonTooLargeError extends WireError {}
@@ -20,7 +19,7 @@ type Piece = (Buffer | number)[];
 const turns = new Set<{ left: number; begin: () => void }>();
 let isRunning = false;
 
-/** In each turn of the event loop one piece of the shortest message: short ones do not wait for long ones, of which few are begun at a time. */
+/** Each turn of the event loop prints one piece of the shortest message, so short ones do not wait for long ones. */
 function waitTurn(left: number): Promise<void> {
   if (!isRunning) setImmediate(runTurn);
   isRunning = true;
@@ -41,11 +40,9 @@ export interface PiecesOptions {
   /** Bytes on the wire. */
   size: number;
   print(pieces: Pieces): string;
-  /** Runs each piece. */
   around(run: () => void): void;
 }
 
-/** Runs `print` with pieces, then everything that it deferred. */
 export async function printInPieces({ size, print, around }: PiecesOptions): Promise<Buffer> {
   let left = size;
   let printed = 0;
@@ -87,7 +84,7 @@ export async function printInPieces({ size, print, around }: PiecesOptions): Pro
 
 const hashes = new WeakMap<Buffer, string>();
 
-/** The SHA-1 of a body; of one that was printed in pieces it is known. */
+/** The SHA-1 of a body; already known if it was printed in pieces. */
 export function hashOf(body: Buffer): string {
   return hashes.get(body) ?? hash('sha1', body, 'base64url');
 }

@@ -9,7 +9,7 @@ export interface ValuePrinter {
   print(reader: WireReader): string;
 }
 
-const scalarPrinters: Record<ScalarType, ValuePrinter> = {
+export const scalarPrinters: Record<ScalarType, ValuePrinter> = {
   [ScalarType.DOUBLE]: {
     wireType: wire.fixed64,
     zero: '0',
@@ -64,10 +64,6 @@ const scalarPrinters: Record<ScalarType, ValuePrinter> = {
     },
   },
 };
-
-export function scalarPrinter(type: ScalarType): ValuePrinter {
-  return scalarPrinters[type];
-}
 
 /** Enums whose Go type has its own names, by number, and the name of all other numbers. */
 const ownNames: Record<string, { names: Record<number, string>; other: string }> = {
@@ -125,13 +121,11 @@ export const stdDurationPrinter: ValuePrinter = {
 };
 
 function printTimestamp(reader: WireReader, strict: boolean): string {
-  const [seconds, nanos] = readSecondsAndNanos(reader);
-  return toTimestamp(seconds, nanos, strict);
+  return toTimestamp(...readSecondsAndNanos(reader), strict);
 }
 
 function printDuration(reader: WireReader, strict: boolean): string {
-  const [seconds, nanos] = readSecondsAndNanos(reader);
-  return toDuration(seconds, nanos, strict);
+  return toDuration(...readSecondsAndNanos(reader), strict);
 }
 
 function readSecondsAndNanos(reader: WireReader): [number, number] {

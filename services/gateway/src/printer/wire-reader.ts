@@ -9,7 +9,7 @@ export const wire = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 
 
 const maxDepth = 100;
 
-/** Prints something large in parts, one at each step. */
+/** Prints something large, a part at each step. */
 type Steps = (reader: WireReader) => Iterator<string, string>;
 
 /** Prints the next part of what is in `pos..end`, and moves on. */
@@ -42,7 +42,7 @@ export class WireReader {
   readonly text: string;
   pos = 0;
   end: number;
-  /** Where the message ends that `message` moved over. */
+  /** The end of the message that `message` moved over. */
   stop = 0;
   /** Set while a large message is printed in pieces. */
   pieces: Pieces | undefined;
@@ -112,7 +112,7 @@ export class WireReader {
     this.hi = this.bytes.readUInt32LE(start + 4);
   }
 
-  /** Moves over `count` bytes and gives where they began. */
+  /** Moves over `count` bytes and returns where they began. */
   advance(count: number): number {
     const start = this.pos;
     if (count > this.end - start) throw new WireError('unexpected end');
@@ -168,7 +168,7 @@ export class WireReader {
     else throw new WireError('illegal wire type');
   }
 
-  /** Gives where the end tag begins. */
+  /** Returns where the end tag begins. */
   private skipGroup(): number {
     for (let open = 1; ; ) {
       const { pos } = this;
@@ -190,7 +190,7 @@ export interface WireField {
 
 const none = Buffer.alloc(0);
 
-/** The varints and length-delimited fields of a message, for the few messages that are read without their descriptors. Throws for other bytes. */
+/** The varints and length-delimited fields of a message read without its descriptor. Throws for other bytes. */
 export function readFields(message: Uint8Array): WireField[] {
   const reader = new BinaryReader(message);
   const fields: WireField[] = [];

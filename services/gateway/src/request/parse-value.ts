@@ -2,19 +2,16 @@ import { type DescEnum, type DescMessage, fromJson, ScalarType, toBinary } from 
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { isJsonTooDeep } from '@palaver/service-kit/internal';
 
-// Texts of paths and queries as values on the wire, by the rules of grpc-gateway v1.16 and Go's strconv. One rule is the
-// contract's own: leading zeros are decimal, where Go reads octal.
+// The rules of grpc-gateway v1.16 and Go's strconv, except that leading zeros are decimal, where Go reads octal.
 
 export interface WireValue {
   wireType: WireType;
   /** Fields without presence leave these out. */
   isZero: boolean;
   write(writer: BinaryWriter): void;
-  /** What is inside a length-delimited value. */
   body?: Uint8Array;
 }
 
-/** A value, or why the text is not one. */
 export type Parsed<T> = { value: T } | { fault: string };
 
 const ranges: Partial<Record<ScalarType, [bigint, bigint]>> = {

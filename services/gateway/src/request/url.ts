@@ -22,7 +22,7 @@ function unescapeText(text: string): string | undefined {
   return spaced.includes('%') ? decodeEscapes(spaced) : spaced;
 }
 
-/** Percent escapes decoded; undefined when one is malformed or the bytes are not UTF-8. */
+/** Undefined when an escape is malformed or the bytes are not UTF-8. */
 export function decodeEscapes(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

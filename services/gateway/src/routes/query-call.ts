@@ -1,4 +1,3 @@
-// One query of one client: from the cache, or from a node by way of ask-node.ts.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isUnchanged, type ReadyReply } from '@palaver/service-kit/internal';
 import { type Answer, chooseEncoding, compress, etagOf, toEncodedTag } from '../answer.ts';
@@ -62,7 +61,7 @@ export class QueryCall {
     this.minHeight = this.isLatest ? Math.max(metadata.minHeight, parts.floors.of(asked.request.socket)) : 0;
   }
 
-  /** Reads the request. Says why no node could answer it. */
+  /** Reads the request. Returns why no node could answer it. */
   findFault(): string | undefined {
     const kept = this.isKept ? this.parts.cache.find(this.key) : undefined;
     if (kept && !this.isBehind(kept)) {
@@ -75,7 +74,7 @@ export class QueryCall {
     return undefined;
   }
 
-  /** After `findFault`. `added` are further headers of the reply, names and values alternating. */
+  /** To be called after `findFault`. `added` are further headers, names and values alternating. */
   answer(added: string[] = []): ReadyReply | Promise<ReadyReply> {
     this.added = added;
     const { kept } = this;
@@ -91,7 +90,7 @@ export class QueryCall {
     this.whenLeft(() => run.leave());
     return run.value.then((answer) => {
       if (!run.shared || !this.isBehind(answer)) return this.finish(answer, run.shared);
-      // The call was begun for a client that has not come as far.
+      // The call was begun for a client that has not seen that height.
       run = this.share(query, `\n${this.minHeight}`);
       return run.value.then((own) => this.finish(own, run.shared));
     });
@@ -132,11 +131,12 @@ export class QueryCall {
     const headers = [...answer.headers, ...this.added, 'x-cache', state === 'stale' ? 'hit' : state];
     headers.push('cache-control', this.toCacheControl(answer, keptMs));
     headers.push('vary', [options.vary, ...this.metadata.otherHeaders].join(', '));
-    if (state === 'hit' || state === 'stale') headers.push('age', ageOf(answer));
+    const ageSeconds = Math.max(0, Math.floor((Date.now() - answer.madeAt) / 1000));
+    if (state === 'hit' || state === 'stale') headers.push('age', String(ageSeconds));
     if (state === 'stale') headers.push('warning', '110 - "Response is Stale"');
     const encoding = chooseEncoding(request.headers['accept-encoding'], body);
     const wanted = request.headers['if-none-match'];
-    // The tag is a hash: it is made for answers that are kept, and for clients that ask by one.
+    // The tag is a hash, made only for answers that are kept and for clients that send one.
     const etag = this.isKept || wanted !== undefined ? etagOf(answer) : '';
     if (etag !== '') {
       headers.push('etag', encoding ? toEncodedTag(etag, encoding) : etag);
@@ -147,7 +147,7 @@ export class QueryCall {
     return compress(body, encoding).then((compressed) => ({ status, headers, body: compressed }));
   }
 
-  /** How long the answer is kept. One from another height than was asked for is not; one that does not say is as the latest. */
+  /** An answer about another height than was asked for is not kept; one without a height counts as about the latest. */
   private lifeOf({ grpcCode, height, keeps }: Answer): number {
     const { ttlMs, pinnedTtlMs } = this.parts.options;
     const isAnswer = grpcCode === 0 && !liveServices.test(this.asked.match.route.method.parent.typeName);
@@ -157,7 +157,7 @@ export class QueryCall {
     return height === Number(this.metadata.height) ? pinnedTtlMs : 0;
   }
 
-  /** Caches on the way know the headers of `Vary` from earlier replies only, so answers to others are for this client alone. */
+  /** Caches on the way learn `Vary` from earlier replies only, so answers that depend on other headers are private. */
   private toCacheControl(answer: Answer, keptMs: number): string {
     const { hasCredentials, otherHeaders } = this.metadata;
     const seconds = Math.floor(keptMs / 1000);
@@ -170,7 +170,7 @@ export class QueryCall {
     return height !== undefined && height < this.minHeight;
   }
 
-  /** Calls back when the client is gone before the reply was written. */
+  /** Calls back when the client leaves before the reply is written. */
   private whenLeft(leave: () => void): void {
     const { response } = this.asked;
     response.once('close', () => {
@@ -179,11 +179,7 @@ export class QueryCall {
   }
 }
 
-function ageOf({ madeAt }: Answer): string {
-  return String(Math.max(0, Math.floor((Date.now() - madeAt) / 1000)));
-}
-
-/** Services that answer from the node itself and not from the state of a block: a height changes nothing there. */
+/** Services that answer from the node itself and not from a block's state: a height changes nothing there. */
 const liveServices = /^cosmos\.(?:base\.(?:tendermint|node|reflection)|tx|reflection)\./;
 
 /** `?json=proto3`, unless the request has a field of that name. */

@@ -21,8 +21,8 @@ import type { RouteTable } from '../route-table.ts';
 import { failure } from '../upstream/call.ts';
 import { type Asked, type CallParts, QueryCall } from './query-call.ts';
 
-// Every query of the protocol; plain ones without the framework. The path of a request: here → route-table.ts → query-call.ts → cache.ts →
-// decode-request.ts → upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
+// Plain queries are answered without the framework. The path of a request: here → route-table.ts → query-call.ts →
+// cache.ts → decode-request.ts → upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
 
 export interface QueryParts extends CallParts {
   live: LiveTable;
@@ -39,7 +39,7 @@ interface FindReplyParts extends QueryParts {
   isPage(path: string): boolean;
 }
 
-/** Answers plain queries. What is refused, and what needs the framework for more, is left to the handler. */
+/** What is refused, and what needs more of the framework, is left to the handler. */
 export function createFindReply(parts: FindReplyParts): FindReply {
   const { floors } = parts;
   return (request, response) => {
@@ -165,14 +165,11 @@ export function createAdmit({ limit, trustProxy, authorize }: AdmitParts): Admit
     const ip = addressOf(request);
     const standing = limit?.(toAddressKey(ip));
     if (standing instanceof Promise) return undefined;
-    const isAdmitted = !standing?.isOver && isAllowed(authorize({ headers, ip, socket, raw: request }, path));
+    const decided = standing?.isOver ? undefined : authorize({ headers, ip, socket, raw: request }, path);
+    // A key that is over its limit stays so, however often it is counted.
+    const isAdmitted = decided && !('then' in decided) && decided.ok;
     if (isAdmitted) return standing ? Object.entries(toRateHeaders(standing)).flat() : [];
     if (standing) noteCounted(request, standing);
     return undefined;
   };
-}
-
-/** A key that is over its limit stays so, however often it is counted. */
-function isAllowed(decided: ReturnType<Authorize>): boolean {
-  return !('then' in decided) && decided.ok;
 }

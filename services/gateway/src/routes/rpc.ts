@@ -32,7 +32,7 @@ export interface RpcParts extends AnswerParts {
   limit: RateLimit | undefined;
 }
 
-/** Counts a call and checks its credentials, as for a request of its own; undefined if it may continue. */
+/** Counts a call and checks its credentials, as for a request of its own; undefined if it is admitted. */
 type AdmitCall = () => Promise<AppError | undefined>;
 
 const bodyLimit = 1024 * 1024;
@@ -73,14 +73,14 @@ export function addRpcRoutes(scope: FastifyInstance, parts: RpcParts): void {
   if (allowed.has('subscribe')) scope.get('/events', { preHandler: guard }, serveEvents(parts));
 }
 
-/** `GET /rpc/block?height=5`: the node's URI style, with its id and its status for errors. Any page can send a GET, so it never writes. */
+/** The node's URI style (`GET /rpc/block?height=5`), with its id and its status for errors. Any page can send a GET, so it never writes. */
 async function answerUri(request: FastifyRequest, reply: FastifyReply, { client, allowed }: RpcParts) {
   const { method } = request.params as { method: string };
   if (!allowed.has(method) || isWrite(method) || method.endsWith('subscribe') || method === 'unsubscribe_all')
     throw new AppError('NOT_FOUND', `This gateway does not pass on ${method.slice(0, 100)} by GET.`);
   const mark = request.url.indexOf('?');
   const query = mark === -1 ? '' : request.url.slice(mark + 1);
-  // Which one of a repeated parameter counts, the node decides: its values are a list here.
+  // The node decides which of a repeated parameter counts, so its values are a list here.
   const values = new URLSearchParams(query);
   const params = Object.fromEntries(
     [...values].map(([name, value]) => {
@@ -197,7 +197,7 @@ const refusalCodes = {
   outage: 'UNAVAILABLE',
 } as const satisfies Record<SubscriptionRefusal, ErrorCode>;
 
-/** `GET /events?query=…`: new blocks unless a query says otherwise. */
+/** `GET /events?query=…`, by default for new blocks. */
 function serveEvents({ subscriptions }: RpcParts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { query = newBlocks } = request.query as { query?: unknown };

@@ -20,7 +20,7 @@ export interface TxParts {
   otherwise: QueryHandler;
 }
 
-/** Types of one body that may have to be asked for. */
+/** How many types of one body are asked for. */
 const maxTypes = 100;
 
 export function createTxHandler({ live, authorize, ask, metrics, options, otherwise }: TxParts) {
@@ -28,9 +28,7 @@ export function createTxHandler({ live, authorize, ask, metrics, options, otherw
     const path = request.url.split('?', 1)[0] ?? '';
     const snapshot = live.current();
     const route = snapshot?.table.writes.get(path);
-    if (!snapshot || !route) {
-      return otherwise(request, reply);
-    }
+    if (!snapshot || !route) return otherwise(request, reply);
     setSpanRoute(request.method, route.template);
     requireAuthorized(await authorize(request, path), reply);
     const metadata = readMetadata(request.headers, options);

@@ -3,7 +3,7 @@ import type { Logger } from '@palaver/service-kit';
 import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal';
 import type { Cache } from '../cache.ts';
 
-// Calls to the CometBFT RPC of a node. Equal calls at the same time share one, answers about a given height are kept.
+// Equal calls at the same time share one, and answers about a given height are kept.
 
 /** `result` is JSON text; `isFinal` if it will never be another. */
 export type RpcReply =
@@ -125,15 +125,10 @@ export function parseNodeReply(text: string): NodeReply | undefined {
   const [head] = beforeResult.exec(text) ?? [];
   const resultText = head ? text.slice(head.length, text.lastIndexOf('}')).trim() : '';
   const result = parseJson(resultText);
-  if (head && result !== undefined) return { ...parseObject(`${head}null}`), result, resultText };
-  const { id, result: other, error } = parseObject(text);
+  if (head && result !== undefined) return { ...toObject(parseJson(`${head}null}`)), result, resultText };
+  const { id, result: other, error } = toObject(parseJson(text));
   if (isRpcError(error)) return { id, error, resultText: '' };
   return other === undefined ? undefined : { id, result: other, resultText: JSON.stringify(other) };
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  const json = parseJson(text);
-  return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {};
 }
 
 function isRpcError(error: unknown): error is RpcError {
@@ -175,7 +170,6 @@ const heightOf: Record<string, (result: JsonObject) => unknown> = {
   header: ({ header }) => toObject(header).height,
   validators: ({ block_height: height }) => height,
 };
-/** The object that a call by hash asks for, in its answer. */
 const foundOf: Record<string, (result: JsonObject) => unknown> = {
   block_by_hash: ({ block }) => toObject(block).header,
   header_by_hash: ({ header }) => header,
@@ -217,7 +211,6 @@ export interface AnswerParts {
 const invalidRequest: RpcError = { code: -32600, message: 'Invalid Request' };
 export const parseError: RpcError = { code: -32700, message: 'Parse error' };
 
-/** A JSON-RPC request from parsed JSON; undefined if it is not one. */
 export function toRpcRequest(json: unknown): RpcRequest | undefined {
   if (typeof json !== 'object' || json === null) return undefined;
   const { id, method, params } = json as Record<string, unknown>;

@@ -8,7 +8,7 @@ import { parseNodeReply } from './rpc-client.ts';
 
 export interface EventListener {
   onEvent(result: string): void;
-  /** The node is gone, or ended the subscription: events may be missed from here on. */
+  /** The node is gone, or ended the subscription: events may be missing from here on. */
   onLost(): void;
 }
 
@@ -29,7 +29,7 @@ export interface SubscriptionOptions {
   metrics: Pick<GatewayMetrics, 'countRefusedSubscription' | 'watchSubscriptions'>;
   /** Different queries of one client. */
   perClient: number;
-  /** How long a node may be silent before it is asked for a sign of life, and then to give one. */
+  /** How long a node may be silent before it is asked for a sign of life, and how long it then has to answer. */
   silenceMs?: number;
 }
 
@@ -51,7 +51,6 @@ const maxQueries = 90;
 const maxQueryLength = 512;
 const openTimeoutMs = 5_000;
 const defaultSilenceMs = 10_000;
-/** Ids of what goes to the node on one socket. */
 const ids = { subscribe: 1, health: 2 };
 
 export function createSubscriptions(options: SubscriptionOptions): Subscriptions {
@@ -156,7 +155,7 @@ export function createSubscriptions(options: SubscriptionOptions): Subscriptions
   };
 }
 
-/** Counts the different queries of each client. The result counts one, and returns what gives it back, or undefined at the limit. */
+/** Counts a query of a client and returns the function that takes it off again; undefined at the client's limit. */
 function createClientQueries(perClient: number) {
   const clients = new Map<string, Map<string, number>>();
   return (client: string, query: string): (() => void) | undefined => {

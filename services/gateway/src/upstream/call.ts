@@ -3,8 +3,6 @@ import { type GrpcCode, heightHeader, toGrpcCode } from '@palaver/contract/inter
 import { decodeGrpcMessage, GrpcFrameReader, toGrpcFrame } from '@palaver/service-kit/internal';
 import type { Fields, Received, Session } from './session.ts';
 
-// One unary call on an HTTP/2 session.
-
 const maxMessageBytes = 16 * 1024 * 1024;
 
 export interface GrpcRequest {
@@ -54,7 +52,6 @@ const faultMessages: Record<MessageFault, string> = {
   headers: 'the node reset the call, or its answer has more than 64 KiB of headers (HTTP/2 code 11)',
 };
 
-/** Where calls of a connection go to. */
 export interface Authority {
   name: string;
   scheme: 'http' | 'https';
@@ -73,7 +70,9 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
       },
       // Nothing more is taken in once the answer is known to be wrong.
       take(chunk) {
-        const fault = reader.push(chunk, messages)?.kind ?? (isMore(messages, reader) ? 'several' : undefined);
+        const broken = reader.push(chunk, messages)?.kind;
+        const isMore = messages.length > 1 || (messages.length === 1 && reader.isInside());
+        const fault = broken ?? (isMore ? 'several' : undefined);
         if (fault) early = malformed(fault);
         return fault === undefined;
       },
@@ -92,7 +91,7 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
   }
 }
 
-/** The failure that headers alone show: something answers that is not a gRPC server, such as a proxy that cannot reach its node. */
+/** The failure if the headers alone show that no gRPC server answers, such as a proxy that cannot reach its node. */
 function findOtherType(headers: Fields): GrpcFailure | undefined {
   const type = findField(headers, 'content-type');
   if (type !== undefined) return type.startsWith('application/grpc') ? undefined : notGrpc(headers);
@@ -106,11 +105,6 @@ function notGrpc(headers: Fields): GrpcFailure {
     status === 200 ? `${findField(headers, 'content-type')?.slice(0, 100)} instead of gRPC` : `HTTP ${status}`;
   const message = `the node answered with ${shown}`;
   return { ok: false, code: codeOfHttpStatus(status), message, fault: 'not gRPC', metadata: {} };
-}
-
-/** Whether something follows the one message of a unary answer. */
-function isMore(messages: Buffer[], reader: GrpcFrameReader): boolean {
-  return messages.length > 1 || (messages.length === 1 && reader.isInside());
 }
 
 function toFields({ path, metadata, timeoutMs }: GrpcRequest, { name, scheme }: Authority): Fields {
@@ -202,9 +196,7 @@ export function failure(fault: 'deadline' | 'cancelled' | 'unreachable' | 'breac
   return { ok: false, ...shown, fault, metadata: {} };
 }
 
-// The tables and header values of the gRPC protocol over HTTP/2.
-
-/** What a reply that is HTTP but not gRPC means, by the table of the gRPC protocol (proxies answer so). */
+/** The gRPC code for a reply that is HTTP but not gRPC, by the table of the gRPC protocol (proxies answer so). */
 function codeOfHttpStatus(status: number): GrpcCode {
   if (status === 400) return toGrpcCode('INTERNAL');
   if (status === 401) return toGrpcCode('UNAUTHENTICATED');
@@ -219,7 +211,7 @@ function isRefused(lost: unknown): boolean {
   return lost === constants.NGHTTP2_REFUSED_STREAM || lost === constants.NGHTTP2_CANCEL;
 }
 
-/** What another reset of a call means, by the table of the gRPC protocol. */
+/** The code for any other reset of a call, by the table of the gRPC protocol. */
 function codeOfReset(code: number): GrpcCode {
   return toGrpcCode(code === constants.NGHTTP2_INADEQUATE_SECURITY ? 'PERMISSION_DENIED' : 'INTERNAL');
 }
@@ -249,10 +241,10 @@ export interface QueryRequest extends GrpcRequest {
 
 /** Sends a call. Callbacks and not promises, because a call passes several of these and each promise costs a microtask. */
 export type Send = (request: QueryRequest, done: Done) => Cancel;
-/** Something around every call: it may look at, change, refuse or repeat the call and its answer. */
+/** Wraps every call: it may look at, change, refuse or repeat the call and its answer. */
 export type Interceptor = (send: Send) => Send;
 
-/** The call as a promise, which is never rejected. */
+/** The promise is never rejected. */
 export function toCall(send: Send): (request: QueryRequest, signal?: AbortSignal) => Promise<GrpcAnswer> {
   return (request, signal) =>
     new Promise((resolve) => {
@@ -268,7 +260,6 @@ export function toCall(send: Send): (request: QueryRequest, signal?: AbortSignal
     });
 }
 
-/** Gives a call up when its time is over. */
 export const limitTime: Interceptor = (send) => (request, done) => {
   let isLate = false;
   const timer = setTimeout(() => {

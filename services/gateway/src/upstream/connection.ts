@@ -38,15 +38,12 @@ const firstBackoffMs = 50;
 const maxBackoffMs = 1_500;
 /** A session that lasted this long was a good one. */
 const steadyMs = 1_000;
-/** Connections opened at a time for calls that get one of their own. */
+/** How many connections are open at a time for calls that get one of their own. */
 const maxAlone = 64;
 /** How long a call waits for one of these. */
 const maxAloneWaitMs = 1_000;
 
-/**
- * Where a connection stands. `ended` resolves when the attempt to open a session has ended; of a ready one, the next attempt.
- * A session that the node is leaving finishes its calls beside the next one.
- */
+/** `ended` resolves when the attempt to open a session has ended; for a ready session, the next attempt. */
 type State =
   | { is: 'opening'; session: Session; ended: PromiseWithResolvers<void> }
   | { is: 'ready'; session: Session; since: number; ended: PromiseWithResolvers<void> }
@@ -81,7 +78,7 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
         if (told === 'up') tellUp();
         else steady = setTimeout(tellUp, steadyMs);
       },
-      // A node that sends GOAWAY finishes its calls; new calls go to a new session at once.
+      // A node that sends GOAWAY finishes its calls beside the new session, which takes the new ones.
       onLeave: (cause, isOrderly) => leave(session, cause, isOrderly),
       onEnd(cause) {
         leave(session, cause, false);
@@ -91,7 +88,6 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
     return { is: 'opening', session, ended };
   };
 
-  /** The session takes no more calls. */
   const leave = (session: Session, cause: Error, isOrderly: boolean) => {
     if (!('session' in state) || state.session !== session) return;
     clearTimeout(steady);
@@ -103,16 +99,14 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
       onDown?.(cause, wasReached);
     }
     if (isSteady) {
-      // Nodes end healthy sessions at a maximum age or when they are replaced: the next one is opened at once, and calls wait for it.
+      // Nodes end healthy sessions at a maximum age or when they are replaced: calls wait for the next one, opened at once.
       backoff.reset();
       state = open(ended);
       return;
     }
-    // A node that accepts and hangs up again and again is not asked faster than one that is unreachable.
-    const reopen = () => {
-      state = open(ended);
-    };
-    state = { is: 'waiting', timer: setTimeout(reopen, backoff.next()), ended, wasReached };
+    // A node that keeps accepting and hanging up is not asked more often than one that is unreachable.
+    const timer = setTimeout(() => (state = open(ended)), backoff.next());
+    state = { is: 'waiting', timer, ended, wasReached };
   };
 
   const current = () => (state.is === 'ready' ? state.session : undefined);
@@ -135,10 +129,8 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
   state = open();
   return {
     address,
-    /** Whether there is a session. */
     reachable: () => state.is === 'ready' && state.session.isOpen(),
-    // A node that could not be reached is not waited for. A session that is broken tells so a moment later.
-    /** Whether a session is being opened, or soon will be after one that ended early. */
+    /** Whether a session is being opened, or soon will be after one that ended early; a node never reached is not waited for. */
     connecting: () =>
       state.is === 'opening' ||
       (state.is === 'waiting' && state.wasReached) ||
@@ -155,7 +147,6 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
       const own = current();
       return { call: toCall(limitTime(sendOn(() => own))) };
     },
-    /** A question of the gateway's own. */
     probe: toCall(limitTime(sendOn(current))),
     close() {
       const old = state;
@@ -169,7 +160,7 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
 
 export type Connection = ReturnType<typeof openConnection>;
 
-/** Calls that have a session each: one whose answer breaks the protocol ends no other call. */
+/** Gives each call a session of its own, so that an answer that breaks the protocol ends no other call. */
 function createSendAlone(openSession: (handlers: SessionHandlers) => Session, authority: Authority): Send {
   const waiting = new Set<() => void>();
   let open = 0;

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { heightHeader, toGrpcCode } from '@palaver/contract/internal';
 import { readFields, type WireField } from '../printer/wire-reader.ts';
 import type { GrpcAnswer, Metadata } from './call.ts';
 import type { Connection } from './connection.ts';
 
-// How far each node is. Every answer about the latest block carries its height; a small question each second shows whether
-// the node is still catching up, and ends the silence of a quiet gateway.
+// Every answer about the latest block carries its height; a small question each second shows whether a node is still
+// catching up, and keeps the heights current while no client asks.
 
 export interface NodeState {
   /** Null while the node has not reported one. */
@@ -21,24 +22,13 @@ export interface ChainState {
 
 const syncingMethod = '/cosmos.base.tendermint.v1beta1.Service/GetSyncing';
 const statusMethod = '/cosmos.base.node.v1beta1.Service/Status';
-/** The field `timestamp` of its answer. */
-const statusTime = 3;
+const statusTime = 3; // the field `timestamp` of its answer
 const pollMs = 1_000;
 const timeoutMs = 3_000;
 /** Nodes without the methods are asked for a sign of life only. */
 const lifePollMs = 10_000;
-/** A height that nobody reports any more is forgotten after this time: nodes move on, and the chain may have begun again. */
+/** How long a height that nobody reports any more is remembered: nodes move on, and the chain may have begun again. */
 const rememberMs = 5_000;
-
-interface Known {
-  height: number | null;
-  heightAt: number;
-  catchingUp: boolean;
-  isFailing: boolean;
-  isPolling: boolean;
-  nextPollAt: number;
-  lacksStatus: boolean;
-}
 
 export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.now) {
   const states = new WeakMap<Connection, Known>();
@@ -115,7 +105,7 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       const { height, catchingUp } = knownOf(connection);
       return { height, catchingUp };
     },
-    /** Takes the height from an answer about the latest block. */
+    /** Reads the height of an answer about the latest block. */
     note,
     /** What was known of a node before it was connected to again does not count. */
     forget(connection: Connection): void {
@@ -132,7 +122,7 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       const height = currentTip();
       return { height, blockAgeMs: height === null ? null : Math.max(0, now() - (blockTime ?? tipSince)) };
     },
-    /** Calls back when a node reports at least this height, or after `maxMs`. Returns a function that ends the wait. */
+    /** Calls back when a node reports this height, or after `maxMs`. Returns a function that ends the wait. */
     onHeight(height: number, maxMs: number, done: () => void): () => void {
       const end = () => {
         clearTimeout(limit);
@@ -147,7 +137,7 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       waiting.add(entry);
       return end;
     },
-    /** Asks all nodes how far they are, each second from the first call on. */
+    /** Asks all nodes each second. */
     start(connections: Connection[]): void {
       timer = setInterval(() => {
         for (const connection of connections) void pollIfDue(connection);
@@ -159,9 +149,10 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
 
 export type NodeWatch = ReturnType<typeof createNodeWatch>;
 
-function toUnknown(): Known {
+/** A node of which nothing is known yet. */
+function toUnknown() {
   return {
-    height: null,
+    height: null as number | null,
     heightAt: 0,
     catchingUp: false,
     isFailing: false,
@@ -170,6 +161,8 @@ function toUnknown(): Known {
     lacksStatus: false,
   };
 }
+
+type Known = ReturnType<typeof toUnknown>;
 
 /** Codes of a node that is there but does not allow this call, also where a proxy says so by an HTTP status. */
 const refusals: number[] = [
@@ -222,20 +215,19 @@ export function createChooseNode(connections: Connection[], watch: NodeWatch) {
     return best;
   };
   return {
-    /** The least busy of the best kind of node: at the height that is needed, below it, lagging or catching up. */
+    /** The least busy of the best kind of node: at the needed height, below it, lagging or catching up. */
     now,
     /** Waits for a connection that is being opened or about to be. Without one, nodes that were tried are asked again. */
     async orWait(tried: Connection[], need: number, maxMs: number): Promise<Connection | undefined> {
       const opening = connections.filter((connection) => connection.connecting());
       if (opening.length > 0)
-        await Promise.race([...opening.map((connection) => connection.settled()), sleep(Math.min(maxWaitMs, maxMs))]);
+        await Promise.race([
+          ...opening.map((connection) => connection.settled()),
+          sleep(Math.max(0, Math.min(maxWaitMs, maxMs))),
+        ]);
       return now(tried, need) ?? now([], need) ?? connections.find((connection) => !tried.includes(connection));
     },
   };
 }
 
 export type ChooseNode = ReturnType<typeof createChooseNode>;
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
-}

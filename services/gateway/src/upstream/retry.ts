@@ -1,5 +1,5 @@
-// A call on one node after another until one has the answer: all calls but those marked `once` are queries and may be
-// repeated, so a client does not notice a node that dies under its call as long as another is there.
+// All calls but those marked `once` are queries and may be repeated on another node, so a client does not notice that a
+// node dies under its call while another is there.
 import { hash } from 'node:crypto';
 import { toGrpcCode } from '@palaver/contract/internal';
 import { LRUCache } from 'lru-cache';
@@ -47,9 +47,7 @@ function toFingerprint(body: Uint8Array): string {
   return hash('sha1', body, 'base64');
 }
 
-interface RetryParts extends RetryOptions {
-  enders: SessionEnders;
-}
+type RetryParts = RetryOptions & { enders: SessionEnders };
 
 export function createRetry(options: RetryOptions): Send {
   const parts = { ...options, enders: new SessionEnders() };
@@ -84,7 +82,6 @@ class RetriedCall {
     this.options = options;
   }
 
-  /** Asks the next node, or ends. */
   next(): void {
     const { choose, maxAttempts, watch } = this.options;
     const { height, minHeight = 0 } = this.request;
@@ -177,16 +174,12 @@ class RetriedCall {
     this.hasWaited = true;
     this.giveUp = this.options.watch.onHeight(minHeight, leftMs, () => {
       this.giveUp = undefined;
-      this.startOver();
+      this.tried = [];
+      this.attempts = 0;
+      this.answer = unreachable;
+      this.isBehind = false;
+      this.next();
     });
-  }
-
-  private startOver(): void {
-    this.tried = [];
-    this.attempts = 0;
-    this.answer = unreachable;
-    this.isBehind = false;
-    this.next();
   }
 
   private finish(answer: GrpcAnswer): void {

@@ -62,7 +62,7 @@ export class Session {
   private readonly lifeTimer: NodeJS.Timeout;
   private state: 'opening' | 'open' | 'leaving' | 'ended' = 'opening';
   private isAccused = false;
-  /** What ends each call that runs. */
+  /** Functions that end the running calls. */
   private readonly calls = new Set<(lost: Received['lost']) => void>();
   private bytesRead = 0;
   /** Since when a call has been sent and nothing has come, not even for a call that was given up. */
@@ -101,12 +101,11 @@ export class Session {
     this.session.on('close', () => this.end());
     // After an alert that follows the handshake, `node:http2` emits neither, and leaves the socket open.
     this.socket.on('error', (error) => this.end(error));
-    // The session is notified too, and ends the calls whose answers are complete.
+    // `node:http2` is notified too, and ends the calls whose answers are complete.
     this.socket.on('close', () => setImmediate(() => this.end()));
     this.session.unref();
   }
 
-  /** Whether calls can be begun. */
   isOpen(): boolean {
     return this.state === 'open' && !this.session.closed && !this.session.destroyed;
   }
@@ -151,7 +150,7 @@ export class Session {
     return giveUp;
   }
 
-  /** Ends the session, whoever noticed first that it must: everything that ends one comes here, and only the first counts. */
+  /** Everything that ends the session comes here; only the first cause counts. */
   end(cause = new Error(hungUp)): void {
     if (this.state === 'ended') return;
     const wasOpening = this.state === 'opening';
@@ -168,7 +167,6 @@ export class Session {
     this.options.onEnd(shown);
   }
 
-  /** Begins no more calls; running ones end in their own time. */
   private leave(cause: Error, isOrderly: boolean): void {
     if (this.state === 'open') {
       this.state = 'leaving';
@@ -229,7 +227,7 @@ const maxCause = 200;
 const hungUp = 'the node ended the connection';
 const tlsNeeded = 'it may expect TLS: then its address needs tls://';
 
-/** As `node:http2` opens it. A session that makes its own socket can also destroy it. */
+/** Opened as `node:http2` would; a session that makes its own socket can also destroy it. */
 function openSocket({ origin, ca }: { origin: string; ca?: string | undefined }): Socket {
   const { protocol, hostname, port } = new URL(origin);
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -239,7 +237,7 @@ function openSocket({ origin, ca }: { origin: string; ca?: string | undefined })
   return connectTls({ host, port: Number(port) || 443, ...trust, ...name, ALPNProtocols: ['h2'] });
 }
 
-/** The cause for people: one line, without the addresses and source files that OpenSSL puts into its errors. */
+/** The cause in one line for people, without the addresses and source files that OpenSSL puts into its errors. */
 function toCause(error: Error, socket: Socket, wasOpening: boolean): Error {
   const code = 'code' in error ? error.code : undefined;
   if (wasOpening && (code === 'ERR_HTTP2_ERROR' || code === 'ECONNRESET' || error.message === hungUp)) {

@@ -1,4 +1,3 @@
-// The nodes behind the gateway.
 import { failure, limitTime, toCall } from './call.ts';
 import { type Caller, openConnection } from './connection.ts';
 import { createChooseNode, createNodeWatch, maxWaitMs, type NodeState } from './node-watch.ts';
