@@ -15,7 +15,6 @@ export function toSilentManifest(
   return { title, summary, whenToUse: [], category: 'core', visibility: 'silent', stability: 'stable', ...more };
 }
 
-/** What client addresses are stored as. */
 export function createClientHash(deriveKey: PluginContext['deriveKey']): (client: string) => string {
   const key = deriveKey('client addresses');
   return (client) => createHmac('sha256', key).update(client).digest('base64url');

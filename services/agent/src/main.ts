@@ -16,7 +16,6 @@ export interface RunningAgent extends RunningService {
   model: string;
 }
 
-/** Starts the agent service from its environment. */
 export async function startAgent(env: Env, options: ConfigOptions = {}): Promise<RunningAgent> {
   await using started = new CloseStack();
   const app = started.adopt(await createOracleApp({ env, configOptions: options }), (app) => app.close());

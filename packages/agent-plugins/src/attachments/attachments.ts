@@ -137,7 +137,7 @@ function openVault({ store, config, logger, audit }: PluginContext<AttachmentsCo
 /** Without the message itself, which must not stay in memory while its files are read again later. */
 type Sent = Omit<PendingSend, 'message'> & Pick<PendingSend['message'], 'metadata'>;
 
-/** Says where the files of a message are read again, and gives what reads them now. */
+/** Registers how the files of a message are read again, and returns what reads them now. */
 function openAttachments(
   { message: { attachments = [], metadata }, ...sent }: PendingSend,
   parts: Omit<FetchParts, 'attachments' | 'share'>,

@@ -14,7 +14,7 @@ export interface StagedFile {
 export interface FileStorage {
   put(id: string, staged: StagedFile): Promise<void>;
   read(id: string): Promise<Readable | undefined>;
-  /** Has no effect where it is not there. */
+  /** Has no effect if the file is not there. */
   remove(id: string): Promise<void>;
 }
 

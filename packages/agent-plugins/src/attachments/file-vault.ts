@@ -172,7 +172,6 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
       return bytes;
     },
 
-    /** Looks for files to remove, now and every minute. */
     start(): void {
       const onFault = (error: unknown) => logger.warn({ err: error }, 'uploaded files could not be swept');
       sweeping = runEvery({ everyMs: sweepMs, firstMs: 0, work: sweep, onFault });

@@ -52,7 +52,7 @@ const headBytes = 1024;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they distinguish a binary file from a text.
 const binary = /[\0-\x08\x0e-\x1a\x1c-\x1f]/;
 
-/** What a file is by its content, whatever it is called; undefined if it is nothing a model can read. */
+/** Looks at the content alone; undefined if it is nothing a model can read. */
 async function readFileKind(bytes: Buffer): Promise<FileKind | undefined> {
   const marked = readMark(bytes);
   if (marked) return marked;

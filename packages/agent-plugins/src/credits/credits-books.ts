@@ -104,7 +104,7 @@ function toClaim({ id, amount, debt, status, created_at }: CreditsDatabase['agen
   return { claimId: id, amount, debt, status, createdAt: new Date(created_at).toISOString() };
 }
 
-/** A user who may get the free credit. `client` is undefined for an address that many users share. */
+/** `client` is undefined for an address that many users share. */
 export interface Visit {
   client: string | undefined;
 }
@@ -112,7 +112,7 @@ export interface Visit {
 export interface GrantOptions {
   free: number;
   freePerClient?: number | undefined;
-  /** Sets the counters of client addresses apart from the addresses themselves. */
+  /** Keeps client addresses themselves out of the counters. */
   hashClient?: ((client: string) => string) | undefined;
   /** What the grant of a user is known by after they were erased. */
   referenceOf?: ((did: string) => string) | undefined;
@@ -136,7 +136,7 @@ export function createAccountLock(options: GrantOptions) {
     await releaseExpired(trx, did);
     await endSubscription(trx, did);
     const funds = await readFunds(trx, did);
-    // Who came when their address had used up its day may get it on another.
+    // A user whose address had used up its day may get the credit on another address.
     const mayLack = made.numInsertedOrUpdatedRows || (funds.balance === 0 && funds.held === 0);
     return visit && mayLack && (await grant(trx, did, visit)) ? readFunds(trx, did) : funds;
   }

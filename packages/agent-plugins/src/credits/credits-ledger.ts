@@ -52,7 +52,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
   const run = <T>(did: string, fn: (trx: Trx, funds: Funds) => Promise<T>, visit?: Visit): Promise<T> =>
     store.transaction(async (trx) => fn(trx, await lock(trx, did, visit)), { isolation: 'read committed' });
 
-  /** Books the payment of one claim in full; it may have been withdrawn in the meantime. */
+  /** The claim may have been withdrawn in the meantime. */
   async function bookClaim(trx: Trx, did: string, { id, amount, debt }: { id: string; amount: number; debt: number }) {
     const entries = {
       [systemAccounts.payments]: -amount,
@@ -180,7 +180,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
         await reconcile(trx, did);
       }),
 
-    /** Books a payment, once; `onBooked` belongs to its transaction. */
+    /** `onBooked` belongs to the payment's transaction. */
     topUp: ({ did, amount, idempotencyKey }: CreditTopUp, onBooked?: OnBooked): Promise<CreditAccount> =>
       run(did, async (trx) => {
         const id = `top-up:${idempotencyKey}`;
@@ -191,7 +191,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
         return toAccount(trx, await readFunds(trx, did));
       }),
 
-    /** Books the payment of a claim, once; undefined if there is no such claim. */
+    /** Undefined if there is no such claim. */
     async settleClaim(claimId: string, onBooked?: OnBooked): Promise<CreditAccount | undefined> {
       const claim = await store.db
         .selectFrom('agent_credit_claim')

@@ -137,7 +137,6 @@ const statements = [
 
 export const creditsMigrations = toFirstSchema(statements, 'agent_usage');
 
-/** The column that names the user or an account of theirs. */
 const ownerColumns = {
   agent_credit_account: 'id',
   agent_credit_transaction: 'user_did',

@@ -159,7 +159,7 @@ interface AguiRun {
   known?: Set<string>;
 }
 
-/** A run as the events of AG-UI. Calls of tools without a result are the client's. */
+/** Calls of tools without a result are the client's to run. */
 async function* toAguiEvents(
   run: AgentRun,
   { threadId, runId, state, known = new Set() }: AguiRun,

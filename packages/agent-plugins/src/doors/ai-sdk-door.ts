@@ -44,7 +44,7 @@ const toolSchema = z.looseObject({
 const bodySchema = z.looseObject({
   id: z.string().min(1).max(255),
   messages: z.array(messageSchema).meta({ minItems: 1 }),
-  /** By name, as `assistant-ui` sends them; others put them into the transport's `body`. */
+  /** By name, as `assistant-ui` sends them; other clients put them into the transport's `body`. */
   tools: z.record(z.string(), toolSchema).optional(),
   system: z.string().optional(),
   model: z.string().optional(),
@@ -150,7 +150,7 @@ const finishReasons: Record<string, string> = {
 interface UiStreamOptions {
   messageId: string;
   callers?: Set<string>;
-  /** Approvals that the client has just answered: it knows their calls. */
+  /** Approvals that the client has just answered, so it knows their calls. */
   answered?: Approval[];
 }
 

@@ -27,7 +27,7 @@ interface DoorParts {
   addRoutes(server: Server, ctx: PluginContext): Awaitable<void>;
 }
 
-/** A standard door as a plugin that `DOORS` switches. */
+/** A door of a standard protocol, as a plugin that `DOORS` turns on. */
 export function defineDoor({
   name,
   title,
@@ -107,7 +107,7 @@ export async function findLiveRun(
   return session && liveRun({ userDid, sessionId: session.sessionId });
 }
 
-/** Aborts the run when its client disconnects. If the abort fails, the run finishes as usual. */
+/** If the abort fails, the run finishes as usual. */
 export function abortOnLeave(run: AgentRun, signal: AbortSignal): void {
   const abort = () => void run.abort().catch(() => undefined);
   if (signal.aborted) abort();
@@ -153,7 +153,6 @@ export async function answerApprovals(
   const answered: Approval[] = [];
   for (const answer of answers) answered.push(await answerApproval({ userDid, runId: run.runId, ...answer }));
   const ids = new Set(answers.map(({ approvalId }) => approvalId));
-  // Its events begin after the answers.
   return { run: { ...run, events: (options) => skipToAnswers(run.events(options), ids) }, answered };
 }
 

@@ -21,7 +21,6 @@ export interface TextPart {
 
 type CallEvent = SseEventData['tool_call'];
 
-/** What a protocol makes of the events of a run: pieces of its own stream. */
 export interface Translation {
   /** A text part begins, and ends where something else begins. */
   start?(part: TextPart): string[];

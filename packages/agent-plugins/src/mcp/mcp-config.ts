@@ -18,7 +18,6 @@ const serverSchema = z
       .regex(/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/, 'a name has letters and digits, with single - or _ in between')
       .max(32),
     url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).optional(),
-    /** Sent with every request, for a server that knows the agent by a key. */
     headers: z.record(z.string(), z.string()).default({}),
     command: z.string().min(1).optional(),
     args: z.array(z.string()).default([]),
@@ -85,7 +84,6 @@ export const readingCall = new AsyncLocalStorage<ReadingCall>();
 
 let readBytes = 0;
 
-/** Counts what a call reads until it is disposed of. */
 export function countReadBytes(): Pick<ReadingCall, 'take'> & Disposable {
   let taken = 0;
   return {
@@ -102,7 +100,7 @@ export function countReadBytes(): Pick<ReadingCall, 'take'> & Disposable {
   };
 }
 
-/** The way to a server. With an invocation every request is made in the user's name, and in that alone. */
+/** With an invocation every request is made in the user's name, and in that alone. */
 export function createTransport(config: McpServerConfig, logger: Logger, invocation?: string): Transport {
   if (config.url !== undefined) {
     const user: Record<string, string> =

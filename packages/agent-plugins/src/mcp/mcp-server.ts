@@ -50,7 +50,6 @@ type State =
   | { is: 'waiting'; retry: NodeJS.Timeout | undefined }
   | { is: 'closed' };
 
-/** Keeps a connection to a server for as long as the agent runs, and reconnects with growing delays. */
 export function connectMcpServer(config: McpServerConfig, logger: Logger) {
   let state: State = { is: 'waiting', retry: undefined };
   let tools: McpTool[] = [];
@@ -69,7 +68,7 @@ export function connectMcpServer(config: McpServerConfig, logger: Logger) {
     if ('client' in before && !isCurrent(before.client)) await endQuietly(before.client);
   }
 
-  /** The client of the connection; undefined if it cannot be made, or where the agent closes. Callers at the same time share one attempt. */
+  /** Undefined if no connection can be made, or the agent closes. Callers at the same time share one attempt. */
   async function reach(): Promise<Client | undefined> {
     if (state.is === 'connected') return state.client;
     if (state.is === 'connecting') return state.attempt;

@@ -76,7 +76,6 @@ function toTool(server: McpServer, name: string, listed: McpTool): Tool {
   const toCapability = ({ user }: RuntimeContext) => ({ can: 'mcp/call', with: user.did, nb: { server: did, tool } });
   const hasOwn = ({ message }: RuntimeContext) => message.mcpInvocations?.[name] !== undefined;
 
-  /** The user's own invocation, or one with their delegation as its proof. */
   async function findInvocation(rt: RuntimeContext): Promise<string> {
     const own = rt.message.mcpInvocations?.[name] ?? rt.invocation;
     if (own !== undefined) return own;

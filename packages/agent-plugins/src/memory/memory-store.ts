@@ -110,7 +110,6 @@ function toStored(cipher: DataCipher, row: Omit<MemoryTable, 'digest' | 'words'>
 
 export type MemoryStore = ReturnType<typeof createMemoryStore>;
 
-/** What is remembered in a room: at most so much, each thing once, found by its words. */
 export function createMemoryStore(store: Store<MemoryDatabase>) {
   const { db, engine, cipher } = store;
   const open = <Row extends Pick<MemoryTable, 'id' | 'text'>>(row: Row) =>
@@ -125,7 +124,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
     return sql<SqlBool>`row_key in (select rowid from agent_memory_search where agent_memory_search match ${query})`;
   }
 
-  /** Ids of memories that match the query, the best first: most of the words, then the newest. */
+  /** The best first: most of the query's words, then the newest. */
   async function search(roomId: string, query: string, all = false): Promise<string[]> {
     const terms = toSearchTerms(query);
     if (terms.length === 0) return [];
@@ -228,7 +227,6 @@ const shortest = 3;
 const wordCharacters = 100;
 const beginningCharacters = 16;
 
-/** The words of a text: lowercase, without accents. */
 export function toWords(text: string): string[] {
   const plain = text
     .normalize('NFKD')

@@ -33,7 +33,6 @@ const toPageQuery = ({ limit, key }: { limit: number; key?: string | undefined }
   'pagination.key': key,
 });
 
-/** Entities, claims, tokens and DIDs of the protocol, read through the query gateway. */
 export function createProtocolQueryPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'protocol-query',

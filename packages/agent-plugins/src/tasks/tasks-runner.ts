@@ -10,7 +10,7 @@ import type { ClaimedTask, TaskStore } from './tasks-store.ts';
 export interface TaskRunnerParts {
   tasks: TaskStore;
   open: PluginContext['open'];
-  /** Of this process; whose tasks it has taken. */
+  /** Names this process as the owner of the tasks it has taken. */
   instance: string;
   pollMs: number;
   logger: Logger;
@@ -18,10 +18,10 @@ export interface TaskRunnerParts {
 
 const leaseMs = 60_000;
 const atOnce = 20;
-/** The others are for other addresses, whatever one address has scheduled. */
+/** The other places are for other addresses, whatever one address has scheduled. */
 const atOncePerClient = 10;
 const retryMs = 60_000;
-/** A place is for beginning tasks: their runs go on without one. */
+/** A task holds a place while it begins: its run goes on without one. */
 const followMs = 30_000;
 const maxAttempts = 3;
 const maxFailures = 10;

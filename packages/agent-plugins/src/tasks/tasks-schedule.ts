@@ -2,7 +2,6 @@ import { isTimeZone } from '@palaver/contract/internal';
 import { Cron } from 'croner';
 import { z } from 'zod';
 
-/** When a task runs: once, every so often, or by a cron expression in its time zone. */
 export const storedScheduleSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('once'), at: z.number() }),
   z.object({ kind: z.literal('every'), ms: z.number() }),
@@ -24,7 +23,7 @@ const units = { minute, hour: 60 * minute, day: 24 * 60 * minute, week: 7 * 24 *
 const shortestEvery = 5 * minute;
 const furthest = 5 * 366 * units.day;
 
-/** Reads when a task should run; a refusal is a sentence for the model. */
+/** A refusal is a sentence for the model. */
 export function planSchedule(wanted: Wanted, now: number, defaultZone = 'UTC'): Planned | { error: string } {
   const timezone = wanted.timezone ?? defaultZone;
   if (!isTimeZone(timezone))

@@ -156,7 +156,6 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
       return { tasks: (await page.execute()).map((row) => toTask(open(row))), total, limit, offset };
     },
 
-    /** Tasks that were given up, the latest first. */
     listFailed: (limit: number) =>
       db
         .selectFrom('agent_task')
@@ -166,7 +165,7 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
         .limit(limit)
         .execute(),
 
-    /** Makes a task that was given up due at once. False if there is none. */
+    /** False if no such task was given up. */
     async retry(id: string): Promise<boolean> {
       const result = await db
         .updateTable('agent_task')

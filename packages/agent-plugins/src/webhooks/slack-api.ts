@@ -41,13 +41,12 @@ export interface SlackMessage {
   isDirect: boolean;
 }
 
-/** The message of an event; undefined if it is not for the agent. */
+/** Undefined if the event is not for the agent. */
 export function readMessage(event: unknown): SlackMessage | undefined {
   const parsed = messageSchema.safeParse(event);
   if (!parsed.success) return undefined;
   const { type, channel, channel_type, user, ts, thread_ts } = parsed.data;
   const isDirect = channel_type === 'im';
-  // In a channel only what mentions the agent is meant for it; in a direct message everything is.
   if (type === 'message' && !isDirect) return undefined;
   const text = toPlainText(parsed.data.text);
   if (text === '') return undefined;
@@ -80,7 +79,7 @@ interface SignedRequest {
   body: string;
 }
 
-/** Whether Slack sent this, and not long ago: an old request is a replay, however well it is signed. */
+/** An old request is a replay, however well it is signed. */
 export function isFromSlack({ signingSecret, timestamp, signature, body }: SignedRequest, now = Date.now()): boolean {
   if (timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) return false;
   if (Math.abs(now / 1000 - Number(timestamp)) > windowSeconds) return false;
@@ -97,7 +96,6 @@ const replySchema = z.object({ ok: z.boolean(), error: z.string().optional() }).
 
 export type SlackClient = ReturnType<typeof createSlackClient>;
 
-/** The one call of Slack's web API that is needed. */
 export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: string }) {
   async function post(body: object): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {

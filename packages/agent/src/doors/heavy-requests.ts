@@ -24,9 +24,9 @@ declare module 'fastify' {
 const heavyBytes = 64 * 1024;
 /** A usual token has half a KiB; a chain of proofs is verified one by one. */
 const heavyTokenCharacters = 4 * 1024;
-/** Of the event loop, that costly work waits for new connections. */
+/** Turns of the event loop for which costly work waits for new connections. */
 const maxTurns = 200;
-/** Of large bodies that arrive or wait. */
+/** Bytes of large bodies that arrive or wait. */
 const arrivingBytes = 64 * 1024 * 1024;
 
 /** Does costly work for a few requests at a time, in fair order. A place ends with its work, so that no client can hold one. */
@@ -155,7 +155,7 @@ declare module 'fastify' {
   }
 }
 
-/** Of bodies whose requests are not answered, and of replies that are not taken. */
+/** Bytes of bodies whose requests are not answered, and of replies that are not taken. */
 const maxBytes = 96 * 1024 * 1024;
 /** Smaller replies fit into the buffers of their connections. */
 const smallReply = 16 * 1024;

@@ -35,7 +35,7 @@ interface RunAccessParts {
 
 export type RunAccess = ReturnType<typeof createRunAccess>;
 
-/** How doors and plugins begin runs and read them: the send limit and all gates are here, and there is no other way to the hub. */
+/** The send limit and all gates are here: doors and plugins have no other way to the hub. */
 export function createRunAccess({ hub, approvals, runs, messages, reader, preparation, sendLimit }: RunAccessParts) {
   async function countSend({ userDid, onCounted }: OpenMessage): Promise<void> {
     const standing = await sendLimit(userDid);
@@ -105,7 +105,7 @@ export function createRunAccess({ hub, approvals, runs, messages, reader, prepar
   return {
     begin,
 
-    /** Sends a message and resolves with the answer; rejects with `UNAVAILABLE` where this process stops before it is complete. */
+    /** Rejects with `UNAVAILABLE` if this process stops before the answer is complete. */
     async send(message: OpenMessage): Promise<Message> {
       const run = await hub.begin(await admit(message));
       const answer = await run.answer.catch(() => undefined);
@@ -119,7 +119,7 @@ export function createRunAccess({ hub, approvals, runs, messages, reader, prepar
     async open(message: OpenMessage): Promise<AgentRun> {
       const { userDid, key } = message;
       if (key === undefined) return toAgentRun(userDid, await hub.begin(await admit(message)));
-      // Its words may be others the second time: the key alone decides.
+      // The words may differ the second time: the key alone decides.
       const run = await begin(message, { key, bodyHash: '' });
       run.leave();
       return toAgentRun(userDid, run);
@@ -150,12 +150,12 @@ export interface PrepareParts {
 
 export type TurnPreparation = ReturnType<typeof createTurnPreparation>;
 
-/** Makes the turn of a message: everything that can be refused is refused here, before a byte of a stream goes out. */
+/** Everything that can be refused is refused here, before a byte of a stream goes out. */
 export function createTurnPreparation(parts: PrepareParts) {
   const { sessions, messages, models } = parts;
 
   return {
-    /** Of a new message. What `beforeSend` has let in must be handed to the hub, which reports its end. */
+    /** What `beforeSend` has let in must be handed to the hub, which reports its end. */
     async prepare({ userDid, sessionId, requestId, body, timezone, ...request }: OpenMessage): Promise<Turn> {
       const input = checkCallerInput(request, body);
       const session = await sessions.find(userDid, sessionId);

@@ -31,7 +31,6 @@ export type RunApprovals = ReturnType<typeof createRunApprovals>;
 const pollMs = 30_000;
 const anotherMessage = 'The user sent another message instead.';
 
-/** Runs that wait for their user, and the answers, on whichever instance either is. */
 export function createRunApprovals(parts: RunApprovalParts) {
   const { approvals, runs, broadcast } = parts;
   const waiters = createWaiters({ pollMs });
@@ -67,7 +66,7 @@ export function createRunApprovals(parts: RunApprovalParts) {
   }
 
   return {
-    /** Asks the user about tool calls of a step: from then on its run waits. */
+    /** From then on the run waits. */
     async ask(step: GatedStep): Promise<'asked' | 'too-many' | 'not-owned'> {
       const pending = await approvals.countPending(step.userDid);
       if (pending + step.calls.length > agentLimits.pendingApprovalsPerUser) return 'too-many';
@@ -108,7 +107,7 @@ export function createRunApprovals(parts: RunApprovalParts) {
       return { approvals: answered, steps, signed: await approvals.signedFor(runId) };
     },
 
-    /** An answer of the run's user; throws where there is nothing to answer or the answer is another one already. */
+    /** Throws where there is nothing to answer, or the answer is another one already. */
     async answer(answer: ApprovalAnswer & { from?: string }): Promise<Approval> {
       const { runId, userDid, from } = answer;
       const person = parts.audit.person(userDid);

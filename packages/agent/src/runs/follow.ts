@@ -15,7 +15,7 @@ const announceMs = 5_000;
 /** Characters of frames, of all readers and of one user. */
 const maxSize = 64 * 1024 * 1024;
 const maxSizePerUser = 16 * 1024 * 1024;
-/** Of first reads, which may be long: others are served in between. */
+/** First reads may be long: others are served in between. */
 const firstReads = { atOnce: 3, waiting: 1_000, waitingPerUser: 40 };
 
 export interface FollowParts {
@@ -141,10 +141,9 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
     async follow(run: FollowedRun) {
       const { runId } = run;
       const size = followed.has(runId) ? 0 : await runs.frameBytes(runId);
-      // The room is checked and taken in one turn: of two that ask at the same time, the second finds what the first has taken.
+      // Checked and taken in one tick: the second of two that ask at once finds what the first has taken.
       const entry = followed.get(runId) ?? start(run, size);
       entry.readers += 1;
-      /** The reader has left. With the last one, nothing is left behind. */
       const leave = () => {
         entry.readers -= 1;
         if (entry.readers > 0) return;

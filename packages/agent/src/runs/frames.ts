@@ -82,7 +82,7 @@ export function createFrameLog(skipped = 0) {
       const last = frames.at(-1) ?? '';
       return last.startsWith('event: done\n') ? last.replace(/^id: \d+$/m, `id: ${number + 1}`) : '';
     },
-    /** Calls back when there is more to read and when the log ends, until the returned function is called. */
+    /** Calls back when there is more to read and when the log ends; returns a function that stops this. */
     watch(onChange: () => void): () => void {
       watching.add(onChange);
       return () => watching.delete(onChange);
@@ -191,7 +191,7 @@ export function keepFrames(
     parts.broadcast.publish({ kind: 'frames', runId, first, body });
   }
 
-  /** Stores what is not stored yet; false if that is not possible now. */
+  /** False if frames cannot be stored now. */
   async function flush(): Promise<boolean> {
     const { length } = run.frames;
     while (length > stored) {

@@ -182,7 +182,7 @@ export function checkCallerInput(
   };
 }
 
-/** The open calls of the last answer with their results; a result of any other call is refused. */
+/** A result of any other call than the open ones is refused. */
 export function matchResults(results: CallerResult[], last: Message | undefined): ToolCall[] {
   const open = new Map(openCallsOf(last).map((call) => [call.id, call]));
   return results.map(({ toolCallId, output, error }, index) => {
@@ -241,10 +241,10 @@ function toMessageAttachment({ file, ...attachment }: Attachment): MessageAttach
   return file ? { mxcUri: file.url, ...attachment } : attachment;
 }
 
-/** Of one message together: every later turn of the session reads them. */
+/** Bytes of the files of one message together: every later turn of the session reads them. */
 const maxKeptBytes = 100_000;
 
-/** The files of a message as they are stored for later turns: texts that fit, everything else by name. */
+/** Texts that fit, everything else by name. */
 export function toKeptFiles(blobs: BlobStore): KeptFile[] | undefined {
   let bytesLeft = maxKeptBytes;
   const files = blobs.list().map((name): KeptFile => {
@@ -298,7 +298,7 @@ export function createBlobStore(): TurnBlobs {
 
 const maxCharacters = 60;
 
-/** A name for a session from the first thing its user said: its first line, cut at a word. */
+/** Its first line, cut at a word. */
 export function toSessionTitle(message: string): string {
   const [line = ''] = message.trim().split('\n');
   const words = line.replaceAll(/\s+/g, ' ').trim();

@@ -144,7 +144,6 @@ export function createOwner(parts: OwnerParts) {
     return { steps, approvals: await approvals.ofRun(runId), signed, hasBegun: true };
   }
 
-  /** The time a run waits for its user is not its own. */
   async function waitForUser(entry: LiveRun): Promise<RecordedRun> {
     const { run } = entry;
     run.move('ask');
@@ -324,7 +323,7 @@ type StoredEnd =
 const firstDelayMs = 50;
 const maxDelayMs = 2_000;
 
-/** Stores the end of a run, and tries again with growing pauses until `deadline`. */
+/** Tries again with growing pauses until `deadline`. */
 export async function storeEnd(
   runs: Pick<RunStore, 'end' | 'state'>,
   end: RunEnd,

@@ -27,7 +27,7 @@ export interface LiveRun {
   startedAt: number;
 }
 
-/** What the runs of one instance may take. Frames are counted by their characters. */
+/** Frames are counted by their characters. */
 export interface RunLimits {
   live: number;
   livePerUser: number;
@@ -257,7 +257,6 @@ export function createSessionQueue({ runs, broadcast, live, refuse }: SessionQue
       });
     },
 
-    /** A run of the session has ended here: the next one starts. */
     callNext(sessionId: string): void {
       waiters.wake(sessionId);
       if (awaited.delete(sessionId)) broadcast.publish({ kind: 'ended', sessionId });
@@ -265,7 +264,6 @@ export function createSessionQueue({ runs, broadcast, live, refuse }: SessionQue
   };
 }
 
-/** A run that waits stops where nothing of it may begin any more. */
 export async function checkOwner({ run, owned }: LiveRun, runs: Pick<RunStore, 'state'>): Promise<void> {
   const stop = await findStop(owned, runs);
   if (stop) run.cancel(stop);

@@ -137,7 +137,7 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
           toolCallId === id && status === 'approved' && !capability && !invocation,
       ),
     signedFor: (toolCallId: string): string | undefined => recorded.signed?.get(toolCallId),
-    /** Before the next step. Throws where the run has another owner by now. */
+    /** Throws where the run has another owner by now. */
     async end(outcomes: ToolOutcome[]): Promise<void> {
       const ended: StepOutcomes = { outcomes, usage: run.usageByModel() };
       const step = { ...owned, number, outcomes: JSON.stringify(ended) };

@@ -39,7 +39,7 @@ export type GatedStep = StepBegin & { userDid: string; calls: GatedCall[] };
 
 export type ApprovalStore = ReturnType<typeof createApprovalStore>;
 
-/** The approvals of runs. One that is answered does not change any more. */
+/** An approval that is answered does not change any more. */
 export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
   const { db, engine, cipher, transaction } = store;
   const now = databaseTime(engine);
@@ -62,7 +62,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       .where(ofLiveRuns);
 
   return {
-    /** Stores a step whose tools wait for the user, and that its run waits; false if it has ended, is aborted or has another owner. */
+    /** False if the run has ended, is aborted or has another owner. */
     ask: ({ runId, epoch, number, said, body, userDid, calls }: GatedStep, timeoutMs: number): Promise<boolean> =>
       transaction(async (trx) => {
         const [waiting] = await ask({ runId, epoch }, trx);

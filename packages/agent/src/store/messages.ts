@@ -7,12 +7,12 @@ import { type Selectable, type SqlBool, sql } from 'kysely';
 import { type HiddenExtras, type MessageExtras, type StoredMessage, toParts, toShown } from './message.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
-/** Of a list that is read to its end, at a time. A row may have a megabyte. */
+/** Rows and bytes read at a time of a list that is read to its end; a row may have a megabyte. */
 const rowsAtOnce = 100;
 const listBytes = 512 * 1024;
-/** Of the rows of one page, of which there is always one. */
+/** Bytes of the rows of one page, which has at least one row. */
 const pageBytes = 4 * 1024 * 1024;
-/** Of what a turn reads of its session: ten times what a large context holds. */
+/** Bytes that a turn reads of its session: ten times what a large context holds. */
 const historyBytes = 4 * 1024 * 1024;
 
 type MessageRow = Selectable<AgentDatabase['agent_message']>;
@@ -216,7 +216,7 @@ function fromRow(row: MessageRow): StoredMessage {
   };
 }
 
-/** The first of them, and those after it that fit; and their size. */
+/** At least one row, and those after it that fit. */
 function takeWithin(rows: { number: number; size: number }[], bytes: number): { numbers: number[]; size: number } {
   const numbers: number[] = [];
   let total = 0;
@@ -228,7 +228,7 @@ function takeWithin(rows: { number: number; size: number }[], bytes: number): { 
   return { numbers, size: total };
 }
 
-/** Of the question of a session's first run. */
+/** The number of the question of a session's first run. */
 const firstNumber = 2;
 
 const positionPattern = /^[0-9a-f-]{36}:[01]$/;

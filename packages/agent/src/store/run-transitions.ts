@@ -56,7 +56,6 @@ export const integer = (value: unknown) => sql`cast(${value} as integer)`;
 export const bigint = (value: unknown) => sql`cast(${value} as bigint)`;
 const columns = sql.raw('id, session_id, number, status, epoch, deaths, aborting');
 
-/** Makes statements of raw SQL that are compiled once and give their rows. */
 export const createStatements =
   ({ prepare }: Pick<Store<AgentDatabase>, 'prepare'>) =>
   <P extends BindParams, R>(query: (params: P) => RawBuilder<R>) => {

@@ -73,7 +73,7 @@ const endOf = { complete: 'complete', failed: 'fail', aborted: 'stop' } as const
   TransitionName
 >;
 
-/** What a run writes, from its begin to its end. A write that names an epoch has no effect for an owner that was replaced. */
+/** A write that names an epoch has no effect for an owner that was replaced. */
 export function createRunWrites(store: Store<AgentDatabase>) {
   const { cipher } = store;
   const now = databaseTime(store.engine);
@@ -195,13 +195,13 @@ export function createRunWrites(store: Store<AgentDatabase>) {
     /** False if the run has ended or has another owner. */
     addFrames: async (run: OwnedRun, frames: Frames): Promise<boolean> =>
       (await addFrames({ ...run, ...sealFrames(run, frames) })).length > 0,
-    /** Notes that the tools of a step begin; false if the run has ended, is aborted or has another owner. */
+    /** False if the run has ended, is aborted or has another owner. */
     async beginStep(step: StepBegin): Promise<boolean> {
       const { runId: run_id, number, body } = step;
       const sealed = cipher.sealRow(sealedTables.step, { run_id, number, body });
       return (await beginStep({ ...step, body: sealed.body })).length > 0;
     },
-    /** Keeps what the tools of a step returned; false if the run has ended or has another owner. */
+    /** False if the run has ended or has another owner. */
     async endStep(step: StepEnd): Promise<boolean> {
       const { runId: run_id, number, outcomes } = step;
       const sealed = cipher.sealRow(sealedTables.step, { run_id, number, outcomes });

@@ -9,7 +9,7 @@ import type { LoadedPlugin } from '../define/select-plugins.ts';
 import type { SubAgent, Tool, Tools } from '../define/tool.ts';
 import { toDeclared } from '../define/tool-arguments.ts';
 
-/** The tools of one turn. Loading a capability adds to them while the turn runs. */
+/** Loading a capability adds to them while the turn runs. */
 export type BoundTools = ReturnType<typeof toBoundTools>;
 
 /** The tools of one step, which stay the same until its calls have ended. */

@@ -53,7 +53,6 @@ async function findGated(
   return (await Promise.all(found)).filter((call) => call !== undefined);
 }
 
-/** A call as its tool gets it. */
 interface ReadyCall {
   tool: Tool;
   args: unknown;

@@ -47,11 +47,10 @@ const progressIntervalMs = 1_000;
 const cannotAsk = 'APPROVAL_REFUSED: the user cannot be asked for approval now. It was not run.';
 
 /**
- * Calls the model, runs its tools in parallel, and calls it again with their results, until it asks for no more tools,
- * or for one that the caller runs.
- * Events are pushed as they happen, not yielded, because tools run in parallel. Resolves with the last answer. Once the
- * steps are used up, the model is asked for an answer without tools. `isWaiting`: tools wait for the user, and the loop
- * begins again with the recorded steps once the run is resumed.
+ * Calls the model, runs its tools in parallel, and calls it again with their results, until it asks for no more tools, or
+ * for one that the caller runs. Events are pushed as they happen, not yielded, because tools run in parallel. Resolves with
+ * the last answer. Once the steps are used up, the model is asked for an answer without tools. `isWaiting`: tools wait for
+ * the user, and the loop begins again with the recorded steps once the run is resumed.
  */
 export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
   let { messages } = parts;

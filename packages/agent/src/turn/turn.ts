@@ -257,7 +257,7 @@ const subAgentInput = z.object({
   task: z.string().min(1).max(20_000).describe('What to do, with everything needed to do it: it sees nothing else'),
 });
 
-/** A sub-agent as a tool: it sees the task alone, and its last words are the result. */
+/** It sees the task alone, and its last words are the result. */
 function createSubAgentTool(
   agent: SubAgent,
   {

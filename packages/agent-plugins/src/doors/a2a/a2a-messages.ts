@@ -110,7 +110,6 @@ async function isRepeated(
   }
 }
 
-/** The errors of JSON-RPC and of A2A by the reasons that A2A names them by. */
 const codes = {
   PARSE_ERROR: -32700,
   INVALID_REQUEST: -32600,

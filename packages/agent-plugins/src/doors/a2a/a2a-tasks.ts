@@ -89,7 +89,7 @@ interface StreamOptions {
   signal: AbortSignal;
 }
 
-/** A run from its begin as the stream of a task: the task, its answer piece by piece, its end or what it waits for. */
+/** The task, its answer piece by piece, and its end or what it waits for. */
 export async function* toTaskEvents(messages: Messages, run: AgentRun, options: StreamOptions): AsyncGenerator<string> {
   const { contextId } = options;
   const status = { state: 'TASK_STATE_WORKING', timestamp: (await run.state()).changedAt };
@@ -97,7 +97,7 @@ export async function* toTaskEvents(messages: Messages, run: AgentRun, options: 
   yield* toUpdates(messages, run, { ...options, after: 0, isBegun: false, endsAtPause: true });
 }
 
-/** A run from now on: the task as it is now, and what follows until it has ended. */
+/** The task as it is now, and what follows until it has ended. */
 export async function* toLaterEvents(
   messages: Messages,
   run: AgentRun,

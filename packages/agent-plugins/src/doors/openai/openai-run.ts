@@ -143,7 +143,6 @@ export const formatSchema = z
   )
   .nullish();
 
-/** The form of the answer that a request asks for. */
 export function toAnswerForm(
   choice: z.infer<typeof toolChoiceSchema>,
   schema: z.infer<typeof formatSchema>,
@@ -159,7 +158,6 @@ export function toAnswerForm(
   return { ...form, toolChoice: { type: 'tool', toolName: only.name } };
 }
 
-/** The text of a content; images, sounds and files are not taken. */
 export function toText(content: OpenAiContent | null | undefined, path: string): string {
   if (content === null || content === undefined) return '';
   if (typeof content === 'string') return content;
