@@ -10,10 +10,7 @@ export interface Programs {
   folder: string;
 }
 
-/**
- * Puts the modules of each program, its packages included, into one file. The result is an option for Node: with it these
- * programs load one file instead of up to 1,700. Their names, their arguments and the files they read stay the same.
- */
+/** Each program then loads one file instead of up to 1,700. Returns an option for Node that runs programs from these files. */
 export async function bundlePrograms({ root, programs, folder }: Programs): Promise<string> {
   for (const program of programs) {
     const input = join(root, program);

@@ -21,7 +21,6 @@ export interface OpenApiDocument {
   components?: { schemas?: Record<string, unknown> };
 }
 
-/** An OpenAPI document as Markdown: every operation with its parameters, body and replies, then the schemas. */
 export function toOpenApiPage({ info, paths, components }: OpenApiDocument): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => toOperation(`${method.toUpperCase()} ${path}`, operation)),

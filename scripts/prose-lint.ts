@@ -1,6 +1,5 @@
-// Words that stop a reader, in everything that people read: documents, help texts and descriptions of variables, and
-// comments. `node scripts/prose-lint.ts [file …]`; the list is scripts/prose-words.json: words as a
-// regular expression, in which a space also matches a line break, and what to write instead.
+// Finds words that stop a reader in documents, texts and comments: `node scripts/prose-lint.ts [file …]`. The list is
+// scripts/prose-words.json: regular expressions, in which a space also matches a line break, and what to write instead.
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import words from './prose-words.json' with { type: 'json' };
@@ -13,7 +12,6 @@ const documents = [
   '.github/**/*.md',
   '{services,apps,packages,examples}/*/*.md',
 ];
-// The comments and texts of all code.
 const sources = [
   '{services,apps,packages}/*/{src,web,test}/**/*.{ts,tsx}',
   'examples/**/*.ts',

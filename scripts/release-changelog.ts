@@ -1,5 +1,4 @@
-// After `changeset version`: the changes that are listed as unreleased in CHANGELOG.md belong to the new version, which is
-// also the workspace's own.
+// After `changeset version`: the unreleased changes in CHANGELOG.md become those of the new version, also of the workspace.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,7 +1,7 @@
-// Simulates runs of the agent, or what else is named: `npm run simulate -- --seeds 10000` carries out so many schedules and prints
-// what they covered, `npm run simulate -- ussd --seed 7` one of the USSD service with everything that happened. `--from` is the first
-// seed; `--resume` continues where the last count ended; `--workers` is how many processes share the work. `--mutations` puts one
-// fault after the other into the code as it is loaded and prints how many seeds find it; `--only` are those whose name has that text.
+// `npm run simulate -- --seeds 10000` runs that many schedules of the agent and prints what they covered; `npm run simulate --
+// ussd --seed 7` runs one of the USSD service and prints everything that happened. `--from` is the first seed, `--resume`
+// continues where the last count ended, and `--workers` processes share the work. `--mutations` puts one fault after another
+// into the code and prints how many seeds find it; `--only` keeps those whose name has that text.
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -34,7 +34,6 @@ const simulations: Record<
   },
 };
 
-/** What one process did, and the coverage that is missing at the end. */
 interface Report {
   seeds: number;
   steps: number;

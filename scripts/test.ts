@@ -1,7 +1,6 @@
-// Without arguments all tests but those of whole systems, which are slow: `*.system.test.ts` start processes, browsers or
-// several services, or pack the repository. With arguments those under the given folders, systems included:
-// `node scripts/test.ts services/ussd`, `node scripts/test.ts .system.test.ts`.
-// Other arguments go to Vitest unchanged. The last line is always `N passed, N failed, N skipped`.
+// Without arguments it runs all tests but `*.system.test.ts`, which start processes, browsers or several services. With
+// arguments it runs those under the given folders, systems included: `node scripts/test.ts services/ussd`. Other arguments go
+// to Vitest unchanged. The last line is always `N passed, N failed, N skipped`.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { summarise } from '@palaver/test-kit/summary';

@@ -1,5 +1,4 @@
-// Type checks: everything once as Node code, then the packages that promise to run in browsers without Node's types,
-// then the console's page.
+// Checks everything as Node code, then the packages that run in browsers without Node's types, then the console's page.
 import { spawnSync } from 'node:child_process';
 
 for (const project of ['tsconfig.json', 'tsconfig.browser.json', 'apps/console']) {

@@ -22,9 +22,7 @@ const keyExpected = 'expected 32 bytes as 64 hex digits or base64, or a text of 
 const keyExample = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
 const minute = 60;
 
-/** Variables that begin with it are secrets of programs, which name them. */
 export const programSecretPrefix = 'USSD_SECRET_';
-/** Variables that begin with it are secrets of adapters, which name them. */
 export const adapterSecretPrefix = 'USSD_ADAPTER_SECRET_';
 
 export const ussdConfigSchema = z.object({

@@ -20,10 +20,8 @@ import { loadKeys } from './people/service-secret.ts';
 import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 
-/**
- * Telecom gateways wait for a reply for about ten seconds: a database that does not answer must end in a reply before that. For
- * PostgreSQL the wait may include opening a connection, for SQLite a request may wait more than once.
- */
+// Telecom gateways wait about ten seconds, so a database that does not answer must fail before that. On PostgreSQL the wait may
+// include opening a connection; on SQLite a request may wait more than once.
 const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, statementTimeoutMs: 4_000 } };
 
 export async function startUssd(

@@ -58,7 +58,6 @@ interface OwnCode {
   validators: Registry['validators'];
 }
 
-/** The operator's own actions and validators, from the module that `USSD_ACTIONS` names. */
 export async function loadOwnActions(path: string | undefined): Promise<OwnCode> {
   if (path === undefined) return { actions: {}, validators: {} };
   const { actions, validators } = (await import(pathToFileURL(resolve(path)).href)) as Partial<OwnCode>;

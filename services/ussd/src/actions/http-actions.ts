@@ -83,7 +83,6 @@ function leavesItsFolder(url: string): boolean {
   return /\/\.{1,2}(?:\/|$)/.test(url.split(/[?#]/, 1)[0] ?? '');
 }
 
-/** The outcome that an expression names, or else the one of the status. */
 function settle(call: Call, status: number, reply: unknown): ActionResult {
   const { spec, menu, dialogue } = call;
   const values = reply === undefined ? {} : take(reply, spec.take);

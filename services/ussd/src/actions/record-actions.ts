@@ -23,7 +23,6 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
     ...{ program: nameOf(menu.id), kind },
     phone: of === 'caller' ? context.phoneNumber : undefined,
   });
-  /** Every record for which `where` holds, the newest first, as expressions see it. */
   async function* scanRows(call: BuiltInCall, options: ScanOptions): AsyncGenerator<Row> {
     let scanned = 0;
     for await (const batch of records.scan(toWanted(call, options))) {
@@ -48,10 +47,7 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
     }
     return { count, values: Object.fromEntries(totals.map(({ name, add }) => [name, fromExpressionValue(add())])) };
   }
-  /**
-   * Writes if the check of the action holds. What it needs is computed before the transaction that writes, which others wait
-   * for: in there only the marks of the records are compared with those that were read.
-   */
+  /** Others wait for the transaction that writes, so the check is computed before it and only marks are compared in it. */
   async function checkAndWrite(
     call: BuiltInCall<'store' | 'update'>,
     { that, ...options }: Check & { kind: string },
@@ -144,7 +140,7 @@ function filter(menu: Menu, dialogue: Dialogue, records: StoredRecord[], where: 
   return where === undefined ? rows : filterRows(menu, dialogue, { rows, where, toRow: (row) => row as CelInput });
 }
 
-/** Adds one record after the other and returns the figure at the end. Empty fields do not count. */
+/** The function adds a row, and without one returns the figure so far. Empty fields do not count. */
 function createTotal(total: ReturnType<typeof parseTotal>): (row?: Row) => string | number {
   if (total.compute === 'count') {
     let count = 0;

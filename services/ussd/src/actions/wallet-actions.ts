@@ -69,7 +69,6 @@ interface PayoutActionParts {
 
 const payoutsShown = 5;
 
-/** Rewards that the service keeps for the account: paid out to its own wallet, or sent to that of another phone. */
 export function createPayoutActions(
   parts: PayoutActionParts,
 ): RunOf<'loadRewards' | 'findRecipient' | 'payOut' | 'sendRewards' | 'listPayouts'> {

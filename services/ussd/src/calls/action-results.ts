@@ -15,10 +15,7 @@ class AlreadyDone extends Error {}
 /** Another instance has changed the session, or its caller was erased: what it did is undone, and its row is read again. */
 export class SessionChanged extends Error {}
 
-/**
- * Results of actions. A result is recorded in the transaction of the side effect itself, under a key of session and step: a
- * retry, a replay after a crash and another instance find it and do not act again.
- */
+/** A result is recorded in the transaction of its side effect, so that a retry or another instance finds it. */
 export function createActionResults(
   store: UssdStore,
   { clock, textHash }: { clock: Clock; textHash: Pick<TextHash, 'ofErased'> },

@@ -2,7 +2,7 @@ import type { Surface } from '@palaver/program';
 import type { Dialogue, Input, Menu } from '@palaver/program/internal';
 import type { SessionTable } from '../store/tables.ts';
 
-/** A request of a call, as its channel hands it in. What was typed may hold a PIN, so that a session keeps its hash alone. */
+/** What was typed may hold a PIN, so a session keeps only its hash. */
 export interface Call {
   sessionId: string;
   serviceCode: string;
@@ -16,10 +16,7 @@ export interface Call {
   openStatus: number;
   toInput(index: number): Input;
   hashTyped(): string;
-  /**
-   * The index of the first input that a session has not taken yet; `inputs.length` if it has taken all of them. `undefined` if
-   * the call does not continue from there, and all inputs must be played again.
-   */
+  /** The index of the first input that a session has not taken yet; `undefined` if all inputs must be played again. */
   findFirstNew(session: SessionTable): number | undefined;
   /** The key of the `step`-th action that the last of the first `count` inputs runs. */
   toActionKey(count: number, step: number): string;

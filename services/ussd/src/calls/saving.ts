@@ -35,7 +35,7 @@ export interface Reply {
   isFull: boolean;
 }
 
-/** What the caller reads. A call without room for another answer ends here, and nowhere else. */
+/** A call without room for another answer ends here, and nowhere else. */
 export function toReply(call: Call, menu: Menu, { dialogue, ended }: Step): Reply {
   const room = ended ? undefined : call.measureRoom(menu, dialogue);
   if (room?.kind === 'full') return { text: `END ${toShowable(room.closing)}`, dialogue, ended: true, isFull: true };
@@ -44,7 +44,7 @@ export function toReply(call: Call, menu: Menu, { dialogue, ended }: Step): Repl
   return { text: `${screen.ended ? 'END' : 'CON'} ${screen.text}`, dialogue: shown, ended, isFull: false };
 }
 
-/** What to write before the reply is sent; `undefined` for a key press that comes too late to be written. */
+/** Returns `undefined` for a key press that comes too late to be written. */
 export function toSaving(call: Call, outcome: Outcome, reply: Reply, now: number): SessionWrite | undefined {
   const { known, opening } = outcome;
   const isDial = call.inputs.length === 0;

@@ -85,9 +85,8 @@ function isEmpty(record: object): boolean {
 const maxCharacters = 1_500;
 
 /**
- * The sessions last seen, so that a request needs no read. The database stays the truth: a stale one fails its version check.
- * Two generations instead of one list: when the newer is half of what may be kept, the older is dropped as a whole. To
- * look for the oldest of a hundred thousand at every request costs more than the request.
+ * The database stays the truth: a stale session fails its version check. Two generations, the older dropped whole once the
+ * newer is half of what may be kept: finding the oldest of a hundred thousand sessions costs more than a request.
  */
 export function createSessionCache(maxSessions: number) {
   let older = new Map<string, SessionTable>();

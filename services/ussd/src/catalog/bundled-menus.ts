@@ -35,8 +35,8 @@ export async function loadRegistry(ownActions: string | undefined): Promise<Regi
   return toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);
 }
 
-/** What a program needs and its deployment lacks. A program with faults is not taken into use. */
 interface UnmetNeeds {
+  /** A program with any is not taken into use. */
   faults: string[];
   warnings: string[];
 }

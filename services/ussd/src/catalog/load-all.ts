@@ -92,10 +92,7 @@ function findSecrets(menu: Menu): string[] {
 
 const fileOf = ({ files }: ProgramSource) => files.find(({ path }) => path === programFile)?.file;
 
-/**
- * All programs: first what is published, then what the folder has under other names. A version of `inUse` is not
- * checked again.
- */
+/** Published programs come first, then those of the folder under other names. Versions in `inUse` are not checked again. */
 export async function loadAll(parts: LoadParts, inUse: ReadonlyMap<string, Menu>): Promise<Loaded> {
   const loaded: Loaded = { menus: new Map(), sources: new Map(), warnings: [], faults: [], unusable: [] };
   const taken = new Map<string, string>();

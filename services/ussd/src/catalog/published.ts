@@ -13,9 +13,9 @@ const keptVersions = 20;
 const maxListed = 200;
 const keptMs = 30 * 24 * 3_600_000;
 
-/** A version as it is kept: the program's files, and those of the program it extends. */
 export interface KeptVersion {
   source: ProgramSource;
+  /** Of the program that it extends. */
   base?: ProgramSource;
 }
 
@@ -26,7 +26,7 @@ interface Publication {
   note?: string | undefined;
 }
 
-/** Drafts, published programs and all their versions, in the database: instances serve the same, and continue sessions on earlier ones. */
+/** Kept in the database, so that all instances serve the same programs and continue sessions on earlier versions. */
 export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
   return {
     async current(trx?: Trx) {

@@ -76,7 +76,6 @@ export function createPublishing(parts: PublishingParts) {
     return { key, menu: check.menu };
   };
   return {
-    /** Nothing can be changed: `PROGRAMS_READONLY`. */
     readOnly: parts.readOnly,
     async list() {
       const kept = await published.list();

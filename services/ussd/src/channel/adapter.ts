@@ -1,14 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { TriedCall } from '@palaver/contract/internal';
 
-/** A request of a telecom gateway as it came over HTTP; its body is a text of its own. */
 export interface RawRequest {
   headers: IncomingHttpHeaders;
   query: unknown;
   params: unknown;
 }
 
-/** What a telecom gateway's request says, before it is validated. */
 export interface AdapterRequest {
   sessionId: unknown;
   phoneNumber: unknown;

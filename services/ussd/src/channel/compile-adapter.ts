@@ -175,7 +175,6 @@ const bodyReaders: Record<Exclude<BodyFormat, 'query'>, (body: string) => Fields
   xml: readXml,
 };
 
-/** Media types are written in any case. */
 const isForm = (contentType: string) => /^application\/x-www-form-urlencoded\b/i.test(contentType);
 
 const replyTypes = {
@@ -228,7 +227,6 @@ function compileText(template: string, toSafe: (text: string) => string): Write 
 
 const toText = (value: unknown) => (value === undefined || value === null ? '' : String(value));
 
-/** Who may call, as a mapping says; `undefined` where it says nothing. */
 function compileAccess(
   { auth, allow }: AdapterMapping,
   secrets: Readonly<Record<string, string>>,

@@ -53,11 +53,10 @@ const maxEnded = 10_000;
 /**
  * The text may hold a PIN: it is sealed, bound to its session, and removed when the session ends.
  *
- * A gateway repeats a request whose reply it did not get. Where it numbers its requests, a number that is not higher than the
- * last is a repeat; a session field of SMPP is such a number where it differs from that of the first request. Elsewhere the same input is one until the reply to the first has reached the gateway: no caller can answer a
- * screen before that, and what was sent before that is a repeat whenever it is read. `repeatWithinMs` is for networks that lose
- * replies on their way. A confirmation that is lost costs a caller who types the same twice one more key press, never an input
- * too many.
+ * A gateway repeats a request whose reply it did not get. Where it numbers its requests (a session field of SMPP does, if it
+ * differs from that of the first request), a number not above the last is a repeat. Elsewhere the same input is a repeat until
+ * the first reply has reached the gateway, because no caller can answer a screen before that; `repeatWithinMs` is for networks
+ * that lose replies. A lost confirmation costs a caller who types the same twice one more key press.
  */
 export function createInputLog(
   { db, cipher }: UssdStore,
@@ -115,10 +114,7 @@ export function createInputLog(
         .onConflict((conflict) => conflict.column('session_id').doUpdateSet(row))
         .execute();
     },
-    /**
-     * The text so far, with the input unless the request repeats the one before; the reply where it repeats the last of an ended
-     * call; `undefined` when the session was never opened, or by another number.
-     */
+    /** The text so far, or the last reply of an ended call; `undefined` when this number never opened the session. */
     async append(sessionId: string, phoneNumber: string, newest: NewRequest) {
       // Two requests of one session at once are two inputs, one after the other; the loser of the race tries again.
       for (let attempt = 0; attempt < 10; attempt++) {
@@ -167,7 +163,7 @@ export function createInputLog(
       }
       throw new Error('the inputs of a session were changed by others again and again');
     },
-    /** Opens a call whose session id is used again. Gives the call's id: that of a call without any input yet, which is opened again. */
+    /** Opens a call whose session id is used again and returns its id. A call without any input yet keeps its own. */
     async openReused(sessionId: string, opened: Omit<Opened, 'text'>) {
       const callId = randomUUID();
       const before = await load(sessionId);
@@ -192,7 +188,7 @@ export function createInputLog(
       const now = await load(sessionId);
       return (now && unseal(now).callId) ?? callId;
     },
-    /** Removes the inputs. `isShared`: links of other instances may repeat the last request. */
+    /** `isShared`: links of other instances may repeat the last request. */
     async remove(sessionId: string, last?: Ended, isShared = false) {
       const kept = last && { ...last, ...hash(sessionId, last) };
       if (kept) ended.set(sessionId, kept);

@@ -1,7 +1,4 @@
-/**
- * Precedes each input in a text that was made from a list of inputs, where `*` separates nothing and an input may be
- * empty. No text of a telecom gateway holds one: control characters are refused.
- */
+/** Precedes each input in a text made from a list, where `*` separates nothing. No gateway sends control characters. */
 const inputMark = '\0';
 
 export const maxListedCharacters = 4_000;
@@ -11,16 +8,13 @@ export function isListed(text: string): boolean {
   return text.startsWith(inputMark);
 }
 
-/** One input of a dialogue: what was typed, and the length of the accumulated text after it. */
 export interface Part {
   value: string;
+  /** The length of the accumulated text after it. */
   end: number;
 }
 
-/**
- * Splits the accumulated text into its inputs. Exit is the input `*` itself and nothing follows it, so a text that ends
- * in `**` (or is `*` alone) ends with that input; every other `*` separates.
- */
+/** Exit is the input `*` itself and ends the text, as in `1**` or `*` alone; every other `*` separates inputs. */
 export function toParts(text: string): Part[] {
   if (text === '') return [];
   if (isListed(text)) return toListedParts(text);
@@ -38,7 +32,6 @@ export function toParts(text: string): Part[] {
   return parts;
 }
 
-/** The accumulated text of a gateway that sends inputs one by one, with one more. */
 export function appendInput(text: string, input: string): string {
   return `${text}${inputMark}${input}`;
 }
@@ -54,10 +47,7 @@ function toListedParts(text: string): Part[] {
     });
 }
 
-/**
- * The inputs of `text`, which are `parts`, beyond its first `consumed` characters, or `undefined` when `text` does not continue
- * from there (`1` became `12`, not `1*2`) and must be replayed from the start. The caller has compared the consumed characters.
- */
+/** The inputs after `consumed` characters; `undefined` where the text does not continue there (`1` became `12`, not `1*2`). */
 export function toNewParts(text: string, consumed: number, parts = toParts(text)): Part[] | undefined {
   if (consumed > 0 && consumed < text.length && text[consumed] !== '*' && text[consumed] !== inputMark)
     return undefined;

@@ -76,7 +76,6 @@ const textFields = {
   id: ['id', 'MessageSid'],
 } as const;
 
-/** Text messages that a provider passes on. */
 function addTextRoute(scope: FastifyInstance, { receiveText, check }: UssdRouteParts & { check: Check | undefined }) {
   readTexts(scope, [formType, 'application/json']);
   if (check) scope.addHook('onRequest', async (request) => check(request));

@@ -11,8 +11,8 @@ interface Element {
 }
 
 /**
- * Elements by their local names: an element without elements is its text, one with elements a record of the first of each
- * name, an attribute a field beside its element, as in `call@new`. Entities that the document itself defines are refused.
+ * Elements by their local names: one without elements is its text, one with elements a record of the first of each name. An
+ * attribute is a field beside its element, as in `call@new`. Entities that the document defines are refused.
  */
 export function readXml(body: string): Fields | undefined {
   const top: Element = { fields: Object.create(null), text: '' };

@@ -29,7 +29,6 @@ interface OpenDatabase {
   audit: UssdAudit;
 }
 
-/** Opens the gateway's database for a command, with the audit log that the service keeps. */
 export async function withDatabase<T>(env: Env, use: (database: OpenDatabase) => Promise<T>): Promise<T> {
   const config = loadConfig(ussdConfigSchema, env);
   const logger = createLogger({ name: 'palaver', level: 'error' });
@@ -47,7 +46,6 @@ export async function withDatabase<T>(env: Env, use: (database: OpenDatabase) =>
   return await use({ config, logger, store, secret, audit });
 }
 
-/** Brings the USSD gateway's database up to date without starting it. */
 export async function migrateUssdDatabase(env: Env): Promise<void> {
   const config = loadConfig(z.object(baseVariables({ port: 0 })), env);
   const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'), {

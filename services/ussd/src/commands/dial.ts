@@ -11,10 +11,7 @@ export interface DialOptions {
   output: Writable;
 }
 
-/**
- * A phone in the terminal: shows each screen, takes a line as the answer, ends with the session. Returns the dialogue,
- * its secrets masked.
- */
+/** A phone in the terminal. Returns the dialogue, its secrets masked. */
 export async function runDial({ phone, serviceCode, input, output }: DialOptions): Promise<FlowStep[]> {
   const steps: FlowStep[] = [];
   const secret: (boolean | undefined)[] = [false];

@@ -152,8 +152,8 @@ const pinShape = /^\d{4,6}$/;
 type SecretSteps = readonly (boolean | undefined)[];
 
 /**
- * Replaces secret answers by placeholders: `{{pin}}`, `{{pin2}}`, `{{secret}}`. The same answer has the same placeholder.
- * Where the server does not say what is secret, every answer of 4 to 6 digits is taken for a PIN.
+ * Replaces each secret answer by its placeholder: `{{pin}}`, `{{pin2}}`, `{{secret}}`. Where the server does not say what is
+ * secret, every answer of 4 to 6 digits is taken for a PIN.
  */
 export function maskSecrets(steps: readonly FlowStep[], secret: SecretSteps = []): FlowStep[] {
   const names = new Map<string, string>();

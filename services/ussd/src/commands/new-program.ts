@@ -15,7 +15,6 @@ export interface NewProgram {
 const template = fileURLToPath(new URL('../../template', import.meta.url));
 const flowFile = 'flows/message.yaml';
 
-/** Writes a small program: a list from a file, a question, a record, three languages and a test. */
 export async function writeNewProgram({ folder, code = '*384*5#', languages }: NewProgram): Promise<string[]> {
   const name = toProgramName(folder);
   if (!serviceCodePattern.test(code)) throw new StartError(`"${code}" is not a service code such as *384*5#.`);

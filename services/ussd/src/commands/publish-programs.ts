@@ -16,10 +16,7 @@ import { testPrograms } from './test-programs.ts';
 
 const by = { actor: 'command', from: null } as const;
 
-/**
- * Publishes the program of a folder; running instances take it into use within seconds. A program whose own dialogues fail is
- * refused, unless `skipTests` is set.
- */
+/** A program whose own dialogues fail is refused, unless `skipTests` is set. */
 export async function publishFolder(
   env: Env,
   { folder, note, skipTests = false }: { folder: string; note?: string | undefined; skipTests?: boolean | undefined },

@@ -55,7 +55,7 @@ export function createClaims(parts: ClaimsParts) {
     return collection.ok ? collection.reward : undefined;
   }
 
-  /** Hands claims to the outbox. A claim and its entry there change in one transaction. */
+  /** A claim and its entry in the outbox change in one transaction. */
   async function submit(): Promise<void> {
     const queued = await db
       .selectFrom('ussd_claim')

@@ -17,7 +17,6 @@ export type PayoutResult = { ok: true; id: string } | { ok: false; reason: 'notE
 const dayMs = 24 * 3_600_000;
 const entryPrefix = 'payout:';
 
-/** Rewards of account holders that this service keeps for them, and their way to a wallet. */
 export function createPayouts({
   store,
   outbox,

@@ -7,7 +7,6 @@ import type { UssdTables } from '../store/tables.ts';
 import { createClaims, onClaimSettled } from './claims.ts';
 import { createPayouts, onPayoutSettled } from './payouts.ts';
 
-/** Turns reports into claims where CLAIMS_COLLECTION is set, and processes them every CLAIMS_INTERVAL_SECONDS. */
 export async function startClaims({ config, access, store, clock, logger }: Deployment) {
   const { CLAIMS_COLLECTION: collection, CLAIMS_INTERVAL_SECONDS: seconds, PAYOUT_DAILY_LIMIT: limit } = config;
   if (collection === undefined && limit)

@@ -49,7 +49,7 @@ export interface OperatorParts extends AddressParts, ProgramStatsParts, ResultRo
   agentPerson: AgentPerson | undefined;
 }
 
-/** What operators look at. The rate limit of the scope is checked before the guard: refused requests count too. */
+/** The rate limit of the scope is checked before the guard: refused requests count too. */
 export async function addOperatorRoutes(server: Server, parts: OperatorParts): Promise<void> {
   const { sessions, timeoutMs } = parts;
   await server.register(async (scope) => {

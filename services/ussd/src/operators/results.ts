@@ -84,7 +84,6 @@ export function createResults(rows: Rows) {
       }
       return { results, total, isPartial: false };
     },
-    /** All that match, the newest first, in pieces; each once, whatever is added meanwhile. */
     async *all(set: ResultSet, filter: ResultFilter) {
       for await (const piece of readAll(set, filter)) yield await select(piece, filter);
     },

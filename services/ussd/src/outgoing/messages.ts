@@ -91,10 +91,7 @@ export interface MessageSenderParts extends Omit<OutboxParts<'ussd_sms'>, 'table
 
 const doubt = 'the provider may have sent it';
 
-/**
- * Sends queued messages. One whose outcome is not known is sent again only by a provider that recognises it; with the others it
- * has failed, and an operator decides: a message too many costs money and confuses its reader.
- */
+/** A message whose outcome is unknown has failed, unless the provider recognises a repeat: an operator then decides. */
 export function startMessageSender({ provider, ...parts }: MessageSenderParts): Sender {
   return startOutbox({
     ...parts,

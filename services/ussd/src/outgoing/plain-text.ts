@@ -4,10 +4,7 @@ const maxCharacters = 8_000;
 const maxRead = 4 * maxCharacters;
 const maxBullet = 40;
 
-/**
- * An answer as a phone can show it: the marks of Markdown go, its words stay. Every character is looked at a bounded
- * number of times, whatever the answer is.
- */
+/** Removes the marks of Markdown. Every character is looked at a bounded number of times, whatever the answer is. */
 export function toPlainText(markdown: string): string {
   const plain = stripMarks(markdown.slice(0, maxRead));
   if (plain.length <= maxCharacters) return markdown.length > maxRead ? `${plain}...` : plain;

@@ -39,10 +39,7 @@ export function createQueryClient(access: GatewayAccess) {
     return parsed.success ? { ok: true, value: parsed.data } : { ok: false, reason: `${path}: not what was expected` };
   };
 
-  /**
-   * Claims that a holder submitted, the newest first. The list comes by id, so that those are known only once all are looked
-   * through; `isComplete` is false if there are more.
-   */
+  /** The newest first. The list comes by id, so all must be read to know them; `isComplete` is false if there are more. */
   async function listClaims({ address, did }: Holder) {
     const own: z.infer<typeof claimSchema>[] = [];
     const endsAt = Date.now() + claimsMs;

@@ -38,7 +38,6 @@ const invalidCommand = errors.ESME_RINVCMDID ?? 3;
 const throttled = new Set([errors.ESME_RTHROTTLED, errors.ESME_RMSGQFUL]);
 const statusNames = new Map(Object.entries(errors).map(([name, status]) => [status, name]));
 
-/** Keeps a bind as transceiver to one SMSC: `enquire_link`, a window, a rate, and reconnects with backoff. */
 export function startSmppLink(
   options: SmppOptions,
   { onDeliver, logger }: { onDeliver: OnDeliver; logger: Logger },

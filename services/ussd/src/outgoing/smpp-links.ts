@@ -26,7 +26,6 @@ export function startSmppLinks(all: readonly SmppOptions[], logger: Logger) {
     },
     choose,
     countBound: () => links.filter((link) => link.isBound()).length,
-    /** Sends SMS over the links, in turn. */
     toProvider: (from: string | undefined): SmsProvider => ({
       // An SMSC does not recognise a message that is submitted again.
       isIdempotent: false,

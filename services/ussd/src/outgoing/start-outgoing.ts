@@ -15,7 +15,6 @@ interface OutgoingParts extends Deployment {
   agent: AgentClient | undefined;
 }
 
-/** What leaves the service: questions to the assistant, queries, messages and the submissions of forms. */
 export function startOutgoing({ config, store, logger, metrics, clock, access, secret, ...parts }: OutgoingParts) {
   const { started } = parts;
   const transportFor = config.AGENT_URL === undefined ? undefined : createTransportFor(config.AGENT_URL, secret);

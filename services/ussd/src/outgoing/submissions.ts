@@ -89,10 +89,7 @@ export interface SenderParts extends Omit<OutboxParts<'ussd_submission'>, 'table
   client: Pick<OpenRosaClient, 'send'>;
 }
 
-/**
- * Sends queued submissions until the server has them. One whose answer was lost is sent again: the server knows it by its
- * instance id, and keeps it once.
- */
+/** A submission whose answer was lost is sent again: the server knows it by its instance id. */
 export function startSender({ cipher, client, ...parts }: SenderParts): Sender {
   return startOutbox({
     ...parts,

@@ -76,7 +76,6 @@ export function createLinks({ store, secret, clock }: { store: UssdStore; secret
 
 export type Links = ReturnType<typeof createLinks>;
 
-/** The audience of pages' invocations, and how the wallet of an issuer is found. */
 export async function createLinking(secret: Uint8Array, access: GatewayAccess | undefined) {
   const audience: string = (await deriveSigner({ secret, label: 'ussd gateway' })).did();
   const resolveDid = createDidResolver(

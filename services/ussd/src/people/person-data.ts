@@ -4,7 +4,6 @@ import { createPersonalData } from '../store/personal-data.ts';
 import type { By, Trx, UssdAudit, UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 
-/** Everything the gateway keeps of a phone number: handed out, or erased in one transaction. */
 export function createPersonData(store: UssdStore, audit: UssdAudit, textHash: Pick<TextHash, 'ofErased'>) {
   const personalData = createPersonalData(textHash);
   return {

@@ -12,7 +12,6 @@ export interface ProfileOptions {
 const dayMs = 24 * 3_600_000;
 const emptyProfile = { language: null, resume: null, resume_at: null, notice: null } as const;
 
-/** What is remembered of a phone number: its language, and the form it left unfinished. */
 export function createProfiles(store: UssdStore, options: ProfileOptions) {
   const { cipher } = store;
   const load = createBatchLoader<UssdTables['ussd_profile']>(store, 'ussd_profile', 'phone');
@@ -36,7 +35,6 @@ export function createProfiles(store: UssdStore, options: ProfileOptions) {
     },
     /** When the unfinished form of a phone was last changed, finished ones included. */
     findResumeAt: async (phone: string) => (await load(cipher.token(phone)))?.resume_at,
-    /** Whether the service may write to a number; a number that wants nothing is remembered. */
     async setStopped(phone: string, stoppedAt: number | null) {
       await store.db
         .insertInto('ussd_profile')

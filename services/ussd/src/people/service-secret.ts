@@ -9,8 +9,8 @@ import type { UssdStore } from '../store/tables.ts';
 const name = 'service';
 
 /**
- * The secret everything but PINs derives from: keyed hashes of texts, the keys of phone numbers. Made once and kept in the
- * database, sealed, so that all instances share it and rotating PIN_ENCRYPTION_KEY does not change it.
+ * The secret that everything but PINs derives from. It is kept in the database, sealed, so that all instances share it and
+ * rotating PIN_ENCRYPTION_KEY does not change it.
  */
 export async function loadServiceSecret(store: UssdStore, keys: KeyRing): Promise<Buffer> {
   const { db } = store;

@@ -12,7 +12,6 @@ import { createProfiles } from './profiles.ts';
 import { loadServiceSecret, toReferenceKey } from './service-secret.ts';
 import { createSimSwapCheck } from './sim-swap.ts';
 
-/** Accounts and callers, with the audit log of what is done to them. */
 export async function startPeople({ config, store, keys, logger, metrics, clock, access, started }: Deployment) {
   const secret = await loadServiceSecret(store, keys);
   const textHash = createTextHash(secret);

@@ -115,7 +115,6 @@ export const ussdMigrations: readonly Migration[] = [
   },
 ];
 
-/** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */
 /** The first time with a key, phone numbers are encrypted before this resolves: a number that is not found could register again. */
 export async function migrateUssd(
   store: CipherStore & Pick<Store<unknown>, 'migrate'>,

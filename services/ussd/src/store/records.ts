@@ -48,7 +48,6 @@ const newMark = () => randomInt(2 ** 48 - 1);
 
 const unreadable = { fields: JSON.stringify({ unreadable: true }), phone: unreadableText };
 
-/** What programs keep of their callers' answers. */
 export function createRecordStore({ db, cipher }: UssdStore) {
   const seal = <Row extends Partial<RecordTable> & { id: string }>(row: Row) =>
     cipher.sealRow(sealedTables.record, row);
@@ -82,7 +81,6 @@ export function createRecordStore({ db, cipher }: UssdStore) {
       await trx.updateTable('ussd_record').set(change).where('id', '=', id).execute();
       return true;
     },
-    /** The newest first; of one phone, or of everyone. */
     find: async ({ limit, ...wanted }: WantedRecords & { limit: number }) =>
       (await newest(db, wanted).limit(limit).execute()).map(openAny),
     async count(wanted: RecordKind & { phone: string }) {
@@ -104,10 +102,7 @@ export function createRecordStore({ db, cipher }: UssdStore) {
         .executeTakeFirstOrThrow();
       return { count: Number(count), marks: BigInt(marks) };
     },
-    /**
-     * Every record, the newest first, in batches between which other requests are served; in a transaction, as it sees them.
-     * Throws at a record that cannot be decrypted: whatever is computed without it would be wrong.
-     */
+    /** The newest first. Throws at a record that cannot be decrypted: what is computed without it would be wrong. */
     async *scan(wanted: WantedRecords, trx?: Trx) {
       const query = newest(trx ?? db, wanted);
       const load = (after: RecordTable | undefined, limit: number): Promise<RecordTable[]> =>

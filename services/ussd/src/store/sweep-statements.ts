@@ -32,17 +32,11 @@ export interface SweepLimits extends SweepPeriods {
 /** How long a number that has chosen nothing is known as one that has dialled before. */
 const emptyProfileMs = 90 * 24 * 3_600_000;
 
-/**
- * What a sweep does, in order; each is run until it changes fewer rows than a full batch. Every row is found by an index, in the
- * order of that index, so that a batch costs the same however large the table is.
- */
+/** Each runs until a batch is not full. Rows are found in the order of an index, so that batches cost the same in any table. */
 export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const { engine, now, submissionsMs, smsMs, recordsMs, claimsMs, statsMs, batchSize } = limits;
   const old = now - limits.retentionMs;
-  /**
-   * The rows of one batch. The condition is asked again of each row as it is when it is changed: a call may have changed it
-   * since it was found.
-   */
+  /** The condition is asked again of each row as it is changed: a call may have changed the row since it was found. */
   const batch = ({ table, key = 'id', where, by }: Sweep) => {
     const keys = sql`select ${sql.ref(key)} from ${sql.table(table)} where ${where} order by ${by} limit ${sql.lit(batchSize)}`;
     // Of an array PostgreSQL expects a few keys and looks each up; of a subquery it may expect many and read the whole table.

@@ -168,7 +168,6 @@ export interface RecordTable {
   mark: number;
 }
 
-/** A form that a caller has completed; `xml` is its instance as ODK writes it. */
 /** What every table of things to send has. */
 export interface OutboxColumns extends LeaseColumns {
   status: string;
@@ -240,7 +239,6 @@ export const claimStatuses = [
   'failed',
 ] as const;
 
-/** What becomes a claim on the protocol. */
 export interface ClaimTable {
   /** The content id of `content`. */
   id: string;
