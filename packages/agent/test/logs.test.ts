@@ -101,17 +101,21 @@ test.each(Object.entries(quoting))(
   },
 );
 
-test('why the provider refused is in the log, without the key', async () => {
+test.each([
+  { of: 'its author', env: {}, refusal: 'request (401). It said: Incorrect API key provided: ****.' },
+  { of: 'others', env: { TRUST_PROXY_ENABLED: 'true' }, refusal: 'request (401)."' },
+])('why the provider refused is in the log, without the key; the reply to $of', async ({ env, refusal }) => {
   const key = 'sk-proj-7Kq2vN';
   const body = { error: { message: `Incorrect API key provided: ${key}.`, type: 'auth', code: 'invalid_api_key' } };
   await using provider = await startOpenAiServer((response) => {
     response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   await using failing = await startTestAgent({
-    env: { LLM_PROVIDER: 'compatible', LLM_BASE_URL: provider.url, LLM_API_KEY: key, LLM_MODEL: 'm' },
+    env: { ...env, LLM_PROVIDER: 'compatible', LLM_BASE_URL: provider.url, LLM_API_KEY: key, LLM_MODEL: 'm' },
   });
   const ana = await failing.createUser();
-  await (await ana.stream(await ana.createSession(), 'hello')).text();
+  const events = await (await ana.stream(await ana.createSession(), 'hello')).text();
+  expect(events).toContain(`The language model refused the ${refusal}`);
   const [line = ''] = failing
     .log()
     .split('\n')

@@ -161,19 +161,23 @@ export interface Edge {
 }
 
 export function toEdge(config: BaseConfig): Edge {
-  // On loopback only this machine can connect, its browser included: another name in Host is a page that was pointed here.
-  const isLocalOnly = isLoopbackHost(config.HOST) && !config.TRUST_PROXY_ENABLED;
   return {
     trustProxy: toTrustProxy(config),
     operatorToken: config.OPERATOR_TOKEN,
     operatorsFile: toOperatorsFile(config),
     // A proxy on this machine that names no client makes every visitor look local.
     trustsLocal: !isProduction(config.NODE_ENV),
-    allowedHosts: config.ALLOWED_HOSTS ?? (isLocalOnly ? [] : undefined),
+    allowedHosts: config.ALLOWED_HOSTS ?? (isLocalOnly(config) ? [] : undefined),
     requestTimeoutMs: config.REQUEST_TIMEOUT_SECONDS * 1_000,
     tracing: config.OTEL_ENABLED,
   };
 }
+
+/** On loopback only this machine can connect, its browser included: another name in Host is a page that was pointed here. */
+const isLocalOnly = ({ HOST, TRUST_PROXY_ENABLED }: BaseConfig) => isLoopbackHost(HOST) && !TRUST_PROXY_ENABLED;
+
+/** A service that only its author reaches. */
+export const isOwnMachine = (config: BaseConfig) => isLocalOnly(config) && !isProduction(config.NODE_ENV);
 
 export function toOperatorsFile(config: Pick<BaseConfig, 'OPERATORS_FILE' | 'DATA_DIR'>): string {
   return resolve(config.OPERATORS_FILE ?? join(config.DATA_DIR, 'operators.json'));

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { CloseStack, Logger } from '@palaver/service-kit';
-import { createRateLimit } from '@palaver/service-kit/internal';
+import { createRateLimit, isOwnMachine } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import { deriveSigner } from '@palaver/ucan';
 import type { FastifyRequest } from 'fastify';
@@ -85,6 +85,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     clients,
     logger,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
+    explainsFaults: isOwnMachine(config),
     approvals,
     onElsewhere,
     execute: createExecutor({ ...parts, ...identity, ...stores, plugins, browserCalls, clients }),

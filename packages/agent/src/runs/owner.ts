@@ -22,6 +22,7 @@ import {
 import type { LiveRun, LiveRuns, SessionQueue } from './queue.ts';
 import {
   createRun,
+  explainFault,
   type Run,
   RunCancelled,
   type RunIds,
@@ -51,6 +52,8 @@ export interface OwnerParts {
   clients: Pick<SessionClients, 'notify'>;
   logger: Logger;
   turnTimeoutMs: number;
+  /** Users read why a provider refused: they are the author. */
+  explainsFaults?: boolean;
   /** How long to keep retrying to store the end of a run, before its reader gets an error. */
   storeEndMs?: number;
   /** When this process stops trying; infinity while it is not closing. */
@@ -178,7 +181,7 @@ export function createOwner(parts: OwnerParts) {
       }
       run.move('complete');
     } catch (error) {
-      stopRun(run, error, logger);
+      stopRun(run, error, parts);
     } finally {
       limit.stop();
       entry.turn.blobs.release();
@@ -301,7 +304,7 @@ function createTurnLimit(run: Run, timeoutMs: number) {
   };
 }
 
-function stopRun(run: Run, error: unknown, logger: Logger): void {
+function stopRun(run: Run, error: unknown, { logger, explainsFaults }: OwnerParts): void {
   const cause = run.signal.aborted ? run.signal.reason : error;
   if (cause instanceof RunCancelled && (cause.by === 'handover' || cause.by === 'new-owner')) return;
   if (cause instanceof RunCancelled && cause.by === 'user') {
@@ -311,7 +314,7 @@ function stopRun(run: Run, error: unknown, logger: Logger): void {
   }
   const { requestId, runId } = run;
   logger.warn({ err: cause, provider: toProviderFault(cause), requestId, runId }, 'a turn failed');
-  run.fail(cause);
+  run.fail(explainsFaults ? explainFault(cause) : cause);
 }
 
 type StoredEnd =

@@ -223,8 +223,18 @@ export function toProviderFault(error: unknown): Record<string, unknown> | undef
   if (!APICallError.isInstance(error)) return undefined;
   const { statusCode = 0, responseBody = '' } = error;
   const { message, ...codes } = refusalSchema.safeParse(parseJson(responseBody)).data?.error ?? {};
-  const said = quoting.includes(statusCode) ? undefined : message?.slice(0, 300).replace(keyLike, '****');
+  const said = quoting.includes(statusCode) ? undefined : message && withoutKeys(message);
   return { statusCode, ...codes, ...(said !== undefined && { message: said }) };
+}
+
+const withoutKeys = (said: string) => said.slice(0, 300).replace(keyLike, '****');
+
+/** On an author's own machine the reply says why the provider refused, too. */
+export function explainFault(error: unknown): unknown {
+  if (!APICallError.isInstance(error)) return error;
+  const { code, message, kind, retryable } = toTurnError(error);
+  const said = refusalSchema.safeParse(parseJson(error.responseBody ?? '')).data?.error.message ?? error.message;
+  return new TurnError(code, `${message} It said: ${withoutKeys(said)}`, { kind, retryable, cause: error });
 }
 
 /** Rejects with the signal's reason once it fires. It may fire before anybody waits for the promise. */
