@@ -240,9 +240,8 @@ async function readUploaded(
   });
   if (!found)
     throw failed(`${filename} was not read: too many files are waiting. Send it again in a moment.`, filename);
-  const { bytes } = found;
-  if (!bytes) throw failed(`${filename} is not there any more; upload it again.`, filename);
-  return bytes;
+  if (!found.bytes) throw failed(`${filename} is not there any more; upload it again.`, filename);
+  return found.bytes;
 }
 
 function toHomeserver(homeserver: string | undefined): URL {

@@ -6,7 +6,7 @@ import type { Server } from '@palaver/service-kit';
 import { findEncodingFault } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { FileVault } from './file-vault.ts';
+import { type FileVault, fileTooLarge } from './file-vault.ts';
 
 export interface FileRoutes {
   vault: FileVault;
@@ -24,10 +24,7 @@ export async function addFileRoutes(server: Server, routes: FileRoutes): Promise
     tags,
     summary: 'The bytes of a file you have uploaded',
     params: fileParamsSchema,
-    response: {
-      200: { description: 'The file', content: { '*/*': { schema: z.unknown() } } },
-      404: errorBodySchema,
-    },
+    response: { 200: { description: 'The file', content: { '*/*': { schema: z.unknown() } } }, 404: errorBodySchema },
   };
   server.get('/files/:fileId', { schema: read }, async (request, reply) => {
     const opened = await vault.open(identityOf(request).did, request.params.fileId);
@@ -71,15 +68,12 @@ function addUpload(server: Server, { vault, clientOf }: FileRoutes): void {
   server.post('/files', { config: { isUpload: true, takesFile: '*/*' }, schema }, async (request, reply) => {
     const { headers, query } = request;
     const length = Number(headers['content-length'] ?? 0);
-    const encodingFault = findEncodingFault(headers);
+    const isTooLarge = length > agentLimits.attachmentBytes;
+    const fault = findEncodingFault(headers) ?? (isTooLarge ? fileTooLarge() : undefined);
     try {
-      if (encodingFault) {
+      if (fault) {
         await discard(request.body);
-        throw encodingFault;
-      }
-      if (length > agentLimits.attachmentBytes) {
-        await discard(request.body);
-        throw new AppError('PAYLOAD_TOO_LARGE', `A file may have at most ${agentLimits.attachmentBytes} bytes.`);
+        throw fault;
       }
       if (!(request.body instanceof Readable)) throw new AppError('BAD_REQUEST', 'The file is empty.');
       const upload = {

@@ -183,6 +183,9 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
   };
 }
 
+export const fileTooLarge = () =>
+  new AppError('PAYLOAD_TOO_LARGE', `A file may have at most ${agentLimits.attachmentBytes} bytes.`);
+
 const algorithm = 'aes-256-gcm';
 const [keyBytes, nonceBytes] = [32, 12];
 
@@ -200,8 +203,7 @@ async function receiveFile(body: AsyncIterable<Buffer>, path: string, declared: 
   };
   for await (const chunk of body) {
     size += chunk.length;
-    if (size > agentLimits.attachmentBytes)
-      throw new AppError('PAYLOAD_TOO_LARGE', `A file may have at most ${agentLimits.attachmentBytes} bytes.`);
+    if (size > agentLimits.attachmentBytes) throw fileTooLarge();
     probe.add(chunk);
     await write(cipher.update(chunk));
   }

@@ -5,14 +5,11 @@ import { type EncryptedFile, encryptedFileSchema, mxcUriPattern, parseJson } fro
 import { isAllowedHost, openPublic, RefusedAddressError } from '@palaver/ucan/open-public';
 import { z } from 'zod';
 
-export interface MatrixRooms {
+export interface MatrixMediaOptions extends GuardedGetOptions {
+  homeserver: URL;
   roomId: string | undefined;
   /** The user's room with the agent: tried where no other is known. */
   ownRoomId: string | undefined;
-}
-
-export interface MatrixMediaOptions extends GuardedGetOptions, MatrixRooms {
-  homeserver: URL;
 }
 
 const eventSchema = z.object({
@@ -22,7 +19,7 @@ const eventSchema = z.object({
     .catch({}),
 });
 
-const errorSchema = z.object({ errcode: z.string().optional() });
+const errorSchema = z.object({ errcode: z.string().optional() }).catch({});
 
 /** The bytes of an attachment. Its event decides where the room is known, unless the key came with the request. */
 export async function fetchAttachment(attachment: Attachment, options: MatrixMediaOptions): Promise<Buffer> {
@@ -78,8 +75,7 @@ function requireFound(reply: GuardedReply): GuardedReply {
 }
 
 function toReason({ status, body }: GuardedReply): string {
-  const parsed = errorSchema.safeParse(parseJson(body.toString('utf8')));
-  const { errcode } = parsed.success ? parsed.data : {};
+  const { errcode } = errorSchema.parse(parseJson(body.toString('utf8')));
   if (errcode === 'M_UNKNOWN_TOKEN') return 'the Matrix access token is not valid or has expired; sign in again';
   if (errcode === 'M_MISSING_TOKEN') return 'the homeserver asks for an access token: send x-matrix-access-token';
   if (status === 401 || status === 403) return 'the homeserver did not let us read it';

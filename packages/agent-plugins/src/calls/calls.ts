@@ -91,80 +91,62 @@ function addCallRoutes(
     return { callId, url, token, encryptionKey, roomName };
   }
 
-  server.post(
-    '/calls',
-    {
-      schema: {
-        tags,
-        summary: 'Start a call about a session',
-        body: z.object({ sessionId: z.string().min(1) }),
-        response: { 201: callSchema, 404: errorBodySchema },
-      },
-    },
-    async (request, reply) => {
-      const { did } = identityOf(request);
-      const { sessionId } = request.body;
-      if (!(await sessions.find(did, sessionId))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
-      const callId = uuidv7();
-      const roomName = `call-${callId}`;
-      await db
-        .insertInto('agent_call')
-        .values({ id: callId, user_did: did, session_id: sessionId, room_name: roomName, created_at: Date.now() })
-        .execute();
-      return reply.status(201).send(createTicket({ callId, sessionId, roomName }, { identity: did }));
-    },
-  );
+  const start = {
+    tags,
+    summary: 'Start a call about a session',
+    body: z.object({ sessionId: z.string().min(1) }),
+    response: { 201: callSchema, 404: errorBodySchema },
+  };
+  server.post('/calls', { schema: start }, async (request, reply) => {
+    const { did } = identityOf(request);
+    const { sessionId } = request.body;
+    if (!(await sessions.find(did, sessionId))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+    const callId = uuidv7();
+    const roomName = `call-${callId}`;
+    await db
+      .insertInto('agent_call')
+      .values({ id: callId, user_did: did, session_id: sessionId, room_name: roomName, created_at: Date.now() })
+      .execute();
+    return reply.status(201).send(createTicket({ callId, sessionId, roomName }, { identity: did }));
+  });
 
   // Of operators, so without the security of the other routes.
-  server.get(
-    '/calls/:callId',
-    {
-      onRequest: server.operatorGuardFor('operator'), // it gives out a ticket
-      schema: {
-        tags,
-        summary: "A ticket for the agent's own voice in a call (operators)",
-        params: callParams,
-        security: [],
-        response: { 200: voiceTicketSchema, 401: errorBodySchema, 404: errorBodySchema },
-      },
-    },
-    async ({ params: { callId } }) => {
-      const call = await db.selectFrom('agent_call').selectAll().where('id', '=', callId).executeTakeFirst();
-      if (!call) throw new AppError('NOT_FOUND', 'There is no such call.');
-      const { user_did: userDid, session_id: sessionId, room_name: roomName } = call;
-      return {
-        userDid,
-        sessionId,
-        ...createTicket({ callId, sessionId, roomName }, { identity: oracle.did, name: oracle.name }),
-      };
-    },
-  );
+  const join = {
+    tags,
+    summary: "A ticket for the agent's own voice in a call (operators)",
+    params: callParams,
+    security: [],
+    response: { 200: voiceTicketSchema, 401: errorBodySchema, 404: errorBodySchema },
+  };
+  const onRequest = server.operatorGuardFor('operator'); // it gives out a ticket
+  server.get('/calls/:callId', { onRequest, schema: join }, async ({ params: { callId } }) => {
+    const call = await db.selectFrom('agent_call').selectAll().where('id', '=', callId).executeTakeFirst();
+    if (!call) throw new AppError('NOT_FOUND', 'There is no such call.');
+    const { user_did: userDid, session_id: sessionId, room_name: roomName } = call;
+    const ticket = createTicket({ callId, sessionId, roomName }, { identity: oracle.did, name: oracle.name });
+    return { userDid, sessionId, ...ticket };
+  });
 
-  server.delete(
-    '/calls/:callId',
-    {
-      schema: {
-        tags,
-        summary: 'End a call',
-        params: callParams,
-        response: { 200: z.object({ ok: z.literal(true) }), 404: errorBodySchema },
-      },
-    },
-    async (request) => {
-      const call = await db
-        .deleteFrom('agent_call')
-        .where('id', '=', request.params.callId)
-        .where('user_did', '=', identityOf(request).did)
-        .returning('room_name')
-        .executeTakeFirst();
-      if (!call) throw new AppError('NOT_FOUND', 'There is no such call.');
-      await closeRoom(url, key, call.room_name).catch((error) =>
-        // An empty room is closed by LiveKit itself; the caller has hung up either way.
-        logger.warn({ err: error }, 'a room could not be closed'),
-      );
-      return { ok: true as const };
-    },
-  );
+  const end = {
+    tags,
+    summary: 'End a call',
+    params: callParams,
+    response: { 200: z.object({ ok: z.literal(true) }), 404: errorBodySchema },
+  };
+  server.delete('/calls/:callId', { schema: end }, async (request) => {
+    const call = await db
+      .deleteFrom('agent_call')
+      .where('id', '=', request.params.callId)
+      .where('user_did', '=', identityOf(request).did)
+      .returning('room_name')
+      .executeTakeFirst();
+    if (!call) throw new AppError('NOT_FOUND', 'There is no such call.');
+    await closeRoom(url, key, call.room_name).catch((error) =>
+      // An empty room is closed by LiveKit itself; the caller has hung up either way.
+      logger.warn({ err: error }, 'a room could not be closed'),
+    );
+    return { ok: true as const };
+  });
 }
 
 /** Removes all participants. A room that nobody has entered does not exist, so an error is ignored. */

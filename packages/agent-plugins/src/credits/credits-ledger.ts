@@ -81,10 +81,9 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
   }
 
   return {
-    account: (did: string): Promise<CreditAccount> => run(did, (trx, funds) => toAccount(trx, funds)),
+    account: (did: string): Promise<CreditAccount> => run(did, toAccount),
 
-    visit: (did: string, client?: string): Promise<CreditAccount> =>
-      run(did, (trx, funds) => toAccount(trx, funds), { client }),
+    visit: (did: string, client?: string): Promise<CreditAccount> => run(did, toAccount, { client }),
 
     /** Sets credit aside for a message; where there is none, the ids of the claims that have to be settled first. */
     reserve: (did: string, sendId: string, client?: string): Promise<{ claimIds: string[] } | undefined> => {
@@ -158,10 +157,8 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
           .set((eb) => ({ spent: eb('spent', '+', paid) }))
           .where('user_did', '=', did)
           .execute();
-        if (cost > paid) {
-          const debt = cost - paid;
-          await openClaim(trx, did, { amount: debt + options.claim, debt });
-        }
+        const debt = cost - paid;
+        if (debt > 0) await openClaim(trx, did, { amount: debt + options.claim, debt });
         await reconcile(trx, did);
       }),
 

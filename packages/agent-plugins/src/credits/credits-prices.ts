@@ -1,6 +1,6 @@
 import { estimateTokens, type Middleware, type TurnEnd } from '@palaver/agent';
 import { AppError } from '@palaver/contract';
-import { toPaymentDetails } from '@palaver/contract/internal';
+import { parseJson, toPaymentDetails } from '@palaver/contract/internal';
 import { z } from 'zod';
 import type { Ledger } from './credits-ledger.ts';
 
@@ -10,17 +10,11 @@ const pricesSchema = z.record(z.string(), priceSchema);
 /** Credits per 1,000 tokens by model; `*` is every other model. */
 type Prices = z.infer<typeof pricesSchema>;
 
-const expected = 'expected JSON of credits per 1,000 tokens by model';
-
 export const envPrices = () =>
   z.string().transform((text, context): Prices => {
-    try {
-      const parsed = pricesSchema.safeParse(JSON.parse(text));
-      if (parsed.success && '*' in parsed.data) return parsed.data;
-    } catch {
-      // Reported below, like every other text that is not a price list.
-    }
-    context.addIssue({ code: 'custom', message: expected });
+    const parsed = pricesSchema.safeParse(parseJson(text));
+    if (parsed.success && '*' in parsed.data) return parsed.data;
+    context.addIssue({ code: 'custom', message: 'expected JSON of credits per 1,000 tokens by model' });
     return z.NEVER;
   });
 

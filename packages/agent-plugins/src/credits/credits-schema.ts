@@ -39,13 +39,7 @@ export interface CreditsDatabase {
   /** The last block whose payments are booked; `ADDRESS -N` of the look that comes N blocks later. */
   agent_credit_cursor: { address: string; height: number };
   /** What is left of `allowance` when the period ends is taken back. */
-  agent_credit_subscription: {
-    user_did: string;
-    opened_at: number;
-    ends_at: number;
-    allowance: number;
-    spent: number;
-  };
+  agent_credit_subscription: { user_did: string; opened_at: number; ends_at: number; allowance: number; spent: number };
   agent_usage_claim: UsageClaimTable;
   agent_credit_claim: {
     id: string;

@@ -109,9 +109,11 @@ function addCreditRoutes(
   const recordBy =
     (request: FastifyRequest, reference: Record<string, string>): OnBooked =>
     (trx, { did, amount }) => {
-      const by = toAuditBy(request);
       const details = { amount, ...reference };
-      return audit.record({ ...by, action: 'credits.booked', subject: audit.person(did), details }, trx);
+      return audit.record(
+        { ...toAuditBy(request), action: 'credits.booked', subject: audit.person(did), details },
+        trx,
+      );
     };
 
   const tags = ['Credits'];

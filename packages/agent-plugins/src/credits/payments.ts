@@ -60,9 +60,8 @@ export function toPaymentTerms(config: PaymentConfig): PaymentTerms | undefined 
   if (address === undefined) return undefined;
   if (!subscription) return { address, price, subscription: undefined };
   const { days, allowance, price: whole } = subscription;
-  if (whole.denom !== price.denom || whole.amount % price.amount !== 0n) {
+  if (whole.denom !== price.denom || whole.amount % price.amount !== 0n)
     throw new StartError('CREDITS_SUBSCRIPTION: its price must be a multiple of CREDITS_PRICE');
-  }
   return { address, price, subscription: { days, allowance, credits: Number(whole.amount / price.amount) } };
 }
 

@@ -30,10 +30,7 @@ export const usageVariables = {
   }),
   USAGE_PERIOD_SECONDS: envInteger({ min: 1, max: 31 * 86_400 })
     .prefault('86400')
-    .meta({
-      description: 'Seconds that one claim covers of what a user paid for.',
-      example: '86400',
-    }),
+    .meta({ description: 'Seconds that one claim covers of what a user paid for.', example: '86400' }),
   USAGE_SIGNING_KEY: envSigningKey(),
   ...claimsVariables('/claims/process'),
   ...settledVariables,
@@ -67,13 +64,7 @@ export async function startUsageClaims(ctx: PluginContext<UsageConfig, CreditsDa
     onFault: (error) => logger.warn({ err: error }, 'usage claims cannot be processed now'),
   });
   const removing = removeSettled({ store, logger, days: config.RETENTION_CLAIMS_DAYS, rules: retention });
-  return {
-    claims,
-    outbox,
-    async stop() {
-      await Promise.all([stop(), removing.stop()]);
-    },
-  };
+  return { claims, outbox, stop: () => Promise.all([stop(), removing.stop()]) };
 }
 
 const countsSchema = z.object({ claims: z.record(z.string(), z.int()).meta({ description: 'How many, by status.' }) });
@@ -97,8 +88,6 @@ const listSchema = z.object({
 });
 
 type RunningClaims = NonNullable<Awaited<ReturnType<typeof startUsageClaims>>>;
-
-const transactionsPath = '/claims/transactions';
 
 /** Usage claims for operators; a scheduler may only have them processed. Repeating the request is harmless. */
 export function addUsageRoutes(server: Server, { claims, outbox }: RunningClaims, secret: string | undefined): void {
@@ -130,7 +119,7 @@ export function addUsageRoutes(server: Server, { claims, outbox }: RunningClaims
     params: z.object({ id: boundedText(1, 200) }),
     response: { 200: z.object({ ok: z.literal(true) }), ...refused, 404: errorBodySchema },
   };
-  addOutboxRoutes(server, { path: transactionsPath, outbox });
+  addOutboxRoutes(server, { path: '/claims/transactions', outbox });
   server.post('/claims/:id/retry', { onRequest: server.operatorGuard, schema: retry }, async ({ params }) => {
     if (!(await claims.retry(params.id))) throw new AppError('NOT_FOUND', 'There is no failed claim with this id.');
     return { ok: true as const };

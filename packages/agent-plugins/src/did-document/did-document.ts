@@ -3,8 +3,6 @@ import { type DidDocument, didDocumentSchema } from '@palaver/contract/internal'
 import type { FastifyRequest } from 'fastify';
 import { toSilentManifest } from '../plugin-parts.ts';
 
-const keyPrefix = 'did:key:';
-
 /** `GET /.well-known/did.json`: the public part of the agent's key, and where the agent is reached. */
 export function createDidDocumentPlugin(): OraclePlugin {
   return defineOraclePlugin({
@@ -38,7 +36,7 @@ export function createDidDocumentPlugin(): OraclePlugin {
 }
 
 function toDidDocument(id: string, signingDid: string): DidDocument {
-  const multibase = signingDid.slice(keyPrefix.length);
+  const multibase = signingDid.slice('did:key:'.length);
   const method = `${id}#${multibase}`;
   return {
     '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/multikey/v1'],

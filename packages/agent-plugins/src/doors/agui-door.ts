@@ -86,13 +86,8 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       const known = new Set(answered.map(({ toolCallId }) => toolCallId));
       return sendEventStream(reply, toAguiEvents(run, { ...input, known }, signal));
     }
-    const callerTools = input.tools.map(toCallerTool);
     const named = { userDid: sender.userDid, name: input.threadId };
-    const run = await openRun(ctx, named, async (sessionId) => ({
-      ...sender,
-      callerTools,
-      ...(await toMessage(ctx, sessionId, input)),
-    }));
+    const run = await openRun(ctx, named, async (id) => ({ ...sender, ...(await toMessage(ctx, id, input)) }));
     abortOnLeave(run, signal);
     return sendEventStream(reply, toAguiEvents(run, input, signal));
   });
@@ -108,7 +103,7 @@ function findAnswerIn({ resume }: Input) {
 }
 
 /** The client sends all messages; those after the last answer are new. */
-async function toMessage(ctx: PluginContext, sessionId: string, { messages, context, state }: Input) {
+async function toMessage(ctx: PluginContext, sessionId: string, { messages, tools, context, state }: Input) {
   const last = await ctx.messages.last(sessionId);
   const open = new Set(openCallsOf(last).map(({ id }) => id));
   const answered = messages.findLastIndex(({ role }) => role === 'assistant');
@@ -127,6 +122,7 @@ async function toMessage(ctx: PluginContext, sessionId: string, { messages, cont
   return {
     body: toBody(question ? toText(question.content) : ''),
     earlier: last ? [] : messages.filter((message) => message !== question).flatMap(toEarlier),
+    callerTools: tools.map(toCallerTool),
     context: [
       ...context.map(({ description, value }) => `${description}: ${value}`),
       ...(isEmpty(state) ? [] : [`State of the application: ${JSON.stringify(state)}`]),

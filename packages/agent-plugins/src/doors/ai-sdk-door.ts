@@ -50,8 +50,6 @@ const bodySchema = z.looseObject({
   model: z.string().optional(),
 });
 
-const paramsSchema = z.object({ id: z.string().min(1).max(255) });
-
 type UiMessage = z.infer<typeof messageSchema>;
 
 /** `POST /api/chat` and `GET /api/chat/:id/stream`: the UI message stream of the AI SDK, which `useChat` reads. */
@@ -94,24 +92,18 @@ function addRoutes(server: Server, ctx: PluginContext): void {
     },
   );
 
-  server.get(
-    '/api/chat/:id/stream',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Continue to read the answer of a chat',
-        params: paramsSchema,
-        response: { 200: stream, 204: z.undefined().describe('There is no answer to continue') },
-      },
-    },
-    async (request, reply) => {
-      const { userDid } = ctx.senderOf(request, reply);
-      const run = await findLiveRun(ctx, userDid, request.params.id);
-      if (!run) return reply.status(204).send();
-      return sendChunks(reply, run, { messageId: run.messageId });
-    },
-  );
+  const resume = {
+    tags,
+    summary: 'Continue to read the answer of a chat',
+    params: z.object({ id: z.string().min(1).max(255) }),
+    response: { 200: stream, 204: z.undefined().describe('There is no answer to continue') },
+  };
+  server.get('/api/chat/:id/stream', { config, schema: resume }, async (request, reply) => {
+    const { userDid } = ctx.senderOf(request, reply);
+    const run = await findLiveRun(ctx, userDid, request.params.id);
+    if (!run) return reply.status(204).send();
+    return sendChunks(reply, run, { messageId: run.messageId });
+  });
 }
 
 function findAnswerIn({ parts }: UiMessage) {
@@ -122,8 +114,8 @@ function findAnswerIn({ parts }: UiMessage) {
 }
 
 function toText({ parts }: UiMessage): string {
-  const others = parts.find(({ type }) => type === 'file');
-  if (others) throw invalid('messages', 'files are not supported; attach them by Matrix');
+  if (parts.some(({ type }) => type === 'file'))
+    throw invalid('messages', 'files are not supported; attach them by Matrix');
   const text = parts.map((part) => (part.type === 'text' ? (part.text ?? '') : '')).join('');
   if (text === '') throw invalid('messages', 'the last message must have a text');
   return text;

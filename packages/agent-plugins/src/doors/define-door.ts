@@ -28,14 +28,8 @@ interface DoorParts {
 }
 
 /** A door of a standard protocol, as a plugin that `DOORS` turns on. */
-export function defineDoor({
-  name,
-  title,
-  toErrorBody,
-  errorBody,
-  publicRoutes = [],
-  addRoutes,
-}: DoorParts): OraclePlugin {
+export function defineDoor(parts: DoorParts): OraclePlugin {
+  const { name, title, toErrorBody, errorBody, publicRoutes = [], addRoutes } = parts;
   return defineOraclePlugin({
     name: `${name}-door`,
     version: '1.0.0',

@@ -31,9 +31,7 @@ const serverSchema = z
     /** Which of its tools run only once the user approves: all but those that say they only read, all, none, or those named. */
     approval: z.union([z.enum(['writes', 'always', 'never']), z.array(z.string())]).default('writes'),
   })
-  .refine(({ sign, did }) => sign === 'agent' || did !== undefined, {
-    error: 'sign: "user" needs the did of the server',
-  })
+  .refine(({ sign, did }) => sign === 'agent' || did !== undefined, 'sign: "user" needs the did of the server')
   .refine(({ url, command }) => (url === undefined) !== (command === undefined), { error: 'needs a url or a command' })
   .refine((server) => server.url !== undefined || server.protected === false, {
     error: 'only a server with a url can have protected tools',
@@ -44,9 +42,7 @@ export type McpServerConfig = z.infer<typeof serverSchema>;
 const listSchema = z
   .array(serverSchema)
   .max(32)
-  .refine((servers) => new Set(servers.map(({ name }) => name)).size === servers.length, {
-    error: 'two servers have the same name',
-  });
+  .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, 'two servers have the same name');
 
 export const mcpConfigSchema = z.object({
   MCP_SERVERS: z
@@ -136,7 +132,6 @@ function watchResponses(fetch: typeof globalThis.fetch): typeof globalThis.fetch
       },
     });
     response.body.pipeTo(writable).catch(call.fail);
-    const { status, statusText, headers } = response;
-    return new Response(readable, { status, statusText, headers });
+    return new Response(readable, response);
   };
 }

@@ -30,12 +30,9 @@ export function createMcpPlugin(): OraclePlugin {
     autoDetect: (env) => Boolean(env.MCP_SERVERS),
     autoDetectHint: 'set MCP_SERVERS',
     async setup({ config, logger }) {
-      const { MCP_SERVERS } = config;
-      servers = MCP_SERVERS.map((server) => connectMcpServer(server, logger));
-      await Promise.race([
-        Promise.all(servers.map(({ tried }) => tried)),
-        sleep(startWaitMs, undefined, { ref: false }),
-      ]);
+      servers = config.MCP_SERVERS.map((server) => connectMcpServer(server, logger));
+      const tried = Promise.all(servers.map((server) => server.tried));
+      await Promise.race([tried, sleep(startWaitMs, undefined, { ref: false })]);
     },
     // Asked per request, because servers come and go and change their lists.
     getRequestTools: () => Object.assign({}, ...servers.map(toTools)),
@@ -93,7 +90,7 @@ function toTool(server: McpServer, name: string, listed: McpTool): Tool {
   const isSigned = needsInvocation && !(did && sign === 'agent');
   return {
     description: description.slice(0, maxDescription),
-    inputSchema: inputSchema,
+    inputSchema,
     ...(asks(server.config, listed) && !isSigned && { needsApproval: (_args, rt) => !(needsInvocation && hasOwn(rt)) }),
     ...(needsInvocation && did && toNeed(did)),
     async execute(args: Record<string, unknown>, rt: RuntimeContext) {

@@ -134,10 +134,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
       .where('room_id', '=', roomId)
       .where(matches(createIndex(cipher, roomId).terms(terms), all))
       .execute();
-    const ranked = rows.map((row) => {
-      const words = toWords(open(row).text).join(' ');
-      return { id: row.id, score: countMatches(words, terms) };
-    });
+    const ranked = rows.map((row) => ({ id: row.id, score: countMatches(toWords(open(row).text).join(' '), terms) }));
     return ranked.sort((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1)).map(({ id }) => id);
   }
 
@@ -187,13 +184,10 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
         return toMemory(row);
       }),
 
-    async find(roomId: string, query: string, limit: number): Promise<Memory[]> {
-      return read((await search(roomId, query)).slice(0, limit));
-    },
+    find: async (roomId: string, query: string, limit: number): Promise<Memory[]> =>
+      read((await search(roomId, query)).slice(0, limit)),
 
-    async findAll(roomId: string, query: string): Promise<Memory[]> {
-      return read(await search(roomId, query, true));
-    },
+    findAll: async (roomId: string, query: string): Promise<Memory[]> => read(await search(roomId, query, true)),
 
     async list(
       roomId: string,
@@ -204,12 +198,8 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
         return { memories: await read(found.slice(offset, offset + limit)), total: found.length, limit, offset };
       }
       const rows = await ofRoom(roomId).selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute();
-      return {
-        memories: rows.map((row) => toMemory(open(row))),
-        total: await count(roomId),
-        limit,
-        offset,
-      };
+      const memories = rows.map((row) => toMemory(open(row)));
+      return { memories, total: await count(roomId), limit, offset };
     },
   };
 }

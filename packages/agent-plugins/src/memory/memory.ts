@@ -125,8 +125,7 @@ function createTools(memories: MemoryStore): Tools {
       repeatable: true,
       inputSchema: recallSchema,
       async execute({ query }, rt) {
-        const { roomId } = rt.session;
-        const page = await memories.list(roomId, { query, limit: recalled, offset: 0 });
+        const page = await memories.list(rt.session.roomId, { query, limit: recalled, offset: 0 });
         return { memories: page.memories, total: page.total };
       },
     }),

@@ -278,16 +278,13 @@ const actionsSchema = z.object({
   ),
 });
 const shown = 100;
-const transactionsPath = '/actions/transactions';
 
 function addActionRoutes(server: Server, { actions, outbox, address, limits }: ActionParts): void {
-  addOutboxRoutes(server, { path: transactionsPath, outbox });
+  addOutboxRoutes(server, { path: '/actions/transactions', outbox });
   const tags = ['Protocol actions'];
   const terms = {
     address,
-    ...(limits && {
-      send: { denom: limits.denom, perCall: String(limits.perCall), perDay: String(limits.perDay) },
-    }),
+    ...(limits && { send: { denom: limits.denom, perCall: String(limits.perCall), perDay: String(limits.perDay) } }),
   };
   const termsRoute = { tags, summary: 'Who signs in your name, and its limits', response: { 200: termsSchema } };
   server.get('/actions/terms', { schema: termsRoute }, async () => terms);

@@ -37,10 +37,9 @@ import {
 } from './tasks-store.ts';
 
 const configSchema = z.object({
-  TASKS_POLL_MS: envInteger({ min: 50, max: 3_600_000 }).prefault('5000').meta({
-    description: 'How often the agent looks for tasks that are due.',
-    example: '5000',
-  }),
+  TASKS_POLL_MS: envInteger({ min: 50, max: 3_600_000 })
+    .prefault('5000')
+    .meta({ description: 'How often the agent looks for tasks that are due.', example: '5000' }),
 });
 
 const scheduleSchema = z.object({

@@ -68,17 +68,14 @@ export function createUserPreferences(): OraclePlugin {
     getRoutes:
       ({ roomOf }) =>
       (server) => {
-        server.get(
-          '/user-preferences',
-          {
-            schema: {
-              tags: ['Preferences'],
-              summary: 'How the user wants to be answered',
-              response: { 200: userPreferencesReplySchema },
-            },
-          },
-          async (request) => ({ preferences: await preferences.find(roomOf(identityOf(request).did)) }),
-        );
+        const schema = {
+          tags: ['Preferences'],
+          summary: 'How the user wants to be answered',
+          response: { 200: userPreferencesReplySchema },
+        };
+        server.get('/user-preferences', { schema }, async (request) => ({
+          preferences: await preferences.find(roomOf(identityOf(request).did)),
+        }));
       },
   });
 }
@@ -127,9 +124,8 @@ function createPreferenceStore(store: Store<PreferencesDatabase>) {
 
 function merge(record: UserPreferences, { language, ...change }: SetUserPreferences): UserPreferences {
   const tag = typeof language === 'string' ? (findLanguageTag(language) ?? toLanguageTag(language)) : language;
-  if (typeof language === 'string' && tag === undefined) {
+  if (typeof language === 'string' && tag === undefined)
     throw new ToolError('TOOL_FAILED', `"${language}" is not a language I know; give a BCP 47 tag such as fr`);
-  }
   const entries = Object.entries({ ...record, ...dropUndefined({ ...change, language: tag }) });
   return userPreferencesSchema.parse(Object.fromEntries(entries.filter(([, value]) => value !== null)));
 }

@@ -117,11 +117,17 @@ export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: st
   }
 
   return {
-    async post(message: { channel: string; thread: string | undefined; text: string }): Promise<void> {
-      const { channel, thread, text } = message;
-      for (const part of splitText(text)) {
+    async post({
+      channel,
+      thread,
+      text,
+    }: {
+      channel: string;
+      thread: string | undefined;
+      text: string;
+    }): Promise<void> {
+      for (const part of splitText(text))
         await post({ channel, text: escapeText(part), ...(thread && { thread_ts: thread }) });
-      }
     },
   };
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { OraclePlugin, PluginContext, RunSummary } from '@palaver/agent';
+import { parseJson } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { isUnchanged, signalOf, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -34,43 +35,26 @@ export function createA2aDoor(): OraclePlugin {
 
 function addRoutes(server: Server, ctx: PluginContext): void {
   const tags = ['A2A'];
-  server.get(
-    '/.well-known/agent-card.json',
-    {
-      schema: {
-        tags,
-        summary: 'The agent card of A2A',
-        response: { 200: z.unknown().describe('The card'), 304: z.undefined().describe('Unchanged') },
-      },
-    },
-    async (request, reply) => {
-      const card = JSON.stringify(toCard(ctx.oracle.name, ctx.urlOf(request)));
-      const etag = `"${createHash('sha256').update(card).digest('base64url')}"`;
-      reply.headers({ etag, 'cache-control': 'public, max-age=3600' });
-      if (isUnchanged(request.headers['if-none-match'], etag)) return reply.code(304).send();
-      return reply.type('application/json; charset=utf-8').send(card);
-    },
-  );
+  const cardReplies = { 200: z.unknown().describe('The card'), 304: z.undefined().describe('Unchanged') };
+  const cardSchema = { tags, summary: 'The agent card of A2A', response: cardReplies };
+  server.get('/.well-known/agent-card.json', { schema: cardSchema }, async (request, reply) => {
+    const card = JSON.stringify(toCard(ctx.oracle.name, ctx.urlOf(request)));
+    const etag = `"${createHash('sha256').update(card).digest('base64url')}"`;
+    reply.headers({ etag, 'cache-control': 'public, max-age=3600' });
+    if (isUnchanged(request.headers['if-none-match'], etag)) return reply.code(304).send();
+    return reply.type('application/json; charset=utf-8').send(card);
+  });
 
-  const schema = {
-    tags,
-    summary: 'JSON-RPC of A2A',
-    body: requestSchema,
-    response: {
-      200: toReply('The result or the fault, or a stream of results', 'application/json', 'text/event-stream'),
-    },
-  };
+  const result = toReply('The result or the fault, or a stream of results', 'application/json', 'text/event-stream');
+  const schema = { tags, summary: 'JSON-RPC of A2A', body: requestSchema, response: { 200: result } };
   const options = { config: { bareBearer: true, refuses: sendRefusals }, attachValidation: true };
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const parsed = requestSchema.safeParse(request.body);
     if (!parsed.success) {
       const id = z.object({ id: idSchema }).safeParse(request.body).data?.id ?? null;
       const [issue] = parsed.error.issues;
-      const fault = new A2aFault(
-        'INVALID_REQUEST',
-        `Not a JSON-RPC request: ${issue?.path.join('.')} ${issue?.message}`,
-      );
-      return reply.code(400).send(toFaultBody(fault, id));
+      const message = `Not a JSON-RPC request: ${issue?.path.join('.')} ${issue?.message}`;
+      return reply.code(400).send(toFaultBody(new A2aFault('INVALID_REQUEST', message), id));
     }
     const { id, method, params } = parsed.data;
     try {
@@ -240,12 +224,9 @@ async function listTasks(ctx: PluginContext, lister: Lister, query: z.infer<type
 const tokenSchema = z.tuple([z.iso.datetime(), z.uuid()]);
 
 function fromPageToken(token: string): Pick<RunSummary, 'changedAt' | 'runId'> {
-  try {
-    const [changedAt, runId] = tokenSchema.parse(JSON.parse(Buffer.from(token, 'base64url').toString()));
-    return { changedAt, runId };
-  } catch {
-    throw new A2aFault('INVALID_PARAMS', 'params.pageToken: must be a token of an earlier page');
-  }
+  const { data } = tokenSchema.safeParse(parseJson(Buffer.from(token, 'base64url').toString()));
+  if (!data) throw new A2aFault('INVALID_PARAMS', 'params.pageToken: must be a token of an earlier page');
+  return { changedAt: data[0], runId: data[1] };
 }
 
 /** Names of fields as the schema's own file writes them (`page_size`) are accepted too, as in all JSON of Protocol Buffers. */

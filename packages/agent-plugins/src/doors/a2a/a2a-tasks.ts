@@ -23,8 +23,6 @@ export const statusesOfStates: Record<string, RunStatus[]> = {
   TASK_STATE_AUTH_REQUIRED: [],
 };
 
-const artifactId = 'answer';
-
 type Messages = PluginContext['messages'];
 type State = Pick<RunSummary, 'status' | 'changedAt'>;
 
@@ -80,7 +78,7 @@ function toMessage(messageId: string, role: string, parts: object[], { taskId, c
 }
 
 function toArtifact(text: string) {
-  return { artifactId, parts: [{ text }] };
+  return { artifactId: 'answer', parts: [{ text }] };
 }
 
 interface StreamOptions {
@@ -91,9 +89,8 @@ interface StreamOptions {
 
 /** The task, its answer piece by piece, and its end or what it waits for. */
 export async function* toTaskEvents(messages: Messages, run: AgentRun, options: StreamOptions): AsyncGenerator<string> {
-  const { contextId } = options;
   const status = { state: 'TASK_STATE_WORKING', timestamp: (await run.state()).changedAt };
-  yield toResult(options, { task: { id: run.runId, contextId, status } });
+  yield toResult(options, { task: { id: run.runId, contextId: options.contextId, status } });
   yield* toUpdates(messages, run, { ...options, after: 0, isBegun: false, endsAtPause: true });
 }
 

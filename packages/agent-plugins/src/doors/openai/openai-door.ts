@@ -86,12 +86,7 @@ type Body = z.infer<typeof bodySchema>;
 
 /** `POST /v1/chat/completions`: the conversation comes with every request, so each has a session of its own until it ends. */
 function addChatCompletions(server: Server, ctx: PluginContext): void {
-  const schema = {
-    tags: ['OpenAI'],
-    summary: 'Chat completions of OpenAI',
-    body: bodySchema,
-    response: openAiReply,
-  };
+  const schema = { tags: ['OpenAI'], summary: 'Chat completions of OpenAI', body: bodySchema, response: openAiReply };
   server.post('/v1/chat/completions', { config: openAiConfig, schema }, async (request, reply) => {
     const { body } = request;
     return serveRun(ctx, {
@@ -180,9 +175,5 @@ function toFinishReason(finish: MessageFinish | undefined): string {
 }
 
 function toUsage({ inputTokens, outputTokens }: RunUsage) {
-  return {
-    prompt_tokens: inputTokens,
-    completion_tokens: outputTokens,
-    total_tokens: inputTokens + outputTokens,
-  };
+  return { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens };
 }

@@ -1,5 +1,6 @@
 import type { AgentRun, AnswerForm, CallerTool, EarlierMessage, PluginContext, Sender } from '@palaver/agent';
 import { AppError, type ToolCall } from '@palaver/contract';
+import { parseJson } from '@palaver/contract/internal';
 import { isJsonTooDeep, signalOf, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -104,16 +105,10 @@ export const chatMessageSchema = z.looseObject({
   tool_call_id: z.string().optional(),
 });
 
-const argumentsSchema = z.record(z.string(), z.unknown());
+const argumentsSchema = z.record(z.string(), z.unknown()).catch({});
 
 /** Arguments of calls are texts. One that is not an object, or is nested too deep, counts as empty. */
-function parseArguments(text: string): Record<string, unknown> {
-  try {
-    return isJsonTooDeep(text) ? {} : argumentsSchema.parse(JSON.parse(text));
-  } catch {
-    return {};
-  }
-}
+const parseArguments = (text: string) => (isJsonTooDeep(text) ? {} : argumentsSchema.parse(parseJson(text)));
 
 const named = z.object({ name: z.string() });
 export const toolChoiceSchema = z

@@ -54,12 +54,7 @@ type Body = z.infer<typeof bodySchema>;
 
 /** `POST /v1/responses`: a response is a run, `previous_response_id` continues its session. */
 export function addResponses(server: Server, ctx: PluginContext): void {
-  const schema = {
-    tags: ['OpenAI'],
-    summary: 'Responses of OpenAI',
-    body: bodySchema,
-    response: openAiReply,
-  };
+  const schema = { tags: ['OpenAI'], summary: 'Responses of OpenAI', body: bodySchema, response: openAiReply };
   server.post('/v1/responses', { config: openAiConfig, schema }, async (request, reply) => {
     const { body } = request;
     const extend = (base: RunBase): ResponseBase => ({
