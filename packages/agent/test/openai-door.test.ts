@@ -103,6 +103,22 @@ test("tools of the caller: the client's own loop runs them; tools of the agent s
   expect(own.choices[0].message.tool_calls).toBeUndefined();
 });
 
+test('responses: retrieved and cancelled by their id', async () => {
+  const created = await client.responses.create({ model: 'offline', input: 'call me Ana' });
+  const read = await client.responses.retrieve(created.id);
+  expect(read).toMatchObject({ id: created.id, status: 'completed', output: created.output, usage: created.usage });
+  expect((await client.responses.cancel(created.id)).status).toBe('completed');
+  const stream = await client.responses.create({ model: 'offline', input: '/tool gate {}', stream: true });
+  const { value: first } = await stream[Symbol.asyncIterator]().next();
+  expect((await client.responses.retrieve(first.response.id)).status).toBe('in_progress');
+  expect((await client.responses.cancel(first.response.id)).status).toBe('cancelled');
+  const ben = await agent.createUser();
+  const apiKey = await delegate(ben.signer, agent.did, { lifetimeSeconds: 86_400 });
+  const other = new OpenAI({ baseURL: `${agent.url}/v1`, apiKey, maxRetries: 0 });
+  for (const call of ['retrieve', 'cancel'])
+    await expect(other.responses[call](created.id)).rejects.toMatchObject({ status: 404, code: 'run_not_found' });
+});
+
 test('responses: text, tools of the caller by previous_response_id, and no branches', async () => {
   const first = await client.responses.create({ model: 'offline', input: 'call me Ana' });
   expect(first).toMatchObject({ object: 'response', status: 'completed', usage: { total_tokens: expect.any(Number) } });
@@ -254,7 +270,7 @@ test('an unknown model and a route that is not offered are errors of OpenAI with
     () => client.images.generate({ prompt: 'a goat' }),
     () => client.files.create({ file, purpose: 'batch' }),
     () => client.models.delete('offline'),
-    () => client.responses.retrieve('resp_1'),
+    () => client.responses.delete('resp_1'),
   ])
     await expect(call()).rejects.toMatchObject(isAbsent);
   const preflight = { origin: 'https://page.example', 'access-control-request-method': 'POST' };

@@ -129,13 +129,19 @@ export interface Answer {
 
 export const noUsage: RunUsage = { inputTokens: 0, outputTokens: 0 };
 
-export async function collectAnswer(run: AgentRun, signal: AbortSignal): Promise<Answer> {
+/** How a run ended, whether or not it failed. */
+export async function readAnswer(run: AgentRun, signal: AbortSignal): Promise<Answer> {
   let usage = noUsage;
   for await (const event of run.events({ signal })) if (event.name === 'done') usage = event.data.usage ?? noUsage;
   signal.throwIfAborted();
   const message = await run.answer(signal);
-  if (message.status === 'failed') throw toFailure(message.error);
   return { message, calls: openCallsOf(message), usage };
+}
+
+export async function collectAnswer(run: AgentRun, signal: AbortSignal): Promise<Answer> {
+  const answer = await readAnswer(run, signal);
+  if (answer.message.status === 'failed') throw toFailure(answer.message.error);
+  return answer;
 }
 
 export function toFailure({ message, code }: { message: string; code: string } = failed): AppError {

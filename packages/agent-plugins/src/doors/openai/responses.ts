@@ -1,10 +1,10 @@
 import type { AgentRun, OpenMessage, PluginContext, Sender } from '@palaver/agent';
 import { AppError, type MessageFinish, type SseEventData, type ToolCall } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { toEvent } from '@palaver/service-kit/internal';
+import { signalOf, toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { invalid, openRun, toBody, toCallerTool } from '../define-door.ts';
-import { type Answer, noUsage, type RunUsage, toFailure, translateRun } from '../translate-run.ts';
+import { type Answer, noUsage, type RunUsage, readAnswer, toFailure, translateRun } from '../translate-run.ts';
 import {
   contentSchema,
   createConversation,
@@ -72,6 +72,41 @@ export function addResponses(server: Server, ctx: PluginContext): void {
       toWhole: (answer, base) => toCompleted(extend(base), answer),
     });
   });
+  const params = z.object({ id: z.string() });
+  const config = { bareBearer: true, refuses: [404] };
+  const readSchema = { tags: schema.tags, summary: 'A response as it is now', params };
+  server.get('/v1/responses/:id', { config, schema: readSchema }, async (request, reply) => {
+    const { userDid } = ctx.senderOf(request, reply);
+    return show(ctx, await findRun(ctx, userDid, request.params.id), signalOf(reply));
+  });
+  const cancelSchema = { tags: schema.tags, summary: 'Stop a response', params };
+  server.post('/v1/responses/:id/cancel', { config, schema: cancelSchema }, async (request, reply) => {
+    const { userDid } = ctx.senderOf(request, reply);
+    const run = await findRun(ctx, userDid, request.params.id);
+    const signal = signalOf(reply);
+    await run.abort();
+    await run.answer(signal);
+    return show(ctx, run, signal);
+  });
+}
+
+const findRun = (ctx: PluginContext, userDid: string, id: string) =>
+  ctx.resume({ userDid, runId: id.replace(/^resp_/, '') });
+
+async function show(ctx: PluginContext, run: AgentRun, signal: AbortSignal) {
+  const { status, changedAt } = await run.state();
+  const base: ResponseBase = {
+    ...{ id: `resp_${run.runId}`, created: Math.floor(Date.parse(changedAt) / 1000), model: ctx.models.list.default },
+    ...{ previous: null, instructions: null, tools: [], metadata: {}, store: true },
+  };
+  if (status === 'queued') return toResponse(base, { status });
+  if (status === 'running' || status === 'waiting') return toResponse(base, { status: 'in_progress' });
+  const answer = await readAnswer(run, signal);
+  if (status === 'complete') return toCompleted(base, answer);
+  const { output } = toCompleted(base, answer);
+  if (status === 'aborted') return toResponse(base, { status: 'cancelled', output });
+  const { error } = toOpenAiError(toFailure(answer.message.error));
+  return toResponse(base, { status: 'failed', output, error });
 }
 
 async function open(ctx: PluginContext, body: Body, sender: Sender): Promise<AgentRun> {
@@ -84,7 +119,7 @@ async function open(ctx: PluginContext, body: Body, sender: Sender): Promise<Age
 /** Only the newest response of a session can be continued: sessions have no branches. */
 async function findPrevious(ctx: PluginContext, userDid: string, id: string): Promise<AgentRun> {
   const path = 'previous_response_id';
-  const run = await ctx.resume({ userDid, runId: id.replace(/^resp_/, '') }).catch((error) => {
+  const run = await findRun(ctx, userDid, id).catch((error) => {
     if (!(error instanceof AppError) || error.code !== 'RUN_NOT_FOUND') throw error;
     throw invalid(path, 'there is no such response');
   });
@@ -137,7 +172,7 @@ interface ResponseBase extends RunBase {
 type Item = ReturnType<typeof toMessageItem> | ReturnType<typeof toCallItem>;
 
 interface ResponseEnd {
-  status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
+  status: 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'cancelled' | 'failed';
   output?: Item[];
   usage?: RunUsage;
   error?: object;
