@@ -41,6 +41,8 @@ const hostile: [string, Record<string, unknown>, Record<string, unknown>][] = [
   ['a definition of itself', { $ref: '#', type: 'object' }, text],
   ['a self-referring union', { $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }] } }, $ref: '#/$defs/a' }, text],
   ['required names by the thousand', { items: { required: Array(5_000).fill('x') }, type: 'object' }, text],
+  ['a keyword that promises have', JSON.parse('{"type":"object","then":{}}'), text],
+  ['a name that schemas of libraries have', { type: 'object', '~standard': { validate: 1 } }, text],
 ];
 
 describe.each(hostile)('%s in the schema of', (_what, schema, args) => {
@@ -62,4 +64,42 @@ describe.each(hostile)('%s in the schema of', (_what, schema, args) => {
     // No page is connected: the arguments were let through to it.
     expect(await reply.text()).toContain('BROWSER_NOT_CONNECTED');
   });
+});
+
+const root = { $ref: '#' };
+const large: [string, Record<string, unknown>][] = [
+  ...hostile.map(([what, schema]): [string, Record<string, unknown>] => [what, schema]),
+  ['a list without end', withText({ type: 'array', minItems: 1e9, items: { type: 'string' } })],
+  ['a text without end', withText({ type: 'string', minLength: 5e8 })],
+  ['objects that hold themselves', { type: 'object', properties: { a: root, b: root, c: root, d: root } }],
+  ['parts that are the whole', { allOf: Array(20).fill(root) }],
+  ['a reference to another server', { $ref: 'http://127.0.0.1:1/schema.json' }],
+  ['names by the thousand', withText({ enum: Array.from({ length: 2_000 }, (_, at) => `name ${at}`) })],
+];
+
+// The model without a provider answers in the form that is asked for.
+test.each(large)('%s as the form of an answer leaves the service answering', async (_what, schema) => {
+  const user = await agent.createUser();
+  const format = { type: 'json_schema', name: 'form', schema };
+  const choice = { type: 'function', name: 'take', parameters: schema };
+  const ask = { role: 'user', content: 'hello' };
+  const bodies: [string, object][] = [
+    ['/v1/chat/completions', { messages: [ask], response_format: { ...format, json_schema: format } }],
+    [
+      '/v1/chat/completions',
+      { messages: [ask], tools: [{ type: 'function', function: choice }], tool_choice: 'required' },
+    ],
+    ['/v1/responses', { input: [ask], text: { format } }],
+    ['/v1/responses', { input: [ask], tools: [choice], tool_choice: choice }],
+  ];
+  for (const [path, body] of bodies) {
+    const reply = await fetch(`${agent.url}${path}`, {
+      method: 'POST',
+      headers: { ...user.headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(15_000),
+    });
+    // An answer that cannot have the form is the model's failure.
+    expect([200, 502]).toContain(reply.status);
+  }
 });

@@ -33,3 +33,25 @@ test.each([{ type: 'required' as const }, { type: 'tool' as const, toolName: 'se
     expect(schema.safeParse(JSON.parse(call?.input ?? '')).success).toBe(true);
   },
 );
+
+const root = { $ref: '#' };
+const parts = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`part${at}`, root]));
+test.each([
+  ['a list without end', { type: 'array', minItems: 1e9, items: { type: 'string' } }],
+  ['lists of lists', { type: 'array', minItems: 1e4, items: root }],
+  ['a long text', { type: 'string', minLength: 5e8 }],
+  ['many long texts', { type: 'array', minItems: 1e4, items: { type: 'string', minLength: 1e6 } }],
+  ['an object that holds itself', { type: 'object', properties: parts }],
+  ['parts that are the whole', { allOf: Array.from({ length: 20 }, () => root) }],
+  ['names that every object has', { type: 'constructor', format: 'constructor' }],
+  ['a format that every object has', { type: 'string', format: 'constructor' }],
+  ['a reference to what every object has', { $ref: '#/constructor' }],
+  ['a reference to nothing', { $ref: '#/$defs/none/none' }],
+])('a stranger asks for %s: the answer stays small', async (_what, asked) => {
+  const { content } = await model.doGenerate({
+    prompt,
+    responseFormat: { type: 'json', schema: asked as Record<string, unknown> },
+  });
+  const [part] = content;
+  expect(part?.type === 'text' ? part.text.length : 0).toBeLessThan(200_000);
+});

@@ -52,6 +52,18 @@ describe('by a JSON Schema', () => {
   });
 });
 
+/** Keywords of JSON Schema, and names by which schemas of libraries are known. */
+test.each([
+  [JSON.parse('{"type":"object","if":{},"then":{"required":["b"]},"else":{}}')],
+  [{ type: 'object', '~standard': {} }],
+  [{ type: 'object', '~standard': { validate: 'x', vendor: 'zod', version: 1 } }],
+  [{ type: 'object', validate: 'x', jsonSchema: { type: 'string' } }],
+  [{ type: 'object', _def: {}, _zod: {} }],
+])('what comes as JSON is JSON Schema, whatever it has: %j', async (schema) => {
+  expect(await check({ ...schema, required: ['a'] }, {})).toEqual({ error: 'a: is required' });
+  expect(await check({ ...schema, required: ['a'] }, { a: 1 })).toEqual({ args: { a: 1 } });
+});
+
 const nested = (depth: number) => JSON.parse(`{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`);
 
 test.each([

@@ -31,7 +31,7 @@ function readSchema(schema: ValueSchema): ReadSchema {
   if (known) return known;
   const given = isJsonSchema(schema) ? undefined : asSchema(schema as FlexibleSchema);
   const json = given ? given.jsonSchema : schema;
-  if ('then' in json) throw new Error('it is made later; give the schema itself');
+  if (given && 'then' in json) throw new Error('it is made later; give the schema itself');
   // A copy has no `~standard`, by which zod marks also what it writes.
   const made = { json: { ...(json as JsonSchema) }, check: toCheck(schema, json as JsonSchema, given?.validate) };
   read.set(schema, made);
@@ -40,7 +40,7 @@ function readSchema(schema: ValueSchema): ReadSchema {
 
 function toCheck(schema: ValueSchema, json: JsonSchema, validate: Schema['validate']): ReadSchema['check'] {
   const { '~standard': standard } = schema as { '~standard'?: Standard };
-  if (standard)
+  if (standard && !isJsonSchema(schema))
     return (value) => {
       const result = standard.validate(value);
       return 'then' in result ? result.then(toChecked) : toChecked(result);
@@ -60,8 +60,11 @@ function toChecked(result: StandardResult): Checked {
   return { error: faults.slice(0, maxFaults).join('; ') };
 }
 
+/** A library's schema is a function, or has functions or symbols, which nothing that came as JSON has. */
 function isJsonSchema(schema: ValueSchema): schema is JsonSchema {
-  return typeof schema === 'object' && !('~standard' in schema) && !('validate' in schema && 'jsonSchema' in schema);
+  if (typeof schema === 'function') return false;
+  const { '~standard': standard } = schema as { '~standard'?: Partial<Standard> };
+  return typeof standard?.validate !== 'function' && Object.getOwnPropertySymbols(schema).length === 0;
 }
 
 /** JSON Schema, as model providers want it. */
