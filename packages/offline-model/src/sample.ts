@@ -10,7 +10,7 @@ const texts: Record<string, string> = {
 };
 const maxDepth = 16;
 
-/** A value that a JSON Schema allows, with the words and the numbers that were said where they fit. */
+/** A value that a JSON Schema allows, made of the words and numbers that were said where they fit. */
 export function sampleOf(root: Schema, said: string): unknown {
   const numbers = said.match(/-?\d+(?:\.\d+)?/g)?.map(Number) ?? [];
 

@@ -3,11 +3,11 @@ import { LRUCache } from 'lru-cache';
 import { type Capability, coversAbility, coversCapability, type UcanView } from './capability.ts';
 import type { UcanError, UcanErrorCode } from './result.ts';
 
-/** Everything that is checked of a chain besides its signatures. Times are Unix seconds. */
+/** What is checked of a chain besides its signatures. Times are Unix seconds. */
 export interface ChainPolicy {
   readonly audiences: ReadonlySet<string>;
   readonly maxTtlSeconds: number;
-  /** The same for a delegation that signs its issuer in. */
+  /** For a delegation that signs its issuer in. */
   readonly delegationMaxTtlSeconds: number;
   readonly now: number;
 }
@@ -57,9 +57,9 @@ export function checkSignIn(view: UcanView, policy: ChainPolicy): ChainRefusal |
   );
 }
 
-/** Whether one of these issuers is in the chain that gives a token a capability. */
+/** Whether one of the issuers is in the chain that gives a token a capability. */
 export function isGrantedBy(view: UcanView, capability: Capability, issuers: ReadonlySet<string>): boolean {
-  // Each capability of each proof is followed once, by however many ways it is reached.
+  // Each capability of each proof is followed once, however many ways lead to it.
   const followed = new Set<Capability>();
   const isFrom = ({ issuer, proofs }: UcanView, wanted: Capability): boolean => {
     if (issuers.has(issuer)) return true;
@@ -151,13 +151,10 @@ interface Spent {
 
 const maxClients = 10_000;
 
-/**
- * Bounds what tokens cost before anyone is authenticated, for each client address. Anyone can make tokens that are good, and
- * their cost grows with their length, so it is the length that counts.
- */
+/** Bounds, for each client address, the length of tokens checked before anyone is authenticated: their cost grows with it. */
 export function createCheckAllowance(kibPerMinute: number, now: () => number) {
   const clients = new LRUCache<string, Spent>({ max: maxClients });
-  // Half at once and half over the minute: in no minute more than all of it.
+  // Half at once and half over the minute: no minute has more than all of it.
   const half = kibPerMinute / 2;
   return {
     /** Takes what a token of that length costs; false if the client has used up its minute. */

@@ -17,7 +17,7 @@ import { parseToken } from './parse-token.ts';
 import type { Awaitable, Result, UcanError } from './result.ts';
 import { verifySignatures } from './verify-signatures.ts';
 
-/** `revoked`: the token or one of its proofs is. `shared`: the token was sent downstream as a proof, so others may hold it. */
+/** `revoked`: the token or one of its proofs. `shared`: it was sent downstream as a proof, so others may hold it. */
 export type Standing = 'revoked' | 'shared';
 
 /** What a verifier accepts. */
@@ -78,7 +78,6 @@ interface Check {
   readonly kinds: readonly Kind[];
   readonly token: string;
   readonly client: string | undefined;
-  /** Of the token. */
   readonly hash: string;
 }
 
@@ -152,7 +151,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     for (const kind of kinds) {
       const refusal = checks[kind](view, policy);
       if (!refusal) return { kind };
-      // What lives too long for an invocation is meant as a delegation.
+      // A token that lives too long for an invocation is meant as a delegation.
       if (!first || first.error.code === 'UCAN_TTL_TOO_LONG')
         first = { ...refusal, passing: refusal.passing || (first?.passing ?? false) };
     }
@@ -180,7 +179,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       expiration + ucanLimits.clockSkewSeconds - now() / 1000,
       resolved ? resolvedSeconds : forever,
     );
-    // Kept for as long as `ttl`, and that millisecond too.
+    // The cache keeps for as long as `ttl`, and that millisecond too.
     const ttl = Math.floor(seconds * 1000) - 1;
     if (ttl > 0) accepted.set(hash, { verdict }, { ttl, size: token.length * bytesPerCharacter });
     return await checkStanding(chosen.kind, verdict);

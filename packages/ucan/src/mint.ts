@@ -17,7 +17,6 @@ export interface MintedToken {
 
 interface TokenOptions {
   readonly issuer: Signer;
-  /** The audience of the token. */
   readonly audience: string;
   /** Unix seconds; without it the token lives for `lifetimeSeconds`. */
   readonly expiration?: number;

@@ -16,13 +16,11 @@ import { type Refusal, refuse } from './chain.ts';
 /** `metadata` goes out before the answer, as headers. */
 export type Reply = ({ ok: true; message: Uint8Array } | Refusal) & { metadata?: Record<string, string> };
 
-/** Answers one message of a call. The metadata of the request is among the headers. */
 export type Answerer = (message: Buffer, headers: IncomingHttpHeaders) => Reply;
 
 /** Unary methods answer one message, streaming ones each message as it comes. */
 export interface Method {
   streaming: boolean;
-  /** Begins a call. */
   open(): Answerer;
 }
 
@@ -48,7 +46,7 @@ interface CallContext {
   methods: ReadonlyMap<string, Method>;
   limits: CallLimits;
   onError(error: unknown, path: string): void;
-  /** Holds, for each streaming call, what ends it when the server stops. */
+  /** What ends each streaming call when the server stops. */
   stops: Set<() => void>;
 }
 
@@ -139,7 +137,7 @@ function serveStreaming({ stream, limits, answer }: Call, stops: Set<() => void>
       if (!reply.ok) return end(reply);
       stream.write(toGrpcFrame(reply.message));
     }
-    // Who asks without reading the answers has to wait with the next question.
+    // A client that asks without reading the answers has to wait with the next question.
     if (stream.writableNeedDrain) stream.pause().once('drain', () => stream.resume());
   });
   stream.on('end', () => end(reader.isInside() ? notWhole : undefined));
@@ -175,19 +173,19 @@ function sendRefusal(stream: ServerHttp2Stream, refusal: Refusal): void {
   sendHeadersOnly(stream, { ...replyHeaders, 'grpc-accept-encoding': 'identity', ...toTrailers(refusal) });
 }
 
-/** A refusal with nothing before it is one block of headers. */
+/** A refusal before any answer is one block of headers. */
 function sendHeadersOnly(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
   if (isGone(stream)) return;
   stream.respond(headers, { endStream: true });
   stopReading(stream);
 }
 
-/** Whether the client has reset the call meanwhile; to answer it then throws. */
+/** Whether the client has reset the call meanwhile; answering it would throw. */
 function isGone(stream: ServerHttp2Stream): boolean {
   return stream.closed || stream.destroyed;
 }
 
-/** The answer is complete: a client that keeps sending is asked to stop. Asked at once, it would not get the answer. */
+/** Asks a client that keeps sending to stop, once the answer is complete; asked at once, it would not get the answer. */
 function stopReading(stream: ServerHttp2Stream): void {
   if (!stream.readableEnded) setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
 }

@@ -13,7 +13,7 @@ import { type GrpcStatusName, toGrpcCode } from '@palaver/contract/internal';
 import { type Method, parseMessage } from './grpc.ts';
 import { getService } from './protocol.ts';
 
-/** A file of the protocol as a compiler wrote it, with every option kept, and the files it imports. */
+/** A file as a compiler wrote it, with every option kept, and the files it imports. */
 interface ProtoFile {
   name: string;
   bytes: Uint8Array;
@@ -45,6 +45,7 @@ function createSymbolIndex(protocol: FileRegistry): SymbolIndex {
   );
   const fileOf = (name: string | undefined) => (name === undefined ? undefined : files.get(name));
   return {
+    /** In alphabetical order, as other servers list them. */
     services: types
       .filter((desc) => desc.kind === 'service')
       .map(({ typeName }) => typeName)
@@ -78,7 +79,7 @@ function listSymbols(desc: DescMessage | DescEnum | DescExtension | DescService)
   }
 }
 
-/** The questions of the reflection protocol; v1 and v1alpha have the same. */
+/** The same in v1 and v1alpha of the protocol. */
 type ReflectionQuestion =
   | { case: 'listServices' | 'fileByFilename' | 'fileContainingSymbol' | 'allExtensionNumbersOfType'; value: string }
   | { case: 'fileContainingExtension'; value: { containingType: string; extensionNumber: number } }
@@ -87,7 +88,7 @@ type ReflectionQuestion =
 /** The oneof `message_response`. */
 type ReflectionAnswer = { case: string; value: Record<string, unknown> };
 
-/** `sent` holds the names of the files this stream has had already: none goes out twice. */
+/** `sent` holds the names of the files that this stream has had: none goes out twice. */
 function answerReflection(index: SymbolIndex, question: ReflectionQuestion, sent: Set<string>): ReflectionAnswer {
   switch (question.case) {
     case 'listServices':
@@ -138,7 +139,6 @@ type ReflectionRequest = Message & { host: string; messageRequest: ReflectionQue
 // Live nodes answer in both versions, and clients ask in either. Their messages are the same.
 const services = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection'];
 
-/** The reflection protocol: clients learn from it what the server offers. */
 export function createReflectionMethods(protocol: FileRegistry): [string, Method][] {
   const index = createSymbolIndex(protocol);
   return services.flatMap((typeName) =>

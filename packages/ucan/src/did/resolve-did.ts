@@ -26,7 +26,7 @@ interface DidResolverOptions {
   readonly now?: () => number;
 }
 
-// A cache keeps for so long, and that millisecond too.
+// A cache keeps a millisecond longer than its time to live.
 const keptMs = 5 * 60_000 - 1;
 const failureKeptMs = 10_000 - 1;
 const maxKept = 1_000;
@@ -127,10 +127,7 @@ interface LookupLimits {
 
 const maxClients = 10_000;
 
-/**
- * Bounds lookups that tokens cause before anyone is authenticated: all together, and for each client address at once and
- * in any 60 seconds.
- */
+/** Bounds the lookups that unauthenticated tokens cause: all together, and for each address at once and in any 60 seconds. */
 export function createLookupLimits(
   total: number,
   {
