@@ -179,19 +179,8 @@ const path = '/cosmos.tx.v1beta1.Service/BroadcastTx';
 /** A node: `host:port`, or `tls://host:port`. */
 export const nodeAddressPattern = /^(tls:\/\/)?([^\s/,:]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/;
 
-interface BroadcastReply {
-  height: string;
-  txhash: string;
-  code: number;
-  codespace: string;
-  raw_log: string;
-}
-
 /** Rejects with gRPC's error. */
-async function broadcastToNode(
-  address: string,
-  { bytes, timeoutMs }: { bytes: string; timeoutMs: number },
-): Promise<BroadcastReply> {
+async function broadcastToNode(address: string, { bytes, timeoutMs }: { bytes: string; timeoutMs: number }) {
   // Most processes send no transactions and need not load it.
   const { Client, credentials } = await import('@grpc/grpc-js');
   const isTls = address.startsWith('tls://');

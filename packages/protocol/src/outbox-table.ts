@@ -4,10 +4,9 @@ import { createLeases, databaseTime } from '@palaver/store/internal';
 import { type Kysely, sql, type Transaction } from 'kysely';
 
 type Tables = Record<string, OutboxRow>;
-type Trx<T> = Transaction<T>;
 
 /** Runs in the transaction that books an entry as included or dead. */
-export type OnSettled<T> = (trx: Trx<T>, row: OutboxRow, outcome: 'included' | 'dead') => Promise<void>;
+export type OnSettled<T> = (trx: Transaction<T>, row: OutboxRow, outcome: 'included' | 'dead') => Promise<void>;
 
 export interface Release {
   fault: string;
@@ -43,8 +42,8 @@ export function createOutboxTable<T>(
   const now = databaseTime(store.engine);
   const holder = randomUUID();
   const db = store.db as unknown as Kysely<Tables>;
-  const inTransaction = (work: (trx: Transaction<Tables>, own: Trx<T>) => Promise<void>) =>
-    store.transaction((trx) => work(trx as unknown as Transaction<Tables>, trx as Trx<T>));
+  const inTransaction = (work: (trx: Transaction<Tables>, own: Transaction<T>) => Promise<void>) =>
+    store.transaction((trx) => work(trx as unknown as Transaction<Tables>, trx as Transaction<T>));
 
   return {
     /** Keeps other instances from the same work for a while; false if one of them does it. */
@@ -53,7 +52,10 @@ export function createOutboxTable<T>(
     /** Everything the next step needs is stored, so any instance may take it. */
     endLease: () => leases.end(address, holder),
 
-    async add(trx: Trx<T>, row: Pick<OutboxRow, 'id' | 'message' | 'memo' | 'alone' | 'created_at'>): Promise<void> {
+    async add(
+      trx: Transaction<T>,
+      row: Pick<OutboxRow, 'id' | 'message' | 'memo' | 'alone' | 'created_at'>,
+    ): Promise<void> {
       await (trx as unknown as Transaction<Tables>)
         .insertInto(table)
         .values({ ...row, status: 'waiting', attempts: 0, next_at: 0 } as OutboxRow)
@@ -182,7 +184,7 @@ export function createOutboxTable<T>(
       });
     },
 
-    async revive(trx: Trx<T>, id: string, message?: string): Promise<boolean> {
+    async revive(trx: Transaction<T>, id: string, message?: string): Promise<boolean> {
       const done = await (trx as unknown as Transaction<Tables>)
         .updateTable(table)
         .set({ status: 'waiting', attempts: 0, next_at: 0, alone: 1, ...(message !== undefined && { message }) })

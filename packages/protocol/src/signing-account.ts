@@ -67,11 +67,6 @@ export interface SigningAccount {
 
 const prefix = 'ixo';
 
-interface SigningOptions {
-  fee: string;
-  gas: number;
-}
-
 /**
  * An account from 32 bytes in hexadecimal or a mnemonic.
  *
@@ -83,7 +78,10 @@ interface SigningOptions {
  * console.log(account.address);
  * ```
  */
-export async function createSigningAccount(key: string, { fee, gas }: SigningOptions): Promise<SigningAccount> {
+export async function createSigningAccount(
+  key: string,
+  { fee, gas }: { fee: string; gas: number },
+): Promise<SigningAccount> {
   const wallet = key.includes(' ')
     ? await DirectSecp256k1HdWallet.fromMnemonic(key, { prefix })
     : await DirectSecp256k1Wallet.fromKey(Buffer.from(key, 'hex'), prefix);

@@ -175,15 +175,9 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     const signed = { bytes: Buffer.from(bytes).toString('base64'), hash, sequence, timeout_height };
     const ids = rows.map(({ id }) => id);
     await table.keepSigned(ids, signed);
+    const sent = { ...signed, signer: account.address, resent: 0, refusal: null, status: 'signed' as const };
     await broadcast(
-      rows.map((row) => ({
-        ...row,
-        ...signed,
-        signer: account.address,
-        resent: 0,
-        refusal: null,
-        status: 'signed' as const,
-      })),
+      rows.map((row) => ({ ...row, ...sent })),
       { isFirst: true },
     );
   }

@@ -84,14 +84,14 @@ function checkEnvelope(view: UcanView, policy: ChainPolicy): ChainRefusal | null
   }
   if (view.expiration === null) return refuse('UCAN_NO_EXPIRY', 'it never expires');
   if (isExpired(view, policy)) return refuse('UCAN_EXPIRED', 'it has expired');
-  if (isEarly(view, policy)) return refuseForNow('UCAN_NOT_YET_VALID', 'it is not valid yet');
+  if (isEarly(view, policy)) return refuse('UCAN_NOT_YET_VALID', 'it is not valid yet', true);
   return null;
 }
 
 function checkLifetime({ expiration }: UcanView, maxSeconds: number, policy: ChainPolicy): ChainRefusal | null {
   const latest = policy.now + maxSeconds + clockSkewSeconds;
   if (expiration === null || expiration <= latest) return null;
-  return refuseForNow('UCAN_TTL_TOO_LONG', `it expires more than ${maxSeconds} s ahead`);
+  return refuse('UCAN_TTL_TOO_LONG', `it expires more than ${maxSeconds} s ahead`, true);
 }
 
 function isForOracle({ can, with: resource }: Capability, issuer: string, { audiences }: ChainPolicy): boolean {
@@ -104,7 +104,7 @@ function checkProofs(root: UcanView, policy: ChainPolicy): ChainRefusal | null {
     for (const proof of view.proofs) {
       if (proof.audience !== view.issuer) return refuse('UCAN_BAD_PROOF', 'a proof is for another audience');
       if (isExpired(proof, policy)) return refuse('UCAN_BAD_PROOF', 'a proof has expired');
-      if (isEarly(proof, policy)) return refuseForNow('UCAN_BAD_PROOF', 'a proof is not valid yet');
+      if (isEarly(proof, policy)) return refuse('UCAN_BAD_PROOF', 'a proof is not valid yet', true);
     }
     if (!view.capabilities.every((capability) => isGranted(capability, view, policy))) {
       return refuse('UCAN_BAD_PROOF', 'a capability is wider than its proofs');
@@ -136,24 +136,15 @@ function isEarly({ notBefore }: UcanView, { now }: ChainPolicy): boolean {
   return notBefore !== null && notBefore - clockSkewSeconds > now;
 }
 
-function refuse(code: UcanErrorCode, message: string): ChainRefusal {
-  return { error: { code, message }, passing: false };
-}
-
-function refuseForNow(code: UcanErrorCode, message: string): ChainRefusal {
-  return { error: { code, message }, passing: true };
-}
-
-interface Spent {
-  kib: number;
-  at: number;
+function refuse(code: UcanErrorCode, message: string, passing = false): ChainRefusal {
+  return { error: { code, message }, passing };
 }
 
 const maxClients = 10_000;
 
 /** Bounds, for each client address, the length of tokens checked before anyone is authenticated: their cost grows with it. */
 export function createCheckAllowance(kibPerMinute: number, now: () => number) {
-  const clients = new LRUCache<string, Spent>({ max: maxClients });
+  const clients = new LRUCache<string, { kib: number; at: number }>({ max: maxClients });
   // Half at once and half over the minute: no minute has more than all of it.
   const half = kibPerMinute / 2;
   return {

@@ -81,11 +81,6 @@ interface Check {
   readonly hash: string;
 }
 
-/** A token whose signatures are good. What it is good for is checked at every use. */
-interface Accepted {
-  readonly verdict: Result<VerifiedToken, UcanError> & { readonly ok: VerifiedToken };
-}
-
 // `from` is when it was reached: if the clock is set back, the token is checked again.
 interface Refused {
   readonly error: UcanError;
@@ -99,7 +94,6 @@ const bytesPerCharacter = 16;
 const refusalCacheSize = 1_000;
 /** How long a verdict that depends on a DID document is cached: its keys can change at any time. */
 const resolvedSeconds = 60;
-const forever = Number.POSITIVE_INFINITY;
 const checks = { invocation: checkInvocation, delegation: checkDelegation, signIn: checkSignIn };
 
 /**
@@ -123,7 +117,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const audiences = new Set(options.audiences);
   const limits = { maxTtlSeconds, delegationMaxTtlSeconds };
   const allowance = createCheckAllowance(options.checkedKibPerMinute ?? ucanLimits.checkedKibPerMinute, now);
-  const accepted = new LRUCache<string, Accepted>({
+  // Signatures only: what a token is good for is checked at every use.
+  const accepted = new LRUCache<string, Extract<Verdict, { readonly ok: VerifiedToken }>>({
     maxSize: options.cacheBytes ?? defaultCacheBytes,
     perf: { now },
     ttlResolution: 0,
@@ -135,7 +130,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     if (token.length > agentLimits.tokenCharacters)
       return await parseToken(token).then(({ error }) => ({ error: error as UcanError }));
     const hash = await hashText(token);
-    const known = accepted.get(hash)?.verdict;
+    const known = accepted.get(hash);
     if (known) {
       const chosen = choose(known.ok.view, kinds);
       return 'error' in chosen ? { error: chosen.error } : await checkStanding(chosen.kind, known);
@@ -175,13 +170,11 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const expiration = findExpiration(view);
     const { issuer: did, cid, capabilities } = view;
     const verdict = { ok: { did, expiration, cid, capabilities, view } };
-    const seconds = Math.min(
-      expiration + ucanLimits.clockSkewSeconds - now() / 1000,
-      resolved ? resolvedSeconds : forever,
-    );
+    const tokenSeconds = expiration + ucanLimits.clockSkewSeconds - now() / 1000;
+    const seconds = resolved ? Math.min(tokenSeconds, resolvedSeconds) : tokenSeconds;
     // The cache keeps for as long as `ttl`, and that millisecond too.
     const ttl = Math.floor(seconds * 1000) - 1;
-    if (ttl > 0) accepted.set(hash, { verdict }, { ttl, size: token.length * bytesPerCharacter });
+    if (ttl > 0) accepted.set(hash, verdict, { ttl, size: token.length * bytesPerCharacter });
     return await checkStanding(chosen.kind, verdict);
   }
 

@@ -57,15 +57,11 @@ async function findFirstFault(
 
 async function findFault(view: UcanView, { ok, error }: DidKeys): Promise<string | null> {
   if (error) return error.message;
-  return (await isSignedByAny(view, ok)) ? null : 'its signature is wrong';
-}
-
-async function isSignedByAny(view: UcanView, keys: readonly string[]): Promise<boolean> {
-  for (const key of keys) {
+  for (const key of ok) {
     const publicKey = fromDidKey(key);
-    if (publicKey && (await isSignedBy(view, publicKey))) return true;
+    if (publicKey && (await isSignedBy(view, publicKey))) return null;
   }
-  return false;
+  return 'its signature is wrong';
 }
 
 async function isSignedBy(view: UcanView, publicKey: Uint8Array): Promise<boolean> {

@@ -42,10 +42,7 @@ interface CallLimits {
   idleMs: number;
 }
 
-interface CallContext {
-  methods: ReadonlyMap<string, Method>;
-  limits: CallLimits;
-  onError(error: unknown, path: string): void;
+interface CallContext extends GrpcServerOptions {
   /** What ends each streaming call when the server stops. */
   stops: Set<() => void>;
 }
@@ -195,12 +192,6 @@ function toTrailers(refusal: Refusal | undefined): Record<string, string | numbe
   return { 'grpc-status': toGrpcCode(refusal.code), 'grpc-message': encodeGrpcMessage(refusal.message) };
 }
 
-interface GrpcServer {
-  listen(where: { host: string; port: number }): Promise<number>;
-  /** Takes no new calls, lets those in flight finish within `graceMs`, then cuts the rest. */
-  close(graceMs: number): Promise<void>;
-}
-
 interface GrpcServerOptions {
   /** By path: `/package.Service/Method`. */
   methods: ReadonlyMap<string, Method>;
@@ -213,8 +204,7 @@ const maxConcurrentStreams = 1_000;
 const maxHeaderListSize = 16 * 1024;
 const keepAliveMs = 60_000;
 
-/** A gRPC server over HTTP/2 without TLS. */
-export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
+export function createGrpcServer(options: GrpcServerOptions) {
   const stops = new Set<() => void>();
   const server = createServer({ settings: { maxConcurrentStreams, maxHeaderListSize } });
   const sessions = new Set<ServerHttp2Session>();
@@ -228,12 +218,13 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   server.on('connection', (socket) => socket.setKeepAlive(true, keepAliveMs));
 
   return {
-    async listen({ host, port }) {
+    async listen({ host, port }: { host: string; port: number }): Promise<number> {
       server.listen(port, host);
       await once(server, 'listening');
       return (server.address() as AddressInfo).port;
     },
-    async close(graceMs) {
+    /** Takes no new calls, lets those in flight finish within `graceMs`, then cuts the rest. */
+    async close(graceMs: number): Promise<void> {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const session of sessions) session.close();
       for (const stop of stops) stop();

@@ -20,17 +20,7 @@ interface ProtoFile {
   imports: ProtoFile[];
 }
 
-interface SymbolIndex {
-  /** In alphabetical order, as other servers list them. */
-  services: string[];
-  file(name: string): ProtoFile | undefined;
-  fileOfSymbol(name: string): ProtoFile | undefined;
-  fileOfExtension(typeName: string, number: number): ProtoFile | undefined;
-  /** Undefined for a type that is not known. */
-  extensionNumbers(typeName: string): number[] | undefined;
-}
-
-function createSymbolIndex(protocol: FileRegistry): SymbolIndex {
+function createSymbolIndex(protocol: FileRegistry) {
   const files = new Map<string, ProtoFile>();
   // Files come with their imports before them.
   for (const { proto, dependencies } of protocol.files) {
@@ -51,15 +41,18 @@ function createSymbolIndex(protocol: FileRegistry): SymbolIndex {
       .map(({ typeName }) => typeName)
       .sort(),
     file: fileOf,
-    fileOfSymbol: (name) => fileOf(symbols.get(name)),
-    fileOfExtension: (typeName, number) =>
+    fileOfSymbol: (name: string) => fileOf(symbols.get(name)),
+    fileOfExtension: (typeName: string, number: number) =>
       fileOf(extensions.get(typeName)?.find((extension) => extension.number === number)?.file.proto.name),
-    extensionNumbers(typeName) {
+    /** Undefined for a type that is not known. */
+    extensionNumbers(typeName: string) {
       if (!protocol.getMessage(typeName)) return undefined;
       return (extensions.get(typeName) ?? []).map(({ number }) => number).sort((a, b) => a - b);
     },
   };
 }
+
+type SymbolIndex = ReturnType<typeof createSymbolIndex>;
 
 /** Every name that a type declares: its own and those of its parts. */
 function listSymbols(desc: DescMessage | DescEnum | DescExtension | DescService): string[] {
@@ -114,11 +107,7 @@ function answerReflection(index: SymbolIndex, question: ReflectionQuestion, sent
 
 function toFileAnswer(file: ProtoFile | undefined, asked: string, sent: Set<string>): ReflectionAnswer {
   if (!file) return toError('NOT_FOUND', `not found: ${asked}`);
-  return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: collectFiles(file, sent) } };
-}
-
-/** The file that was asked for first, then all it needs that has not been sent. */
-function collectFiles(file: ProtoFile, sent: Set<string>): Uint8Array[] {
+  // The requested file goes first, then all it needs that has not been sent.
   const collected: Uint8Array[] = [];
   const visit = ({ name, bytes, imports }: ProtoFile) => {
     if (sent.has(name)) return;
@@ -127,7 +116,7 @@ function collectFiles(file: ProtoFile, sent: Set<string>): Uint8Array[] {
     for (const imported of imports) visit(imported);
   };
   visit(file);
-  return collected;
+  return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: collected } };
 }
 
 function toError(code: GrpcStatusName, errorMessage: string): ReflectionAnswer {

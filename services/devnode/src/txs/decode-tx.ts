@@ -40,15 +40,7 @@ const maxMemo = 256;
 /** Half of the order of secp256k1: of the two signatures that fit, only the one with the smaller half is accepted. */
 const halfOrder = Buffer.from('7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0', 'hex');
 
-export interface TxDecoder {
-  decode(bytes: Uint8Array): { ok: true; tx: Tx } | TxFault;
-  /** The message inside an `Any`. */
-  unpack(any: Any): TxMessage | undefined;
-  /** Whether the signer signed exactly these bytes for this chain. */
-  isSigned(tx: Tx): boolean;
-}
-
-export function createTxDecoder(protocol: FileRegistry, chain: Chain): TxDecoder {
+export function createTxDecoder(protocol: FileRegistry, chain: Chain) {
   const desc = (name: string) => getMessage(protocol, `cosmos.tx.v1beta1.${name}`);
   const descs = { Tx: desc('Tx'), TxRaw: desc('TxRaw'), TxBody: desc('TxBody'), AuthInfo: desc('AuthInfo') };
   const signDoc = desc('SignDoc');
@@ -61,7 +53,7 @@ export function createTxDecoder(protocol: FileRegistry, chain: Chain): TxDecoder
 
   return {
     unpack,
-    decode(bytes) {
+    decode(bytes: Uint8Array): { ok: true; tx: Tx } | TxFault {
       const raw = parse<TxRaw>(descs.TxRaw, bytes);
       const body = raw && parse<TxBody>(descs.TxBody, raw.bodyBytes);
       const auth = raw && parse<AuthInfo>(descs.AuthInfo, raw.authInfoBytes);
@@ -104,7 +96,8 @@ export function createTxDecoder(protocol: FileRegistry, chain: Chain): TxDecoder
       };
       return { ok: true, tx };
     },
-    isSigned(tx) {
+    /** Whether the signer signed exactly these bytes for this chain. */
+    isSigned(tx: Tx): boolean {
       const raw = parse<TxRaw>(descs.TxRaw, tx.bytes);
       const key = parse<Message & { key: Uint8Array }>(keyDesc, tx.publicKey.value)?.key;
       const [signature] = raw?.signatures ?? [];
@@ -119,6 +112,8 @@ export function createTxDecoder(protocol: FileRegistry, chain: Chain): TxDecoder
     },
   };
 }
+
+export type TxDecoder = ReturnType<typeof createTxDecoder>;
 
 function parse<T extends Message>(desc: DescMessage, bytes: Uint8Array): T | undefined {
   try {
