@@ -109,7 +109,6 @@ async function* streamParts(
   return undefined;
 }
 
-/** Words with the blanks that follow them. */
 function toWords(text: string): string[] {
   return text.match(/\S+\s*|\s+/g) ?? [];
 }

@@ -13,9 +13,8 @@ interface Phrases {
   toolHint: string;
   reauthorize: string;
   toolFailed(name: string): string;
-  /** What to say when the time of a scheduled prompt has come. */
   reminder(prompt: string): string;
-  /** What to say of the results of tools the model knows by name. */
+  /** What to say of the results of tools that the model knows by name. */
   toolDone: Partial<Record<string, (output: unknown) => string>>;
 }
 
@@ -97,7 +96,7 @@ export const phrases: Record<Language, Phrases> = {
   },
 };
 
-/** The language that this answer or else the system prompt asks for, if the model has it. */
+/** The language of this request or else of the system prompt, if the model has it. */
 export function toLanguage(system: string, { language }: AnswerStyle = {}): Language {
   const named = language && (findLanguageTag(language) ?? language.slice(0, 2).toLowerCase());
   const wanted =

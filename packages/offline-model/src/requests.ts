@@ -21,7 +21,7 @@ const names: { pattern: RegExp; field: string }[] = [
     field: 'agentName',
   },
 ];
-// Words for later times or for every answer; without one, a request is for this answer only.
+// Without one of these words a request is for this answer only.
 const lasting =
   /\b(?:from now on|from today(?: on)?|from here on|always|in (?:the )?future|every time|désormais|dorénavant|toujours|kuanzia sasa|daima)\b/i;
 /** Words that negate a lasting request, or limit it to one answer. */
@@ -154,7 +154,7 @@ function readStyles(sentence: string): Preference {
   return language ? { ...found, language } : found;
 }
 
-/** Only the name or the tag of a language: "answer in short sentences" has neither. */
+/** "answer in short sentences" names no language and has no tag of one. */
 function readLanguage(sentence: string): string | undefined {
   const word = spoken.exec(sentence)?.[1];
   if (!word) return undefined;
@@ -183,7 +183,6 @@ const themes = [
 ];
 const maxBars = 12;
 
-/** "Draw a chart of the trees planted: June 120, July 310" and "switch this page to the dark theme". */
 export function readPageRequest(text: string): OfflineRequest | undefined {
   return readChart(text.slice(0, 2_000)) ?? readTheme(text.slice(0, 200));
 }

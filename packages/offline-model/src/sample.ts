@@ -13,7 +13,7 @@ const maxDepth = 16;
 const maxSteps = 10_000;
 const maxCharacters = 100_000;
 
-/** A value that a JSON Schema allows, with the words and the numbers that were said where they fit. */
+/** A value that a JSON Schema allows, made of the words and numbers that were said where they fit. */
 export function sampleOf(root: Schema, said: string): unknown {
   const numbers = said.match(/-?\d+(?:\.\d+)?/g)?.map(Number) ?? [];
   let [steps, characters] = [maxSteps, maxCharacters];

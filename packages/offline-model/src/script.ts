@@ -3,7 +3,7 @@ import { phoneNote, scheduledMessagePrefix } from '@palaver/contract/internal';
 import { phrases, toLanguage } from './phrases.ts';
 import { type AnswerStyle, readAnswerStyle, readRequest } from './requests.ts';
 
-// What the offline model says: plain rules from what it is given to what it answers. No network, no chance, no clock.
+// Plain rules from what the model is given to what it answers. No network, no chance, no clock.
 
 export interface OfflineReply {
   reasoning?: string;
@@ -33,7 +33,7 @@ export function toQuestion({
     if (message.role === 'system') question.system += `${message.content}\n`;
     if (message.role === 'user') {
       const texts = message.content.map((part) => (part.type === 'text' ? part.text : ''));
-      // What a caller's system message says is in front of the question, with a gap between.
+      // A caller's system message is in front of the question, with a gap between.
       question.user = texts.slice(texts.lastIndexOf('\n\n') + 1).join('');
       question.results = [];
     }
@@ -131,7 +131,7 @@ function isBrief(system: string, { length }: AnswerStyle): boolean {
   return /brief|short|concise/i.test(wanted);
 }
 
-/** Nobody who dials in can set variables or name tools. */
+/** A person who dials in can neither set variables nor name tools. */
 function isOnPhone(system: string): boolean {
   return system.includes(phoneNote);
 }
@@ -156,7 +156,7 @@ function reportResults({ results, system }: OfflineQuestion): OfflineReply {
 const maxCharacters = 1_500;
 const lineCharacters = 120;
 
-/** The offline model's summary: the user's own sentences, each shortened, the newest kept. */
+/** The user's own sentences, each shortened, the newest kept. */
 function planSummary(text: string, { system }: { system: string }): { text: string; toolCalls: [] } | undefined {
   if (!system.startsWith('Summarise this conversation ')) return undefined;
   const [, earlier = '', transcript = ''] =

@@ -9,9 +9,8 @@ const documentSchema = z.object({
 });
 
 /**
- * The address of a DID. A DID of the protocol has its accounts in its document, and the address must be one of them; other
- * DIDs name it themselves. Undefined if there is none. It says where the DID receives coins, not whose coins it may spend:
- * anyone may write any account into a document.
+ * The address of a DID, undefined if there is none: `given` for did:key and did:web, otherwise one of the accounts in its document.
+ * It says where the DID receives coins, not whose it may spend: anyone may write any account into a document.
  */
 export async function findAddress(
   gateway: GatewayClient | undefined,
@@ -26,10 +25,9 @@ export async function findAddress(
   return { ok: true, address: given === undefined ? addresses[0] : addresses.find((address) => address === given) };
 }
 
-/** The accounts in the document of a DID; none where it has no document. */
 export async function listAddresses(gateway: GatewayClient, did: string): Promise<Read<{ addresses: string[] }>> {
   const result = await gateway.get(`/ixo/did/dids/${encodeURIComponent(did).replaceAll('%3A', ':')}`);
-  // A node refuses what is not a DID of the protocol. Whatever else goes wrong says nothing about the DID.
+  // A node refuses what is not a DID of the protocol; other faults say nothing about the DID.
   if (!result.ok && result.kind !== 'missing' && result.kind !== 'invalid') return result;
   const document = result.ok ? documentSchema.safeParse(result.value).data : undefined;
   const addresses = (document?.iidDocument.verificationMethod ?? []).flatMap(
@@ -55,8 +53,8 @@ const searchSchema = z.object({
 });
 
 /**
- * The account in a DID's document that lets the grantee send its coins for this DID: the transaction of its latest grant has the
- * DID as its memo. Anyone may write any account into a document; only the account itself signs that memo.
+ * The account in a DID's document that lets the grantee send its coins for this DID: its latest grant has the DID as its memo,
+ * which only the account itself can sign.
  */
 export async function findGranter(
   gateway: GatewayClient,

@@ -51,21 +51,16 @@ export interface GatewayAccess {
 
 type GatewayConfig = { [Name in keyof typeof gatewayVariables | 'SIGNING_NODE']?: string | undefined };
 
-/** The access that a service's configuration describes; undefined if there is no gateway. */
 export function toGatewayAccess(config: GatewayConfig): GatewayAccess | undefined {
   const { GATEWAY_URL: url, GATEWAY_API_KEY: apiKey, GATEWAY_UCAN: ucan, GATEWAY_PREFIX: prefix } = config;
   return url === undefined ? undefined : { url, apiKey, ucan, prefix, node: config.SIGNING_NODE };
 }
 
-/** The headers that a gated gateway asks for. */
 export function toAccessHeaders({ apiKey, ucan }: Pick<GatewayAccess, 'apiKey' | 'ucan'>): Record<string, string> {
   return { ...(apiKey && { 'x-api-key': apiKey }), ...(ucan && { 'x-ucan-delegation': ucan }) };
 }
 
-/**
- * Why the gateway gave no answer. `access` is a fault of the configuration: it does not take the credential it was sent,
- * or was sent none.
- */
+/** Why the gateway gave no answer. `access` is a fault of the configuration: the credential is missing or not admitted. */
 export interface GatewayFault {
   ok: false;
   kind: 'missing' | 'invalid' | 'access' | 'unsupported' | 'timeout' | 'too-large' | 'unavailable';
@@ -94,7 +89,7 @@ interface GatewayCall {
 
 const timeoutMs = 3_000;
 const broadcastPath = '/cosmos/tx/v1beta1/txs';
-/** By the numbers of gRPC; every other one is `unavailable`. */
+/** By gRPC code; every other one is `unavailable`. */
 const grpcFaults: Partial<Record<number, GatewayFault['kind']>> = {
   3: 'invalid',
   4: 'timeout',
@@ -184,19 +179,8 @@ const path = '/cosmos.tx.v1beta1.Service/BroadcastTx';
 /** A node: `host:port`, or `tls://host:port`. */
 export const nodeAddressPattern = /^(tls:\/\/)?([^\s/,:]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/;
 
-interface BroadcastReply {
-  height: string;
-  txhash: string;
-  code: number;
-  codespace: string;
-  raw_log: string;
-}
-
-/** Sends signed bytes to the gRPC interface of a node; rejects with gRPC's error. */
-async function broadcastToNode(
-  address: string,
-  { bytes, timeoutMs }: { bytes: string; timeoutMs: number },
-): Promise<BroadcastReply> {
+/** Rejects with gRPC's error. */
+async function broadcastToNode(address: string, { bytes, timeoutMs }: { bytes: string; timeoutMs: number }) {
   // Most processes send no transactions and need not load it.
   const { Client, credentials } = await import('@grpc/grpc-js');
   const isTls = address.startsWith('tls://');

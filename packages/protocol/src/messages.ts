@@ -28,7 +28,7 @@ export function toSend({ from, to, coins }: { from: string; to: string; coins: r
   return { typeUrl: MsgSend.typeUrl, value: MsgSend.encode(message).finish() };
 }
 
-/** Sends coins of an account that has granted it to the grantee, who signs. */
+/** Sends coins of an account that has granted this to the grantee, who signs. */
 export function toSendFor(transfer: { grantee: string; from: string; to: string; coins: readonly Coin[] }): TxMessage {
   return toExec(transfer.grantee, toSend(transfer));
 }
@@ -59,10 +59,9 @@ export function toSubmitClaim(claim: NewClaim): TxMessage {
 }
 
 const submitClaim = '/ixo.claims.v1beta1.MsgSubmitClaim';
-/** In the order of their numbers. */
+/** In the order of their field numbers. */
 const submitFields = ['collectionId', 'claimId', 'agentDid', 'agentAddress', 'adminAddress'] as const;
 
-/** The claim that a message of `toSubmitClaim` submits; undefined for any other message. */
 export function fromSubmitClaim({ typeUrl, value }: TxMessage): NewClaim | undefined {
   if (typeUrl !== MsgExec.typeUrl) return undefined;
   const [inner] = MsgExec.decode(value).msgs;
@@ -143,7 +142,7 @@ const claimSchema = z.object({
   }),
 });
 
-/** The admin, whose grant lets an agent submit claims, and what an approved claim is paid. */
+/** The admin, who grants agents the right to submit, and the reward for an approved claim. */
 export async function readCollection(gateway: GatewayClient, id: string) {
   const found = parse(collectionSchema, await gateway.get(`/ixo/claims/collection/${encodeURIComponent(id)}`));
   if (!found.ok) return found;
@@ -151,7 +150,7 @@ export async function readCollection(gateway: GatewayClient, id: string) {
   return { ok: true as const, admin, reward: payments?.approval?.amount ?? [] };
 }
 
-/** Whose a claim must be. Its id is public before it is in a block, so anyone may submit another claim under it first. */
+/** Whose a claim must be: its id is public before it is in a block, so anyone may submit another claim under it first. */
 type ClaimOwner = Pick<NewClaim, 'collectionId' | 'agentAddress'> & Partial<Pick<NewClaim, 'agentDid'>>;
 
 interface ClaimFault extends Omit<GatewayFault, 'kind'> {
@@ -159,7 +158,7 @@ interface ClaimFault extends Omit<GatewayFault, 'kind'> {
   kind: GatewayFault['kind'] | 'foreign';
 }
 
-/** How a claim was evaluated: not yet where there is no status. No `amount` where that of its collection counts. */
+/** Without a status the claim is not evaluated yet; without an `amount` that of its collection counts. */
 export async function readClaim(gateway: GatewayClient, id: string, owner: ClaimOwner) {
   const found = parse(claimSchema, await gateway.get(`/ixo/claims/claim/${encodeURIComponent(id)}`));
   if (!found.ok) return found as ClaimFault;
@@ -199,12 +198,11 @@ export function toClaimId(content: string): string {
   return `b${letters.map((part) => alphabet[Number.parseInt(part.padEnd(5, '0'), 2)]).join('')}`;
 }
 
-/** The same content for another id, where another agent has submitted a claim under the first one. It is the same at every retry. */
+/** Gives the content another id, because another agent has submitted a claim under `takenId`. The same at every retry. */
 export function renewContent(content: string, takenId: string): string {
   return JSON.stringify({ ...(JSON.parse(content) as object), retryOf: takenId });
 }
 
-/** When a service processes its claims. */
 export const claimsVariables = (route: string) => ({
   CLAIMS_INTERVAL_SECONDS: envInteger({ min: 0, max: 86_400 })
     .prefault('5')
@@ -219,5 +217,4 @@ export const claimsVariables = (route: string) => ({
   }),
 });
 
-/** The id of a collection of claims. */
 export const envCollection = () => z.string().regex(/^[\w-]{1,64}$/, 'expected the id of a collection');

@@ -22,10 +22,7 @@ const listQuerySchema = z.object({
 });
 const paramsSchema = z.object({ hash: z.string().regex(/^[0-9A-F]{64}$/, 'expected the hash of a transaction') });
 
-/**
- * An outbox for operators: lists its entries, and takes decisions about transactions whose outcome no node knows. Reading needs the role
- * `viewer`, a search `operator`, a decision `admin`; the audit log has a line of each.
- */
+/** Reading needs the role `viewer`, a search `operator`, a decision `admin`; the audit log has a line of each. */
 export function addOutboxRoutes<T>(server: Server, { path, outbox }: { path: string; outbox: TxOutbox<T> }): void {
   const shared = { tags: ['Transactions'], security: [] };
   const response = { 200: entriesSchema, 401: errorBodySchema };

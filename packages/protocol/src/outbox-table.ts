@@ -4,10 +4,9 @@ import { createLeases, databaseTime } from '@palaver/store/internal';
 import { type Kysely, sql, type Transaction } from 'kysely';
 
 type Tables = Record<string, OutboxRow>;
-type Trx<T> = Transaction<T>;
 
 /** Runs in the transaction that books an entry as included or dead. */
-export type OnSettled<T> = (trx: Trx<T>, row: OutboxRow, outcome: 'included' | 'dead') => Promise<void>;
+export type OnSettled<T> = (trx: Transaction<T>, row: OutboxRow, outcome: 'included' | 'dead') => Promise<void>;
 
 export interface Release {
   fault: string;
@@ -33,7 +32,7 @@ const maxAttempts = 5;
 const retryMs = 10_000;
 const onTheWay: OutboxRow['status'][] = ['signed', 'unclear'];
 
-/** The statements of an outbox. Each changes only rows that are as the caller has read them. */
+/** Each statement changes only rows that are as the caller has read them. */
 export function createOutboxTable<T>(
   store: Store<T>,
   { service, address, onSettled }: { service: string; address: string; onSettled: OnSettled<T> | undefined },
@@ -43,17 +42,20 @@ export function createOutboxTable<T>(
   const now = databaseTime(store.engine);
   const holder = randomUUID();
   const db = store.db as unknown as Kysely<Tables>;
-  const inTransaction = (work: (trx: Transaction<Tables>, own: Trx<T>) => Promise<void>) =>
-    store.transaction((trx) => work(trx as unknown as Transaction<Tables>, trx as Trx<T>));
+  const inTransaction = (work: (trx: Transaction<Tables>, own: Transaction<T>) => Promise<void>) =>
+    store.transaction((trx) => work(trx as unknown as Transaction<Tables>, trx as Transaction<T>));
 
   return {
-    /** Keeps other instances from the same work for a while; false if one of them has it. */
+    /** Keeps other instances from the same work for a while; false if one of them does it. */
     lease: () => leases.hold(address, holder, leaseMs),
 
-    /** All that the next step needs is stored, so any instance may take it. */
+    /** Everything the next step needs is stored, so any instance may take it. */
     endLease: () => leases.end(address, holder),
 
-    async add(trx: Trx<T>, row: Pick<OutboxRow, 'id' | 'message' | 'memo' | 'alone' | 'created_at'>): Promise<void> {
+    async add(
+      trx: Transaction<T>,
+      row: Pick<OutboxRow, 'id' | 'message' | 'memo' | 'alone' | 'created_at'>,
+    ): Promise<void> {
       await (trx as unknown as Transaction<Tables>)
         .insertInto(table)
         .values({ ...row, status: 'waiting', attempts: 0, next_at: 0 } as OutboxRow)
@@ -94,7 +96,7 @@ export function createOutboxTable<T>(
         .limit(limit)
         .execute(),
 
-    /** The last sequence of the account that was used for a signature; -1 where there is none. */
+    /** The last sequence that the account signed with; -1 if there is none. */
     async lastSequence(): Promise<number> {
       const last = await db
         .selectFrom(table)
@@ -107,7 +109,7 @@ export function createOutboxTable<T>(
       return last?.sequence ?? -1;
     },
 
-    /** Stores a signature before its bytes are sent. */
+    /** To be called before the bytes are sent. */
     async keepSigned(ids: string[], signed: Signed): Promise<void> {
       await inTransaction(async (trx) => {
         const done = await trx
@@ -120,7 +122,7 @@ export function createOutboxTable<T>(
       });
     },
 
-    /** Changes all entries of a transaction that is on its way, and leaves them for `waitMs`; false if it is no more. */
+    /** Changes all entries of a transaction that is on its way, and leaves them for `waitMs`; false if it no longer is. */
     async mark(hash: string | null, change: Partial<OutboxRow>, waitMs = 0): Promise<boolean> {
       const done = await db
         .updateTable(table)
@@ -131,7 +133,7 @@ export function createOutboxTable<T>(
       return done.numUpdatedRows > 0n;
     },
 
-    /** Books entries as included, those that are still on their way. */
+    /** Books as included those entries that are still on their way. */
     async include(rows: OutboxRow[], height: number | null): Promise<void> {
       for (const row of rows) {
         await inTransaction(async (trx, own) => {
@@ -149,8 +151,8 @@ export function createOutboxTable<T>(
     },
 
     /**
-     * Entries whose transaction had no effect and cannot have one any more: to be signed again, or dead. All of them in one
-     * transaction, for the bytes that are sent again as long as one is signed hold the messages of all.
+     * Frees entries whose transaction can have no effect any more: to be signed again, or dead. All in one transaction, because
+     * the bytes, sent as long as one of them is signed, hold the messages of all.
      */
     async release(rows: OutboxRow[], { fault, counts, isUsed, isRefused, isFinal }: Release): Promise<void> {
       const isShared = rows.length > 1;
@@ -169,7 +171,7 @@ export function createOutboxTable<T>(
           const waitMs = isShared ? 0 : retryMs * 2 ** attempts;
           const sequence = isUsed ? row.sequence : null;
           const alone = isShared ? 1 : row.alone;
-          // What the chain refused says more than that a later attempt was lost.
+          // What the chain refused says more than the loss of a later attempt.
           const kept = counts ? fault : (row.fault ?? fault);
           const change = { status, attempts, alone, fault: kept, sequence };
           await trx
@@ -182,7 +184,7 @@ export function createOutboxTable<T>(
       });
     },
 
-    async revive(trx: Trx<T>, id: string, message?: string): Promise<boolean> {
+    async revive(trx: Transaction<T>, id: string, message?: string): Promise<boolean> {
       const done = await (trx as unknown as Transaction<Tables>)
         .updateTable(table)
         .set({ status: 'waiting', attempts: 0, next_at: 0, alone: 1, ...(message !== undefined && { message }) })
@@ -208,12 +210,12 @@ export interface OutboxRow {
   alone: number;
   attempts: number;
   next_at: number;
-  /** Of the transaction that is on its way, kept before it is sent. */
+  /** Of the transaction that is on its way, stored before it is sent. */
   bytes: string | null;
   hash: string | null;
   sequence: number | null;
   timeout_height: number | null;
-  /** The address of the account that signed it. */
+  /** The address that signed it. */
   signer: string | null;
   /** 1 from the moment before the bytes are sent a second time. */
   resent: number;

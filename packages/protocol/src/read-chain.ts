@@ -132,10 +132,10 @@ export interface Transfer {
   amount: string;
 }
 
-/** Each divides the one before it, so that a smaller page begins where a larger one would have. */
+/** Each divides the one before it, so a smaller page begins where a larger one would have. */
 const pageSizes = [100, 50, 25, 5, 1];
 const maxBytes = 16_000_000;
-/** Of one transaction: nodes take at most 1 MB by default, and print it and its events at many times that. */
+/** Nodes accept transactions of at most 1 MB by default, and print one with its events at many times that. */
 const maxBytesOfOne = 64_000_000;
 
 /**
@@ -178,7 +178,7 @@ export async function readTransfers(
     count += responses.length;
     largestTotal = Math.max(largestTotal, Number(total));
     if (count >= largestTotal) return { ok: true, transfers };
-    // Pages may come from several nodes, and one of them has not indexed what another has.
+    // Pages may come from several nodes, one of which may not have indexed what another has.
     if (responses.length < size) return toFault(`${count} of ${largestTotal} transactions were found`);
   }
 }

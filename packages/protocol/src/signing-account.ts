@@ -9,7 +9,7 @@ import { TxRaw } from 'cosmjs-types/cosmos/tx/v1beta1/tx';
 import { z } from 'zod';
 import { nodeAddressPattern } from './gateway-client.ts';
 
-/** The key of a service's account. Each service has an account of its own: two would use the same sequences. */
+/** Each service needs an account of its own: two with one would use the same sequences. */
 export function envSigningKey() {
   return z
     .string()
@@ -23,7 +23,6 @@ export function envSigningKey() {
     });
 }
 
-/** Of services that send transactions of their own. */
 export const signingVariables = {
   SIGNING_NODE: z.string().regex(nodeAddressPattern, 'expected host:port or tls://host:port').optional().meta({
     description:
@@ -68,11 +67,6 @@ export interface SigningAccount {
 
 const prefix = 'ixo';
 
-interface SigningOptions {
-  fee: string;
-  gas: number;
-}
-
 /**
  * An account from 32 bytes in hexadecimal or a mnemonic.
  *
@@ -84,7 +78,10 @@ interface SigningOptions {
  * console.log(account.address);
  * ```
  */
-export async function createSigningAccount(key: string, { fee, gas }: SigningOptions): Promise<SigningAccount> {
+export async function createSigningAccount(
+  key: string,
+  { fee, gas }: { fee: string; gas: number },
+): Promise<SigningAccount> {
   const wallet = key.includes(' ')
     ? await DirectSecp256k1HdWallet.fromMnemonic(key, { prefix })
     : await DirectSecp256k1Wallet.fromKey(Buffer.from(key, 'hex'), prefix);
@@ -111,7 +108,7 @@ export async function createSigningAccount(key: string, { fee, gas }: SigningOpt
   };
 }
 
-/** `cosmos.tx.v1beta1.TxBody`. `cosmjs-types` writes heights between 2^31 and 2^32 wrong, which fast development nodes reach. */
+/** `cosmjs-types` writes heights between 2^31 and 2^32 wrong, which fast development nodes reach. */
 function encodeBody({ messages, memo, timeoutHeight }: Pick<TxToSign, 'messages' | 'memo' | 'timeoutHeight'>) {
   const writer = new BinaryWriter();
   for (const { typeUrl, value } of messages) {
@@ -129,7 +126,7 @@ interface SigningConfig {
   SIGNING_GAS: number;
 }
 
-/** The account of a service: from its configuration, or made once in the data folder. */
+/** From the configuration, or created once in the data folder. */
 export async function loadSigningAccount(
   config: SigningConfig,
   { service, key, logger }: { service: string; key: string | undefined; logger: Pick<Logger, 'warn'> },
@@ -149,7 +146,7 @@ export async function loadSigningAccount(
   return account;
 }
 
-/** An amount with its coin, by the rules of the Cosmos SDK for names of coins. */
+/** Coins are named by the rules of the Cosmos SDK. */
 const coinPattern = /^(0|[1-9]\d{0,30})([a-zA-Z][a-zA-Z0-9/:._-]{2,127})$/;
 
 export interface Coin {
@@ -163,7 +160,6 @@ export function parseCoin(text: string): Coin | undefined {
   return amount === undefined || denom === undefined ? undefined : { amount: BigInt(amount), denom };
 }
 
-/** A variable that holds an amount above zero. */
 export function envCoin(example = '1000uixo') {
   return z.string().transform((text, context): Coin => {
     const coin = parseCoin(text);

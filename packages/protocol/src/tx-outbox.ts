@@ -26,32 +26,29 @@ export interface TxEntry {
 /** Messages that reach the chain exactly once. */
 export interface TxOutbox<T> {
   address: string;
-  /** Notes a message in the caller's transaction; from the commit on it will be on the chain once. */
+  /** Queues a message in the caller's transaction; once committed, it will be on the chain once. */
   add(trx: Transaction<T>, entry: TxEntry, now: number): Promise<void>;
-  /** Does what can be done now: follows what was sent, or signs and sends what waits. */
+  /** Follows what was sent, or signs and sends what waits. */
   step(): Promise<void>;
   list(status: OutboxRow['status'], limit: number): Promise<OutboxRow[]>;
   /** Queues a dead entry again, in the caller's transaction; false if there is none of that id. */
   revive(trx: Transaction<T>, id: string, message?: TxMessage): Promise<boolean>;
   /** The claim of a dead entry whose id is lost: the chain has a claim of another agent under it. */
   findTakenClaim(id: string): Promise<NewClaim | undefined>;
-  /** Searches an unclear transaction again, now; returns its entries as they are then, none where it is not unclear. */
+  /** Searches for an unclear transaction now; returns its entries after that, none if it is not unclear. */
   lookUp(hash: string): Promise<OutboxRow[]>;
-  /**
-   * An operator's decision about an unclear transaction, after one more search: whose messages took effect, or are to be sent
-   * again. What the search finds counts, not the decision.
-   */
+  /** An operator's decision about an unclear transaction. It is searched for once more; what that finds counts, not the decision. */
   decide(hash: string, decision: 'included' | 'send-again'): Promise<OutboxRow[]>;
 }
 
 export interface TxOutboxParts<T> {
   store: Store<T>;
-  /** The first part of its tables' names. */
+  /** The first part of the names of its tables. */
   service: string;
   gateway: GatewayClient;
   account: SigningAccount;
   logger: Logger;
-  /** Entries that go into one transaction. */
+  /** The most entries in one transaction. */
   batch?: number;
   onSettled?: OnSettled<T>;
 }
@@ -103,7 +100,7 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     const claim = rows.length === 1 && `${codespace}/${code}` === claimExists && fromSubmitClaim(fromJson(message));
     if (!claim) return release(rows, { fault, counts: true, isUsed: true });
     const found = await readClaim(gateway, claim.claimId, claim);
-    // It took effect at an earlier attempt.
+    // The claim was made by an earlier attempt.
     if (found.ok) return table.include(rows, Number(height));
     if (found.kind !== 'foreign') return report('a claim that is on the chain could not be read', found);
     return release(rows, { fault: `${fault}; ${found.message}`, counts: true, isUsed: true, isFinal: true });
@@ -117,11 +114,11 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
   async function broadcast(rows: OutboxRow[], { isFirst }: { isFirst: boolean }): Promise<void> {
     const sent = await broadcastTx(gateway, rows[0]?.bytes ?? '');
     if (!sent.ok) return report('a transaction could not be sent; its bytes are kept', sent);
-    // A sequence that is used up may be used up by these very bytes: the search by hash decides.
+    // These very bytes may have used up the sequence: the search by hash decides.
     if (sent.code === 0 || sent.code === alreadyInPool || sent.code === wrongSequence) return;
     const fault = toFault(sent.codespace, sent.code, sent.log);
     if (isFirst) return release(rows, { fault, counts: true, isRefused: true });
-    // Another node may have taken them at an earlier sending.
+    // Another node may have accepted them when they were sent before.
     await table.mark(rows[0]?.hash ?? null, { refusal: fault });
     report('a node refused a transaction that was sent before; its bytes are kept', { message: fault });
   }
@@ -134,7 +131,7 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     const latest = await readLatestBlock(gateway);
     if (!latest.ok) return report('the latest block could not be read', latest);
     if (latest.height <= Number(timeout) + indexBlocks) {
-      // Recorded before it is sent: if the bytes were sent before, a refusal is not the only answer.
+      // Recorded before it is sent: a later refusal may not be the only answer to these bytes.
       if (await table.mark(hash, { resent: 1 })) await broadcast(rows, { isFirst: false });
       return;
     }
@@ -151,7 +148,7 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     return release(rows, { fault: refusal ?? 'in no block until its timeout', counts: refusal !== null });
   }
 
-  /** Keeps entries that may have taken effect from being signed again, without stopping the others. */
+  /** Entries that may have taken effect are not signed again; the others go on. */
   async function hold(rows: OutboxRow[], { hash, sequence }: { hash: string; sequence: number }): Promise<void> {
     const fault = `sequence ${sequence} is used up, but no node has transaction ${hash}`;
     await table.mark(hash, { status: 'unclear', fault }, unclearMs);
@@ -164,7 +161,7 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     if (!latest.ok) return report('the latest block could not be read', latest);
     if (!chainAccount.ok)
       return report('the account that signs could not be read; on a live chain it needs coins', chainAccount);
-    // What the gateway answers may be a block old.
+    // The gateway's answer may be a block old.
     const sequence = Math.max(chainAccount.sequence, (await table.lastSequence()) + 1);
     const timeout_height = latest.height + timeoutBlocks;
     const { bytes, hash } = await account.sign({
@@ -178,15 +175,9 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     const signed = { bytes: Buffer.from(bytes).toString('base64'), hash, sequence, timeout_height };
     const ids = rows.map(({ id }) => id);
     await table.keepSigned(ids, signed);
+    const sent = { ...signed, signer: account.address, resent: 0, refusal: null, status: 'signed' as const };
     await broadcast(
-      rows.map((row) => ({
-        ...row,
-        ...signed,
-        signer: account.address,
-        resent: 0,
-        refusal: null,
-        status: 'signed' as const,
-      })),
+      rows.map((row) => ({ ...row, ...sent })),
       { isFirst: true },
     );
   }
@@ -263,8 +254,8 @@ interface SentTx {
 type TxOutcome = { ok: true; response?: TxResponse; isUnclear?: boolean };
 
 /**
- * The outcome of a transaction that nodes do not find by its hash after its timeout. Their index may lack it, but the state of
- * a block shows whether its sequence is used up, and the index whether another transaction did that.
+ * For a transaction that nodes do not find by its hash after its timeout. Their index may lack it, but the state of a block
+ * shows whether its sequence is used up, and the index whether another transaction did that.
  */
 async function readTxOutcome(gateway: GatewayClient, sent: SentTx): Promise<TxOutcome | GatewayFault> {
   const account = await readAccount(gateway, sent.address, sent.height);

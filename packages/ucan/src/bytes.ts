@@ -62,10 +62,7 @@ export function decodeMultibase(text: string): Bytes | null {
   }
 }
 
-/**
- * Multibase, or base64 without a prefix. What is read here, archives and secret keys, never starts with one of the
- * prefixes itself: their first bytes are fixed.
- */
+/** Multibase or plain base64: archives and secret keys, whose first bytes are fixed, never start with a multibase letter. */
 export function decodeMultibaseOrBase64(text: string): Bytes | null {
   return /^[mMuUzbfF]/.test(text) ? decodeMultibase(text) : decodeBase64(text);
 }

@@ -14,10 +14,7 @@ export function coversAbility(granted: string, wanted: string): boolean {
   return granted.endsWith('/*') && wanted.startsWith(granted.slice(0, -1));
 }
 
-/**
- * Whether one capability allows the other: an ability no wider, the same resource, and every condition unchanged.
- * Conditions may be added, never dropped or changed.
- */
+/** The same resource, an ability no wider, and every condition unchanged; conditions may be added. */
 export function coversCapability(granted: Capability, wanted: Capability): boolean {
   if (granted.with !== wanted.with || !coversAbility(granted.can, wanted.can)) return false;
   if (!granted.nb) return true;

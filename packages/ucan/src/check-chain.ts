@@ -3,11 +3,11 @@ import { LRUCache } from 'lru-cache';
 import { type Capability, coversAbility, coversCapability, type UcanView } from './capability.ts';
 import type { UcanError, UcanErrorCode } from './result.ts';
 
-/** Everything that is checked of a chain besides its signatures. Times are Unix seconds. */
+/** What is checked of a chain besides its signatures. Times are Unix seconds. */
 export interface ChainPolicy {
   readonly audiences: ReadonlySet<string>;
   readonly maxTtlSeconds: number;
-  /** The same for a delegation that signs its issuer in. */
+  /** For a delegation that signs its issuer in. */
   readonly delegationMaxTtlSeconds: number;
   readonly now: number;
 }
@@ -57,9 +57,9 @@ export function checkSignIn(view: UcanView, policy: ChainPolicy): ChainRefusal |
   );
 }
 
-/** Whether one of these issuers is in the chain that gives a token a capability. */
+/** Whether one of the issuers is in the chain that gives a token a capability. */
 export function isGrantedBy(view: UcanView, capability: Capability, issuers: ReadonlySet<string>): boolean {
-  // Each capability of each proof is followed once, by however many ways it is reached.
+  // Each capability of each proof is followed once, however many ways lead to it.
   const followed = new Set<Capability>();
   const isFrom = ({ issuer, proofs }: UcanView, wanted: Capability): boolean => {
     if (issuers.has(issuer)) return true;
@@ -84,14 +84,14 @@ function checkEnvelope(view: UcanView, policy: ChainPolicy): ChainRefusal | null
   }
   if (view.expiration === null) return refuse('UCAN_NO_EXPIRY', 'it never expires');
   if (isExpired(view, policy)) return refuse('UCAN_EXPIRED', 'it has expired');
-  if (isEarly(view, policy)) return refuseForNow('UCAN_NOT_YET_VALID', 'it is not valid yet');
+  if (isEarly(view, policy)) return refuse('UCAN_NOT_YET_VALID', 'it is not valid yet', true);
   return null;
 }
 
 function checkLifetime({ expiration }: UcanView, maxSeconds: number, policy: ChainPolicy): ChainRefusal | null {
   const latest = policy.now + maxSeconds + clockSkewSeconds;
   if (expiration === null || expiration <= latest) return null;
-  return refuseForNow('UCAN_TTL_TOO_LONG', `it expires more than ${maxSeconds} s ahead`);
+  return refuse('UCAN_TTL_TOO_LONG', `it expires more than ${maxSeconds} s ahead`, true);
 }
 
 function isForOracle({ can, with: resource }: Capability, issuer: string, { audiences }: ChainPolicy): boolean {
@@ -104,7 +104,7 @@ function checkProofs(root: UcanView, policy: ChainPolicy): ChainRefusal | null {
     for (const proof of view.proofs) {
       if (proof.audience !== view.issuer) return refuse('UCAN_BAD_PROOF', 'a proof is for another audience');
       if (isExpired(proof, policy)) return refuse('UCAN_BAD_PROOF', 'a proof has expired');
-      if (isEarly(proof, policy)) return refuseForNow('UCAN_BAD_PROOF', 'a proof is not valid yet');
+      if (isEarly(proof, policy)) return refuse('UCAN_BAD_PROOF', 'a proof is not valid yet', true);
     }
     if (!view.capabilities.every((capability) => isGranted(capability, view, policy))) {
       return refuse('UCAN_BAD_PROOF', 'a capability is wider than its proofs');
@@ -136,28 +136,16 @@ function isEarly({ notBefore }: UcanView, { now }: ChainPolicy): boolean {
   return notBefore !== null && notBefore - clockSkewSeconds > now;
 }
 
-function refuse(code: UcanErrorCode, message: string): ChainRefusal {
-  return { error: { code, message }, passing: false };
-}
-
-function refuseForNow(code: UcanErrorCode, message: string): ChainRefusal {
-  return { error: { code, message }, passing: true };
-}
-
-interface Spent {
-  kib: number;
-  at: number;
+function refuse(code: UcanErrorCode, message: string, passing = false): ChainRefusal {
+  return { error: { code, message }, passing };
 }
 
 const maxClients = 10_000;
 
-/**
- * Bounds what tokens cost before anyone is authenticated, for each client address. Anyone can make tokens that are good, and
- * their cost grows with their length, so it is the length that counts.
- */
+/** Bounds, for each client address, the length of tokens checked before anyone is authenticated: their cost grows with it. */
 export function createCheckAllowance(kibPerMinute: number, now: () => number) {
-  const clients = new LRUCache<string, Spent>({ max: maxClients });
-  // Half at once and half over the minute: in no minute more than all of it.
+  const clients = new LRUCache<string, { kib: number; at: number }>({ max: maxClients });
+  // Half at once and half over the minute: no minute has more than all of it.
   const half = kibPerMinute / 2;
   return {
     /** Takes what a token of that length costs; false if the client has used up its minute. */

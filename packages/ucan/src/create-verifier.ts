@@ -17,7 +17,7 @@ import { parseToken } from './parse-token.ts';
 import type { Awaitable, Result, UcanError } from './result.ts';
 import { verifySignatures } from './verify-signatures.ts';
 
-/** `revoked`: the token or one of its proofs is. `shared`: the token was sent downstream as a proof, so others may hold it. */
+/** `revoked`: the token or one of its proofs. `shared`: it was sent downstream as a proof, so others may hold it. */
 export type Standing = 'revoked' | 'shared';
 
 /** What a verifier accepts. */
@@ -78,13 +78,7 @@ interface Check {
   readonly kinds: readonly Kind[];
   readonly token: string;
   readonly client: string | undefined;
-  /** Of the token. */
   readonly hash: string;
-}
-
-/** A token whose signatures are good. What it is good for is checked at every use. */
-interface Accepted {
-  readonly verdict: Result<VerifiedToken, UcanError> & { readonly ok: VerifiedToken };
 }
 
 // `from` is when it was reached: if the clock is set back, the token is checked again.
@@ -100,7 +94,6 @@ const bytesPerCharacter = 16;
 const refusalCacheSize = 1_000;
 /** How long a verdict that depends on a DID document is cached: its keys can change at any time. */
 const resolvedSeconds = 60;
-const forever = Number.POSITIVE_INFINITY;
 const checks = { invocation: checkInvocation, delegation: checkDelegation, signIn: checkSignIn };
 
 /**
@@ -124,7 +117,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const audiences = new Set(options.audiences);
   const limits = { maxTtlSeconds, delegationMaxTtlSeconds };
   const allowance = createCheckAllowance(options.checkedKibPerMinute ?? ucanLimits.checkedKibPerMinute, now);
-  const accepted = new LRUCache<string, Accepted>({
+  // Signatures only: what a token is good for is checked at every use.
+  const accepted = new LRUCache<string, Extract<Verdict, { readonly ok: VerifiedToken }>>({
     maxSize: options.cacheBytes ?? defaultCacheBytes,
     perf: { now },
     ttlResolution: 0,
@@ -136,7 +130,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     if (token.length > agentLimits.tokenCharacters)
       return await parseToken(token).then(({ error }) => ({ error: error as UcanError }));
     const hash = await hashText(token);
-    const known = accepted.get(hash)?.verdict;
+    const known = accepted.get(hash);
     if (known) {
       const chosen = choose(known.ok.view, kinds);
       return 'error' in chosen ? { error: chosen.error } : await checkStanding(chosen.kind, known);
@@ -152,7 +146,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     for (const kind of kinds) {
       const refusal = checks[kind](view, policy);
       if (!refusal) return { kind };
-      // What lives too long for an invocation is meant as a delegation.
+      // A token that lives too long for an invocation is meant as a delegation.
       if (!first || first.error.code === 'UCAN_TTL_TOO_LONG')
         first = { ...refusal, passing: refusal.passing || (first?.passing ?? false) };
     }
@@ -176,13 +170,11 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const expiration = findExpiration(view);
     const { issuer: did, cid, capabilities } = view;
     const verdict = { ok: { did, expiration, cid, capabilities, view } };
-    const seconds = Math.min(
-      expiration + ucanLimits.clockSkewSeconds - now() / 1000,
-      resolved ? resolvedSeconds : forever,
-    );
-    // Kept for as long as `ttl`, and that millisecond too.
+    const tokenSeconds = expiration + ucanLimits.clockSkewSeconds - now() / 1000;
+    const seconds = resolved ? Math.min(tokenSeconds, resolvedSeconds) : tokenSeconds;
+    // The cache keeps for as long as `ttl`, and that millisecond too.
     const ttl = Math.floor(seconds * 1000) - 1;
-    if (ttl > 0) accepted.set(hash, { verdict }, { ttl, size: token.length * bytesPerCharacter });
+    if (ttl > 0) accepted.set(hash, verdict, { ttl, size: token.length * bytesPerCharacter });
     return await checkStanding(chosen.kind, verdict);
   }
 

@@ -17,7 +17,6 @@ export interface MintedToken {
 
 interface TokenOptions {
   readonly issuer: Signer;
-  /** The audience of the token. */
   readonly audience: string;
   /** Unix seconds; without it the token lives for `lifetimeSeconds`. */
   readonly expiration?: number;
@@ -37,13 +36,10 @@ export interface DelegationOptions extends TokenOptions {
   readonly capabilities: readonly Capability[];
 }
 
-export interface DownstreamOptions {
-  readonly issuer: Signer;
-  readonly audience: string;
-  readonly capability: Capability;
+export interface DownstreamOptions
+  extends Pick<InvocationOptions, 'issuer' | 'audience' | 'capability' | 'lifetimeSeconds'> {
   /** The verified delegation the issuer acts under. */
   readonly delegation: UcanView;
-  readonly lifetimeSeconds?: number;
 }
 
 const invocationSeconds = 300;

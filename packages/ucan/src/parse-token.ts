@@ -45,7 +45,7 @@ async function checkHash({ digest, bytes }: ArchiveBlock): Promise<void> {
   if (!equalBytes(await sha256(bytes), digest)) malformed('a block does not match its hash');
 }
 
-/** Before anything is decoded: a value of one byte costs a thousand times that to decode, encode and verify. */
+/** Runs before anything is decoded: decoding, encoding and verifying a value costs a thousand times its one byte. */
 function checkItems(blocks: Iterable<ArchiveBlock>): void {
   let items = 0;
   for (const { bytes } of blocks) {
@@ -57,7 +57,7 @@ function checkItems(blocks: Iterable<ArchiveBlock>): void {
   }
 }
 
-/** The UCANs of an archive, each read once however many others lean on it. */
+/** The UCANs of an archive, each read once however many others use it as a proof. */
 class Chain {
   readonly #blocks: Map<string, API.Block>;
   readonly #read = new Map<string, { view: UcanView; length: number }>();
@@ -124,10 +124,7 @@ const headerEnd = Uint8Array.of(0x67, ...ascii('version'), 0x01);
 // { "ucan@0.9.1": CID } in DAG-CBOR: what ucanto puts at the root of an archive.
 const variantStart = Uint8Array.of(0xa1, 0x6a, ...ascii('ucan@0.9.1'), 0xd8, 0x2a, 0x58, 0x25, 0x00);
 
-/**
- * Reads a CAR (version 1) that holds one ucanto archive. Stricter than the CAR format on purpose: one token has one
- * sequence of bytes per order of its blocks, so nothing can be added, doubled or written differently in transit.
- */
+/** A CAR (version 1) with one ucanto archive, stricter than the format: one token has one sequence of bytes per order of its blocks. */
 function readArchive(bytes: Uint8Array): Archive {
   if (!startsWithBytes(bytes, headerStart)) malformed('it is not a CAR archive with one root');
   const rootCid = readCid(bytes, headerStart.length);
@@ -156,7 +153,7 @@ function readArchive(bytes: Uint8Array): Archive {
   return { root: root ?? malformed('its root block is missing'), ucans };
 }
 
-/** The CID of the UCAN that an archive's root block names. */
+/** The CID of the UCAN that the root block names. */
 function readVariant({ bytes }: ArchiveBlock): string {
   if (bytes.length !== variantStart.length + cidBytes || !startsWithBytes(bytes, variantStart)) {
     malformed('its root is not a UCAN of version 0.9.1');
@@ -195,9 +192,8 @@ const signaturePrefix = Uint8Array.of(0xed, 0xa1, 0x03, 64);
 const signatureBytes = signaturePrefix.length + 64;
 
 /**
- * Checks a decoded UCAN beyond what ucanto's own decoder does. A signature covers the JSON form of the fields, and
- * several CBOR blocks could give the same JSON; only the one block ucanto itself writes is accepted, so that a token
- * has one CID and a revoked one cannot come back under another.
+ * Accepts only the one block that ucanto itself writes. The signature covers the JSON form of the fields, which several CBOR
+ * blocks share: under another CID a revoked token would come back.
  */
 function readUcan(ucan: UCAN.View, bytes: Uint8Array): UcanFields {
   const { model } = ucan;

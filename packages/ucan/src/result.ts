@@ -20,7 +20,7 @@ export interface UcanError {
   readonly limited?: true;
 }
 
-// Thrown and caught inside the parser only, where the codecs throw too; everything outside works with results.
+// Thrown and caught inside the parser only, where the codecs throw too.
 export class Refusal extends Error {
   readonly code: UcanErrorCode;
 

@@ -16,7 +16,6 @@ export interface SignatureVerdict {
 /** How many DID documents one token may make a service fetch. */
 const maxDocuments = 4;
 
-/** Checks the signature of a token and of every proof under it. */
 export async function verifySignatures(
   root: UcanView,
   resolveDid: (did: string) => Promise<DidKeys>,
@@ -28,10 +27,10 @@ export async function verifySignatures(
     const message = `more than ${maxDocuments} of its issuers are not a did:key`;
     return { error: { code: 'UCAN_BAD_PROOF', message }, resolved: false };
   }
-  // First what needs no network: a token that is wrong here fetches nothing.
+  // First what needs no network: a token that is wrong here causes no fetch.
   const early = await findFirstFault(root, known, new Map());
   if (early) return { error: early, resolved: false };
-  // All at once, so that the time limit of one is the time limit of the token.
+  // All at once, so that the time limit of one is the limit of all.
   const documents = new Map(await Promise.all([...others].map(async (did) => [did, await resolveDid(did)] as const)));
   return { error: await findFirstFault(root, unknown, documents), resolved: others.size > 0 };
 }
@@ -58,15 +57,11 @@ async function findFirstFault(
 
 async function findFault(view: UcanView, { ok, error }: DidKeys): Promise<string | null> {
   if (error) return error.message;
-  return (await isSignedByAny(view, ok)) ? null : 'its signature is wrong';
-}
-
-async function isSignedByAny(view: UcanView, keys: readonly string[]): Promise<boolean> {
-  for (const key of keys) {
+  for (const key of ok) {
     const publicKey = fromDidKey(key);
-    if (publicKey && (await isSignedBy(view, publicKey))) return true;
+    if (publicKey && (await isSignedBy(view, publicKey))) return null;
   }
-  return false;
+  return 'its signature is wrong';
 }
 
 async function isSignedBy(view: UcanView, publicKey: Uint8Array): Promise<boolean> {

@@ -41,7 +41,6 @@ export interface DevnodeOptions {
   agent?: Partial<AgentProfile>;
 }
 
-/** The development node as a server that is not listening yet. */
 export async function createDevnode(options: DevnodeOptions) {
   const { logger, blockMs = 5_000, clock = Date.now } = options;
   const protocol = await loadProtocol();

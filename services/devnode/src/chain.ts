@@ -3,7 +3,7 @@ import { type GrpcStatusName, heightHeader } from '@palaver/contract/internal';
 const chainId = 'palaver-dev-1';
 const genesisMs = Date.UTC(2020, 0, 1);
 
-/** The node's notion of time: heights follow from the clock alone, so that they never fall, not even over a restart. */
+/** Heights follow from the clock alone, so that they never fall, not even over a restart. */
 export function createChain({ clock, blockMs }: { clock: () => number; blockMs: number }) {
   return {
     id: chainId,
@@ -31,7 +31,7 @@ export function parseHeight(
   return { ok: true, height: height || latest };
 }
 
-/** An expected no, as a value: the gRPC status and the text that goes with it. */
+/** An expected refusal: the gRPC status and its text. */
 export interface Refusal {
   ok: false;
   code: GrpcStatusName;
@@ -50,14 +50,13 @@ export function refuseMissing(message: string): Refusal {
   return refuse('NOT_FOUND', message);
 }
 
-/** An error that a module of the chain registers. */
 export interface ModuleError {
   codespace: string;
   code: number;
   text: string;
 }
 
-/** In the words of a real node. It gives such errors no gRPC code, so they are UNKNOWN. */
+/** As a real node words it: such errors have no gRPC code, so they are UNKNOWN. */
 export function refuseByModule({ codespace, code, text }: ModuleError, detail: string): Refusal {
   return refuse('UNKNOWN', `codespace ${codespace} code ${code}: ${text}: ${detail}`);
 }

@@ -16,13 +16,11 @@ import { type Refusal, refuse } from './chain.ts';
 /** `metadata` goes out before the answer, as headers. */
 export type Reply = ({ ok: true; message: Uint8Array } | Refusal) & { metadata?: Record<string, string> };
 
-/** Answers one message of a call. The metadata of the request is among the headers. */
 export type Answerer = (message: Buffer, headers: IncomingHttpHeaders) => Reply;
 
 /** Unary methods answer one message, streaming ones each message as it comes. */
 export interface Method {
   streaming: boolean;
-  /** Begins a call. */
   open(): Answerer;
 }
 
@@ -44,11 +42,8 @@ interface CallLimits {
   idleMs: number;
 }
 
-interface CallContext {
-  methods: ReadonlyMap<string, Method>;
-  limits: CallLimits;
-  onError(error: unknown, path: string): void;
-  /** Holds, for each streaming call, what ends it when the server stops. */
+interface CallContext extends GrpcServerOptions {
+  /** What ends each streaming call when the server stops. */
   stops: Set<() => void>;
 }
 
@@ -139,7 +134,7 @@ function serveStreaming({ stream, limits, answer }: Call, stops: Set<() => void>
       if (!reply.ok) return end(reply);
       stream.write(toGrpcFrame(reply.message));
     }
-    // Who asks without reading the answers has to wait with the next question.
+    // A client that asks without reading the answers has to wait with the next question.
     if (stream.writableNeedDrain) stream.pause().once('drain', () => stream.resume());
   });
   stream.on('end', () => end(reader.isInside() ? notWhole : undefined));
@@ -175,19 +170,19 @@ function sendRefusal(stream: ServerHttp2Stream, refusal: Refusal): void {
   sendHeadersOnly(stream, { ...replyHeaders, 'grpc-accept-encoding': 'identity', ...toTrailers(refusal) });
 }
 
-/** A refusal with nothing before it is one block of headers. */
+/** A refusal before any answer is one block of headers. */
 function sendHeadersOnly(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
   if (isGone(stream)) return;
   stream.respond(headers, { endStream: true });
   stopReading(stream);
 }
 
-/** Whether the client has reset the call meanwhile; to answer it then throws. */
+/** Whether the client has reset the call meanwhile; answering it would throw. */
 function isGone(stream: ServerHttp2Stream): boolean {
   return stream.closed || stream.destroyed;
 }
 
-/** The answer is complete: a client that keeps sending is asked to stop. Asked at once, it would not get the answer. */
+/** Asks a client that keeps sending to stop, once the answer is complete; asked at once, it would not get the answer. */
 function stopReading(stream: ServerHttp2Stream): void {
   if (!stream.readableEnded) setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
 }
@@ -195,12 +190,6 @@ function stopReading(stream: ServerHttp2Stream): void {
 function toTrailers(refusal: Refusal | undefined): Record<string, string | number> {
   if (!refusal) return { 'grpc-status': 0 };
   return { 'grpc-status': toGrpcCode(refusal.code), 'grpc-message': encodeGrpcMessage(refusal.message) };
-}
-
-interface GrpcServer {
-  listen(where: { host: string; port: number }): Promise<number>;
-  /** Takes no new calls, lets those in flight finish within `graceMs`, then cuts the rest. */
-  close(graceMs: number): Promise<void>;
 }
 
 interface GrpcServerOptions {
@@ -215,8 +204,7 @@ const maxConcurrentStreams = 1_000;
 const maxHeaderListSize = 16 * 1024;
 const keepAliveMs = 60_000;
 
-/** A gRPC server over HTTP/2 without TLS. */
-export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
+export function createGrpcServer(options: GrpcServerOptions) {
   const stops = new Set<() => void>();
   const server = createServer({ settings: { maxConcurrentStreams, maxHeaderListSize } });
   const sessions = new Set<ServerHttp2Session>();
@@ -230,12 +218,13 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   server.on('connection', (socket) => socket.setKeepAlive(true, keepAliveMs));
 
   return {
-    async listen({ host, port }) {
+    async listen({ host, port }: { host: string; port: number }): Promise<number> {
       server.listen(port, host);
       await once(server, 'listening');
       return (server.address() as AddressInfo).port;
     },
-    async close(graceMs) {
+    /** Takes no new calls, lets those in flight finish within `graceMs`, then cuts the rest. */
+    async close(graceMs: number): Promise<void> {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const session of sessions) session.close();
       for (const stop of stops) stop();

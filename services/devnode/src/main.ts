@@ -16,7 +16,6 @@ import type { AgentProfile } from './world/load-world.ts';
 export type { AgentProfile } from './world/load-world.ts';
 
 export interface DevnodeStartOptions extends ConfigOptions {
-  /** The agent that runs beside the node. */
   agent?: Partial<AgentProfile>;
 }
 
@@ -25,7 +24,6 @@ export interface RunningDevnode extends RunningService {
   address: string;
 }
 
-/** Starts the development node from its environment. */
 export async function startDevnode(env: Env, options: DevnodeStartOptions = {}): Promise<RunningDevnode> {
   const config = loadConfig(devnodeConfigSchema, env, options);
   const logger = createLogger({ name: 'devnode', level: config.LOG_LEVEL });

@@ -15,14 +15,12 @@ export async function loadProtocol(): Promise<FileRegistry> {
   return createFileRegistry(fromBinary(FileDescriptorSetSchema, await readFile(descriptorsUrl)));
 }
 
-/** The descriptor of a message that `protos/` is known to declare. */
 export function getMessage(protocol: FileRegistry, typeName: string): DescMessage {
   const desc = protocol.getMessage(typeName);
   if (!desc) throw new Error(`protos/ declares no message ${typeName}`);
   return desc;
 }
 
-/** The descriptor of a service that `protos/` is known to declare. */
 export function getService(protocol: FileRegistry, typeName: string): DescService {
   const desc = protocol.getService(typeName);
   if (!desc) throw new Error(`protos/ declares no service ${typeName}`);

@@ -13,24 +13,14 @@ import { type GrpcStatusName, toGrpcCode } from '@palaver/contract/internal';
 import { type Method, parseMessage } from './grpc.ts';
 import { getService } from './protocol.ts';
 
-/** A file of the protocol as a compiler wrote it, with every option kept, and the files it imports. */
+/** A file as a compiler wrote it, with every option kept, and the files it imports. */
 interface ProtoFile {
   name: string;
   bytes: Uint8Array;
   imports: ProtoFile[];
 }
 
-interface SymbolIndex {
-  /** In alphabetical order, as other servers list them. */
-  services: string[];
-  file(name: string): ProtoFile | undefined;
-  fileOfSymbol(name: string): ProtoFile | undefined;
-  fileOfExtension(typeName: string, number: number): ProtoFile | undefined;
-  /** Undefined for a type that is not known. */
-  extensionNumbers(typeName: string): number[] | undefined;
-}
-
-function createSymbolIndex(protocol: FileRegistry): SymbolIndex {
+function createSymbolIndex(protocol: FileRegistry) {
   const files = new Map<string, ProtoFile>();
   // Files come with their imports before them.
   for (const { proto, dependencies } of protocol.files) {
@@ -45,20 +35,24 @@ function createSymbolIndex(protocol: FileRegistry): SymbolIndex {
   );
   const fileOf = (name: string | undefined) => (name === undefined ? undefined : files.get(name));
   return {
+    /** In alphabetical order, as other servers list them. */
     services: types
       .filter((desc) => desc.kind === 'service')
       .map(({ typeName }) => typeName)
       .sort(),
     file: fileOf,
-    fileOfSymbol: (name) => fileOf(symbols.get(name)),
-    fileOfExtension: (typeName, number) =>
+    fileOfSymbol: (name: string) => fileOf(symbols.get(name)),
+    fileOfExtension: (typeName: string, number: number) =>
       fileOf(extensions.get(typeName)?.find((extension) => extension.number === number)?.file.proto.name),
-    extensionNumbers(typeName) {
+    /** Undefined for a type that is not known. */
+    extensionNumbers(typeName: string) {
       if (!protocol.getMessage(typeName)) return undefined;
       return (extensions.get(typeName) ?? []).map(({ number }) => number).sort((a, b) => a - b);
     },
   };
 }
+
+type SymbolIndex = ReturnType<typeof createSymbolIndex>;
 
 /** Every name that a type declares: its own and those of its parts. */
 function listSymbols(desc: DescMessage | DescEnum | DescExtension | DescService): string[] {
@@ -78,7 +72,7 @@ function listSymbols(desc: DescMessage | DescEnum | DescExtension | DescService)
   }
 }
 
-/** The questions of the reflection protocol; v1 and v1alpha have the same. */
+/** The same in v1 and v1alpha of the protocol. */
 type ReflectionQuestion =
   | { case: 'listServices' | 'fileByFilename' | 'fileContainingSymbol' | 'allExtensionNumbersOfType'; value: string }
   | { case: 'fileContainingExtension'; value: { containingType: string; extensionNumber: number } }
@@ -87,7 +81,7 @@ type ReflectionQuestion =
 /** The oneof `message_response`. */
 type ReflectionAnswer = { case: string; value: Record<string, unknown> };
 
-/** `sent` holds the names of the files this stream has had already: none goes out twice. */
+/** `sent` holds the names of the files that this stream has had: none goes out twice. */
 function answerReflection(index: SymbolIndex, question: ReflectionQuestion, sent: Set<string>): ReflectionAnswer {
   switch (question.case) {
     case 'listServices':
@@ -113,11 +107,7 @@ function answerReflection(index: SymbolIndex, question: ReflectionQuestion, sent
 
 function toFileAnswer(file: ProtoFile | undefined, asked: string, sent: Set<string>): ReflectionAnswer {
   if (!file) return toError('NOT_FOUND', `not found: ${asked}`);
-  return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: collectFiles(file, sent) } };
-}
-
-/** The file that was asked for first, then all it needs that has not been sent. */
-function collectFiles(file: ProtoFile, sent: Set<string>): Uint8Array[] {
+  // The requested file goes first, then all it needs that has not been sent.
   const collected: Uint8Array[] = [];
   const visit = ({ name, bytes, imports }: ProtoFile) => {
     if (sent.has(name)) return;
@@ -126,7 +116,7 @@ function collectFiles(file: ProtoFile, sent: Set<string>): Uint8Array[] {
     for (const imported of imports) visit(imported);
   };
   visit(file);
-  return collected;
+  return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: collected } };
 }
 
 function toError(code: GrpcStatusName, errorMessage: string): ReflectionAnswer {
@@ -138,7 +128,6 @@ type ReflectionRequest = Message & { host: string; messageRequest: ReflectionQue
 // Live nodes answer in both versions, and clients ask in either. Their messages are the same.
 const services = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection'];
 
-/** The reflection protocol: clients learn from it what the server offers. */
 export function createReflectionMethods(protocol: FileRegistry): [string, Method][] {
   const index = createSymbolIndex(protocol);
   return services.flatMap((typeName) =>

@@ -11,7 +11,6 @@ export type DidKeys = Result<readonly string[], { message: string; limited?: tru
 const purposes = ['authentication', 'capabilityInvocation', 'capabilityDelegation'];
 const maxKeys = 16;
 
-/** The keys of a DID document that may sign tokens. */
 export function listSigningKeys(document: unknown, did: string): DidKeys {
   if (!isObject(document) || document.id !== did) return { error: { message: 'the DID document is not its issuer’s' } };
   const methods = new Map(listOf(document.verificationMethod).map((method) => [idOf(method, did), method]));
@@ -68,7 +67,6 @@ interface WebDidRequest {
   readonly timeoutMs: number;
 }
 
-/** Fetches the document of a did:web from its host. */
 export async function resolveWebDid({ did, privateHosts, dnsServers, timeoutMs }: WebDidRequest): Promise<DidKeys> {
   const url = toDocumentUrl(did);
   if (!url) return { error: { message: 'its issuer is not a usable did:web' } };
@@ -82,7 +80,7 @@ export async function resolveWebDid({ did, privateHosts, dnsServers, timeoutMs }
   return error ? { error } : listSigningKeys(ok, did);
 }
 
-/** Where a did:web has its document; null for what is not a host name with path segments. */
+/** Where a did:web has its document; null unless it is a host name with path segments. */
 export function toDocumentUrl(did: string): URL | null {
   const [, host, port, path = ''] =
     /^did:web:([A-Za-z0-9.-]+)(?:%3A(\d{1,5}))?((?::[A-Za-z0-9._-]+)*)$/i.exec(did) ?? [];

@@ -30,7 +30,7 @@ export function untagPublicKey(tagged: Uint8Array): Uint8Array | null {
   return isEd25519 ? tagged.subarray(ed25519Tag.length) : null;
 }
 
-/** The DID a token's `iss` or `aud` field stands for; null when it is not one or not written the one right way. */
+/** The DID of a token's `iss` or `aud`; null when it is not one or not written the one right way. */
 export function toDid(principal: Uint8Array): string | null {
   if (untagPublicKey(principal)) return `did:key:${base58btc.encode(principal)}`;
   if (!startsWithBytes(principal, didTag)) return null;

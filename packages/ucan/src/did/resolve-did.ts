@@ -26,7 +26,7 @@ interface DidResolverOptions {
   readonly now?: () => number;
 }
 
-// A cache keeps for so long, and that millisecond too.
+// A cache keeps a millisecond longer than its time to live.
 const keptMs = 5 * 60_000 - 1;
 const failureKeptMs = 10_000 - 1;
 const maxKept = 1_000;
@@ -67,8 +67,13 @@ export function createDidResolver(options: DidResolverOptions = {}): ResolveDid 
 
   async function look(did: string): Promise<DidKeys> {
     if (did.startsWith('did:web:')) return await resolveWebDid({ did, privateHosts, dnsServers, timeoutMs });
-    if (gatewayUrl) return await resolveProtocolDid({ did, gatewayUrl, gatewayPrefix, gatewayHeaders, timeoutMs });
-    return { error: { message: 'there is no resolver for its issuer' } };
+    if (!gatewayUrl) return { error: { message: 'there is no resolver for its issuer' } };
+    // Colons are data in the last segment; everything else that could end it is escaped.
+    const id = encodeURIComponent(did).replaceAll('%3A', ':');
+    const base = `${gatewayUrl.replace(/\/+$/, '')}${gatewayPrefix.replace(/\/+$/, '')}`;
+    const url = `${base}/did/dids/${id}`;
+    const { ok, error } = await fetchDocument({ url, headers: gatewayHeaders, timeoutMs });
+    return error ? { error } : listSigningKeys(unwrap(ok), did);
   }
 
   async function lookAndKeep(did: string): Promise<DidKeys> {
@@ -94,25 +99,6 @@ export function createDidResolver(options: DidResolverOptions = {}): ResolveDid 
   };
 }
 
-interface ProtocolDidRequest {
-  readonly did: string;
-  readonly gatewayUrl: string;
-  readonly gatewayPrefix: string;
-  readonly gatewayHeaders: Readonly<Record<string, string>>;
-  readonly timeoutMs: number;
-}
-
-/** Asks the query gateway for the DID document the protocol holds. */
-async function resolveProtocolDid(request: ProtocolDidRequest): Promise<DidKeys> {
-  const { did, gatewayUrl, gatewayPrefix, gatewayHeaders: headers, timeoutMs } = request;
-  // Colons are data in the last segment; everything else that could end it is escaped.
-  const id = encodeURIComponent(did).replaceAll('%3A', ':');
-  const base = `${gatewayUrl.replace(/\/+$/, '')}${gatewayPrefix.replace(/\/+$/, '')}`;
-  const { ok, error } = await fetchDocument({ url: `${base}/did/dids/${id}`, headers, timeoutMs });
-  if (error) return { error };
-  return listSigningKeys(unwrap(ok), did);
-}
-
 // Chains of different age name the one field of the answer differently.
 function unwrap(answer: unknown): unknown {
   if (typeof answer !== 'object' || answer === null) return answer;
@@ -120,31 +106,24 @@ function unwrap(answer: unknown): unknown {
   return iidDocument ?? didDocument ?? document ?? answer;
 }
 
-interface LookupLimits {
-  /** Takes a place for one lookup; gives what frees it, or null if there is none left. */
-  enter(client: string | undefined): (() => void) | null;
-}
-
 const maxClients = 10_000;
 
-/**
- * Bounds lookups that tokens cause before anyone is authenticated: all together, and for each client address at once and
- * in any 60 seconds.
- */
+/** Bounds the lookups that unauthenticated tokens cause: all together, and for each address at once and in any 60 seconds. */
 export function createLookupLimits(
   total: number,
   {
     perMinute = ucanLimits.lookupsPerMinute as number,
     now = Date.now,
   }: { perMinute?: number; now?: () => number } = {},
-): LookupLimits {
+) {
   const begun = createMinuteWindows({ now, maxKeys: maxClients });
   /** Clients with a lookup underway, so at most `total`. */
   const underwayOf = new Map<string, number>();
   let underway = 0;
 
   return {
-    enter(client) {
+    /** Takes a place for one lookup; returns the function that frees it, or null if there is none left. */
+    enter(client: string | undefined): (() => void) | null {
       if (underway >= total) return null;
       if (client !== undefined) {
         const own = underwayOf.get(client) ?? 0;

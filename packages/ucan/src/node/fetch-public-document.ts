@@ -3,7 +3,6 @@ import { type FetchedDocument, readDocument, unreachable } from '../did/fetch-do
 import type { PublicDocumentRequest } from '../web/fetch-public-document.ts';
 import { openPublic, RefusedAddressError } from './open-public.ts';
 
-/** Fetches a document from a host that a stranger named. */
 export async function fetchPublicDocument(
   { url, timeoutMs, allowPrivate, dnsServers }: PublicDocumentRequest,
   lookup?: LookupFunction,

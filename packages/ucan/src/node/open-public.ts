@@ -28,7 +28,6 @@ export function isAllowedHost({ hostname, host }: URL, allowedHosts: readonly st
   return allowedHosts.includes(hostname) || allowedHosts.includes(host);
 }
 
-/** Why an address may not be asked at all. */
 function findRefusal({ protocol, hostname }: URL, isAllowed: boolean): string | undefined {
   if (protocol !== 'https:' && !(isAllowed && protocol === 'http:')) return 'only https is allowed';
   // An address in the URL itself is never looked up.
@@ -37,9 +36,8 @@ function findRefusal({ protocol, hostname }: URL, isAllowed: boolean): string | 
 }
 
 /**
- * Asks a host that a stranger named: over TLS, at public addresses only, checked in the very lookup the connection uses, so a
- * name that answers differently the second time gains nothing. Redirects are not followed. The body of the answer is read or
- * destroyed by the caller.
+ * Asks a host that a stranger named: over TLS, at public addresses only, checked in the connection's own lookup, so that a name
+ * cannot answer differently the second time. Redirects are not followed; the caller reads or destroys the body.
  */
 export async function openPublic(url: URL, options: PublicRequest): Promise<IncomingMessage> {
   const { signal, method = 'GET', headers, body, isAllowed, dnsServers = [] } = options;
@@ -54,7 +52,7 @@ export async function openPublic(url: URL, options: PublicRequest): Promise<Inco
     headers: { 'accept-encoding': 'identity', ...headers },
     lookup: isAllowed ? lookup : guardLookup(lookup),
   });
-  // What goes wrong after the answer has begun reaches the reader of the body; nobody else listens by then.
+  // Errors after the answer has begun reach the reader of the body; nobody else listens by then.
   request.on('error', () => {});
   request.end(body);
   const [response]: IncomingMessage[] = await once(request, 'response', { signal }).catch((error: Error) => {
@@ -68,17 +66,13 @@ export async function openPublic(url: URL, options: PublicRequest): Promise<Inco
 interface HostLookupOptions {
   /** Name servers (`address` or `address:port`) instead of the machine's. */
   readonly servers?: readonly string[];
-  /** Ends the lookup at once. */
   readonly signal: AbortSignal;
 }
 
 const attemptMs = 1_000;
 const attempts = 2;
 
-/**
- * Looks up a host that a stranger named, through a resolver of its own (c-ares). `dns.lookup` would take one of the few
- * threads that the whole process shares and cannot be cancelled: names without an answer would starve everyone else.
- */
+/** Uses c-ares: `dns.lookup` takes one of the process's few shared threads and cannot be cancelled, so names without an answer would starve others. */
 export function createHostLookup({ servers = [], signal }: HostLookupOptions): LookupFunction {
   return (hostname, { all }, callback) => {
     const resolver = new Resolver({ timeout: attemptMs, tries: attempts });
@@ -133,7 +127,7 @@ const reserved6: [string, number][] = [
   ['3fff::', 20],
 ];
 
-/** Whether an address is one of the public internet: not loopback, private, link-local or reserved. */
+/** Not loopback, private, link-local or reserved. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !listOf(reserved4, 'ipv4').check(address, 'ipv4');
   // A zone (`fe80::1%eth0`) only goes with a local address.
@@ -141,7 +135,7 @@ export function isPublicAddress(address: string): boolean {
   return listOf([['2000::', 3]], 'ipv6').check(address, 'ipv6') && !listOf(reserved6, 'ipv6').check(address, 'ipv6');
 }
 
-/** A lookup that fails for a name with any private address. Given to the connection itself, it cannot be got round. */
+/** Fails for a name with any private address; as part of the connection itself it cannot be bypassed. */
 function guardLookup(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, answer, family) => {

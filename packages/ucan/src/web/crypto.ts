@@ -41,7 +41,7 @@ export function hashText(text: string): Awaitable<string> {
   return Promise.resolve(sha256(new TextEncoder().encode(text))).then(encodeBase64);
 }
 
-// WebCrypto refuses shared memory by type; nothing here ever is, so this copies nothing in practice.
+// WebCrypto's types refuse shared memory, which is never used here, so this copies nothing in practice.
 function toBytes(bytes: Uint8Array): Bytes {
   return bytes.buffer instanceof ArrayBuffer ? (bytes as Bytes) : new Uint8Array(bytes);
 }

@@ -7,7 +7,6 @@ export interface PublicDocumentRequest extends DocumentRequest {
   readonly dnsServers?: readonly string[];
 }
 
-/** Fetches a document from a host that a stranger named. */
 export function fetchPublicDocument({ url, timeoutMs }: PublicDocumentRequest): Promise<FetchedDocument> {
   return fetchDocument({ url, timeoutMs });
 }

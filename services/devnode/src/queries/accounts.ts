@@ -62,7 +62,7 @@ const errors = {
 export const tokenQueries = {
   Params: ({ world }) => answer({ params: world.params.token }),
 
-  // Put together from two records, as a chain does it: those of the token id and those of the token of that name.
+  // As on a chain, from two records: that of the token id and that of the token's name.
   TokenMetadata({ world }, { id }: ById) {
     if (id === '') return refuseArgument('invalid request');
     const properties = world.tokenProperties.get(id);

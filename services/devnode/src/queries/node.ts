@@ -7,7 +7,6 @@ import { answer, type Query, type View } from './query.ts';
 
 const { version } = createRequire(import.meta.url)('../../package.json');
 
-/** The node's own service: who it is and how far it is. */
 export const nodeQueries = {
   GetNodeInfo: ({ chain }) =>
     answer({
@@ -25,7 +24,7 @@ export const nodeQueries = {
   },
 } satisfies Record<string, Query>;
 
-/** Hashes of blocks follow from the height, so that two nodes of one configuration agree on them. */
+/** Hashes of blocks follow from the height, so two nodes of one configuration agree on them. */
 function toBlock({ chain, txs }: View, height: number): Record<string, unknown> {
   const header = {
     version: { block: 11n },

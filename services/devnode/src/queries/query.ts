@@ -6,7 +6,7 @@ import { type Answerer, type Method, parseMessage, type Reply } from '../grpc.ts
 import type { TxPool } from '../txs/tx-pool.ts';
 import type { Row, World } from '../world/world.ts';
 
-/** What a query may look at. There is no height in it: the data of every height is that of now. */
+/** What a query may read. It has no height: the data of every height is the current data. */
 export interface View {
   world: World;
   chain: Chain;
@@ -15,10 +15,10 @@ export interface View {
   descs: { account: DescMessage; tx: DescMessage };
 }
 
-/** The fields of the response message, or why there is none. */
+/** The fields of the response, or why there is none. */
 export type Answer = { ok: true; response: Record<string, unknown> } | Refusal;
 
-/** A method of a query service. `never`, because each declares the fields of its own request. */
+/** The request is `never` because each query declares the fields of its own. */
 export type Query = (view: View, request: never) => Answer;
 
 export type ById = { id: string };
@@ -56,7 +56,7 @@ export function paginate<T>(rows: readonly Row<T>[], request: PageRequest | unde
   const walk = reverse ? rows.toReversed() : rows;
   const start = key.length > 0 ? findStart(walk, key, reverse) : toIndex(offset, walk.length);
   const end = toIndex(BigInt(start) + (limit || defaultLimit), walk.length);
-  // Who asks for no limit gets the total unasked; who continues by key has had it on the first page.
+  // Without a limit the total is given unasked; a client that continues by key got it with the first page.
   const counted = key.length === 0 && (countTotal || limit === 0n);
   return {
     ok: true,
@@ -65,13 +65,12 @@ export function paginate<T>(rows: readonly Row<T>[], request: PageRequest | unde
   };
 }
 
-/** The answer of a list method: the page's values in `field`, and its `pagination`. */
 export function answerPage<T>(field: string, page: Page<T> | Refusal): Answer {
   if (!page.ok) return page;
   return { ok: true, response: { [field]: page.values, pagination: page.pagination } };
 }
 
-/** A key that is gone still marks a place: the walk continues at the next higher one, in reverse too. */
+/** A key that is gone still marks a place: the walk continues at the next higher one, also in reverse. */
 function findStart<T>(walk: readonly Row<T>[], key: Uint8Array, reverse: boolean): number {
   if (!reverse) {
     const index = walk.findIndex((row) => Buffer.compare(row.key, key) >= 0);
@@ -105,7 +104,7 @@ interface QueryService {
   memo?: ReplyMemo;
 }
 
-/** The methods of a query service by path. One that is declared without a query is answered UNIMPLEMENTED. */
+/** The methods of a query service by path; those without a query are answered UNIMPLEMENTED. */
 export function createQueryMethods({ service, queries, view, memo }: QueryService): [string, Method][] {
   return service.methods.map((method) => {
     const path = `/${service.typeName}/${method.name}`;

@@ -10,7 +10,7 @@ export type TxMessage = Message & Record<string, unknown>;
 
 export interface Tx {
   bytes: Uint8Array;
-  /** SHA-256 in capital hexadecimal digits. */
+  /** SHA-256 in upper-case hexadecimal. */
   hash: string;
   /** `cosmos.tx.v1beta1.Tx` */
   message: Message;
@@ -37,18 +37,10 @@ const keyType = 'cosmos.crypto.secp256k1.PubKey';
 const signModeDirect = 1;
 const maxMessages = 100;
 const maxMemo = 256;
-/** Half of the order of secp256k1: of the two signatures that fit, only the one with the smaller half is taken. */
+/** Half of the order of secp256k1: of the two signatures that fit, only the one with the smaller half is accepted. */
 const halfOrder = Buffer.from('7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0', 'hex');
 
-export interface TxDecoder {
-  decode(bytes: Uint8Array): { ok: true; tx: Tx } | TxFault;
-  /** The message inside an `Any`. */
-  unpack(any: Any): TxMessage | undefined;
-  /** Whether the signer signed exactly these bytes for this chain. */
-  isSigned(tx: Tx): boolean;
-}
-
-export function createTxDecoder(protocol: FileRegistry, chain: Chain): TxDecoder {
+export function createTxDecoder(protocol: FileRegistry, chain: Chain) {
   const desc = (name: string) => getMessage(protocol, `cosmos.tx.v1beta1.${name}`);
   const descs = { Tx: desc('Tx'), TxRaw: desc('TxRaw'), TxBody: desc('TxBody'), AuthInfo: desc('AuthInfo') };
   const signDoc = desc('SignDoc');
@@ -61,13 +53,13 @@ export function createTxDecoder(protocol: FileRegistry, chain: Chain): TxDecoder
 
   return {
     unpack,
-    decode(bytes) {
+    decode(bytes: Uint8Array): { ok: true; tx: Tx } | TxFault {
       const raw = parse<TxRaw>(descs.TxRaw, bytes);
       const body = raw && parse<TxBody>(descs.TxBody, raw.bodyBytes);
       const auth = raw && parse<AuthInfo>(descs.AuthInfo, raw.authInfoBytes);
       const message = parse(descs.Tx, bytes);
       if (!raw || !body || !auth || !message) return refuseTx('decode', 'tx parse error');
-      // What the signer meant by them is unknown.
+      // It is unknown what the signer meant by them.
       if ([raw, body, auth].some(({ $unknown }) => $unknown?.length)) return refuseTx('decode', 'unknown fields');
       const [info, ...others] = auth.signerInfos;
       if (!info?.publicKey || others.length > 0 || raw.signatures.length !== 1) {
@@ -104,7 +96,8 @@ export function createTxDecoder(protocol: FileRegistry, chain: Chain): TxDecoder
       };
       return { ok: true, tx };
     },
-    isSigned(tx) {
+    /** Whether the signer signed exactly these bytes for this chain. */
+    isSigned(tx: Tx): boolean {
       const raw = parse<TxRaw>(descs.TxRaw, tx.bytes);
       const key = parse<Message & { key: Uint8Array }>(keyDesc, tx.publicKey.value)?.key;
       const [signature] = raw?.signatures ?? [];
@@ -119,6 +112,8 @@ export function createTxDecoder(protocol: FileRegistry, chain: Chain): TxDecoder
     },
   };
 }
+
+export type TxDecoder = ReturnType<typeof createTxDecoder>;
 
 function parse<T extends Message>(desc: DescMessage, bytes: Uint8Array): T | undefined {
   try {
@@ -141,7 +136,7 @@ function isSignedBy(key: Uint8Array, bytes: Uint8Array, signature: Uint8Array): 
   }
 }
 
-/** Why a transaction is refused, in the numbers of the module that refuses it. */
+/** Why a transaction is refused, with the code of the module that refuses it. */
 export interface TxFault {
   ok: false;
   codespace: string;
@@ -149,7 +144,7 @@ export interface TxFault {
   log: string;
 }
 
-/** Numbers of the Cosmos SDK that wallets and libraries act on. */
+/** Codes of the Cosmos SDK that wallets and libraries act on. */
 const sdkCodes = {
   decode: 2,
   unauthorized: 4,
@@ -185,7 +180,7 @@ export function isAddress(text: string): boolean {
   return bech32.decodeUnsafe(text)?.prefix === prefix;
 }
 
-/** Every address is an account from the start; its number follows from the address, so that nothing has to be kept. */
+/** Every address is an account from the start; its number follows from the address, so nothing has to be stored. */
 export function toAccountNumber(address: string): bigint {
   return BigInt(`0x${createHash('sha256').update(address).digest('hex').slice(0, 12)}`);
 }

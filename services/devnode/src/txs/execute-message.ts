@@ -8,7 +8,6 @@ import { checkCoins, type Execution, type Outcome, type TxEvent, toEvent, toTran
 type Send = TxMessage & { fromAddress: string; toAddress: string; amount: Coin[] };
 type Exec = TxMessage & { grantee: string; msgs: Any[] };
 
-/** Runs one message for those who signed it. */
 export function executeMessage(execution: Execution, message: TxMessage, signer: string): Outcome {
   switch (message.$typeName as string) {
     case 'cosmos.bank.v1beta1.MsgSend':
@@ -71,7 +70,6 @@ function runClaim(execution: Execution, message: ClaimMessage): Outcome {
     : evaluateClaim(execution, message);
 }
 
-/** `MsgSubmitClaim` and `MsgEvaluateClaim`. */
 type ClaimMessage = TxMessage & {
   claimId: string;
   collectionId: string;
@@ -188,7 +186,7 @@ function findCollection({ world }: Execution, message: ClaimMessage): { ok: true
   return { ok: true, collection };
 }
 
-/** Pays at once: this node does not wait for `timeout_ns` and takes no fees of the network. */
+/** Pays at once: this node does not wait for `timeout_ns` and takes no network fees. */
 function pay(
   { changes }: Execution,
   payment: Payment | undefined,
@@ -232,7 +230,7 @@ function grantSends({ decoder, changes, blockTime }: Execution, { granter, grant
   return { ok: true, events: [toEvent('cosmos.authz.v1beta1.EventGrant', attributes)] };
 }
 
-/** Takes coins off what the grantee may send; the fault says why not. */
+/** Deducts the coins from what the grantee may send; returns why they may not be sent. */
 function useGrant(
   { world, changes, blockTime }: Execution,
   { from, to, coins, grantee }: { from: string; to: string; coins: readonly Coin[]; grantee: string },

@@ -40,14 +40,13 @@ export function toTransferEvents(transfer: { from: string; to: string; coins: re
   ];
 }
 
-/** Why a message may not name these coins. */
 export function checkCoins(coins: readonly Coin[]): TxFault | undefined {
   const isRight = coins.every(({ denom, amount }) => denom && /^[1-9]\d{0,77}$/.test(amount));
   const isSorted = coins.every(({ denom }, index) => index === 0 || (coins[index - 1] as Coin).denom < denom);
   return isRight && isSorted ? undefined : refuseTx('invalidCoins', 'expected positive amounts, sorted by denom');
 }
 
-/** Writes to the world that can be taken back together: a transaction changes all that it names, or nothing. */
+/** Writes that can be undone together: a transaction changes everything that it names, or nothing. */
 export function createWorldChanges(world: World, coinDesc: DescMessage) {
   const undone: (() => void)[] = [];
   const put = <T>(table: ChangingTable<T>, key: string, value: T | undefined) => {

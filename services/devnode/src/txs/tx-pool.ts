@@ -17,7 +17,7 @@ import { createTxDecoder, refuseTx, type Tx, type TxFault, toAddress } from './d
 import { executeMessage } from './execute-message.ts';
 import { createWorldChanges, type TxEvent, toEvent, toTransferEvents, type WorldChanges } from './execution.ts';
 
-/** A transaction in a block, with what came of it. `code` 0 is success. */
+/** A transaction in a block, with its outcome. `code` 0 is success. */
 export interface TxRecord {
   tx: Tx;
   height: number;
@@ -36,14 +36,13 @@ interface TxPoolParts {
   chain: Chain;
   world: World;
   log: TxLog;
-  /** Transactions of blocks before the log. */
+  /** Transactions of earlier blocks than those in the log. */
   past: readonly LoggedTx[];
-  /** Runs when the world has changed. */
   onChange(): void;
 }
 
 const limits = { waiting: 5_000, kept: 100_000 };
-/** Where fees go: an address of no key. */
+/** Where fees go: an address that no key has. */
 const feeCollector = toAddress(new Uint8Array(33));
 
 export function createTxPool({ protocol, chain, world, log, past, onChange }: TxPoolParts) {
@@ -57,7 +56,7 @@ export function createTxPool({ protocol, chain, world, log, past, onChange }: Tx
   const sequenceOf = (address: string) => signers.get(address)?.sequence ?? 0n;
   const waitingOf = (address: string) => waiting.filter(({ tx }) => tx.signer === address).length;
 
-  /** Runs the messages on the world; a fault takes everything back, and so does an error: a logged transaction runs at every start. */
+  /** A fault undoes everything, and so does an error: a logged transaction is run again at every start. */
   function run(tx: Tx, height: number, { keep }: { keep: boolean }): Result {
     const changes = createWorldChanges(world, coinDesc);
     let result: Result;
@@ -135,13 +134,13 @@ export function createTxPool({ protocol, chain, world, log, past, onChange }: Tx
   const latest = chain.latestHeight();
   for (const { height, bytes } of [...past, ...log.load()]) {
     const decoded = decoder.decode(bytes);
-    // Blocks that have become longer have smaller heights.
+    // With a longer block time the current height is lower.
     if (decoded.ok) include(decoded.tx, Math.min(height, latest));
   }
   if (records.length > 0) onChange();
 
   return {
-    /** Runs what belongs to blocks that exist by now. Called before anything is read. */
+    /** Runs what belongs to blocks that exist by now; to be called before anything is read. */
     advance,
     broadcast(bytes: Uint8Array): Broadcast {
       const decoded = decoder.decode(bytes);
@@ -162,7 +161,6 @@ export function createTxPool({ protocol, chain, world, log, past, onChange }: Tx
       return { ok: true, gasUsed: toGas(decoded.tx), events };
     },
     find: (hash: string) => byHash.get(hash.toUpperCase()),
-    /** In the order of the chain. */
     records: (): readonly TxRecord[] => records,
     sequenceOf,
     publicKeyOf: (address: string) => signers.get(address)?.publicKey,
@@ -180,12 +178,11 @@ function toResult({ code, codespace, log }: TxFault): Result {
   return { code, codespace, log, events: [] };
 }
 
-/** About what a live node would ask for such a transaction. */
+/** About what a live node would charge. */
 function toGas(tx: Tx): number {
   return 55_000 + tx.bytes.length * 10 + tx.messages.length * 25_000;
 }
 
-/** A transaction with the height of the block that holds it. */
 interface LoggedTx {
   height: number;
   bytes: Uint8Array;
@@ -196,7 +193,7 @@ interface TxLog {
   append(tx: LoggedTx): void;
 }
 
-/** Transactions in a file, one line each. Without a folder nothing is kept. */
+/** One line for each transaction. Without a folder nothing is kept. */
 export function createTxLog(folder: string | undefined): TxLog {
   if (folder === undefined) return { load: () => [], append: () => undefined };
   const path = join(folder, 'devnode-transactions.jsonl');
@@ -204,7 +201,7 @@ export function createTxLog(folder: string | undefined): TxLog {
     load() {
       if (!existsSync(path)) return [];
       const text = readFileSync(path, 'utf8');
-      // A line without an end was being written when the process died: nobody has had an answer for it.
+      // A line without an end was being written when the process died: nobody got an answer for it.
       const end = text.lastIndexOf('\n') + 1;
       if (end < text.length) truncateSync(path, Buffer.byteLength(text.slice(0, end)));
       return parseLines(text.slice(0, end));

@@ -28,7 +28,7 @@ interface WorldOptions {
   protocol: FileRegistry;
   /** A folder with other seed files. */
   seed?: string | undefined;
-  /** What is known of the agent beside this node; it goes before `agent.json`. */
+  /** Replaces fields of `agent.json`. */
   agent?: Partial<AgentProfile> | undefined;
 }
 
@@ -109,7 +109,6 @@ function byCollection<T extends { collectionId: string }>(items: T[], toKey: (it
   return new Map([...groups].map(([id, group]): [string, Table<T>] => [id, createTable(group, toKey)]));
 }
 
-/** What a query needs together must be there together. */
 function findLooseEnds(world: World): string[] {
   return [
     ...world.entities.rows
@@ -155,10 +154,9 @@ const agentProfileSchema = z
     error: 'needed, because did is not a did:key',
   });
 
-/** The agent that runs beside the node, as the protocol sees it. */
 export type AgentProfile = z.infer<typeof agentProfileSchema>;
 
-/** The profile in `agent.json` with what is known better. Faults are gathered in `faults`. */
+/** The profile in `agent.json` with the changes. Faults are added to `faults`. */
 export function parseAgent(json: unknown, changes: Partial<AgentProfile>, faults: string[]): AgentProfile | undefined {
   if (json === undefined) return undefined;
   const result = agentProfileSchema.safeParse(mergeProfiles(json, changes));

@@ -13,10 +13,7 @@ import {
 } from '@bufbuild/protobuf';
 import { getMessage } from '../protocol.ts';
 
-/**
- * What is wrong with the JSON of a message, each fault with the path to its field. `fromJson` alone stops at the first
- * fault and, inside a well-known type such as a time, names no field at all.
- */
+/** Faults with the paths to their fields: `fromJson` stops at the first and names no field inside a well-known type. */
 function findFaults(protocol: FileRegistry, desc: DescMessage, json: unknown, path: string): string[] {
   if (json === null || typeof json !== 'object' || Array.isArray(json)) return [`${path}: expected an object`];
   const faults = Object.entries(json).flatMap(([key, value]) => {
@@ -38,7 +35,7 @@ function findFaults(protocol: FileRegistry, desc: DescMessage, json: unknown, pa
 function findValueFaults(protocol: FileRegistry, field: DescField, key: string, value: JsonValue): string[] {
   const faults = findDecodeFaults(field.parent, { [key]: value });
   const customType = protocol.getExtension('gogoproto.customtype');
-  // Such a field is text on the wire and a number to the node: "10.5" would decode here and break its reader.
+  // Such a field is text on the wire and a number to the node: "10.5" would decode here and break the node's reader.
   if (faults.length === 0 && customType && getOption(field, customType) && !/^-?\d+$/.test(String(value))) {
     return ['expected a whole number in decimal digits (decimals are written times 10^18)'];
   }
@@ -74,7 +71,7 @@ const seedFiles = [
 
 type SeedFile = (typeof seedFiles)[number];
 
-/** The seed files as JSON, those in `folder` in place of the bundled ones. Every fault is added to `faults`. */
+/** Files in `folder` replace the bundled ones. Every fault is added to `faults`. */
 export async function readSeed(folder: string | undefined, faults: string[]): Promise<Record<SeedFile, unknown>> {
   const replaced = folder === undefined ? [] : await listJsonFiles(folder, faults);
   const entries = seedFiles.map(async (file) => {
@@ -99,7 +96,7 @@ async function listJsonFiles(folder: string, faults: string[]): Promise<string[]
   });
   const found = names.filter((name) => name.endsWith('.json'));
   const known: readonly string[] = seedFiles;
-  // A file of another name would be passed over in silence, and with it what its author wanted to change.
+  // A file of another name would be ignored silently, and with it what its author wanted to change.
   for (const name of found.filter((name) => !known.includes(name))) {
     faults.push(`${name}: no seed file has this name; there are ${seedFiles.join(', ')}`);
   }
@@ -109,11 +106,11 @@ async function listJsonFiles(folder: string, faults: string[]): Promise<string[]
 interface ParserParts {
   protocol: FileRegistry;
   files: Record<SeedFile, unknown>;
-  /** Gathers what is wrong; parsing continues, so that one error has all of it. */
+  /** Faults are collected while parsing continues, so that one error reports them all. */
   faults: string[];
 }
 
-/** Converts seed JSON to messages. A faulty one is left out and reported. */
+/** A faulty message is left out. */
 export function createSeedParser({ protocol, files, faults }: ParserParts) {
   const parse = <T extends Message>(path: string, typeName: string, json: unknown): T[] => {
     const desc = getMessage(protocol, typeName);

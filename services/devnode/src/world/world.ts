@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 
-// Messages are described at run time. These types name only the fields that queries look at; the rest passes through.
+// Messages are described at run time: these types name only the fields that queries read.
 export type Entity = Message & { id: string; entityVerified: boolean };
 export type IidDocument = Message & { id: string };
 export type Payment = { account: string; amount: Coin[] };
@@ -91,7 +91,7 @@ export interface Row<T> {
   value: T;
 }
 
-/** Rows in the order of their keys' bytes, which is the order in which a chain's store walks them. */
+/** Rows in the byte order of their keys, as in a chain's store. */
 export interface Table<T> {
   rows: readonly Row<T>[];
   get(key: string): T | undefined;
