@@ -89,6 +89,7 @@ export {
   taskCancelledSchema,
   taskListSchema,
   taskParamsSchema,
+  taskSchema,
   type UserPreferences,
   userPreferencesReplySchema,
   userPreferencesSchema,

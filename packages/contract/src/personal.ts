@@ -100,7 +100,7 @@ export type SetUserPreferences = z.infer<typeof setUserPreferencesSchema>;
 /** Begins the messages that a schedule sent, not the user. */
 export const scheduledMessagePrefix = '[Scheduled task]';
 
-const taskSchema = z
+export const taskSchema = z
   .object({
     id: z.string(),
     sessionId: z.string().meta({ description: 'Where the answer lands.' }),

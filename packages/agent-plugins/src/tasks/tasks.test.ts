@@ -51,6 +51,18 @@ describe.each(engines)('in the service on %s', (engine) => {
     await waitFor('the task to end', async () => (await listOf(user)).total === 0);
   });
 
+  test('a page schedules what a user has chosen in it', async () => {
+    const sessionId = await ana.createSession();
+    const post = (user: TestUser, body: object) => user.send('POST', '/tasks', { sessionId, prompt: 'rest', ...body });
+    const { status, body: task } = await post(ana, { cron: '0 9 * * 1', timezone: 'Africa/Nairobi' });
+    expect([status, task.schedule, task.timezone]).toEqual([201, 'cron 0 9 * * 1', 'Africa/Nairobi']);
+    expect((await listOf(ana)).tasks).toEqual([task]);
+    expect(await post(ana, { in: 'a while' })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+    expect(await post(ana, { in: '2 days', sessionId: 'none' })).toMatchObject({ status: 404 });
+    expect(await post(ben, { in: '2 days' })).toMatchObject({ status: 404 });
+    await ana.send('DELETE', `/tasks/${task.id}`);
+  });
+
   test('a regular task runs and is set for its next time', async () => {
     const user = await agent.createUser();
     const sessionId = await user.createSession();

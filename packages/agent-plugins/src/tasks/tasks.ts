@@ -17,6 +17,7 @@ import {
   taskCancelledSchema,
   taskListSchema,
   taskParamsSchema,
+  taskSchema,
 } from '@palaver/contract/internal';
 import { envInteger, type Server } from '@palaver/service-kit';
 import { personalTables } from '@palaver/store';
@@ -31,6 +32,7 @@ import {
   readSchedule,
   sealedTasks,
   type TaskDatabase,
+  type TaskOwner,
   type TaskStore,
   taskMigrations,
   taskRetention,
@@ -95,8 +97,8 @@ export function createTasksPlugin(): OraclePlugin {
       rt.message.message.startsWith(scheduledMessagePrefix)
         ? 'This message was scheduled earlier by the user and its time has come: do what it says now.'
         : undefined,
-    getRoutes: () => (server) => {
-      addTaskRoutes(server, tasks);
+    getRoutes: (ctx) => (server) => {
+      addTaskRoutes(server, tasks, ctx);
       addFailedTaskRoutes(server, tasks, audit);
     },
   });
@@ -107,19 +109,17 @@ function createTools(tasks: TaskStore): Tools {
     schedule_task: tool({
       description: 'Schedules a prompt for later, once or regularly. Give exactly one of at, in, every and cron.',
       inputSchema: scheduleSchema,
-      async execute({ prompt, ...wanted }, rt) {
+      async execute(wanted, rt) {
         // Otherwise "remind me of X" would, when it is due, be read as a request for another reminder.
         if (rt.message.message.startsWith(scheduledMessagePrefix))
           throw new ToolError(
             'TOOL_UNAVAILABLE',
             'this is a scheduled task itself; do it now instead of scheduling it',
           );
-        const planned = planSchedule(wanted, Date.now(), rt.user.timezone);
-        if ('error' in planned) throw new ToolError('TOOL_FAILED', planned.error);
         const owner = { userDid: rt.user.did, sessionId: rt.session.id, client: rt.client };
-        const task = await tasks.add(owner, prompt, planned);
-        if (task) return task;
-        throw new ToolError('TOOL_FAILED', `there are ${maxActiveTasks} tasks already; cancel one first`);
+        const task = await schedule(tasks, owner, { ...wanted, timezone: wanted.timezone ?? rt.user.timezone });
+        if (typeof task === 'string') throw new ToolError('TOOL_FAILED', task);
+        return task;
       },
     }),
     list_tasks: tool({
@@ -139,7 +139,14 @@ function createTools(tasks: TaskStore): Tools {
   };
 }
 
-function addTaskRoutes(server: Server, tasks: TaskStore): void {
+/** A sentence where it cannot be scheduled. */
+async function schedule(tasks: TaskStore, owner: TaskOwner, { prompt, ...wanted }: z.infer<typeof scheduleSchema>) {
+  const planned = planSchedule(wanted, Date.now());
+  if ('error' in planned) return planned.error;
+  return (await tasks.add(owner, prompt, planned)) ?? `there are ${maxActiveTasks} tasks already; cancel one first`;
+}
+
+function addTaskRoutes(server: Server, tasks: TaskStore, ctx: PluginContext): void {
   const tags = ['Tasks'];
   const list = {
     tags,
@@ -148,6 +155,23 @@ function addTaskRoutes(server: Server, tasks: TaskStore): void {
     response: { 200: taskListSchema },
   };
   server.get('/tasks', { schema: list }, async (request) => tasks.list(identityOf(request).did, request.query));
+
+  const add = {
+    tags,
+    summary: 'Schedule a prompt',
+    body: scheduleSchema.extend({ sessionId: z.string().describe('Where the answer will be') }),
+    response: { 201: taskSchema, 404: errorBodySchema },
+  };
+  server.post('/tasks', { schema: add }, async (request, reply) => {
+    const { userDid, client, timezone } = ctx.senderOf(request, reply);
+    const { sessionId, ...wanted } = request.body;
+    if (!(await ctx.sessions.find(userDid, sessionId)))
+      throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+    const owner = { userDid, sessionId, client };
+    const task = await schedule(tasks, owner, { ...wanted, timezone: wanted.timezone ?? timezone });
+    if (typeof task === 'string') throw new AppError('VALIDATION_FAILED', `Not scheduled: ${task}.`);
+    return reply.status(201).send(task);
+  });
 
   const cancel = {
     tags,
