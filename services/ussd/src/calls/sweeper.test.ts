@@ -38,7 +38,7 @@ async function fill(db: Kysely<UssdTables>, engine: string, count: number, at: n
     sql`insert into ussd_action_result (key, phone, result, created_at) select 'e' || n, '+1', '{"outcome":"yes"}', ${time} from (${numbers}) as numbers`,
     sql`insert into ussd_question select 'q' || n, '+' || n, 'why', 'answered', 'so', ${time}, 0 from (${numbers}) as numbers`,
     sql`insert into ussd_link select 'l' || n, 'o' || n, 'did:x:a', 'ixo1a', ${time} + 3600000 from (${numbers}) as numbers`,
-    sql`insert into ussd_input select 'i' || n, 1, 'sealed', ${time} from (${numbers}) as numbers`,
+    sql`insert into ussd_input select 'i' || n, '+' || n, 1, 'sealed', ${time} + ${sql.lit(timeoutMs)} from (${numbers}) as numbers`,
     sql`insert into ussd_profile (phone, language, resume, resume_at) select '+' || n, 'en', case when n % 4 = 0 then '{}' end, ${time} from (${numbers}) as numbers`,
   ]) {
     await statement.execute(db);
@@ -93,6 +93,30 @@ test('PostgreSQL: every statement of a sweep, and the load of a batch, finds its
   }
 });
 
+test('inputs go before their session: without it they would be played again', async () => {
+  await using tables = await openTables('sqlite');
+  const { db } = tables.store;
+  const now = Date.now();
+  const old = now - 100 * day;
+  await sql`insert into ussd_session values ('s', '+1', 'K', 1, 3, 'h', 1, 'en', '{}', 'CON', ${old}, ${old})`.execute(
+    db,
+  );
+  await sql`insert into ussd_input values ('s', '+1', 1, 'sealed', ${old})`.execute(db);
+  for (const statement of toSweepStatements({
+    engine: 'sqlite',
+    now,
+    batchSize: 10,
+    timeoutMs,
+    resumeMs,
+    retentionMs,
+  })) {
+    await statement.execute(db);
+    const left = await sql`select 1 from ussd_input where session_id not in (select id from ussd_session)`.execute(db);
+    expect(left.rows).toEqual([]);
+  }
+  expect((await sql`select id from ussd_session`.execute(db)).rows).toEqual([]);
+});
+
 test('PostgreSQL: a row that changes while it is swept is kept', async () => {
   await using tables = await openTables('postgres');
   const { store } = tables;
@@ -103,7 +127,7 @@ test('PostgreSQL: a row that changes while it is swept is kept', async () => {
     sql`insert into ussd_profile (phone, resume, resume_at) values ('+1', '{}', ${old})`,
     sql`insert into ussd_submission values ('m', 'p', 'f', '1', '+1', '', '{}', ${old}, 'sent', 1, null, null)`,
     sql`insert into ussd_sms values ('m', 'p', '+1', '+1', '', ${old}, 'failed', 1, null, null)`,
-    sql`insert into ussd_input values ('s', 1, 'sealed', ${old})`,
+    sql`insert into ussd_input values ('s', '+1', 1, 'sealed', ${old})`,
     sql`insert into ussd_link values ('l', 'o', 'did:x:a', 'ixo1a', ${old})`,
   ])
     await statement.execute(store.db);
@@ -114,7 +138,7 @@ test('PostgreSQL: a row that changes while it is swept is kept', async () => {
       sql`update ussd_profile set resume_at = ${now}`,
       sql`update ussd_submission set status = 'queued'`,
       sql`update ussd_sms set status = 'queued'`,
-      sql`update ussd_input set seen_at = ${now}`,
+      sql`update ussd_input set kept_until = ${now + day}`,
       sql`update ussd_link set expires_at = ${now + day}`,
     ])
       await statement.execute(trx);
