@@ -84,6 +84,13 @@ describe.each(engines)('what the gateway keeps on %s', (engine) => {
   test('from before there was a key keeps its look-ups; other keys do not start', async () => {
     await using plain = await startService(engine);
     await leaveTraces(plain);
+    const store = await openStore<UssdTables>(plain.databaseUrl);
+    const dialogue = { session_id: 'sms-1', version: 1, sealed: '', kept_until: Date.now() + 60_000 };
+    await store.db
+      .insertInto('ussd_input')
+      .values({ ...dialogue, phone: phoneNumber })
+      .execute();
+    await store.close();
     expect(await searchDatabase(plain.databaseUrl, canaries)).not.toEqual([]);
     await expectWhole(plain);
     const env = { DATA_ENCRYPTION_KEY: key() };

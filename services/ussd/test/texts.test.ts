@@ -1,7 +1,7 @@
 // A program by SMS: opened by a keyword, one message for each screen, the same records as by USSD.
 import { openStore } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { isQuiet } from '../src/channel/push.ts';
 import type { UssdTables } from '../src/store/tables.ts';
@@ -86,11 +86,16 @@ async function openUssdStore({ databaseUrl }: TestService) {
   return { db: store.db, [Symbol.asyncDispose]: () => store.close() };
 }
 
-const send = (service: TestService, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+const send = (
+  service: TestService,
+  fields: Record<string, string>,
+  headers: Record<string, string> = {},
+  body: string | URLSearchParams = new URLSearchParams(fields),
+) =>
   fetch(`${service.url}/api/ussd/texts`, {
     method: 'POST',
     headers: { 'x-gateway-secret': 'a-secret-of-the-provider', ...headers },
-    body: new URLSearchParams(fields),
+    body,
   });
 
 describe.each(engines)('on %s', (engine) => {
@@ -157,6 +162,37 @@ describe.each(engines)('on %s', (engine) => {
     expect(rows.map(({ count }) => Number(count))).toEqual([100, 100]);
   });
 
+  test('a text that is delivered late changes nothing, and what cannot be continued is not done again', async () => {
+    await using phone = await startTexting(engine);
+    const { service, received } = phone;
+    await using store = await openUssdStore(service);
+    const deliver = async (text: string, id: string) =>
+      expect((await send(service, { from: grower, to: '1234', text, id })).status).toBe(200);
+    const change = (statement: RawBuilder<unknown>) => statement.execute(store.db);
+    await phone.text('harvest', { id: 'opened' });
+    await phone.text('1', { id: 'first' });
+    await deliver('harvest', 'opened');
+    expect(await phone.text('90', { id: 'second' })).toMatch(/^Thank you/);
+    await deliver('1', 'first');
+    await deliver('harvest', 'opened');
+    expect(received()).toHaveLength(3);
+    expect(await phone.text('0')).toMatch(/^Harvest/);
+
+    await change(sql`delete from ussd_action_result`);
+    await change(sql`update ussd_session set text_length = text_length + 9, text_hash = 'later'`);
+    await deliver('1', 'before others');
+    // Of a newer version of the service.
+    await change(sql`update ussd_session set text_length = 0, text_hash = 'newer', dialogue = '{"f":99}'`);
+    expect(await phone.text('1')).not.toMatch(/^How many/);
+    const { rows } = await sql`select id from ussd_record`.execute(store.db);
+    expect(rows).toHaveLength(1);
+
+    await phone.text('harvest');
+    await change(sql`update ussd_input set sealed = 'v1.000000000000.' || substr(sealed, 17)`);
+    await deliver('1', 'of a key that is gone');
+    expect(await phone.text('harvest')).toMatch(/^Harvest/);
+  });
+
   test('texts of strangers and of nobody are not answered', async () => {
     await using phone = await startTexting(engine);
     const refused = await send(phone.service, { from: grower, to: '1', text: 'harvest' }, { 'x-gateway-secret': 'x' });
@@ -168,8 +204,14 @@ describe.each(engines)('on %s', (engine) => {
       [grower, ' '],
     ] as const)
       expect((await send(phone.service, { from, to: '1234', text })).status).toBe(200);
+    const post = (fields: object) =>
+      send(phone.service, {}, { 'content-type': 'application/json' }, JSON.stringify(fields));
+    expect((await post({ from: grower, text: 'hello', to: { toString: 1 }, id: { toString: 1 } })).status).toBe(200);
+    expect((await post({ from: [grower], text: 'hello' })).status).toBe(400);
     await phone.text('harvest');
     expect(phone.received()).toHaveLength(1);
+    for (const text of ['1\0', '\ud8009']) expect((await post({ from: grower, to: '1234', text })).status).toBe(200);
+    await waitFor('the answers', () => phone.received().length === 3, 15_000);
   });
 });
 

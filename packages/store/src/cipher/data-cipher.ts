@@ -189,6 +189,8 @@ interface Key {
 /** Encrypts with the current key (AES-256-GCM) and decrypts what any of its keys encrypted. */
 export interface KeyRing {
   currentId: string;
+  /** Whether it can open what names this key. */
+  has(sealed: string): boolean;
   /** `about` is bound to the result: it opens only for the same `about`. */
   seal(plain: Buffer, about: string): string;
   open(sealed: string, about: string): Buffer;
@@ -201,6 +203,7 @@ export function createKeyRing(current: Buffer, old: Buffer[] = []): KeyRing {
   const { id: currentId, secret } = toKey(current);
   return {
     currentId,
+    has: (sealed) => keys.has(keyIdOf(sealed)),
     seal(plain, about) {
       const nonce = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', secret, nonce).setAAD(Buffer.from(about));

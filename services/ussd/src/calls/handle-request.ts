@@ -128,6 +128,11 @@ async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Ou
     const from = isOpen(known) ? unpackDialogue(known.dialogue) : undefined;
     if (from) return await continueDialogue(parts, request, { menu, known, first, opening, from });
   }
+  // A dialogue by SMS may be older than the results of its actions, which would run again.
+  if (known?.status === sessionStatus.texting) {
+    const isLate = call.typedLength < known.text_length;
+    return isLate ? { invalid: 'a later text was taken before' } : refuseExpired(parts, known);
+  }
   // Nothing to continue from: all inputs are replayed from the start.
   return await continueDialogue(parts, request, { menu, known, first: 0, opening, from: undefined });
 }

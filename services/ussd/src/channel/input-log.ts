@@ -14,6 +14,8 @@ export interface Opened {
   text: string;
   /** A dialogue by SMS, which lasts longer than a call. */
   isTexting?: boolean | undefined;
+  /** The sequences of the newest texts, that of the keyword first. */
+  received?: readonly unknown[] | undefined;
   /** The id of the call, where the network gives session ids to later calls again. */
   callId?: string | undefined;
   /** The sequence of the request that opened the call, where it is not known that later ones have others. */
@@ -49,6 +51,8 @@ export interface Appended extends Opened {
 /** Longer than a gateway repeats a request. */
 const endedMs = 60_000;
 const maxEnded = 10_000;
+/** More texts than a dialogue has. */
+const maxReceived = 100;
 
 /**
  * The text may hold a PIN: it is sealed, bound to its session, and removed when the session ends.
@@ -73,8 +77,11 @@ export function createInputLog(
   });
   const load = (sessionId: string) =>
     db.selectFrom('ussd_input').selectAll().where('session_id', '=', sessionId).executeTakeFirst();
-  const unseal = (row: { session_id: string; sealed: string }) =>
-    JSON.parse(keys.open(row.sealed, about(row.session_id)).toString()) as Kept;
+  /** `undefined` where its key is no longer in use: a dialogue by SMS may outlive it. */
+  const unseal = (row: { session_id: string; sealed: string } | undefined): Kept | undefined => {
+    if (!row || !keys.has(row.sealed)) return undefined;
+    return JSON.parse(keys.open(row.sealed, about(row.session_id)).toString());
+  };
   /** The last request of ended calls, for a gateway that did not get their last reply. */
   const ended = new LRUCache<string, Ended>({
     max: maxEnded,
@@ -119,8 +126,8 @@ export function createInputLog(
       // Two requests of one session at once are two inputs, one after the other; the loser of the race tries again.
       for (let attempt = 0; attempt < 10; attempt++) {
         const row = await load(sessionId);
-        const kept = row && unseal(row);
-        if (!kept || kept.ended) {
+        const kept = unseal(row);
+        if (!row || !kept || kept.ended) {
           const last = kept?.ended ?? ended.get(sessionId);
           const { input, sequence } = hash(sessionId, newest);
           const isSame = last?.input === input && isDeepStrictEqual(last.sequence, sequence);
@@ -132,7 +139,7 @@ export function createInputLog(
         const ageMs = clock.now() - (kept.last?.at ?? 0);
         const isSeen = answeredAt !== undefined && newest.arrivedAt >= answeredAt && ageMs >= repeatWithinMs;
         const isAnswered = isSeen || ageMs > repeatForMs;
-        const { serviceCode, text, callId, openedWith, isTexting } = kept;
+        const { serviceCode, text, callId, openedWith, isTexting, received } = kept;
         const { input, sequence } = newest;
         const isCounted =
           sequence !== undefined && (kept.isCounted || openedWith === undefined || sequence !== openedWith);
@@ -146,6 +153,7 @@ export function createInputLog(
           phoneNumber,
           callId,
           isTexting,
+          received: sequence === undefined ? received : received && [...received, sequence],
           openedWith,
           isCounted,
           text: appendInput(text, input),
@@ -167,10 +175,11 @@ export function createInputLog(
     async openReused(sessionId: string, opened: Omit<Opened, 'text'>) {
       const callId = randomUUID();
       const before = await load(sessionId);
-      const known = before && unseal(before);
+      const known = unseal(before);
       if (known?.callId !== undefined && known.text === '' && !known.ended) return known.callId;
       ended.delete(sessionId);
-      const row = toRow(sessionId, (before?.version ?? 0) + 1, { ...opened, text: '', callId });
+      const received = opened.received && [...(known?.received ?? []), ...opened.received].slice(-maxReceived);
+      const row = toRow(sessionId, (before?.version ?? 0) + 1, { ...opened, received, text: '', callId });
       // Where another instance opens it at the same time, the first one does.
       if (before)
         await db
@@ -185,8 +194,12 @@ export function createInputLog(
           .values(row)
           .onConflict((conflict) => conflict.column('session_id').doNothing())
           .execute();
-      const now = await load(sessionId);
-      return (now && unseal(now).callId) ?? callId;
+      return unseal(await load(sessionId))?.callId ?? callId;
+    },
+    /** Whether it came before the newest one of its session, which may have to be handled once more. */
+    async wasReceived(sessionId: string, sequence: unknown) {
+      const received = unseal(await load(sessionId))?.received ?? [];
+      return received.slice(0, -1).includes(sequence);
     },
     /** `isShared`: links of other instances may repeat the last request. */
     async remove(sessionId: string, last?: Ended, isShared = false) {

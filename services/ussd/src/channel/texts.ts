@@ -56,6 +56,7 @@ const maxCharacters = 1_000;
 /** Where a provider gives texts no id, the same text this soon is one that it delivers again. */
 const repeatForMs = 60_000;
 const nothing = () => undefined;
+const toSequence = (id: string) => `text ${id}`;
 
 /** For programs without texts of their own. */
 const texts = {
@@ -72,8 +73,8 @@ export function createTexts(parts: TextParts) {
 
   /** Shows the first screen of a program; `id` tells this opening from others. */
   async function open(person: Correspondent, keyword: string, { id, log }: { id: string; log: Logger }) {
-    const opened = { phoneNumber: person.phoneNumber, serviceCode: keyword, isTexting: true };
-    const callId = await inputLog.openReused(keyOf(person), opened);
+    const opened = { phoneNumber: person.phoneNumber, serviceCode: keyword };
+    const callId = await inputLog.openReused(keyOf(person), { ...opened, isTexting: true, received: [toSequence(id)] });
     const call = new TextCall({ ...opened, sessionId: callId, text: '' }, textHash);
     return answer(person, await handleRequest(call, log), { id: `${callId}-0-${id}`, keyword });
   }
@@ -81,7 +82,7 @@ export function createTexts(parts: TextParts) {
   async function proceed(person: Correspondent, input: string, { id, log }: { id?: string | undefined; log: Logger }) {
     const { phoneNumber } = person;
     const key = keyOf(person);
-    const sequence = id === undefined ? undefined : `text ${id}`;
+    const sequence = id === undefined ? undefined : toSequence(id);
     const kept = await inputLog.append(key, phoneNumber, { input, sequence, repeatForMs, arrivedAt: clock.now() });
     if (!kept) return count('unknown');
     if ('ended' in kept) return count('retried');
@@ -135,8 +136,11 @@ export function createTexts(parts: TextParts) {
     if (!phoneNumberPattern.test(phoneNumber) || input === '' || input.length > maxCharacters) return count('invalid');
     const person = { phoneNumber, to };
     const word = input.toUpperCase();
+    const known = id === undefined ? undefined : textHash.ofText('sms id', id);
+    // A text that was lost on its way may come after the next one.
+    if (known && (await inputLog.wasReceived(keyOf(person), toSequence(known)))) return count('retried');
     // A provider without ids may have its keyword answered twice.
-    const own = id === undefined ? String(clock.now()) : textHash.ofText('sms id', id);
+    const own = known ?? String(clock.now());
     const isStopped = await profiles.isStopped(phoneNumber);
     const isStop = stopWords.has(word);
     if (isStop || startWords.has(word))
@@ -151,7 +155,7 @@ export function createTexts(parts: TextParts) {
     }
     // Whoever asks for a program wants its answer.
     if (isStopped) await profiles.setStopped(phoneNumber, null);
-    return isProgram ? open(person, word, { id: own, log }) : proceed(person, input, { id, log });
+    return isProgram ? open(person, word, { id: own, log }) : proceed(person, input, { id: known, log });
   };
   return { receive, open };
 }

@@ -81,16 +81,22 @@ function addTextRoute(scope: FastifyInstance, { receiveText, check }: UssdRouteP
   if (check) scope.addHook('onRequest', async (request) => check(request));
   scope.post('/api/ussd/texts', { schema: { hide: true } }, async (request, reply) => {
     const fields = readFields(String(request.body), request.headers['content-type']);
-    const find = (names: readonly string[]) => names.map((name) => fields?.[name]).find((value) => value !== undefined);
-    const [from, to, text, id] = [textFields.from, textFields.to, textFields.text, textFields.id].map(find);
-    if (typeof from !== 'string' || typeof text !== 'string')
+    const find = (names: readonly string[]) => names.map((name) => toText(fields?.[name])).find(isText);
+    const [from, to = '', text, id] = [textFields.from, textFields.to, textFields.text, textFields.id].map(find);
+    if (from === undefined || text === undefined)
       throw new AppError('VALIDATION_FAILED', 'A text message has the fields from, to, text and id.');
-    const received = { from, to: String(to ?? ''), text, id: id === undefined ? undefined : String(id) };
-    const confirm = await receiveText(received, request.log as Logger);
+    const confirm = await receiveText({ from, to, text, id }, request.log as Logger);
     reply.raw.once('finish', confirm);
     // Whatever it says would be sent to the phone.
     return reply.type('text/plain').send('');
   });
+}
+
+const isText = (value: string | undefined) => value !== undefined;
+
+/** PostgreSQL takes no half of a character. */
+function toText(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? String(value).toWellFormed() : undefined;
 }
 
 function readFields(body: string, contentType = ''): Record<string, unknown> | undefined {

@@ -9,7 +9,7 @@ const ofPhone = (phone: string) => sql<SqlBool>`phone = ${phone}`;
 /** What the USSD gateway keeps of a phone number, given as it is stored. */
 export const createPersonalData = (textHash: Pick<TextHash, 'ofErased'>): PersonalData<string> =>
   personalTables<string>([
-    { table: 'ussd_input', omit: ['sealed'], where: ofPhone },
+    { table: 'ussd_input', sealed: sealedTables.input, omit: ['sealed'], where: ofPhone },
     // Before the rest: what its calls still write waits for this row and is then refused, or is deleted below.
     {
       ...{ table: 'ussd_session', sealed: sealedTables.session, omit: ['text_hash'], where: ofPhone },

@@ -62,6 +62,8 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     where: sql`language is null and resume is null and notice is null and stopped_at is null and coalesce(resume_at, 0) <= ${now - emptyProfileMs}`,
   };
   return [
+    // Before its session: inputs without one are played again.
+    remove({ table: 'ussd_input', key: 'session_id', where: sql`kept_until <= ${now}`, by: sql`kept_until` }),
     expire(sessions(sessionStatus.active, now - limits.timeoutMs)),
     expire(sessions(sessionStatus.texting, now - textingMs)),
     // An open session is never old: the statements above have marked it as expired.
@@ -92,7 +94,6 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
       where: sql`status = 'included' and created_at <= ${before}`,
     })),
     remove({ table: 'ussd_link', where: sql`expires_at <= ${now}`, by: sql`expires_at` }),
-    remove({ table: 'ussd_input', key: 'session_id', where: sql`kept_until <= ${now}`, by: sql`kept_until` }),
     sql`update ussd_profile set resume = null where ${batch(forms)}`,
     remove(empty),
   ];

@@ -260,6 +260,7 @@ export interface ClaimTable {
 const tokens = ['phone'];
 
 export const sealedTables = {
+  input: { table: 'ussd_input', key: ['session_id'], sealed: [], tokens },
   session: { table: 'ussd_session', key: ['id'], sealed: ['opening', 'dialogue', 'reply'], tokens },
   result: { table: 'ussd_action_result', key: ['key'], sealed: ['result'], tokens },
   profile: { table: 'ussd_profile', key: ['phone'], sealed: ['resume', 'notice'], tokens },
