@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KeyRing } from '@palaver/store/internal';
 import { LRUCache } from 'lru-cache';
 import { textingMs } from '../store/session-row.ts';
-import type { Clock, UssdStore } from '../store/tables.ts';
+import { type Clock, insertOnce, type UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { NewestInput } from './adapter.ts';
 import { appendInput, maxListedCharacters } from './text-parts.ts';
@@ -76,10 +76,7 @@ export function createInputLog(
   const unseal = (row: { session_id: string; sealed: string }) =>
     JSON.parse(keys.open(row.sealed, about(row.session_id)).toString()) as Kept;
   /** The last request of ended calls, for a gateway that did not get their last reply. */
-  const ended = new LRUCache<string, Ended>({
-    max: maxEnded,
-    ttl: endedMs,
-  });
+  const ended = new LRUCache<string, Ended>({ max: maxEnded, ttl: endedMs });
   /** When replies were sent from here, by the sealed row: the database knows of them a moment later. */
   const answers = new LRUCache<string, number>({ max: maxEnded, ttl: endedMs });
   /** An input may be a PIN, and stays in memory only as its hash. */
@@ -179,12 +176,7 @@ export function createInputLog(
           .where('session_id', '=', sessionId)
           .where('sealed', '=', before.sealed)
           .execute();
-      else
-        await db
-          .insertInto('ussd_input')
-          .values(row)
-          .onConflict((conflict) => conflict.column('session_id').doNothing())
-          .execute();
+      else await insertOnce(db, 'ussd_input', row);
       const now = await load(sessionId);
       return (now && unseal(now).callId) ?? callId;
     },

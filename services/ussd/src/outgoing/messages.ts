@@ -1,6 +1,16 @@
 import { phoneNumberPattern } from '@palaver/contract';
 import type { Kysely } from 'kysely';
-import { type Clock, type SmsTable, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
+import {
+  type Clock,
+  countRows,
+  dayMs,
+  insertOnce,
+  type SmsTable,
+  sealedTables,
+  type Trx,
+  type UssdStore,
+  type UssdTables,
+} from '../store/tables.ts';
 import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox, unsent } from './outbox.ts';
 import type { SmsProvider } from './sms-provider.ts';
 
@@ -14,7 +24,6 @@ export interface NewMessage {
   now: number;
 }
 
-const dayMs = 24 * 3_600_000;
 const maxCounted = 10_000;
 
 export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: number }) {
@@ -28,11 +37,7 @@ export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: 
   });
   const insert = async (on: Kysely<UssdTables>, { now, text, ...message }: NewMessage & { dialogue?: string }) => {
     const row: SmsTable = { ...message, body: text, created_at: now, ...unsent, status: 'queued', next_at: now };
-    await on
-      .insertInto('ussd_sms')
-      .values(cipher.sealRow(sealedTables.sms, row))
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .execute();
+    await insertOnce(on, 'ussd_sms', cipher.sealRow(sealedTables.sms, row));
   };
   return {
     /** A screen of a dialogue by SMS, which the number itself asked for. */
@@ -52,14 +57,8 @@ export function createMessages({ db, cipher }: UssdStore, { perDay }: { perDay: 
         ['phone', phone],
         ['caller', caller],
       ] as const) {
-        const { count } = await trx
-          .selectFrom('ussd_sms')
-          .where(column, '=', cipher.token(number))
-          .where('dialogue', 'is', null)
-          .where('created_at', '>', now - dayMs)
-          .select(({ fn }) => fn.countAll<number>().as('count'))
-          .executeTakeFirstOrThrow();
-        if (Number(count) >= perDay) return false;
+        const sent = trx.selectFrom('ussd_sms').where(column, '=', cipher.token(number)).where('dialogue', 'is', null);
+        if ((await countRows(sent.where('created_at', '>', now - dayMs))) >= perDay) return false;
       }
       await insert(trx, { id, program, phone, caller, text, now });
       return true;
