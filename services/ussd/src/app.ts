@@ -24,12 +24,10 @@ import { addClaimRoutes } from './operators/claim-routes.ts';
 import { addLinkRoutes } from './operators/link-routes.ts';
 import { addOperatorRoutes } from './operators/operator-routes.ts';
 
-type RateLimitRedis = Parameters<typeof addRateLimit>[1]['redis'];
-
 export interface UssdParts
   extends Pick<DomainParts, 'config' | 'logger' | 'store' | 'keys' | 'servers'>,
     Partial<Pick<DomainParts, 'secrets'>> {
-  redis?: RateLimitRedis;
+  redis?: Parameters<typeof addRateLimit>[1]['redis'];
   /** What adapters check requests with, by name. */
   adapterSecrets?: Readonly<Record<string, string>>;
 }

@@ -1,21 +1,16 @@
 import type { Claims } from '../money/claims.ts';
 import type { QueryClient } from '../outgoing/query-client.ts';
-import type { Accounts } from '../people/accounts.ts';
 import type { Profiles } from '../people/profiles.ts';
-import type { SimSwapCheck } from '../people/sim-swap.ts';
 import type { Reports } from '../store/records.ts';
-import type { AccountTable, ClaimTable, UssdAudit } from '../store/tables.ts';
+import type { AccountTable, ClaimTable } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
-import { logAudit, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
+import { logAudit, type PinParts, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 
-export interface AccountActionParts {
-  accounts: Accounts;
+export interface AccountActionParts extends PinParts {
   reports: Reports;
   profiles: Profiles;
   protocol: QueryClient | undefined;
   claims: Claims | undefined;
-  audit: UssdAudit;
-  simSwap: SimSwapCheck | undefined;
   /** A report with the same content within this time is the same report: its caller may have read "unavailable". */
   repeatMs: number;
 }
@@ -36,7 +31,7 @@ type AccountAction =
   | 'describeReport';
 
 export function createAccountActions(parts: AccountActionParts): RunOf<AccountAction> {
-  const { accounts, reports, profiles, protocol, claims, audit, simSwap, repeatMs } = parts;
+  const { accounts, reports, profiles, protocol, claims, audit, repeatMs } = parts;
   return {
     hasAccount: async ({ phoneNumber }) => ({ outcome: (await accounts.find(phoneNumber)) ? 'yes' : 'no' }),
     async register(context) {
@@ -52,7 +47,7 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
       return result;
     },
     logIn: (context) =>
-      withPin({ accounts, audit, simSwap, context, answer: 'pin', action: 'login.succeeded' }, async (_, account) => ({
+      withPin({ ...parts, context, answer: 'pin', action: 'login.succeeded' }, async (_, account) => ({
         outcome: 'in',
         account: account.id,
         values: { name: account.name },
@@ -64,19 +59,15 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
         return { outcome: 'out', account: null };
       });
     },
-    checkPin: (context) =>
-      withPin({ accounts, audit, simSwap, context, answer: 'oldPin' }, async () => ({ outcome: 'right' })),
+    checkPin: (context) => withPin({ ...parts, context, answer: 'oldPin' }, async () => ({ outcome: 'right' })),
     async changePin(context) {
       const account = await accounts.find(context.phoneNumber);
       const record = account && (await accounts.hashNewPin(account, context.answer('pin')));
-      return withPin(
-        { accounts, audit, simSwap, context, answer: 'oldPin', action: 'pin.changed' },
-        async (trx, holder) => {
-          if (record === undefined) throw new Error('the account is gone');
-          await accounts.setPin(trx, holder, record);
-          return { outcome: 'changed' };
-        },
-      );
+      return withPin({ ...parts, context, answer: 'oldPin', action: 'pin.changed' }, async (trx, holder) => {
+        if (record === undefined) throw new Error('the account is gone');
+        await accounts.setPin(trx, holder, record);
+        return { outcome: 'changed' };
+      });
     },
     setLanguage: (context) =>
       context.commit(async (trx) => {
@@ -108,7 +99,7 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
       return lines.length > 0 ? { outcome: 'shown', values: { list: lines.join('\n') } } : { outcome: 'none' };
     },
     fileReport: (context) =>
-      withPin({ accounts, audit, simSwap, context, answer: 'pin', action: 'report.filed' }, async (trx) => {
+      withPin({ ...parts, context, answer: 'pin', action: 'report.filed' }, async (trx) => {
         const [activity, amount] = [context.answer('activity'), context.answer('amount')];
         const unit = context.findAnswer('unit') ?? null;
         const report = { phone: context.phoneNumber, type: activity, amount, unit, now: context.now };

@@ -1,3 +1,4 @@
+import { parseJson } from '@palaver/contract/internal';
 import { type ActionResult, computeFields, type Dialogue, holds, maxTextLength } from '@palaver/program/internal';
 import { readBounded } from '@palaver/service-kit/internal';
 import { isAllowedHost, openPublic } from '@palaver/ucan/open-public';
@@ -50,7 +51,7 @@ export async function askServer(access: ServerAccess, call: BuiltInCall<'http'>)
     if ('status' in answer && answer.status < 500) break;
   }
   if ('fault' in answer) return fail(call, answer.fault);
-  return settle(call, answer.status, parse(answer.body));
+  return settle(call, answer.status, parseJson(answer.body));
 }
 
 export async function queryProtocol(
@@ -121,14 +122,6 @@ function toText(value: unknown): string {
   } catch {
     // The value is nested deeper than the stack allows.
     return '';
-  }
-}
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
   }
 }
 

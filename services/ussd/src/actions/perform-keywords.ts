@@ -13,6 +13,7 @@ import type { Claims } from '../money/claims.ts';
 import type { Messages } from '../outgoing/messages.ts';
 import type { QueryClient } from '../outgoing/query-client.ts';
 import type { RecordStore } from '../store/records.ts';
+import { dayMs } from '../store/tables.ts';
 import type { Action, BuiltInCall, Runs } from './action.ts';
 import { askServer, queryProtocol, type ServerAccess } from './http-actions.ts';
 import { createRecordActions, toId } from './record-actions.ts';
@@ -73,8 +74,6 @@ function askAssistant(ask: Action['run'], call: BuiltInCall<'assistant'>): Promi
     });
   return ask({ ...context, answer: () => question, commit });
 }
-
-const dayMs = 24 * 3_600_000;
 
 async function fileClaim(claims: BuiltInParts['claims'], call: BuiltInCall<'claim'>): Promise<ActionResult> {
   const { spec, menu, dialogue, context } = call;

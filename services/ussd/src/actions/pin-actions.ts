@@ -8,10 +8,13 @@ import type { ActionContext } from './action.ts';
 
 type Account = Extract<PinCheck, { kind: 'right' }>['account'];
 
-export interface PinQuestion {
+export interface PinParts {
   accounts: Accounts;
   audit: UssdAudit;
   simSwap: SimSwapCheck | undefined;
+}
+
+interface PinQuestion extends PinParts {
   context: ActionContext;
   answer: string;
   /** The audit event of a right PIN, unless another step records it. */

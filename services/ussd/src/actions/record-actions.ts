@@ -20,7 +20,8 @@ import type { BuiltInCall, Runs } from './action.ts';
 
 export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 'find' | 'total' | 'update'> {
   const toWanted = ({ menu, context }: BuiltInCall, { kind, of }: ScanOptions): WantedRecords => ({
-    ...{ program: nameOf(menu.id), kind },
+    program: nameOf(menu.id),
+    kind,
     phone: of === 'caller' ? context.phoneNumber : undefined,
   });
   async function* scanRows(call: BuiltInCall, options: ScanOptions): AsyncGenerator<Row> {
@@ -130,12 +131,7 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
 
 function filter(menu: Menu, dialogue: Dialogue, records: StoredRecord[], where: string | undefined): Row[] {
   const rows = records.map(
-    ({ id, phoneNumber, createdAt, fields }): Row => ({
-      ...fields,
-      id,
-      phone: phoneNumber,
-      date: createdAt.slice(0, 10),
-    }),
+    ({ id, phoneNumber: phone, createdAt, fields }): Row => ({ ...fields, id, phone, date: createdAt.slice(0, 10) }),
   );
   return where === undefined ? rows : filterRows(menu, dialogue, { rows, where, toRow: (row) => row as CelInput });
 }

@@ -3,17 +3,12 @@ import { formatCoin } from '@palaver/protocol/internal';
 import { unreadableText } from '@palaver/store/internal';
 import type { Payouts } from '../money/payouts.ts';
 import type { QueryClient } from '../outgoing/query-client.ts';
-import { type Accounts, shorten } from '../people/accounts.ts';
+import { shorten } from '../people/accounts.ts';
 import type { Links } from '../people/links.ts';
-import type { SimSwapCheck } from '../people/sim-swap.ts';
-import type { UssdAudit } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
-import { findOwnAccount, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
+import { findOwnAccount, type PinParts, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 
-export interface WalletActionParts {
-  accounts: Accounts;
-  audit: UssdAudit;
-  simSwap: SimSwapCheck | undefined;
+export interface WalletActionParts extends PinParts {
   links: Links;
   protocol: QueryClient | undefined;
 }
@@ -60,20 +55,12 @@ export function createWalletActions(parts: WalletActionParts): RunOf<'findWallet
   };
 }
 
-interface PayoutActionParts {
-  accounts: Accounts;
-  audit: UssdAudit;
-  simSwap: SimSwapCheck | undefined;
-  payouts: Payouts | undefined;
-}
-
 const payoutsShown = 5;
 
 export function createPayoutActions(
-  parts: PayoutActionParts,
+  parts: PinParts & { payouts: Payouts | undefined },
 ): RunOf<'loadRewards' | 'findRecipient' | 'payOut' | 'sendRewards' | 'listPayouts'> {
   const { accounts, audit, payouts } = parts;
-
   const findOwn = (context: ActionContext) => findOwnAccount(accounts, context);
 
   /** The address is read before the PIN is checked and written down with the payment. */

@@ -24,7 +24,7 @@ import type { Call, RequestResult } from './call.ts';
 import type { ProgramStats, TakenInput } from './program-stats.ts';
 import type { RunAction } from './run-action.ts';
 import { type Outcome, toReply, toSaving } from './saving.ts';
-import { type SessionCache, unpackDialogue, unpackOpening, withProgram } from './session.ts';
+import { type SessionCache, unpackDialogue, unpackOpening } from './session.ts';
 
 export type HandleRequest = (call: Call, log: Logger) => Promise<RequestResult>;
 
@@ -117,7 +117,7 @@ async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Ou
   // A version that is in memory needs no wait, which every key press would pay for.
   const menu = found instanceof Promise ? await found : found;
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
-  const opening = kept ? withProgram(kept, menu.id) : await parts.profiles.loadOpening(call, now, menu);
+  const opening = kept ? { ...kept, program: menu.id } : await parts.profiles.loadOpening(call, now, menu);
   const first = known && call.findFirstNew(known);
   if (known && first !== undefined) {
     if (first === call.inputs.length) {

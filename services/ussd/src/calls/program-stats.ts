@@ -5,10 +5,10 @@ import {
   answerColumns,
   type CallStatTable,
   callColumns,
-  countColumns,
   dayOf,
   type StatCount,
   type StateStatTable,
+  statColumns,
   type UssdStore,
 } from '../store/tables.ts';
 
@@ -39,22 +39,13 @@ interface CountedQuestion {
   waitedMs: number | undefined;
 }
 
-export interface TimedOut {
-  version: string;
-  state: string;
-  language: string;
-}
+export type TimedOut = Pick<StateStatTable, 'version' | 'state' | 'language'>;
 
 /** What is counted in between is lost when the process is killed. */
 const flushMs = 5_000;
 const maxRows = 500;
 
-type StateKey = Pick<StateStatTable, 'day' | 'program' | 'version' | 'state' | 'language'>;
-
-const zeros = Object.fromEntries([...countColumns, ...answerColumns].map((name) => [name, 0])) as Record<
-  StatCount,
-  number
->;
+const zeros = Object.fromEntries(statColumns.map((name) => [name, 0])) as Record<StatCount, number>;
 
 /** Counts in memory, so that a key press costs no statement, and adds the counts to the tables every few seconds. */
 export function startProgramStats(store: UssdStore, logger: Logger) {
@@ -62,11 +53,7 @@ export function startProgramStats(store: UssdStore, logger: Logger) {
   let calls = new Map<string, CallStatTable>();
   let running: Promise<void> | undefined;
 
-  function rowOf(
-    day: number,
-    version: string,
-    { state, language }: Pick<StateKey, 'state' | 'language'>,
-  ): StateStatTable {
+  function rowOf(day: number, version: string, { state, language }: Omit<TimedOut, 'version'>): StateStatTable {
     const id = `${day} ${version} ${state} ${language}`;
     const known = states.get(id);
     if (known) return known;
@@ -146,17 +133,14 @@ export function startProgramStats(store: UssdStore, logger: Logger) {
       for (const [i, input] of inputs.entries()) {
         const { before, after } = input;
         const isLast = i === inputs.length - 1;
-        countQuestion(menu, day, {
-          input,
-          isShown: !(isLast && isCutOff),
-          waitedMs: isLast ? waitedMs : undefined,
-        });
+        const isShown = !(isLast && isCutOff);
+        countQuestion(menu, day, { input, isShown, waitedMs: isLast ? waitedMs : undefined });
         const outcome = outcomeOf(menu, input);
         if (!outcome) continue;
         const row = rowOf(day, version, before);
         row[outcome] += 1;
         if (isLast && outcome === 'answered' && waitedMs !== undefined) row[toColumn(waitedMs)] += 1;
-        if (outcome !== 'refused' && !(isLast && isCutOff)) rowOf(day, version, after).shown += 1;
+        if (outcome !== 'refused' && isShown) rowOf(day, version, after).shown += 1;
       }
     },
     countTimedOut(timedOut: readonly TimedOut[], now: number) {
@@ -177,11 +161,13 @@ function toColumn(ms: number): (typeof answerColumns)[number] {
   return answerColumns[at] ?? 'longer';
 }
 
+type StatRow = StateStatTable | CallStatTable;
+
 /** Adds what was counted meanwhile to rows that could not be written. */
-function join<Row extends StateStatTable | CallStatTable>(rows: Row[], later: ReadonlyMap<string, Row>) {
+function join<Row extends StatRow>(rows: Row[], later: ReadonlyMap<string, Row>) {
   const joined = new Map<string, Row>();
   for (const row of [...rows, ...later.values()]) {
-    const id = 'state' in row ? `${row.day} ${row.version} ${row.state} ${row.language}` : `${row.day} ${row.version}`;
+    const id = idOf(row);
     const before = joined.get(id);
     const sum = Object.entries(row).map(([name, value]) => [
       name,
@@ -192,17 +178,13 @@ function join<Row extends StateStatTable | CallStatTable>(rows: Row[], later: Re
   return joined;
 }
 
-type Db = UssdStore['db'];
+const idOf = (row: StatRow) =>
+  'state' in row ? `${row.day} ${row.version} ${row.state} ${row.language}` : `${row.day} ${row.version}`;
 
 /** In one order everywhere: two instances that write the same rows do not wait for each other in a circle. */
-const inOrder = (one: StateStatTable | CallStatTable, other: StateStatTable | CallStatTable) => {
-  const [a, b] = [one, other].map(
-    (row) => `${row.day} ${row.version} ${'state' in row ? `${row.state} ${row.language}` : ''}`,
-  );
-  return (a ?? '') < (b ?? '') ? -1 : 1;
-};
+const inOrder = (one: StatRow, other: StatRow) => (idOf(one) < idOf(other) ? -1 : 1);
 
-async function addStates(db: Db, rows: StateStatTable[]): Promise<void> {
+async function addStates(db: UssdStore['db'], rows: StateStatTable[]): Promise<void> {
   await db
     .insertInto('ussd_state_stat')
     .values(rows.sort(inOrder))
@@ -211,17 +193,14 @@ async function addStates(db: Db, rows: StateStatTable[]): Promise<void> {
         .columns(['day', 'program', 'version', 'state', 'language'])
         .doUpdateSet(({ eb, ref }) =>
           Object.fromEntries(
-            [...countColumns, ...answerColumns].map((name) => [
-              name,
-              eb(ref(`ussd_state_stat.${name}`), '+', ref(`excluded.${name}`)),
-            ]),
+            statColumns.map((name) => [name, eb(ref(`ussd_state_stat.${name}`), '+', ref(`excluded.${name}`))]),
           ),
         ),
     )
     .execute();
 }
 
-async function addCalls(db: Db, rows: CallStatTable[]): Promise<void> {
+async function addCalls(db: UssdStore['db'], rows: CallStatTable[]): Promise<void> {
   await db
     .insertInto('ussd_call_stat')
     .values(rows.sort(inOrder))

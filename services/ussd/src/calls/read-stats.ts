@@ -1,6 +1,6 @@
 import type { ProgramStats, StateCounts } from '@palaver/contract/internal';
 import type { ExpressionBuilder } from 'kysely';
-import { answerColumns, countColumns, type UssdStore, type UssdTables } from '../store/tables.ts';
+import { answerColumns, countColumns, dayMs, statColumns, type UssdStore, type UssdTables } from '../store/tables.ts';
 import { answerSeconds } from './program-stats.ts';
 
 export interface StatsQuery {
@@ -13,9 +13,6 @@ export interface StatsQuery {
 }
 
 export type StatsReport = Omit<ProgramStats, 'name' | 'from' | 'to'>;
-
-const dayMs = 24 * 3_600_000;
-const sumOf = [...countColumns, ...answerColumns];
 
 export async function readStats({ readDb }: UssdStore, query: StatsQuery): Promise<StatsReport> {
   const { program, from, to, version, state } = query;
@@ -70,10 +67,10 @@ export async function readStats({ readDb }: UssdStore, query: StatsQuery): Promi
 }
 
 function sums({ fn }: ExpressionBuilder<UssdTables, 'ussd_state_stat'>) {
-  return sumOf.map((name) => fn.sum<number>(name).as(name));
+  return statColumns.map((name) => fn.sum<number>(name).as(name));
 }
 
-function toCounts(row: Record<(typeof sumOf)[number], unknown>): StateCounts {
+function toCounts(row: Record<(typeof statColumns)[number], unknown>): StateCounts {
   const [shown = 0, answered = 0, refused = 0, back = 0, exited = 0, timedOut = 0] = countColumns.map((name) =>
     Number(row[name]),
   );
@@ -97,6 +94,4 @@ export function toMedian(times: readonly number[]): number | null {
   return Math.round((lower + share * (upper - lower)) * 10) / 10;
 }
 
-export function toDate(day: number): string {
-  return new Date(day * dayMs).toISOString().slice(0, 10);
-}
+export const toDate = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10);

@@ -64,17 +64,9 @@ export function unpackDialogue(text: string): Dialogue | undefined {
   return dialogue;
 }
 
-export function withProgram(opening: Opening, program: string): Opening {
-  return opening.program === program ? opening : { ...opening, program };
-}
+export const packOpening = (opening: Opening): string => JSON.stringify(opening);
 
-export function packOpening(opening: Opening): string {
-  return JSON.stringify(opening);
-}
-
-export function unpackOpening(text: string): Opening {
-  return JSON.parse(text) as Opening;
-}
+export const unpackOpening = (text: string): Opening => JSON.parse(text);
 
 function isEmpty(record: object): boolean {
   for (const _ in record) return false;

@@ -4,6 +4,7 @@ import type { Programs } from '../catalog/programs.ts';
 import type { Profiles } from '../people/profiles.ts';
 import type { Deployment } from '../store/deployment.ts';
 import { createSessionStore } from '../store/session-store.ts';
+import { dayMs } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import { createActionResults } from './action-results.ts';
 import { createHandleRequest } from './handle-request.ts';
@@ -74,4 +75,4 @@ export function startCalls({ config, store, logger, clock, textHash, profiles, s
 }
 
 /** 0 days mean for ever. */
-const toMs = (days: number) => (days === 0 ? undefined : days * 24 * 3_600_000);
+const toMs = (days: number) => (days === 0 ? undefined : days * dayMs);

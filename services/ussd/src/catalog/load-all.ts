@@ -64,9 +64,7 @@ export async function checkSource(
   return { check, id: `${name}@${version}`, kept };
 }
 
-type PublishedCheck = MenuCheck | undefined;
-
-async function checkPublished(parts: LoadParts, id: string): Promise<PublishedCheck> {
+async function checkPublished(parts: LoadParts, id: string): Promise<MenuCheck | undefined> {
   const kept = await parts.published.load(id);
   return kept && addNeeds(await parts.check(kept.source, kept.base ?? parts.base), parts, kept.source);
 }
@@ -98,7 +96,9 @@ export async function loadAll(parts: LoadParts, inUse: ReadonlyMap<string, Menu>
   const taken = new Map<string, string>();
   for (const [name, id] of await parts.published.current()) {
     const same = inUse.get(id);
-    const check: PublishedCheck = same ? { ok: true, menu: same, warnings: [] } : await checkPublished(parts, id);
+    const check: MenuCheck | undefined = same
+      ? { ok: true, menu: same, warnings: [] }
+      : await checkPublished(parts, id);
     const clash = check?.ok ? findClash(name, check.menu, taken) : undefined;
     if (check?.ok && clash === undefined) {
       claim(name, check.menu, taken, id);

@@ -15,7 +15,7 @@ import {
 } from './plain-menu.ts';
 import { type PlayedTrial, type Trial, tryProgram } from './try-program.ts';
 
-export interface CheckCall {
+interface CheckCall {
   id: number;
   kind: 'check';
   source: ProgramSource;
@@ -23,7 +23,7 @@ export interface CheckCall {
   registry: PlainRegistry;
 }
 
-export interface TryCall {
+interface TryCall {
   id: number;
   kind: 'try';
   /** Which draft it is: its forms stay loaded between two calls. */

@@ -1,17 +1,13 @@
 import { AppError } from '@palaver/contract';
 import { nameOf, type ProgramSource } from '@palaver/program/internal';
-import type { Clock, Trx, UssdStore } from '../store/tables.ts';
+import { type Clock, countRows, dayMs, insertOnce, type Trx, type UssdStore } from '../store/tables.ts';
 import type { ProgramFileMap } from './program-files.ts';
 
-interface Change {
-  by: string;
-  now: number;
-}
-
+const unpublished = { published_at: null, published_by: null, note: null, replaced: null };
 const maxPrograms = 200;
 const keptVersions = 20;
 const maxListed = 200;
-const keptMs = 30 * 24 * 3_600_000;
+const keptMs = 30 * dayMs;
 
 export interface KeptVersion {
   source: ProgramSource;
@@ -60,7 +56,7 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
     async saveDraft(
       trx: Trx,
       name: string,
-      { files, revision, by, now }: Change & { files: ProgramFileMap; revision: number },
+      { files, revision, by, now }: { files: ProgramFileMap; revision: number; by: string; now: number },
     ) {
       const set = { draft: JSON.stringify(files), draft_at: now, draft_by: by };
       const changed = await trx
@@ -71,18 +67,10 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
         .executeTakeFirst();
       if (changed.numUpdatedRows > 0n) return revision + 1;
       if (revision !== 0) return undefined;
-      const { count } = await trx
-        .selectFrom('ussd_program')
-        .select(({ fn }) => fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow();
-      if (Number(count) >= maxPrograms)
+      if ((await countRows(trx.selectFrom('ussd_program'))) >= maxPrograms)
         throw new AppError('LIMIT_REACHED', `There are ${maxPrograms} programs already.`);
-      const added = await trx
-        .insertInto('ussd_program')
-        .values({ name, published: null, revision: 1, ...set })
-        .onConflict((conflict) => conflict.column('name').doNothing())
-        .executeTakeFirst();
-      return (added.numInsertedOrUpdatedRows ?? 0n) > 0n ? 1 : undefined;
+      const isAdded = await insertOnce(trx, 'ussd_program', { name, published: null, revision: 1, ...set });
+      return isAdded ? 1 : undefined;
     },
     async removeDraft(trx: Trx, name: string, revision: number) {
       const removed = await trx
@@ -107,10 +95,7 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
       const now = clock.now();
       await db
         .insertInto('ussd_program_version')
-        .values({
-          ...{ id, program, source: JSON.stringify(version), used_at: now },
-          ...{ published_at: null, published_by: null, note: null, replaced: null },
-        })
+        .values({ id, program, source: JSON.stringify(version), used_at: now, ...unpublished })
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ used_at: now }))
         .execute();
       const newest = db

@@ -49,9 +49,5 @@ export async function startCatalog({ config, store, logger, metrics, clock, audi
   if (!programs.current().some(({ locales }) => locales.has(config.USSD_LANGUAGE)))
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
   const readOnly = config.PROGRAMS_READONLY;
-  return {
-    forms,
-    programs,
-    publishing: createPublishing({ store, programs, published, audit, clock, readOnly }),
-  };
+  return { forms, programs, publishing: createPublishing({ store, programs, published, audit, clock, readOnly }) };
 }

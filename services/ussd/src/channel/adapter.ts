@@ -1,12 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { TriedCall } from '@palaver/contract/internal';
 
+/** A request as it came over HTTP; its body is a text of its own. */
 export interface RawRequest {
   headers: IncomingHttpHeaders;
   query: unknown;
   params: unknown;
 }
 
+/** What a request says, before it is validated. */
 export interface AdapterRequest {
   sessionId: unknown;
   phoneNumber: unknown;

@@ -4,7 +4,6 @@ import {
   fitsOneScreen,
   hasText,
   type Menu,
-  type PromptState,
   type Question,
   renderAlone,
   type ScreenType,
@@ -28,15 +27,9 @@ export function measureCallRoom(menu: Menu, dialogue: Dialogue, text: string): C
   if (spare >= lowBelow) return enough;
   if (spare < 0) return { kind: 'full', closing: toClosing(menu, dialogue) };
   if (dialogue.hint !== undefined || !hasText(menu, dialogue, callTexts.low)) return enough;
-  return {
-    kind: 'low',
-    dialogue: {
-      ...dialogue,
-      hint: callTexts.low,
-      ...(dialogue.page > 0 && { hintPage: dialogue.page }),
-      values: { ...dialogue.values, 'call.left': String(left) },
-    },
-  };
+  const values = { ...dialogue.values, 'call.left': String(left) };
+  const hintPage = dialogue.page > 0 && { hintPage: dialogue.page };
+  return { kind: 'low', dialogue: { ...dialogue, ...hintPage, hint: callTexts.low, values } };
 }
 
 const callTexts = { low: 'main.callLow', full: 'main.callFull' } as const;
@@ -68,25 +61,15 @@ const formRooms: Partial<Record<ScreenType, number>> = {
   choices: 12,
   rank: 12,
 };
-const validatorRooms: Record<string, number> = {
-  name: textRoom,
-  question: 60,
-  amount: 12,
-  pin: 6,
-  newPin: 6,
-  samePin: 6,
-};
+const validatorRooms = new Map(
+  Object.entries({ name: textRoom, question: 60, amount: 12, pin: 6, newPin: 6, samePin: 6 }),
+);
 
 function answerRoom(menu: Menu, dialogue: Dialogue): number {
   const state = menu.states.get(dialogue.state);
   if (state?.kind === 'form') return formRooms[dialogue.form?.screen.type ?? 'note'] ?? choiceRoom;
   if (state?.kind !== 'prompt') return choiceRoom;
-  return promptRoom(state);
-}
-
-function promptRoom({ question, validator = '' }: PromptState): number {
-  if (question) return questionRoom(question);
-  return Object.hasOwn(validatorRooms, validator) ? (validatorRooms[validator] ?? otherRoom) : otherRoom;
+  return state.question ? questionRoom(state.question) : (validatorRooms.get(state.validator ?? '') ?? otherRoom);
 }
 
 function questionRoom({ type, max, length, options = [] }: Question): number {

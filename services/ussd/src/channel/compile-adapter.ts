@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { equalSecrets } from '@palaver/service-kit/internal';
-import type { Adapter, AdapterAccess, AdapterReply, AdapterRequest, RawRequest } from './adapter.ts';
+import type { Adapter, AdapterAccess, AdapterRequest, RawRequest } from './adapter.ts';
 import {
   type AdapterMapping,
   type BodyFormat,
@@ -83,10 +83,7 @@ export function compileAdapter(mapping: AdapterMapping, secrets: Readonly<Record
       contentType,
       body: (text.startsWith('CON ') ? writers.con : writers.end)(read?.source as Source | undefined, text.slice(4)),
     }),
-    acknowledge: (read): AdapterReply => ({
-      contentType,
-      body: writers.hangUp?.(read.source as Source, '') ?? '',
-    }),
+    acknowledge: (read) => ({ contentType, body: writers.hangUp?.(read.source as Source, '') ?? '' }),
     toSample: (call) => toSample(mapping, call),
   };
 }
@@ -235,11 +232,10 @@ function compileAccess(
   const secretOf = (name: string) => secrets[name] ?? '';
   const { basic, header, signature } = auth ?? {};
   const expected: [name: string, value: string][] = [];
-  if (basic)
-    expected.push([
-      'authorization',
-      `Basic ${Buffer.from(`${basic.user}:${secretOf(basic.password)}`).toString('base64')}`,
-    ]);
+  if (basic) {
+    const credentials = Buffer.from(`${basic.user}:${secretOf(basic.password)}`).toString('base64');
+    expected.push(['authorization', `Basic ${credentials}`]);
+  }
   if (header) expected.push([header.name.toLowerCase(), secretOf(header.secret)]);
   return {
     allows(headers, address) {

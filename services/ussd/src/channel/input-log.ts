@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KeyRing } from '@palaver/store/internal';
 import { LRUCache } from 'lru-cache';
 import { textingMs } from '../store/session-row.ts';
-import type { Clock, UssdStore } from '../store/tables.ts';
+import { type Clock, insertOnce, type UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { NewestInput } from './adapter.ts';
 import { appendInput, maxListedCharacters } from './text-parts.ts';
@@ -83,10 +83,7 @@ export function createInputLog(
     return JSON.parse(keys.open(row.sealed, about(row.session_id)).toString());
   };
   /** The last request of ended calls, for a gateway that did not get their last reply. */
-  const ended = new LRUCache<string, Ended>({
-    max: maxEnded,
-    ttl: endedMs,
-  });
+  const ended = new LRUCache<string, Ended>({ max: maxEnded, ttl: endedMs });
   /** When replies were sent from here, by the sealed row: the database knows of them a moment later. */
   const answers = new LRUCache<string, number>({ max: maxEnded, ttl: endedMs });
   /** An input may be a PIN, and stays in memory only as its hash. */
@@ -188,12 +185,7 @@ export function createInputLog(
           .where('session_id', '=', sessionId)
           .where('sealed', '=', before.sealed)
           .execute();
-      else
-        await db
-          .insertInto('ussd_input')
-          .values(row)
-          .onConflict((conflict) => conflict.column('session_id').doNothing())
-          .execute();
+      else await insertOnce(db, 'ussd_input', row);
       return unseal(await load(sessionId))?.callId ?? callId;
     },
     /** Whether it came before the newest one of its session, which may have to be handled once more. */

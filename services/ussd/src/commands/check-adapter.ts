@@ -19,14 +19,9 @@ export async function checkAdapterFile(file: string, env: Env): Promise<MenuRepo
     [[], 'CON Welcome\n1. Yes'],
     [['1'], 'END Goodbye'],
   ] as const) {
-    const exchange = toSampleExchange(sample, { ...call, inputs }, reply);
-    const { path, request } = exchange;
-    lines.push(
-      '',
-      `${adapter.methods[0]} ${path}`,
-      ...(request.body === '' ? [] : [request.body]),
-      exchange.reply.body,
-    );
+    const { path, request, reply: shown } = toSampleExchange(sample, { ...call, inputs }, reply);
+    const body = request.body === '' ? [] : [request.body];
+    lines.push('', `${adapter.methods[0]} ${path}`, ...body, shown.body);
   }
   return { ok: true, lines };
 }

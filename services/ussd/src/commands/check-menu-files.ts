@@ -25,10 +25,8 @@ export async function checkMenuFiles(files: MenuFiles): Promise<MenuReport> {
 }
 
 export async function drawMenuFiles(files: MenuFiles, language?: string): Promise<MenuReport> {
-  const result = await load(files);
-  if (!result.ok) return { ok: false, lines: result.faults.map(formatFault) };
-  const [first = ''] = result.menu.locales.keys();
-  return { ok: true, lines: [drawMenu(result.menu, language ?? first).trimEnd()] };
+  const check = await load(files);
+  return { ok: check.ok, lines: draw(check, language) };
 }
 
 async function load({ menus, locales, actions }: MenuFiles): Promise<MenuCheck> {
@@ -58,11 +56,13 @@ export async function checkProgramFiles(files: ProgramFiles): Promise<ProgramChe
 }
 
 export function drawProgramFiles(files: ProgramFiles, language?: string): Promise<MenuReport> {
-  return eachProgram(files, (check) => {
-    if (!check.ok) return check.faults.map(formatFault);
-    const [first = ''] = check.menu.locales.keys();
-    return [drawMenu(check.menu, language ?? first).trimEnd()];
-  });
+  return eachProgram(files, (check) => draw(check, language));
+}
+
+function draw(check: MenuCheck, language: string | undefined): string[] {
+  if (!check.ok) return check.faults.map(formatFault);
+  const [first = ''] = check.menu.locales.keys();
+  return [drawMenu(check.menu, language ?? first).trimEnd()];
 }
 
 async function eachProgram(files: ProgramFiles, describe: (check: MenuCheck) => string[]): Promise<MenuReport> {
@@ -80,16 +80,11 @@ export interface ProgramFiles {
   actions?: string | undefined;
 }
 
-interface LoadedProgram {
-  path: string;
-  check: MenuCheck;
-}
-
 /** Every program of a folder, checked with its forms. A folder that cannot be read is a fault like any other. */
 export async function* loadPrograms(
   { folder, actions }: ProgramFiles,
   forms: Pick<Forms, 'inspect'>,
-): AsyncGenerator<LoadedProgram> {
+): AsyncGenerator<{ path: string; check: MenuCheck }> {
   const registry = await loadRegistry(actions);
   const base = await readMenuSource('palaver', toMenuSources({}));
   try {

@@ -20,7 +20,6 @@ const flowSchema = z.strictObject({
   http: z.array(answerSchema).optional(),
   /** What the protocol answers, by the path that the program asks for. */
   protocol: z.array(z.strictObject({ path: z.string(), ...answered })).optional(),
-  /** The SMS messages that its caller gets in a test of a program. */
   sms: z.array(z.string()).optional(),
   /** What the assistant answers; `late` after the screen that asks the caller to wait. Without an answer it is unavailable. */
   assistant: z
@@ -28,7 +27,6 @@ const flowSchema = z.strictObject({
       z.strictObject({ question: z.string(), answer: z.string().exactOptional(), late: z.boolean().exactOptional() }),
     )
     .optional(),
-  /** The claims that its caller files in a test of a program. */
   claims: z
     .array(
       z.strictObject({
@@ -149,13 +147,11 @@ function fillSecrets(text: string, seen: Map<string, string>): string {
 
 const pinShape = /^\d{4,6}$/;
 
-type SecretSteps = readonly (boolean | undefined)[];
-
 /**
  * Replaces each secret answer by its placeholder: `{{pin}}`, `{{pin2}}`, `{{secret}}`. Where the server does not say what is
  * secret, every answer of 4 to 6 digits is taken for a PIN.
  */
-export function maskSecrets(steps: readonly FlowStep[], secret: SecretSteps = []): FlowStep[] {
+export function maskSecrets(steps: readonly FlowStep[], secret: readonly (boolean | undefined)[] = []): FlowStep[] {
   const names = new Map<string, string>();
   for (const [i, step] of steps.entries()) {
     if (!('send' in step) || names.has(step.send) || !(secret[i] ?? pinShape.test(step.send))) continue;

@@ -34,7 +34,8 @@ export async function importForm({ form, folder }: FormImport): Promise<MenuRepo
   const imported: Imported = { state: toStateName(report.formId || file), path: `forms/${file}`, report };
   makeProgramFolder(join(folder, 'forms'));
   const isNew = !(await readdir(folder)).includes(programFile);
-  const written = { [imported.path]: xml, ...toPaths(attachments) };
+  const attached = Object.entries(attachments).map(([name, text]) => [`forms/${name}`, text] as const);
+  const written = { [imported.path]: xml, ...Object.fromEntries(attached) };
   const taken = [...(isNew ? [] : [`${imported.state}.yaml`]), ...Object.keys(written)].find((path) =>
     existsSync(join(folder, path)),
   );
@@ -46,10 +47,6 @@ export async function importForm({ form, folder }: FormImport): Promise<MenuRepo
     ? `Dial it: npx palaver program run ${folder}`
     : `Lead to it from a menu: - { text: ${imported.state}.title, to: ${imported.state} }`;
   return { ok: true, lines: [`${report.title || report.formId}: ${Object.keys(written).join(', ')}`, next] };
-}
-
-function toPaths(attachments: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(attachments).map(([name, text]) => [`forms/${name}`, text]));
 }
 
 async function readForm(form: string): Promise<string> {

@@ -1,4 +1,4 @@
-import type { Trx } from '../store/tables.ts';
+import { insertOnce, type Trx } from '../store/tables.ts';
 
 // Double entry: the entries of every transaction sum to zero, and a balance is the sum of the entries of its account.
 
@@ -27,21 +27,13 @@ export async function post(
   if (booked.reduce((sum, [, amount]) => sum + amount, 0n) !== 0n)
     throw new Error(`transaction ${id} does not balance`);
   for (const [account_id, amount] of booked) {
-    const inserted = await trx
-      .insertInto('ussd_money_entry')
-      .values({ transaction_id: id, account_id, amount: String(amount), created_at: now })
-      .onConflict((conflict) => conflict.doNothing())
-      .executeTakeFirst();
-    if (!inserted.numInsertedOrUpdatedRows) {
+    const entry = { transaction_id: id, account_id, amount: String(amount), created_at: now };
+    if (!(await insertOnce(trx, 'ussd_money_entry', entry))) {
       if (account_id === booked[0]?.[0]) return false;
       // The entry before is undone with the caller's transaction.
       throw new Error(`transaction ${id} is booked with other accounts`);
     }
-    await trx
-      .insertInto('ussd_money_account')
-      .values({ id: account_id, balance: '0' })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
+    await insertOnce(trx, 'ussd_money_account', { id: account_id, balance: '0' });
     const balance = String((await lockBalance(trx, account_id)) + amount);
     await trx.updateTable('ussd_money_account').set({ balance }).where('id', '=', account_id).execute();
   }

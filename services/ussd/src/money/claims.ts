@@ -5,6 +5,8 @@ import { unreadableText } from '@palaver/store/internal';
 import {
   type ClaimTable,
   type Clock,
+  countRows,
+  insertOnce,
   sealedTables,
   type Trx,
   type UssdStore,
@@ -195,21 +197,10 @@ export function createClaims(parts: ClaimsParts) {
         ...{ id: toClaimId(text), source, phone, collection, content: text },
         ...{ status: 'queued', reward: null, fault: null, checked_at: 0, created_at: now },
       };
-      await trx
-        .insertInto('ussd_claim')
-        .values(cipher.sealRow(sealedTables.claim, row))
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
+      await insertOnce(trx, 'ussd_claim', cipher.sealRow(sealedTables.claim, row));
     },
-    async countSince(trx: Trx, phone: string, since: number) {
-      const { count } = await trx
-        .selectFrom('ussd_claim')
-        .select(({ fn }) => fn.countAll<number>().as('count'))
-        .where('phone', '=', cipher.token(phone))
-        .where('created_at', '>', since)
-        .executeTakeFirstOrThrow();
-      return Number(count);
-    },
+    countSince: (trx: Trx, phone: string, since: number) =>
+      countRows(trx.selectFrom('ussd_claim').where('phone', '=', cipher.token(phone)).where('created_at', '>', since)),
     async find(sources: readonly string[]) {
       if (sources.length === 0) return new Map();
       const rows = await db.selectFrom('ussd_claim').selectAll().where('source', 'in', sources).execute();

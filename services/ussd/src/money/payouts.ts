@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Coin, type OutboxRow, type TxOutbox, toSend } from '@palaver/protocol';
 import { unreadableText } from '@palaver/store/internal';
-import { sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
+import { dayMs, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 import { holderAccount, lockBalance, post, systemAccounts } from './books.ts';
 
 export interface NewPayout {
@@ -14,7 +14,6 @@ export interface NewPayout {
 
 export type PayoutResult = { ok: true; id: string } | { ok: false; reason: 'notEnough' | 'overLimit' };
 
-const dayMs = 24 * 3_600_000;
 const entryPrefix = 'payout:';
 
 export function createPayouts({

@@ -132,10 +132,7 @@ export function addPersonDataRoutes(
   server.get('/api/ussd/users/:phoneNumber/export', options, async (request) => {
     const { phoneNumber } = request.params;
     const agent = (await agentPerson?.export(phoneNumber)) ?? null;
-    return {
-      ussd: await personData.export(phoneNumber, toAuditBy(request)),
-      agent,
-    };
+    return { ussd: await personData.export(phoneNumber, toAuditBy(request)), agent };
   });
   server.delete('/api/ussd/users/:phoneNumber', options, async (request) => {
     const { phoneNumber } = request.params;

@@ -21,9 +21,7 @@ const listQuerySchema = z.object({
 /** Claims for operators; a scheduler may only have them processed. Repeating the request is harmless. */
 export function addClaimRoutes(server: Server, { claims, secret }: ClaimRouteParts): void {
   const onRequest = createSchedulerGuard(server.operatorGuard, secret);
-  server.post('/api/ussd/claims/process', { onRequest }, async () => ({
-    claims: await claims.process(),
-  }));
+  server.post('/api/ussd/claims/process', { onRequest }, async () => ({ claims: await claims.process() }));
   server.get(
     '/api/ussd/claims',
     { onRequest: server.operatorGuard, schema: { querystring: listQuerySchema } },

@@ -133,9 +133,7 @@ export function addListRoutes(server: Server, { rows, submissions, messages, clo
   server.post(
     '/api/ussd/sms/retry',
     { ...admin, schema: { body: z.strictObject({ id, program }) } },
-    async ({ body }) => ({
-      queued: await messages.retry(clock.now(), body),
-    }),
+    async ({ body }) => ({ queued: await messages.retry(clock.now(), body) }),
   );
 }
 

@@ -18,7 +18,7 @@ import type { Accounts } from '../people/accounts.ts';
 import type { PersonData } from '../people/person-data.ts';
 import { isExpired, isOpen } from '../store/session-row.ts';
 import type { SessionStore } from '../store/session-store.ts';
-import type { Clock, SessionTable, UssdAudit } from '../store/tables.ts';
+import type { SessionTable } from '../store/tables.ts';
 import {
   type AddressParts,
   addAddressRoutes,
@@ -43,8 +43,6 @@ export interface OperatorParts extends AddressParts, ProgramStatsParts, ResultRo
   publishing: Publishing;
   adapters: readonly Adapter[];
   timeoutMs: number;
-  audit: UssdAudit;
-  clock: Clock;
   personData: PersonData;
   agentPerson: AgentPerson | undefined;
 }

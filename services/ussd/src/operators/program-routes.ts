@@ -136,9 +136,7 @@ export function addProgramRoutes(server: Server, publishing: Publishing, adapter
   server.get(
     `${path}/versions`,
     { schema: { params, response: { 200: programVersionsSchema } } },
-    async ({ params: { name } }) => ({
-      versions: await publishing.versions(name),
-    }),
+    async ({ params: { name } }) => ({ versions: await publishing.versions(name) }),
   );
   server.get(
     `${path}/versions/:version`,

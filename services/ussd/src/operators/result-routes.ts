@@ -16,7 +16,7 @@ import { z } from 'zod';
 import type { ProgramStats } from '../calls/program-stats.ts';
 import { readStats, toDate } from '../calls/read-stats.ts';
 import type { CallerReferences } from '../people/person-data.ts';
-import { type Clock, dayOf, type UssdAudit, type UssdStore } from '../store/tables.ts';
+import { type Clock, dayMs, dayOf, type UssdAudit, type UssdStore } from '../store/tables.ts';
 import { programNameSchema, programVersionSchema } from './program-routes.ts';
 import { maxCompared, type Result, type ResultFilter, type ResultSet, type Results } from './results.ts';
 import { mapPieces, showCallersTo, toCsv, toJson } from './show-rows.ts';
@@ -29,15 +29,10 @@ export interface ResultRouteParts {
 }
 
 const maxExported = 200_000;
-const dayMs = 24 * 3_600_000;
 /** Each decrypts and compares up to 20,000 results. */
 const scansAtOnce = { concurrency: 2, maxWaiting: 20 };
 
-const params = z.object({
-  program: programNameSchema,
-  source: z.enum(resultSources),
-  name: boundedText(1, 200),
-});
+const params = z.object({ program: programNameSchema, source: z.enum(resultSources), name: boundedText(1, 200) });
 const filterSchema = z.object({
   from: z.iso.date().optional(),
   to: z.iso.date().optional(),
@@ -62,9 +57,7 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
   server.get(
     path,
     { schema: { params: params.pick({ program: true }), response: { 200: resultSetsSchema } } },
-    async ({ params: { program } }) => ({
-      sets: await results.sets(program),
-    }),
+    async ({ params: { program } }) => ({ sets: await results.sets(program) }),
   );
   server.get(
     `${path}/:source/:name`,

@@ -129,8 +129,6 @@ export type AgentPerson = ReturnType<typeof createAgentPerson>;
 type TransportFor = (phone: string, maxBytes?: number) => Promise<Transport>;
 
 const timeoutMs = 5_000;
-/** Requests have shorter deadlines of their own; a language model may take its time. */
-const longestMs = 120_000;
 const didLifetimeMs = 10 * 60_000;
 const lifetimeSeconds = 300;
 
@@ -156,7 +154,7 @@ export function createTransportFor(baseUrl: string, secret: Uint8Array): Transpo
     return createTransport({
       baseUrl,
       oracleDid: await loadDid(),
-      fetch: (url, init) => fetchBounded(url, { ...init, timeoutMs: longestMs, maxBytes }),
+      fetch: (url, init) => fetchBounded(url, { ...init, timeoutMs: answerTimeoutMs, maxBytes }),
       credentials: {
         ...cache,
         refuse(did, refused) {
@@ -179,6 +177,4 @@ export async function toPhoneDid(secret: Uint8Array, phone: string): Promise<str
   return (await toPhoneSigner(secret, phone)).did();
 }
 
-function toPhoneSigner(secret: Uint8Array, phone: string) {
-  return deriveSigner({ secret, label: `ussd phone ${phone}` });
-}
+const toPhoneSigner = (secret: Uint8Array, phone: string) => deriveSigner({ secret, label: `ussd phone ${phone}` });

@@ -1,6 +1,6 @@
 import type { Logger } from '@palaver/service-kit';
 import { sql } from 'kysely';
-import { type QuestionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
+import { insertOnce, type QuestionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
 import type { AgentClient } from './agent-client.ts';
 import { toPlainText } from './plain-text.ts';
 
@@ -78,11 +78,7 @@ export function createQuestions({ db, cipher }: UssdStore) {
   return {
     async insertOnce({ id, phone, text, now }: { id: string; phone: string; text: string; now: number }) {
       const row = { id, phone, question: text, status: 'pending' as const, answer: null, asked_at: now, shown: 0 };
-      const insert = db
-        .insertInto('ussd_question')
-        .values(cipher.sealRow(sealedTables.question, row))
-        .onConflict((conflict) => conflict.column('id').doNothing());
-      return (await insert.executeTakeFirst()).numInsertedOrUpdatedRows === 1n;
+      return insertOnce(db, 'ussd_question', cipher.sealRow(sealedTables.question, row));
     },
     find: async (id: string) =>
       toQuestion(await db.selectFrom('ussd_question').selectAll().where('id', '=', id).executeTakeFirst()),

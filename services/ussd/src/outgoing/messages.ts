@@ -1,6 +1,15 @@
 import { phoneNumberPattern } from '@palaver/contract';
 import type { Kysely } from 'kysely';
-import { type Clock, type SmsTable, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
+import {
+  type Clock,
+  dayMs,
+  insertOnce,
+  type SmsTable,
+  sealedTables,
+  type Trx,
+  type UssdStore,
+  type UssdTables,
+} from '../store/tables.ts';
 import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox, unsent } from './outbox.ts';
 import type { SmsProvider } from './sms-provider.ts';
 
@@ -14,7 +23,6 @@ export interface NewMessage {
   now: number;
 }
 
-const dayMs = 24 * 3_600_000;
 const maxCounted = 10_000;
 /** Two dialogues of full length. Whoever pays for messages is safe from a machine that answers each of them. */
 export const answersPerDay = 100;
@@ -30,11 +38,7 @@ export function createMessages({ db, cipher, transaction }: UssdStore, { perDay 
   });
   const insert = async (on: Kysely<UssdTables>, { now, text, ...message }: NewMessage & { dialogue?: string }) => {
     const row: SmsTable = { ...message, body: text, created_at: now, ...unsent, status: 'queued', next_at: now };
-    await on
-      .insertInto('ussd_sms')
-      .values(cipher.sealRow(sealedTables.sms, row))
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .execute();
+    await insertOnce(on, 'ussd_sms', cipher.sealRow(sealedTables.sms, row));
   };
   const countOfDay = async (on: Kysely<UssdTables>, column: 'phone' | 'caller', number: string, now: number) => {
     const { all, answers } = await on

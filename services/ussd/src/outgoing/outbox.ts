@@ -11,7 +11,9 @@ export type Delivery<Row = OutboxColumns> =
   /** `isFinal`: another attempt would not help, or might send it twice. */
   | { ok: false; fault: string; isFinal: boolean };
 
-export interface OutboxParts<Table extends 'ussd_submission' | 'ussd_sms'> {
+type OutboxTable = 'ussd_submission' | 'ussd_sms';
+
+export interface OutboxParts<Table extends OutboxTable> {
   store: UssdStore;
   table: Table;
   /** The status while an instance sends it: one that is found in it after its lease was left by an instance that died. */
@@ -47,7 +49,7 @@ const maxPauseMs = 2_000;
 /** Queues failed entries again: all of them, or those with these columns. Gives their number. */
 export async function retryFailed(
   db: Kysely<UssdTables>,
-  table: 'ussd_submission' | 'ussd_sms',
+  table: OutboxTable,
   { now, only }: { now: number; only: Record<string, string | undefined> },
 ): Promise<number> {
   let query = db
@@ -75,10 +77,7 @@ export function createLastKnown<T>(initial: T, load: () => Promise<T>): () => T 
 }
 
 /** Sends what is queued in a table, one instance at a time for each row, until it is sent or has finally failed. */
-export function startOutbox<Table extends 'ussd_submission' | 'ussd_sms'>({
-  intervalMs = 2_000,
-  ...parts
-}: OutboxParts<Table>): Sender {
+export function startOutbox<Table extends OutboxTable>({ intervalMs = 2_000, ...parts }: OutboxParts<Table>): Sender {
   const stopping = new AbortController();
   const sending = runEvery({
     everyMs: intervalMs,
@@ -95,12 +94,9 @@ export function startOutbox<Table extends 'ussd_submission' | 'ussd_sms'>({
   };
 }
 
-type Parts<Table extends 'ussd_submission' | 'ussd_sms'> = Omit<OutboxParts<Table>, 'intervalMs'>;
+type Parts<Table extends OutboxTable> = Omit<OutboxParts<Table>, 'intervalMs'>;
 
-async function sendDue<Table extends 'ussd_submission' | 'ussd_sms'>(
-  parts: Parts<Table>,
-  signal: AbortSignal,
-): Promise<void> {
+async function sendDue<Table extends OutboxTable>(parts: Parts<Table>, signal: AbortSignal): Promise<void> {
   const sendSome = async (limit: number) => {
     const due = await parts.store.db
       .selectFrom(parts.table as 'ussd_sms')
@@ -117,7 +113,7 @@ async function sendDue<Table extends 'ussd_submission' | 'ussd_sms'>(
   if (!signal.aborted) await changePieces(sendSome, { size: batch });
 }
 
-async function sendOne<Table extends 'ussd_submission' | 'ussd_sms'>(
+async function sendOne<Table extends OutboxTable>(
   { store, table, claimedStatus, send, onDone, clock, logger }: Parts<Table>,
   row: UssdTables[Table],
   signal: AbortSignal,

@@ -148,14 +148,12 @@ function toKind(status: number): 'again' | 'refused' | 'unknown' {
   return status >= 500 || [408, 409].includes(status) ? 'unknown' : 'refused';
 }
 
-type Variable = 'SMS_URL' | 'SMS_USER' | 'SMS_TOKEN' | 'SMS_FROM';
-
 export function toSmsProvider(
   config: UssdConfig,
   smpp: { toProvider(from: string | undefined): SmsProvider } | undefined,
 ): SmsProvider {
   const { SMS_PROVIDER: name, SMS_URL, SMS_USER: user = '', SMS_TOKEN: token, SMS_FROM: from } = config;
-  const need = (...variables: Variable[]) => {
+  const need = (...variables: (keyof UssdConfig)[]) => {
     const missing = variables.filter((variable) => config[variable] === undefined);
     if (missing.length > 0) throw new StartError(`SMS_PROVIDER=${name} needs ${missing.join(', ')}`);
   };

@@ -2,7 +2,7 @@ import type { OpenRosaClient } from '@palaver/forms/internal';
 import type { Submission } from '@palaver/program/internal';
 import type { DataCipher } from '@palaver/store';
 import type { Row } from '../store/rows.ts';
-import { type SubmissionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
+import { insertOnce, type SubmissionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
 import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox, unsent } from './outbox.ts';
 
 export interface NewSubmission extends Submission {
@@ -53,11 +53,7 @@ export function createSubmissions({ db, readDb, cipher }: UssdStore, { isSent = 
         ...unsent,
         ...(isSent ? { status: 'queued', next_at: now } : { status: 'stored', next_at: null }),
       };
-      await trx
-        .insertInto('ussd_submission')
-        .values(cipher.sealRow(sealedTables.submission, row))
-        .onConflict((conflict) => conflict.column('id').doNothing())
-        .execute();
+      await insertOnce(trx, 'ussd_submission', cipher.sealRow(sealedTables.submission, row));
     },
     /** Queues failed ones again: one, those of a form or program, or all of them. Gives their number. */
     retry: (now: number, { instanceId, program, formId }: RetryOnly = {}) =>

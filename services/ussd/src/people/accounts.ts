@@ -7,6 +7,8 @@ import {
   type AccountTable,
   type By,
   type Clock,
+  dayMs,
+  insertOnce,
   sealedTables,
   type Trx,
   type UssdAudit,
@@ -26,8 +28,8 @@ import {
 } from './pin-vault.ts';
 
 type Db = Kysely<UssdTables>;
+const unreadable = { name: unreadableText, address: unreadableText, did: unreadableText };
 const maxLinkTries = 5;
-const linkTriesMs = 24 * 3_600_000;
 
 export type PinCheck =
   | { kind: 'right'; account: AccountTable }
@@ -50,14 +52,7 @@ export function createAccounts(
   const findBy = async (db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> => {
     const key = column === 'phone' ? cipher.token(value) : value;
     const row = await db.selectFrom('ussd_account').selectAll().where(column, '=', key).executeTakeFirst();
-    return (
-      row &&
-      cipher.openRow(sealedTables.account, row, {
-        name: unreadableText,
-        address: unreadableText,
-        did: unreadableText,
-      })
-    );
+    return row && cipher.openRow(sealedTables.account, row, unreadable);
   };
   async function setWallet(trx: Trx, id: string, wallet: Pick<AccountTable, 'address' | 'did'>): Promise<void> {
     const { address, did } = cipher.sealRow(sealedTables.account, { id, ...wallet });
@@ -79,7 +74,10 @@ export function createAccounts(
       const record = await vault.create(pin, id);
       const linked = { did: null, link_tries: 0, link_tried_at: 0 };
       const account = { id, phone, name, pin: record, address, created_at: clock.now(), ...noFailures, ...linked };
-      return { account, insert: (trx: Trx) => insertNew(trx, cipher.sealRow(sealedTables.account, account)) };
+      return {
+        account,
+        insert: (trx: Trx) => insertOnce(trx, 'ussd_account', cipher.sealRow(sealedTables.account, account)),
+      };
     },
     async checkPin(account: AccountTable, pin: string): Promise<CheckedPin> {
       if (isLocked(account, clock.now())) return { account, matches: undefined };
@@ -126,7 +124,7 @@ export function createAccounts(
     /** Counts that a code or a recipient was tried; false if there were too many in a day. */
     async countLinkTry(trx: Trx, accountId: string) {
       const now = clock.now();
-      const isNewDay = sql<boolean>`link_tried_at <= ${now - linkTriesMs}`;
+      const isNewDay = sql<boolean>`link_tried_at <= ${now - dayMs}`;
       const { link_tries: tries } = await trx
         .updateTable('ussd_account')
         .set({
@@ -173,14 +171,6 @@ export type Accounts = ReturnType<typeof createAccounts>;
 /** Enough of an address to recognise it by; it leads to a person, so the audit log does not keep it whole. */
 export function shorten<T extends string | null>(address: T): T | string {
   return address && `${address.slice(0, 6)}…${address.slice(-6)}`;
-}
-
-async function insertNew(trx: Trx, account: AccountTable): Promise<boolean> {
-  const insert = trx
-    .insertInto('ussd_account')
-    .values(account)
-    .onConflict((conflict) => conflict.column('phone').doNothing());
-  return ((await insert.executeTakeFirst()).numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
 async function rotatePins(store: UssdStore, vault: PinVault, currentKeyId: string): Promise<number> {

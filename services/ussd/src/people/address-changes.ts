@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { unreadableText } from '@palaver/store/internal';
-import { sealedTables, type UssdAudit, type UssdStore } from '../store/tables.ts';
-
-const lifetimeMs = 24 * 3_600_000;
+import { dayMs, sealedTables, type UssdAudit, type UssdStore, type UssdTables } from '../store/tables.ts';
 
 export interface AddressChange {
   id: string;
@@ -29,20 +27,13 @@ export function createAddressChanges(store: UssdStore, audit: UssdAudit) {
         if (!account) return undefined;
         await trx.deleteFrom('ussd_address_change').where('account_id', '=', account.id).execute();
         await trx.deleteFrom('ussd_address_change').where('expires_at', '<=', Date.now()).execute();
-        const change = { id: randomUUID(), expires_at: Date.now() + lifetimeMs };
+        const change = { id: randomUUID(), address, proposed_by: by.actor, expires_at: Date.now() + dayMs };
         await trx
           .insertInto('ussd_address_change')
-          .values(
-            cipher.sealRow(sealedTables.addressChange, {
-              ...change,
-              account_id: account.id,
-              address,
-              proposed_by: by.actor,
-            }),
-          )
+          .values(cipher.sealRow(sealedTables.addressChange, { ...change, account_id: account.id }))
           .execute();
         await audit.record({ ...by, action: 'address.proposed', subject: audit.person(phone) }, trx);
-        return toChange({ ...change, phone, address, proposed_by: by.actor });
+        return toChange({ ...change, phone });
       }),
     async list() {
       const rows = await store.db
@@ -71,18 +62,14 @@ export function createAddressChanges(store: UssdStore, audit: UssdAudit) {
 
 export type AddressChanges = ReturnType<typeof createAddressChanges>;
 
-function toChange(row: {
-  id: string;
-  phone: string;
-  address: string | null;
-  proposed_by: string;
-  expires_at: number | string;
-}): AddressChange {
+type Row = Omit<UssdTables['ussd_address_change'], 'account_id'> & { phone: string };
+
+function toChange(row: Row): AddressChange {
   return {
     id: row.id,
     phoneNumber: row.phone,
     address: row.address,
     proposedBy: row.proposed_by.replace(/^operator:/, ''),
-    expiresAt: new Date(Number(row.expires_at)).toISOString(),
+    expiresAt: new Date(row.expires_at).toISOString(),
   };
 }

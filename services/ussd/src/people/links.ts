@@ -4,7 +4,7 @@ import { findAddress, toAccessHeaders } from '@palaver/protocol/internal';
 import { unreadableText } from '@palaver/store/internal';
 import { createDidResolver, createVerifier, deriveSigner } from '@palaver/ucan';
 import type { Kysely } from 'kysely';
-import { type Clock, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
+import { type Clock, insertOnce, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 
 export interface Wallet {
   did: string;
@@ -55,12 +55,7 @@ export function createLinks({ store, secret, clock }: { store: UssdStore; secret
       // A row that no code finds, kept for longer than the invocation is good.
       const id = hash('invocation', cid);
       const row = { id, owner: id, did: '', address: '', expires_at: expiration * 1_000 + lifetimeMs };
-      const { numInsertedOrUpdatedRows = 0n } = await store.db
-        .insertInto('ussd_link')
-        .values(cipher.sealRow(sealedTables.link, row))
-        .onConflict((conflict) => conflict.column('owner').doNothing())
-        .executeTakeFirst();
-      return numInsertedOrUpdatedRows > 0n;
+      return insertOnce(store.db, 'ussd_link', cipher.sealRow(sealedTables.link, row));
     },
     find: (code: string) => findRow(store.db, code),
     async take(trx: Trx, code: string) {

@@ -3,14 +3,9 @@ import { ussdLimits } from '@palaver/contract';
 import { createLimiter } from '@palaver/service-kit/internal';
 import type { KeyRing } from '@palaver/store/internal';
 
-interface ScryptCost {
-  N: number;
-  r: number;
-  p: number;
-}
-
 // About 40 ms and 16 MiB: the seal keeps a stolen table useless, this keeps a stolen table with its key slow.
-const cost: ScryptCost = { N: 2 ** 14, r: 8, p: 1 };
+const cost = { N: 2 ** 14, r: 8, p: 1 };
+type PinRecord = typeof cost & { salt: string; hash: string };
 const hashBytes = 32;
 
 /** Makes and checks the records of PINs: a slow salted hash, sealed, bound to the account. */
@@ -29,10 +24,7 @@ export function createPinVault(keys: KeyRing) {
       return keys.seal(Buffer.from(plain), accountId);
     },
     async verify(pin: string, record: string, accountId: string) {
-      const { salt, hash, ...kept } = JSON.parse(keys.open(record, accountId).toString()) as ScryptCost & {
-        salt: string;
-        hash: string;
-      };
+      const { salt, hash, ...kept }: PinRecord = JSON.parse(keys.open(record, accountId).toString());
       const given = await limit(() => hashPin(pin, Buffer.from(salt, 'base64'), kept));
       return timingSafeEqual(given, Buffer.from(hash, 'base64'));
     },
@@ -45,7 +37,7 @@ export function createPinVault(keys: KeyRing) {
 
 export type PinVault = ReturnType<typeof createPinVault>;
 
-function hashPin(pin: string, salt: Buffer, { N, r, p }: ScryptCost): Promise<Buffer> {
+function hashPin(pin: string, salt: Buffer, { N, r, p }: typeof cost): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(pin, salt, hashBytes, { N, r, p, maxmem: 256 * N * r }, (error, key) =>
       error ? reject(error) : resolve(key),

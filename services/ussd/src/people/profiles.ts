@@ -1,7 +1,7 @@
 import { type FormSnapshot, type Menu, nameOf, type Opening } from '@palaver/program/internal';
 import { createBatchLoader } from '../store/batch-loader.ts';
 import { openNotices } from '../store/notices.ts';
-import { sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
+import { dayMs, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 
 export interface ProfileOptions {
   /** Of callers who have not chosen one, where the program has it; else the program's first. */
@@ -9,7 +9,6 @@ export interface ProfileOptions {
   resumeMs: number;
 }
 
-const dayMs = 24 * 3_600_000;
 const emptyProfile = { language: null, resume: null, resume_at: null, notice: null } as const;
 
 export function createProfiles(store: UssdStore, options: ProfileOptions) {

@@ -4,7 +4,7 @@ import { type Logger, StartError } from '@palaver/service-kit';
 import { loadOrCreateSecretFile, prepareDataDir } from '@palaver/service-kit/internal';
 import { createKeyRing, type KeyRing, keyIdOf } from '@palaver/store/internal';
 import { parseKey, type UssdConfig } from '../config.ts';
-import type { UssdStore } from '../store/tables.ts';
+import { insertOnce, type UssdStore } from '../store/tables.ts';
 
 const name = 'service';
 
@@ -14,12 +14,7 @@ const name = 'service';
  */
 export async function loadServiceSecret(store: UssdStore, keys: KeyRing): Promise<Buffer> {
   const { db } = store;
-  const sealed = keys.seal(randomBytes(32), name);
-  await db
-    .insertInto('ussd_secret')
-    .values({ name, sealed })
-    .onConflict((conflict) => conflict.column('name').doNothing())
-    .execute();
+  await insertOnce(db, 'ussd_secret', { name, sealed: keys.seal(randomBytes(32), name) });
   const row = await db.selectFrom('ussd_secret').selectAll().where('name', '=', name).executeTakeFirstOrThrow();
   try {
     return keys.open(row.sealed, name);

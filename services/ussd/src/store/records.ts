@@ -3,7 +3,7 @@ import type { UssdReport } from '@palaver/contract/internal';
 import { readPieces, unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { isAfter, type Row } from './rows.ts';
-import { type RecordTable, sealedTables, type Trx, type UssdStore } from './tables.ts';
+import { countRows, insertOnce, type RecordTable, sealedTables, type Trx, type UssdStore } from './tables.ts';
 
 interface RecordKind {
   program: string;
@@ -65,11 +65,7 @@ export function createRecordStore({ db, cipher }: UssdStore) {
   return {
     async insert(trx: Trx, { id, program, kind, phone, fields, now }: NewRecord) {
       const row = { id, program, kind, phone, fields: JSON.stringify(fields), created_at: now, mark: newMark() };
-      await trx
-        .insertInto('ussd_record')
-        .values(seal(row))
-        .onConflict((conflict) => conflict.column('id').doNothing())
-        .execute();
+      await insertOnce(trx, 'ussd_record', seal(row));
     },
     /** Changes a record if it still matches, as it is in the transaction; false if it does not, or is gone. */
     async update(trx: Trx, { id, matches, fields }: RecordChange) {
@@ -83,18 +79,13 @@ export function createRecordStore({ db, cipher }: UssdStore) {
     },
     find: async ({ limit, ...wanted }: WantedRecords & { limit: number }) =>
       (await newest(db, wanted).limit(limit).execute()).map(openAny),
-    async count(wanted: RecordKind & { phone: string }) {
-      const query = select(db, wanted).select(({ fn }) => fn.countAll<number>().as('count'));
-      return Number((await query.executeTakeFirstOrThrow()).count);
-    },
+    count: (wanted: RecordKind & { phone: string }) => countRows(select(db, wanted)),
     /** How many records there are and in which state, read from an index alone; `count` is above `most` where there are more. */
     async mark({ most, ...wanted }: WantedRecords & { most: number }, trx?: Trx) {
-      const some = select(trx ?? db, wanted)
-        .select('mark')
-        .limit(most + 1)
-        .as('some');
-      const { count, marks } = await (trx ?? db)
-        .selectFrom(some)
+      const reader = trx ?? db;
+      const some = select(reader, wanted).select('mark');
+      const { count, marks } = await reader
+        .selectFrom(some.limit(most + 1).as('some'))
         .select(({ fn }) => [
           fn.countAll<number>().as('count'),
           sql<string>`cast(coalesce(sum(mark), 0) as text)`.as('marks'),
@@ -119,7 +110,7 @@ export function toRecord({
   phone,
   fields,
   created_at,
-}: Pick<RecordTable, 'id' | 'phone' | 'fields' | 'created_at'>): StoredRecord {
+}: Omit<RecordTable, 'program' | 'kind' | 'mark'>): StoredRecord {
   return { id, phoneNumber: phone, createdAt: new Date(created_at).toISOString(), fields: JSON.parse(fields) };
 }
 
@@ -134,13 +125,7 @@ interface NewReport {
   now: number;
 }
 
-interface ReportDetails {
-  reference: string;
-  phone: string;
-  place: string | null;
-  date: string | null;
-  note: string | null;
-}
+type ReportDetails = Record<'reference' | 'phone', string> & Record<'place' | 'date' | 'note', string | null>;
 
 // Without letters and digits that are mistaken for each other when read out over the phone.
 const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';

@@ -59,12 +59,10 @@ const sources: Record<ResultSource, Source> = {
     columns: [...common, 'kind', 'fields'],
   },
   forms: {
-    ...{
-      table: 'ussd_submission',
-      sealed: sealedTables.submission,
-      name: sql.ref('form_id'),
-      status: sql.ref('status'),
-    },
+    table: 'ussd_submission',
+    sealed: sealedTables.submission,
+    name: sql.ref('form_id'),
+    status: sql.ref('status'),
     columns: [...common, ...delivery, 'form_id', 'form_version', 'answers'],
   },
   messages: {

@@ -3,7 +3,7 @@ import { createBatchLoader } from './batch-loader.ts';
 import { forgetNotices } from './notices.ts';
 import { type ApplyWrites, type SessionWrite, sessionStatus, toForms, toShown } from './session-row.ts';
 import { createSqliteWriter } from './sqlite-writer.ts';
-import { type SessionTable, sealedTables, type UssdStore } from './tables.ts';
+import { countRows, type SessionTable, sealedTables, type UssdStore } from './tables.ts';
 import type { TextHash } from './text-hash.ts';
 
 const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
@@ -49,9 +49,9 @@ export function createSessionStore(
         .selectFrom('ussd_session')
         .where('status', '=', sessionStatus.active)
         .where('seen_at', '>', now - timeoutMs);
-      const { count } = await active.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow();
+      const count = await countRows(active);
       const rows = await active.select('id').orderBy('opened_at').limit(maxListed).execute();
-      return { ids: rows.map(({ id }) => id), count: Number(count) };
+      return { ids: rows.map(({ id }) => id), count };
     },
   };
 }

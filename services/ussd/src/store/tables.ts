@@ -1,7 +1,7 @@
 import type { OutboxRow } from '@palaver/protocol';
 import type { AuditActor, AuditLog, DatabaseClock, SealedTable, Store } from '@palaver/store';
 import type { LeaseColumns } from '@palaver/store/internal';
-import type { Generated, Transaction } from 'kysely';
+import type { Generated, InsertObject, Kysely, SelectQueryBuilder, Transaction } from 'kysely';
 
 export type UssdStore = Store<UssdTables>;
 export type UssdAudit = AuditLog<UssdTables>;
@@ -68,16 +68,15 @@ interface ProgramTable {
   draft_by: string | null;
 }
 
-const dayMs = 24 * 3_600_000;
+export const dayMs = 24 * 3_600_000;
 
-export function dayOf(ms: number): number {
-  return Math.floor(ms / dayMs);
-}
+export const dayOf = (ms: number) => Math.floor(ms / dayMs);
 
 export const countColumns = ['shown', 'answered', 'refused', 'back', 'exited', 'timed_out'] as const;
 /** Times to an answer are counted in intervals that end at so many seconds. */
 export const answerColumns = ['s2', 's4', 's7', 's10', 's15', 's20', 's30', 's60', 's120', 'longer'] as const;
-export type StatCount = (typeof countColumns)[number] | (typeof answerColumns)[number];
+export const statColumns = [...countColumns, ...answerColumns];
+export type StatCount = (typeof statColumns)[number];
 
 /** Days are counted from 1970. */
 export type StateStatTable = Record<'program' | 'version' | 'state' | 'language', string> &
@@ -254,6 +253,26 @@ export interface ClaimTable {
   fault: string | null;
   checked_at: number;
   created_at: number;
+}
+
+/** False if a row of the same key exists already. */
+export async function insertOnce<Table extends keyof UssdTables>(
+  db: Kysely<UssdTables>,
+  table: Table,
+  row: InsertObject<UssdTables, Table>,
+): Promise<boolean> {
+  const insert = db.insertInto(table).values(row);
+  const { numInsertedOrUpdatedRows = 0n } = await insert
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows > 0n;
+}
+
+export async function countRows<Table extends keyof UssdTables>(
+  rows: SelectQueryBuilder<UssdTables, Table, object>,
+): Promise<number> {
+  const { count } = await rows.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 /** What is encrypted where DATA_ENCRYPTION_KEY is set. Phone numbers are tokens: rows are found by them. */
