@@ -27,14 +27,22 @@ export async function post(
     .executeTakeFirst();
   if (!inserted.numInsertedOrUpdatedRows) return false;
   for (const [account, amount] of booked) {
-    await trx
-      .updateTable('agent_credit_account')
-      .set((eb) => ({ balance: eb('balance', '+', amount) }))
-      .where('id', '=', account)
-      .execute();
+    if (!isSystemAccount(account)) await addToBalance(trx, account, amount);
     await trx.insertInto('agent_credit_entry').values({ transaction_id: id, account_id: account, amount }).execute();
   }
   return true;
+}
+
+const systemIds = new Set<string>(Object.values(systemAccounts));
+const isSystemAccount = (account: string) => systemIds.has(account);
+
+async function addToBalance(trx: Trx, account: string, amount: number): Promise<void> {
+  const { numUpdatedRows } = await trx
+    .updateTable('agent_credit_account')
+    .set((eb) => ({ balance: eb('balance', '+', amount) }))
+    .where('id', '=', account)
+    .executeTakeFirst();
+  if (numUpdatedRows !== 1n) throw new Error(`there is no account ${account}`);
 }
 
 export async function requireSame(

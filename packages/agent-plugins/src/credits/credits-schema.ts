@@ -5,7 +5,8 @@ import type { PersonalData } from '@palaver/store';
 import { type Generated, sql } from 'kysely';
 import { toFirstSchema } from '../plugin-parts.ts';
 
-// Double entry: every transaction's entries sum to zero, and an account's balance is the sum of its entries.
+// Double entry: every transaction's entries sum to zero, and an account's balance is the sum of its entries. Only users'
+// accounts keep theirs: a row that every charge writes would make the charges of all users wait for each other.
 
 export interface CreditsDatabase {
   agent_credit_account: { id: string; balance: number };
@@ -82,7 +83,7 @@ export type TransactionKind =
   | 'subscription'
   | 'expiry';
 
-/** Where credit comes from and goes to; these may be below zero, a user's accounts never. */
+/** Where credit comes from and goes to. They have entries and no row: no charge reads what they sum to. */
 export const systemAccounts = {
   grants: 'system:grants',
   payments: 'system:payments',
@@ -93,15 +94,14 @@ export const systemAccounts = {
 
 const statements = [
   sql`create table agent_credit_account (
-    id text primary key, balance bigint not null check (balance >= 0 or id like 'system:%'))`,
-  ...Object.values(systemAccounts).map((id) => sql`insert into agent_credit_account (id, balance) values (${id}, 0)`),
+    id text primary key, balance bigint not null check (balance >= 0))`,
   sql`create table agent_credit_transaction (
     id text primary key, kind text not null, user_did text not null, created_at bigint not null, usage_claim text)`,
   sql`create index agent_credit_unclaimed on agent_credit_transaction (user_did, created_at) where ${unclaimedUsage}`,
   sql`create index agent_credit_claimed on agent_credit_transaction (usage_claim) where usage_claim is not null`,
   sql`create table agent_credit_entry (
     transaction_id text not null references agent_credit_transaction (id),
-    account_id text not null references agent_credit_account (id), amount bigint not null,
+    account_id text not null, amount bigint not null,
     primary key (transaction_id, account_id))`,
   sql`create index agent_credit_entry_by_account on agent_credit_entry (account_id, transaction_id)`,
   sql`create table agent_credit_hold (

@@ -50,12 +50,12 @@ test.each(engines)('on %s usage is part of one claim, and a claim that failed is
     { collection: '4', credits: 10, messages: 2 },
     { collection: '4', credits: 2, messages: 0 },
   ]);
-  const { balance } = await store.db
-    .selectFrom('agent_credit_account')
-    .select('balance')
-    .where('id', '=', 'system:revenue')
+  const { revenue } = await store.db
+    .selectFrom('agent_credit_entry')
+    .select(({ fn }) => fn.sum<number>('amount').as('revenue'))
+    .where('account_id', '=', 'system:revenue')
     .executeTakeFirstOrThrow();
-  expect(balance).toBe(12);
+  expect(Number(revenue)).toBe(12);
 
   const id = String(listed[0]?.id);
   expect(await claims.retry(id)).toBe(false);
