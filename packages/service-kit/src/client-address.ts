@@ -37,8 +37,8 @@ function isCidr(text: string): boolean {
 }
 
 /**
- * The client's address for allow lists and limits. Some proxies write a port behind it, which the client chooses; what is no
- * address at all is nobody's, so the connection's own address is used.
+ * The client's address for allow lists and limits. A port behind it, which some proxies write and the client chooses, is dropped;
+ * for what is no address at all the connection's own is used.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): s
   return isIP(given) ? given : (request.socket.remoteAddress ?? 'unknown');
 }
 
-/** The client's address of a request that Fastify does not see, such as the handshake of a socket. */
+/** For a request that Fastify does not see, such as the handshake of a socket. */
 export function rawClientAddress(request: IncomingMessage, trust: TrustProxy): string {
   return createRawClientAddress(trust)(request);
 }
@@ -69,7 +69,7 @@ export function createRawClientAddress(trust: TrustProxy): (request: IncomingMes
   return (request) => clientAddress({ ip: proxyAddress(request, isTrusted), socket: request.socket });
 }
 
-/** What a limit per address counts: an IPv6 client has at least a whole /64 to choose from. */
+/** What a limit per address counts: an IPv6 client can choose from a whole /64 at least. */
 export function toAddressKey(address: string): string {
   // An address without a colon is never IPv6, and `isIPv6` takes longer than the count itself.
   if (!address.includes(':') || !isIPv6(address)) return address;

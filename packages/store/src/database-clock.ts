@@ -48,14 +48,14 @@ export async function startDatabaseClock<DB>(
   return { now: () => Math.round(performance.now() + offset), stop: () => clearInterval(timer) };
 }
 
-/** The database's clock in epoch milliseconds: the one clock that all instances share. */
+/** Epoch milliseconds by the one clock that all instances share. */
 export function databaseTime(engine: Engine): RawBuilder<number> {
   return engine === 'postgres'
     ? sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`
     : sql<number>`cast(unixepoch('subsec') * 1000 as integer)`;
 }
 
-/** PostgreSQL's own time; `undefined` on SQLite, which has this machine's. */
+/** `undefined` on SQLite, which has this machine's time. */
 export function timeReaderOf<DB>({
   engine,
   db,
