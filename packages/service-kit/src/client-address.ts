@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import proxyAddress from '@fastify/proxy-addr';
 import type { FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import { envList } from './env-types.ts';
 
 /** Fastify's `trustProxy`: never `true`, which trusts the address that the caller wrote. */
 export type TrustProxy = false | string[] | ((address: string, hop: number) => boolean);
@@ -17,15 +17,10 @@ export function toTrustProxy(config: {
 }
 
 export function envCidrs() {
-  return z
-    .string()
-    .transform((text) =>
-      text
-        .split(',')
-        .map((part) => part.trim())
-        .filter(Boolean),
-    )
-    .refine((list) => list.length > 0 && list.every(isCidr), 'expected addresses or CIDR blocks, separated by commas');
+  return envList().refine(
+    (list) => list.length > 0 && list.every(isCidr),
+    'expected addresses or CIDR blocks, separated by commas',
+  );
 }
 
 function isCidr(text: string): boolean {

@@ -163,12 +163,6 @@ function finishDocument<D>(whole: D): D {
   return { ...whole, components: { ...components, schemas: Object.fromEntries(used) } };
 }
 
-interface DocsPageOptions {
-  title: string;
-  /** Where the OpenAPI document is, relative to `/docs`. */
-  document: string;
-}
-
 const require = createRequire(import.meta.url);
 const style = require.resolve('swagger-ui-dist/swagger-ui.css');
 const script = require.resolve('swagger-ui-dist/swagger-ui-bundle.js');
@@ -184,7 +178,7 @@ const script = require.resolve('swagger-ui-dist/swagger-ui-bundle.js');
  * export const addDocs = (server: Server) => addDocsPage(server, { title: 'Weather', document: 'openapi.json' });
  * ```
  */
-export function addDocsPage(server: Server, { title, document }: DocsPageOptions): void {
+export function addDocsPage(server: Server, { title, document }: { title: string; document: string }): void {
   const settings = { url: document, dom_id: '#docs', deepLinking: true, validatorUrl: null };
   const page = `<!doctype html>
 <html lang="en">

@@ -78,7 +78,7 @@ export function addLifecycle(server: Server, { health, probes = [] }: HealthSour
 
 /** Closes connections whose request does not arrive: Node counts neither silent nor stalled ones as idle. */
 function trackStalled({ server }: Server): () => void {
-  const connections = new Map<Socket, Connection>();
+  const connections = new Map<Socket, { bytesRead: number; readAt: number }>();
   let mostConnections = leastPruned;
   server.on('connection', (socket: Socket) => {
     // Closed ones are removed now and then: a second listener for `close` beside Node's own would delay the collection of what
@@ -97,11 +97,6 @@ function trackStalled({ server }: Server): () => void {
       if (bytesRead === 0 || (isIncomplete(socket) && now - connection.readAt > stalledMs)) socket.destroy();
     }
   };
-}
-
-interface Connection {
-  bytesRead: number;
-  readAt: number;
 }
 
 /** Node's parser leaves a connection that became a WebSocket; `_httpMessage` is the running reply. */
@@ -254,7 +249,10 @@ function addGauge(registry: Registry, name: string, help: string, read: () => nu
 /** No fields while all is well. */
 async function readProbes(probes: readonly HealthProbe[]) {
   const results = await Promise.all(
-    probes.map(async (probe) => ({ name: probe.name, ...(await probe.read().catch(toUnknown)) })),
+    probes.map(async (probe) => ({
+      name: probe.name,
+      ...(await probe.read().catch((): ProbeResult => ({ state: 'unknown' }))),
+    })),
   );
   const faults = results.filter(({ impaired }) => impaired !== undefined);
   return {
@@ -264,8 +262,4 @@ async function readProbes(probes: readonly HealthProbe[]) {
       ...(faults.length > 0 && { impaired: faults.map(({ impaired }) => impaired) }),
     },
   };
-}
-
-function toUnknown(): ProbeResult {
-  return { state: 'unknown' };
 }

@@ -7,19 +7,14 @@ import Papa from 'papaparse';
 import { countAsStream } from './metrics.ts';
 import type { Server } from './server.ts';
 
-interface EventStreamOptions {
-  headers?: Record<string, string>;
-  heartbeatMs: number;
-}
-
 export function toEvent(data: unknown, name?: string): string {
   return `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
 }
 
-/** Begins a reply of Server-Sent Events, past the framework, whose writes are whole events. Undefined for a reader that has left, or asked for the headers only. */
+/** Begins Server-Sent Events, past the framework. Undefined for a reader that has left, or asked for the headers only. */
 export function openEventStream(
   reply: FastifyReply,
-  { headers, heartbeatMs }: EventStreamOptions,
+  { headers, heartbeatMs }: { headers?: Record<string, string>; heartbeatMs: number },
 ): ServerResponse | undefined {
   reply.hijack();
   const { raw } = reply;

@@ -84,12 +84,8 @@ export interface RecentError {
   message?: string;
 }
 
-export interface FailedRequest {
+export interface FailedRequest extends Omit<AnsweredRequest, 'id' | 'caller'> {
   requestId: string;
-  method: string;
-  url: string;
-  status: number;
-  elapsedMs: number;
 }
 
 const kept = 50;

@@ -8,11 +8,6 @@ export interface DatabaseClock {
   stop(): void;
 }
 
-export interface DatabaseClockOptions {
-  /** How often the time is read again. Default 10 s. */
-  intervalMs?: number;
-}
-
 /** A slower answer is too inaccurate. */
 const maxTripMs = 2_000;
 
@@ -30,7 +25,7 @@ const maxTripMs = 2_000;
  */
 export async function startDatabaseClock<DB>(
   store: Pick<Store<DB>, 'engine' | 'db'>,
-  { intervalMs = 10_000 }: DatabaseClockOptions = {},
+  { intervalMs = 10_000 }: { intervalMs?: number } = {},
 ): Promise<DatabaseClock> {
   const readTime = timeReaderOf(store);
   if (!readTime) return { now: Date.now, stop() {} };

@@ -36,14 +36,13 @@ export async function openPostgres(url: string, options: StoreOptions, fallback?
     throw new StoreError('unreachable', `cannot use PostgreSQL at ${hosts.target}: ${messageOf(error)}`, error);
   }
   const preparedNames = new Map<string, string>();
-  const onNameFault = () => {
-    state.isPooler = true;
-  };
   return {
     dialect: new PostgresDialect({
       pool: bindingPool(pools, {
         nameOf: (text) => (state.isPooler ? undefined : preparedNames.get(text)),
-        onNameFault,
+        onNameFault: () => {
+          state.isPooler = true;
+        },
       }),
     }),
     ping: async () => {
