@@ -58,7 +58,6 @@ export function rawClientAddress(request: IncomingMessage, trust: TrustProxy): s
   return createRawClientAddress(trust)(request);
 }
 
-/** The same for many requests: the rules are read once. */
 export function createRawClientAddress(trust: TrustProxy): (request: IncomingMessage) => string {
   const isTrusted = trust === false ? () => false : typeof trust === 'function' ? trust : proxyAddress.compile(trust);
   return (request) => clientAddress({ ip: proxyAddress(request, isTrusted), socket: request.socket });

@@ -14,7 +14,6 @@ export interface VariableMeta {
   example: string;
   /** The value never appears in a message. */
   secret?: boolean;
-  /** What production expects of it; see `findUnsafe`. */
   inProduction?: ProductionRule;
 }
 

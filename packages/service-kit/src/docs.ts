@@ -25,7 +25,6 @@ interface ApiDocsOptions {
   description: string;
   /** How callers sign in, in addition to operators. */
   securitySchemes: Record<string, object>;
-  /** What protected routes ask for. */
   security: Record<string, string[]>[];
   isPublic(url: string, method: string): boolean;
   /** Summaries of routes that have none, by method and path. */
@@ -109,7 +108,6 @@ function withRefusals(schema: FastifySchema = {}, { method, isOpen, config }: Ro
   return { ...schema, response: { ...Object.fromEntries(statuses.map((status) => [status, error])), ...response } };
 }
 
-/** These routes exist before the documentation does. */
 function toEarlierPaths() {
   const json = (description: string) => ({ description, content: { 'application/json': { schema: {} } } });
   const errors = Object.fromEntries(refusals.map((status) => [status, json('An error')]));

@@ -1,4 +1,3 @@
-// Each type takes the text of a variable and, if it is wrong, says what was expected.
 import { z } from 'zod';
 
 /**

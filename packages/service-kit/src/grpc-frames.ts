@@ -13,12 +13,10 @@ export function toGrpcFrame(message: Uint8Array): Buffer {
 
 export type GrpcFrameFault = { kind: 'compressed' } | { kind: 'too large'; length: number };
 
-/** Reads the messages of a stream, however its chunks are cut. */
 export class GrpcFrameReader {
   private readonly maxBytes: number;
   private chunks: Buffer[] = [];
   private size = 0;
-  /** How many bytes are needed before the next step. */
   private need = headBytes;
 
   constructor(maxBytes: number) {

@@ -23,7 +23,6 @@ interface Lifecycle {
 export interface HealthSources {
   /** The reply of `GET /health`; `healthy: false` makes it a 503. */
   health(): Promise<{ healthy: boolean; body: Record<string, unknown> }>;
-  /** More fields of `GET /health`, and their gauges. */
   probes?: readonly HealthProbe[];
 }
 
@@ -103,7 +102,6 @@ function trackStalled({ server }: Server): () => void {
 const isIncomplete = (socket: Socket & { parser?: unknown; _httpMessage?: ServerResponse | null }) =>
   Boolean(socket.parser) && !socket._httpMessage?.req.complete;
 
-/** One dependency of a service beside its database: a field of `/health`, and gauges. */
 interface HealthProbe {
   name: string;
   read(): Promise<ProbeResult>;
@@ -124,13 +122,10 @@ const clockMs = 10_000;
 
 interface ProbedParts {
   redis?: Redis | undefined;
-  /** What the service cannot do without Redis, in one sentence. */
   withoutRedis: string;
-  /** Where an embedded database lies. */
   folder?: string | undefined;
   /** The time of a database on another machine. */
   readTime?: (() => Promise<number>) | undefined;
-  /** Whether another process keeps the database locked. */
   isLocked?: (() => Promise<boolean>) | undefined;
 }
 

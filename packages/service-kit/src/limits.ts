@@ -105,7 +105,6 @@ export interface RateStanding {
 /** Counts one use of a key; undefined while Redis is unreachable and nobody is counted. */
 export type RateLimit = (key: string) => RateStanding | undefined | Promise<RateStanding | undefined>;
 
-/** A limit that does not depend on a route: `setRateHeaders` and `toRateError` report what it says. */
 export function createRateLimit({
   name,
   perMinute,
@@ -125,7 +124,6 @@ export function createRateLimit({
   };
 }
 
-/** Requests that were counted before they reached a route. */
 const counted = new WeakMap<IncomingMessage, RateStanding>();
 
 export function noteCounted(request: IncomingMessage, standing: RateStanding): void {
@@ -175,7 +173,6 @@ export function toRateError({ perMinute, resetSeconds }: RateStanding): AppError
 interface Holding {
   own: number;
   others: number;
-  /** How many have any. */
   owners: number;
 }
 

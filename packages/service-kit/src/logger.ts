@@ -87,7 +87,6 @@ function createStandardOutput(): DestinationStream {
 
 const maxLines = 500;
 const maxLineLength = 8_000;
-// Of every logger in this process; the oldest go first.
 const lines: string[] = [];
 
 function keepLine(line: string): string {

@@ -1,6 +1,5 @@
 import { serializeError } from './errors.ts';
 
-/** Names whose values are secrets anywhere in a log line. */
 const secretNames =
   /^(.*(pin|secret|password|passphrase|token|api-?_?key|private-?_?key|encryption-?_?key|invocation|delegation|raw)|authorization|cookie|set-cookie|x-gateway-secret)$/i;
 
@@ -62,7 +61,6 @@ function maskAfterFifth(number: string): string {
   return number.replace(/\p{Nd}/gu, (digit) => (left-- > 0 ? digit : '*'));
 }
 
-/** Masks phone numbers in whatever notation. */
 export function maskNumbers(text: string): string {
   return text.replace(numberLike, (match, number: string | undefined) => {
     if (number === undefined) return match;

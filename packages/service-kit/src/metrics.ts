@@ -104,7 +104,6 @@ export class Durations extends Histogram {
     this.#options = options;
   }
 
-  /** Counts a value by its labels, in the order of their names. */
   count(value: number, ...labels: string[]): void {
     const series = this.#seriesOf(labels);
     series.sum += value;
@@ -124,7 +123,6 @@ export class Durations extends Histogram {
     return series;
   }
 
-  /** Read by the library for its text and its JSON. */
   async getForPromString() {
     const { name, help } = this.#options;
     const values = [...this.#series.values()].flatMap(({ labels: sharedLabels, counts, sum, count }) => {

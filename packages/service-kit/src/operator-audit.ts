@@ -23,7 +23,6 @@ declare module 'fastify' {
   }
 }
 
-/** The part of `createAuditLog` (`@palaver/store`) that operators' routes need. */
 export interface OperatorAudit {
   record(event: {
     actor: `operator:${string}`;
@@ -161,7 +160,6 @@ function toSubject(params: unknown, audit: OperatorAudit): string | null {
   return typeof first === 'string' ? toReference(maskNumbers(first), audit) : null;
 }
 
-/** What was added within the last minute. */
 export function createRecentKeys(): { has(key: string): boolean; add(key: string): void } {
   const added = new LRUCache<string, true>({ max: maxRemembered, ttl: repeatMs });
   return { has: (key) => added.has(key), add: (key) => void added.set(key, true) };

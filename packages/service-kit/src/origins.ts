@@ -156,7 +156,6 @@ export function isServedHost(host: string | undefined, allowed: string[]): boole
   );
 }
 
-/** For many requests. */
 export function createHostCheck(allowed: string[]): (host: string | undefined) => boolean {
   // The last one that was served: nearly all requests name the same.
   let served: string | undefined;

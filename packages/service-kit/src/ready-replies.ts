@@ -24,7 +24,6 @@ export interface ReadyRepliesOptions {
   find: FindReply;
   /** Called for each request that is left to the routes, before they get it. */
   onLeft?: (response: ServerResponse) => void;
-  /** The route that would have answered. */
   route: string;
   logger: Logger;
   allowedHosts: string[] | undefined;

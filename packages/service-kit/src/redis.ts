@@ -7,7 +7,6 @@ import type { Logger } from './logger.ts';
 /** `not answering`: connected, but commands time out. */
 type RedisState = 'connected' | 'disconnected' | 'not answering';
 
-/** State from the latest command, for the breaker, health and metrics. */
 interface RedisWatch {
   state: RedisState;
   latencyMs: number;

@@ -34,7 +34,6 @@ export function openEventStream(
   return raw.once('close', () => clearInterval(heartbeat));
 }
 
-/** Fires if the client leaves before the reply is complete. */
 export function signalOf({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();
   const leave = () => {

@@ -7,7 +7,6 @@ import { toAppError } from './errors.ts';
 import type { Logger } from './logger.ts';
 import { maskNumbers, maskText } from './mask.ts';
 
-/** Names that may be logged. */
 const callers = new WeakMap<IncomingMessage, string>();
 
 export function nameCaller(request: IncomingMessage, name: string): void {

@@ -21,7 +21,6 @@ export interface RunningService {
 interface ListenOptions {
   host: string;
   port: number;
-  /** The variable that sets the port, for the message that it is taken. */
   portName?: string | undefined;
 }
 
@@ -187,12 +186,10 @@ function onParentEnd(stop: () => Promise<void>): void {
 export class CloseStack implements AsyncDisposable {
   #closers: (() => unknown)[] = [];
 
-  /** Adds what closes the part that was opened last. */
   defer(close: () => unknown): void {
     this.#closers.push(close);
   }
 
-  /** Adds a part and what closes it. */
   adopt<Part>(part: Part, close: (part: Part) => unknown): Part {
     this.defer(() => close(part));
     return part;

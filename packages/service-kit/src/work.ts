@@ -135,7 +135,6 @@ const userOf = ({ userDid }: QueueOwner) => userDid;
 export function createFairQueue(limits: QueueLimits) {
   const running: QueueOwner[] = [];
   const waiting: Waiting[] = [];
-  /** By when they were last served, oldest first. */
   const served = new Map<string, number>();
   let count = 0;
 

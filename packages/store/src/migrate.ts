@@ -49,7 +49,6 @@ export async function migrate<DB>(options: MigrateOptions<DB>): Promise<void> {
   }
 }
 
-/** For a start that must not change the database. */
 export async function checkMigrated<DB>(options: Omit<MigrateOptions<DB>, 'transaction'>): Promise<void> {
   const { component, migrations, engine } = options;
   const db = options.db as unknown as Kysely<MigrationTable>;

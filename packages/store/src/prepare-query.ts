@@ -41,7 +41,6 @@ export function createPrepareQuery<DB>(
   };
 }
 
-/** What a query parameter may be; the same on both engines. */
 type BindValue = string | number | bigint | boolean | Date | Uint8Array | null;
 
 /**

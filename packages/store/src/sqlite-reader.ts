@@ -15,11 +15,8 @@ import { StoreError } from './store-error.ts';
 
 export interface ReaderOptions {
   path: string;
-  /** Of the file at `path`. */
   inode: number;
-  /** How long a query waits for other processes. */
   waitMs: number;
-  /** How long a statement may run. */
   statementMs: number;
 }
 

@@ -132,7 +132,6 @@ export interface AuditTables {
   palaver_audit_state: { id: number; head_seq: number; head_hash: string; floor_seq: number; floor_hash: string };
 }
 
-/** The first line follows it. */
 const genesisHash = '0'.repeat(64);
 
 const columns = sql`at bigint not null, service text not null, actor text not null, action text not null, subject text,

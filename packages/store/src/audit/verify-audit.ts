@@ -7,7 +7,6 @@ import { type AuditHead, type AuditTables, type ChainedRow, chainPending, hashLi
 import type { AuditLogOptions } from './audit-log.ts';
 
 interface AuditFault {
-  /** Where it was found. */
   seq: number;
   fault: string;
 }

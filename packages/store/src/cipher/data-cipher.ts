@@ -141,7 +141,6 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
       return opened as Row;
     },
 
-    /** Called for every cell that `openRow` replaces. */
     watchUnreadable(listener: (cell: UnreadableCell) => void): void {
       onUnreadable = listener;
     },
@@ -167,7 +166,6 @@ function encryptedOf(columns: readonly string[] = [], row: object): string[] {
   return columns.filter((column) => isEncrypted((row as Cells)[column]));
 }
 
-/** A cell is bound to its table, column and row. */
 function cellOf({ table, key }: SealedTable, column: string, row: object): string {
   return [`${table}.${column}`, ...key.map((name) => String((row as Cells)[name]))].join('\n');
 }

@@ -70,7 +70,6 @@ export async function encryptTokens(
   }
 }
 
-/** Registers tables with encrypted columns for `encryptTables`. */
 export async function registerSealed(store: CipherStore, tables: readonly SealedTable[]): Promise<void> {
   if (!store.cipher.isOn) return;
   for (const table of tables) {
@@ -83,7 +82,6 @@ export async function registerSealed(store: CipherStore, tables: readonly Sealed
   }
 }
 
-/** The given tables and the registered ones. */
 async function withRegistered(store: CipherStore, tables: readonly SealedTable[]): Promise<SealedTable[]> {
   const rows = await toDb(store)
     .selectFrom('palaver_cipher')
