@@ -12,7 +12,6 @@ import { type OfflineReply, planReply, toQuestion } from './script.ts';
 /** How the offline model is named and how fast it speaks. */
 export interface OfflineModelOptions {
   modelId: string;
-  /** The speed of `/long N`. */
   wordsPerSecond: number;
 }
 
@@ -59,7 +58,6 @@ export function createOfflineModel({ modelId, wordsPerSecond }: OfflineModelOpti
   };
 }
 
-/** A reply in the form that the call asks for. */
 function plan(options: LanguageModelV4CallOptions): OfflineReply {
   const { tools = [], toolChoice, responseFormat } = options;
   const question = toQuestion(options);

@@ -14,7 +14,6 @@ interface Phrases {
   reauthorize: string;
   toolFailed(name: string): string;
   reminder(prompt: string): string;
-  /** What to say of the results of tools that the model knows by name. */
   toolDone: Partial<Record<string, (output: unknown) => string>>;
 }
 

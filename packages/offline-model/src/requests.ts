@@ -212,7 +212,6 @@ const clock =
 const what = '(.{1,500}?)';
 const remind = '(?:please )?remind me(?: to| about| that| of)? ';
 
-/** Requests for later: "remind me to X in 10 minutes", "every Monday at 9 X". */
 function readTaskRequest(text: string): OfflineRequest | undefined {
   const words = text.trim().replace(/[.!]$/, '');
   return readReminder(words) ?? readRegular(words) ?? readTaskQuestion(words);

@@ -9,7 +9,6 @@ export interface OfflineReply {
   reasoning?: string;
   text: string;
   toolCalls: { name: string; args: Record<string, unknown> }[];
-  /** Words come at the configured speed instead of at once. */
   paced?: boolean;
 }
 

@@ -4,7 +4,6 @@ import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal
 import { BroadcastMode, BroadcastTxRequest, BroadcastTxResponse } from 'cosmjs-types/cosmos/tx/v1beta1/service';
 import { z } from 'zod';
 
-/** How a service reaches a query gateway, also one that asks for a credential or serves another prefix. */
 export const gatewayVariables = {
   GATEWAY_URL: envUrl('http:', 'https:').optional().meta({
     description: 'Address of the query gateway.',

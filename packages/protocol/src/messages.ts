@@ -73,7 +73,6 @@ export function fromSubmitClaim({ typeUrl, value }: TxMessage): NewClaim | undef
 }
 
 interface NewEvaluation extends NewClaim {
-  /** DID of the oracle entity in whose name the agent evaluates. */
   oracle: string;
   isApproved: boolean;
 }
@@ -142,7 +141,6 @@ const claimSchema = z.object({
   }),
 });
 
-/** The admin, who grants agents the right to submit, and the reward for an approved claim. */
 export async function readCollection(gateway: GatewayClient, id: string) {
   const found = parse(collectionSchema, await gateway.get(`/ixo/claims/collection/${encodeURIComponent(id)}`));
   if (!found.ok) return found;

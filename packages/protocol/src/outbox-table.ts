@@ -133,7 +133,6 @@ export function createOutboxTable<T>(
       return done.numUpdatedRows > 0n;
     },
 
-    /** Books as included those entries that are still on their way. */
     async include(rows: OutboxRow[], height: number | null): Promise<void> {
       for (const row of rows) {
         await inTransaction(async (trx, own) => {
@@ -215,7 +214,6 @@ export interface OutboxRow {
   hash: string | null;
   sequence: number | null;
   timeout_height: number | null;
-  /** The address that signed it. */
   signer: string | null;
   /** 1 from the moment before the bytes are sent a second time. */
   resent: number;

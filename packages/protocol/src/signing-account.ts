@@ -43,7 +43,6 @@ export const signingVariables = {
   }),
 };
 
-/** A message of a transaction, encoded. */
 export interface TxMessage {
   typeUrl: string;
   value: Uint8Array;
@@ -126,7 +125,6 @@ interface SigningConfig {
   SIGNING_GAS: number;
 }
 
-/** From the configuration, or created once in the data folder. */
 export async function loadSigningAccount(
   config: SigningConfig,
   { service, key, logger }: { service: string; key: string | undefined; logger: Pick<Logger, 'warn'> },
@@ -146,7 +144,6 @@ export async function loadSigningAccount(
   return account;
 }
 
-/** Coins are named by the rules of the Cosmos SDK. */
 const coinPattern = /^(0|[1-9]\d{0,30})([a-zA-Z][a-zA-Z0-9/:._-]{2,127})$/;
 
 export interface Coin {

@@ -48,7 +48,6 @@ export interface TxOutboxParts<T> {
   gateway: GatewayClient;
   account: SigningAccount;
   logger: Logger;
-  /** The most entries in one transaction. */
   batch?: number;
   onSettled?: OnSettled<T>;
 }

@@ -146,7 +146,6 @@ const baseSchema = z.object(baseVariables({ port: 0 }));
 
 export type BaseConfig = Readonly<z.infer<typeof baseSchema>>;
 
-/** What a server trusts: proxies, operators, host names; how long it waits for a request; and whether it traces. */
 export interface Edge {
   trustProxy: TrustProxy;
   operatorToken: string | undefined;

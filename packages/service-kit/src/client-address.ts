@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import proxyAddress from '@fastify/proxy-addr';
 import type { FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import { envList } from './env-types.ts';
 
 /** Fastify's `trustProxy`: never `true`, which trusts the address that the caller wrote. */
 export type TrustProxy = false | string[] | ((address: string, hop: number) => boolean);
@@ -17,15 +17,10 @@ export function toTrustProxy(config: {
 }
 
 export function envCidrs() {
-  return z
-    .string()
-    .transform((text) =>
-      text
-        .split(',')
-        .map((part) => part.trim())
-        .filter(Boolean),
-    )
-    .refine((list) => list.length > 0 && list.every(isCidr), 'expected addresses or CIDR blocks, separated by commas');
+  return envList().refine(
+    (list) => list.length > 0 && list.every(isCidr),
+    'expected addresses or CIDR blocks, separated by commas',
+  );
 }
 
 function isCidr(text: string): boolean {
@@ -37,8 +32,8 @@ function isCidr(text: string): boolean {
 }
 
 /**
- * The client's address for allow lists and limits. Some proxies write a port behind it, which the client chooses; what is no
- * address at all is nobody's, so the connection's own address is used.
+ * The client's address for allow lists and limits. A port behind it, which some proxies write and the client chooses, is dropped;
+ * for what is no address at all the connection's own is used.
  *
  * @example
  * ```ts
@@ -58,18 +53,17 @@ export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): s
   return isIP(given) ? given : (request.socket.remoteAddress ?? 'unknown');
 }
 
-/** The client's address of a request that Fastify does not see, such as the handshake of a socket. */
+/** For a request that Fastify does not see, such as the handshake of a socket. */
 export function rawClientAddress(request: IncomingMessage, trust: TrustProxy): string {
   return createRawClientAddress(trust)(request);
 }
 
-/** The same for many requests: the rules are read once. */
 export function createRawClientAddress(trust: TrustProxy): (request: IncomingMessage) => string {
   const isTrusted = trust === false ? () => false : typeof trust === 'function' ? trust : proxyAddress.compile(trust);
   return (request) => clientAddress({ ip: proxyAddress(request, isTrusted), socket: request.socket });
 }
 
-/** What a limit per address counts: an IPv6 client has at least a whole /64 to choose from. */
+/** What a limit per address counts: an IPv6 client can choose from a whole /64 at least. */
 export function toAddressKey(address: string): string {
   // An address without a colon is never IPv6, and `isIPv6` takes longer than the count itself.
   if (!address.includes(':') || !isIPv6(address)) return address;

@@ -14,7 +14,6 @@ export interface VariableMeta {
   example: string;
   /** The value never appears in a message. */
   secret?: boolean;
-  /** What production expects of it; see `findUnsafe`. */
   inProduction?: ProductionRule;
 }
 
@@ -50,7 +49,7 @@ export function loadConfig<T extends z.ZodObject>(
   return result.config;
 }
 
-/** Like `loadConfig`, but returns the faults, so that one message can list those of several services. */
+/** Returns the faults, so that one message can list those of several services. */
 export function parseConfig<T extends z.ZodObject>(
   schema: T,
   env: Env,
@@ -58,12 +57,12 @@ export function parseConfig<T extends z.ZodObject>(
 ): { config: Readonly<z.infer<T>> } | { faults: string[] } {
   const input: Env = {};
   for (const key of Object.keys(schema.shape)) {
-    // A variable set to nothing is a variable not set: `PORT= npm start` and an empty line of a .env file.
+    // A variable set to nothing is not set: `PORT= npm start`, or an empty line of a .env file.
     const text = env[names[key] ?? key];
     if (text !== undefined && text !== '') input[key] = text;
   }
   const metaOf = (key: string) =>
-    // A plugin's author may have said nothing of it.
+    // A plugin's author may have described nothing.
     (schema.shape[key] as z.ZodType | undefined)?.meta() as Partial<VariableMeta> | undefined;
   const toFault = (key: string, message: string) => {
     const name = names[key] ?? key;
@@ -89,7 +88,6 @@ export function toConfigMessage(faults: string[]): string {
   return `The configuration is not valid:\n${unique.map((fault) => `  ${fault}`).join('\n')}`;
 }
 
-/** The variables of a schema with what is said of them, for `.env.example` and the configuration reference. */
 export function listVariables(schema: z.ZodObject): Variable[] {
   return Object.entries(schema.shape).map(([name, field]) => {
     const meta = (field as z.ZodType).meta() as Partial<VariableMeta> | undefined;
@@ -154,15 +152,14 @@ export function withEnvFile(env: Env, path = '.env'): Env {
   }
 }
 
-// What production does not start without. The rules are part of their variables, so that a start, `palaver up` and
-// `palaver doctor` all say the same.
+// What production refuses. The rules belong to their variables, so that a start, `palaver up` and `palaver doctor` agree.
 
-/** What is wrong with a variable in production; `isExposed` where others than this machine reach the service. */
+/** Returns what is wrong in production; `isExposed` if other machines reach the service. */
 type ProductionRule = (text: string | undefined, context: { env: Env; isExposed: boolean }) => string | undefined;
 
 const secretLength = 32;
 
-/** The name of a deployment environment, without the quotes and blanks that files of variables leave around it. */
+/** Without the quotes and blanks that files of variables leave around a value. */
 export function toEnvironment(text: string): string {
   return text.replace(/^\W+|\W+$/g, '').toLowerCase();
 }
@@ -189,7 +186,7 @@ interface CheckedVariable {
   key: string;
   text: string | undefined;
   rule: ProductionRule | undefined;
-  /** What the documents show for a secret. */
+  /** The documented example of a secret. */
   example: string | undefined;
 }
 
@@ -208,16 +205,16 @@ function findUnsafe(variables: CheckedVariable[], env: Env): { key: string; mess
   });
 }
 
-/** Random keys of this length have a dozen different characters at least, whatever they are written in. */
+/** Random keys of this length have at least a dozen different characters, in any encoding. */
 const fewestCharacters = 8;
 
-/** Whether a long secret, or one of a list, is one character again and again, or a few: random bytes never are. */
+/** Whether a long secret, or one of a list, consists of a few characters only: random bytes never do. */
 function isUniform(text: string): boolean {
   const parts = text.split(',').map((part) => part.trim());
   return parts.some((part) => part.length >= secretLength && new Set(part.toLowerCase()).size < fewestCharacters);
 }
 
-/** Whether a secret, or one of a list, is the example in whatever letters, or has its bytes in another encoding. */
+/** Whether a secret, or one of a list, is the example in any case or encoding. */
 function holdsExample(text: string, example: string): boolean {
   const isKey = /^[0-9a-f]{64}$/.test(example);
   return text.split(',').some((part) => {

@@ -27,10 +27,9 @@ import { addRecentErrors, callerOf, createRequestLog, pathOf, toRequestId } from
 import type { Server } from './server.ts';
 import { addTracing } from './tracing.ts';
 
-/** In bytes, headers aside. */
+/** Bytes, without headers. */
 export const maxUrlLength = 8192;
 
-/** Requests have one line each, which is not the framework's. */
 class OwnLogController extends LogController {
   /** A reply that cannot be written to its end is cut off, so only the log can say why. */
   override streamError(error: NodeJS.ErrnoException, request: FastifyRequest): void {
@@ -186,15 +185,15 @@ export function toFirstSegment(path: string): string {
   return end === -1 ? path.slice(1) : path.slice(1, end);
 }
 
-/** For `timeout` of a response. Node fires it only where nothing of what was written has been taken since. */
+/** For the `timeout` of a response, which Node fires only if nothing of what was written has been read since. */
 export function cutOffUnread(socket: Socket): void {
   if (socket.writableLength > 0) socket.destroy();
 }
 
-/** One MiB that people write has fewer. A small value takes fifty times its text in memory. */
+/** More than any MiB that people write. A small value takes fifty times its text in memory. */
 const maxBodyValues = 50_000;
 const requestIdSchema = z.object({ requestId: z.string().min(1).max(200) });
-/** When a request of the list failed: its id may have been used more than once. */
+/** The time of a failure in the list: its id may have been used more than once. */
 const failureTimeSchema = z.object({ time: z.iso.datetime().optional() });
 
 function addOperatorGuards(server: Server, options: ServerOptions, metrics: Registry): OperatorGuard {
@@ -238,7 +237,7 @@ function withoutPreflight(server: Server, isGuarded: (route: RouteOptions) => bo
   });
 }
 
-/** Parses JSON bodies. An empty body is accepted, because clients send the header with every request. */
+/** An empty body is accepted, because clients send the header with every request. */
 function acceptEmptyJson(server: Server): void {
   server.removeAllContentTypeParsers();
   const parseJson = server.getDefaultJsonParser('remove', 'remove');
@@ -251,7 +250,7 @@ function acceptEmptyJson(server: Server): void {
   });
 }
 
-/** What is not HTTP at all never reaches a route; it gets the same error body, and the connection ends. */
+/** What is not HTTP never reaches a route; it gets the same error body, and the connection ends. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, toBody: (error: AppError) => object): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -277,8 +276,8 @@ function endWith(shown: AppError, socket: Duplex, toBody: (error: AppError) => o
 let kept: object | undefined;
 
 /**
- * Holds one of the objects that `process.nextTick` queues. If none is alive in several full collections, V8 drops their hidden
- * class, and from then on defines each of their properties by a call of its runtime: about 7 µs for the ticks of a request.
+ * Keeps one of the objects that `process.nextTick` queues alive. Otherwise V8 drops their hidden class after several full
+ * collections, and then defines their properties by calls of its runtime: about 7 µs for the ticks of a request.
  */
 function keepTickShape(): void {
   if (kept) return;

@@ -17,10 +17,10 @@ import { dirname, join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
 import { StartError } from './errors.ts';
 
-// What the services write there. Other files in the folder are not touched: DATA_DIR may be set by mistake.
+// What the services write there. Other files are not touched: DATA_DIR may be set to the wrong folder.
 const ownFiles = /\.(?:sqlite(?:-wal|-shm|-journal)?|key|json)$/;
 
-/** Makes sure the data folder is there, can be written to, and is read by nobody else, nor are the files in it. */
+/** Makes sure that the folder exists and is writable, and that nobody else can read it or its files. */
 export function prepareDataDir(path: string): string {
   const folder = resolve(path);
   try {
@@ -36,7 +36,7 @@ export function prepareDataDir(path: string): string {
   return folder;
 }
 
-/** With a database elsewhere the folder holds keys and operators at most, may be read-only, and may be missing. */
+/** With a database elsewhere the folder has only keys and operators; it may be read-only or missing. */
 function closeDataDir(path: string): void {
   try {
     if (existsSync(path)) makeAllPrivate(resolve(path));
@@ -55,7 +55,7 @@ function makeAllPrivate(folder: string): void {
 function makePrivate(path: string, mode: number): void {
   const found = lstatSync(path, { throwIfNoEntry: false }); // a journal may be gone by now
   if (!found || (found.mode & 0o777) === mode) return;
-  // Folders of everyone (/tmp) are sticky; closing one would break the machine.
+  // A shared folder such as /tmp is sticky; closing it would break the machine.
   if ((found.mode & 0o1000) !== 0 || path === '/')
     throw new StartError(`The data folder ${path} is shared with other users; set DATA_DIR to one of its own.`);
   try {
@@ -74,7 +74,6 @@ export function toDatabaseUrl(config: Pick<BaseConfig, 'DATABASE_URL' | 'DATA_DI
   return config.DATABASE_URL;
 }
 
-/** How a service opens its database, as `openStore` of `@palaver/store` takes it. */
 export function toStoreOptions(
   config: Pick<BaseConfig, 'DATABASE_POOLER' | 'DATABASE_READ_URL' | 'MIGRATE_ON_START' | 'DATA_ENCRYPTION_KEY'>,
 ) {
@@ -92,10 +91,7 @@ export function toDataFolder({ DATABASE_URL, DATA_DIR }: Pick<BaseConfig, 'DATAB
   return DATABASE_URL.startsWith('file:') ? dirname(resolve(DATABASE_URL.slice('file:'.length))) : undefined;
 }
 
-/**
- * Makes a folder and those above it. `mkdirSync` with `recursive` never returns where an existing folder answers ENOENT,
- * as `/proc` does.
- */
+/** `mkdirSync` with `recursive` never returns where an existing folder answers ENOENT, as `/proc` does. */
 export function makeFolder(path: string, options: { mode?: number } = {}): void {
   const folder = resolve(path);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
@@ -108,14 +104,11 @@ export function makeFolder(path: string, options: { mode?: number } = {}): void 
   }
 }
 
-/**
- * The secret kept in a file of mode 0600, made at the first start.
- * Safe when several processes start at once: all of them read the one that came first.
- */
+/** Created with mode 0600 at the first start. Processes that start at once all read the file that came first. */
 export function loadOrCreateSecretFile(path: string, create: () => string): { secret: string; created: boolean } {
   const existing = readIfThere(path);
   if (existing !== undefined) return { secret: existing, created: false };
-  // Written aside and then linked into place, so that nobody can read a file that is only half written.
+  // Written aside and then linked into place, so that nobody reads a half-written file.
   const aside = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(aside, `${create()}\n`, { mode: 0o600, flag: 'wx', flush: true });
   let created = true;

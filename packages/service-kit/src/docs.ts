@@ -25,7 +25,6 @@ interface ApiDocsOptions {
   description: string;
   /** How callers sign in, in addition to operators. */
   securitySchemes: Record<string, object>;
-  /** What protected routes ask for. */
   security: Record<string, string[]>[];
   isPublic(url: string, method: string): boolean;
   /** Summaries of routes that have none, by method and path. */
@@ -41,7 +40,7 @@ export function toReply(description: string, ...types: string[]) {
 
 const operatorSecurity = [{ operator: [] }];
 
-/** `/docs` and `/docs/json`: all routes of this server that are added from now on, from the schemas that check them. No CDN. */
+/** `/docs` and `/docs/json` for all routes that are added from now on, from the schemas that check them. No CDN. */
 export async function addApiDocs(server: Server, options: ApiDocsOptions): Promise<void> {
   const { title, version, description, securitySchemes, security, summaries = {} } = options;
   await server.register(swagger, {
@@ -91,9 +90,9 @@ interface Route {
   config: { errorBody?: z.ZodType; refuses?: readonly number[] };
 }
 
-/** Of any request: a bad URL, a foreign page or host, too long a URL, too many requests, our own faults. */
+/** For any request: a bad URL, a foreign page or host, too long a URL, too many requests, our own faults. */
 const refusals = [400, 403, 414, 429, 500, 503];
-/** Of any request with a body: it does not arrive, is too large or of another type. */
+/** For any request with a body: it does not arrive, is too large or of another type. */
 const bodyRefusals = [408, 413, 415];
 
 function withRefusals(schema: FastifySchema = {}, { method, isOpen, config }: Route): FastifySchema {
@@ -109,7 +108,6 @@ function withRefusals(schema: FastifySchema = {}, { method, isOpen, config }: Ro
   return { ...schema, response: { ...Object.fromEntries(statuses.map((status) => [status, error])), ...response } };
 }
 
-/** The routes that are there before the documentation is. */
 function toEarlierPaths() {
   const json = (description: string) => ({ description, content: { 'application/json': { schema: {} } } });
   const errors = Object.fromEntries(refusals.map((status) => [status, json('An error')]));
@@ -137,13 +135,12 @@ function toEarlierPaths() {
   } as object as Record<string, Record<string, never>>;
 }
 
-/** The part of the document that is looked at here. */
 interface OpenApiDocument {
   paths: Record<string, { post?: { requestBody?: { required: boolean } } }>;
   components: { schemas: Record<string, unknown> };
 }
 
-/** Takes out what no route of this service refers to: the schemas of the other services are registered as well. */
+/** Removes what no route of this service refers to: the schemas of the other services are registered as well. */
 function finishDocument<D>(whole: D): D {
   const document = whole as OpenApiDocument;
   const { schemas, ...components } = document.components;
@@ -158,16 +155,10 @@ function finishDocument<D>(whole: D): D {
     for (const part of Object.values(value)) keep(part);
   };
   keep(document.paths);
-  // Every body is said to be required, which is not so of a session's.
+  // The generator requires every body; that of a session is optional.
   const body = document.paths['/sessions']?.post?.requestBody;
   if (body) body.required = false;
   return { ...whole, components: { ...components, schemas: Object.fromEntries(used) } };
-}
-
-interface DocsPageOptions {
-  title: string;
-  /** Where the OpenAPI document is, relative to `/docs`. */
-  document: string;
 }
 
 const require = createRequire(import.meta.url);
@@ -175,8 +166,8 @@ const style = require.resolve('swagger-ui-dist/swagger-ui.css');
 const script = require.resolve('swagger-ui-dist/swagger-ui-bundle.js');
 
 /**
- * `GET /docs`: Swagger UI for an OpenAPI document, with all that it loads from this server. The files are read at the
- * first request.
+ * `GET /docs`: Swagger UI for an OpenAPI document at a path relative to `/docs`. Everything is served from here; the files are
+ * read at the first request.
  *
  * @example
  * ```ts
@@ -185,7 +176,7 @@ const script = require.resolve('swagger-ui-dist/swagger-ui-bundle.js');
  * export const addDocs = (server: Server) => addDocsPage(server, { title: 'Weather', document: 'openapi.json' });
  * ```
  */
-export function addDocsPage(server: Server, { title, document }: DocsPageOptions): void {
+export function addDocsPage(server: Server, { title, document }: { title: string; document: string }): void {
   const settings = { url: document, dom_id: '#docs', deepLinking: true, validatorUrl: null };
   const page = `<!doctype html>
 <html lang="en">

@@ -1,4 +1,3 @@
-// The types of environment variables. Each takes the text of a variable and says, when it is wrong, what was expected.
 import { z } from 'zod';
 
 /**
@@ -34,7 +33,7 @@ export function envBoolean() {
   return z.stringbool({ error: 'expected true or false' });
 }
 
-/** Whether a variable that may not be valid is set to what `envBoolean` takes for true. */
+/** Whether a variable that is not checked yet has a value that `envBoolean` reads as true. */
 export function isTrue(text: string | undefined): boolean {
   return envBoolean().safeParse(text?.trim()).data === true;
 }

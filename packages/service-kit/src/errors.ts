@@ -17,7 +17,7 @@ const codeOfStatus: Record<number, ErrorCode> = {
   503: 'UNAVAILABLE',
 };
 
-/** Sends an error as the contract's body. Unknown errors are logged whole and shown blank. */
+/** Unknown errors are logged whole and shown blank. */
 export function sendError(
   error: unknown,
   request: FastifyRequest,
@@ -32,7 +32,7 @@ export function sendError(
     .send(JSON.stringify(toBody(shown)));
 }
 
-/** What a client may know of an error: our own errors whole, the framework's refusals by their kind, of others nothing. */
+/** Clients see our own errors whole, the framework's refusals by their kind, and nothing of others. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const { validation, statusCode, message } = error as Partial<FastifyError>;
@@ -61,7 +61,7 @@ interface LoggedError {
   message?: string;
   code?: string | number;
   statusCode?: number;
-  /** The places in the code, without the message that a stack begins with. */
+  /** The places in the code, without the message in front of them. */
   stack?: string;
   cause?: LoggedError;
   errors?: LoggedError[];
@@ -71,14 +71,11 @@ const maxDepth = 5;
 const maxErrors = 5;
 const maxCharacters = 1_000;
 
-/**
- * Types whose message repeats what someone else wrote: model providers and MCP servers quote the request, `JSON.parse` the
- * text it could not read.
- */
+/** Their messages quote others: model providers and MCP servers the request, `JSON.parse` the text it could not read. */
 const foreignMessages =
   /^(AI_.*|McpError|StreamableHTTPError|SseError|UnauthorizedError|SyntaxError|ZodError|\$ZodError)$/;
 
-/** The known fields of an error and its causes. Everything else an error may carry, such as a request body, is left out. */
+/** Only known fields of an error and its causes: others may hold anything, such as a request body. */
 export function serializeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error };
   const { name, message, cause, code, statusCode, status } = error as Error & Record<string, unknown>;
@@ -98,7 +95,7 @@ export function serializeError(error: unknown, depth = 0): LoggedError {
   };
 }
 
-/** The same without any message, for errors of code that handles what users said. */
+/** Without any message, for errors of code that handles what users said. */
 export function serializeErrorPlaces(error: unknown): LoggedError {
   const { message, cause, errors, ...rest } = serializeError(error);
   return rest;

@@ -8,7 +8,6 @@ export interface BoundedInit extends RequestInit {
 
 export class AnswerTooLargeError extends RangeError {
   override readonly name = 'AnswerTooLargeError';
-  /** The status of the answer, where it is known. */
   readonly status: number | undefined;
   constructor(maxBytes: number, status?: number) {
     super(`the answer is larger than ${maxBytes} bytes`);
@@ -43,7 +42,7 @@ export async function fetchBounded(
   return new Response(response.body && body, response);
 }
 
-/** All chunks of a body. Leaving the loop early closes the connection. */
+/** Leaving the loop early closes the connection. */
 export async function readBounded(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   maxBytes: number,
@@ -59,10 +58,7 @@ export async function readBounded(
   return Buffer.concat(read);
 }
 
-/**
- * A fetch for answers that are read while they come, by a library with deadlines of its own: they end in an error once they are
- * absurdly large. A line without end is otherwise kept in memory until it ends.
- */
+/** For libraries that read an answer as it comes, with their own deadlines: a line without end would fill the memory. */
 export function limitResponses(fetch = globalThis.fetch, maxBytes = 32 * 1024 * 1024): typeof globalThis.fetch {
   return async (...args) => {
     const response = await fetch(...args);
@@ -90,7 +86,7 @@ export type FetchResult =
   | { ok: true; value: unknown }
   | { ok: false; status: number | undefined; reason: string; isTimeout?: boolean };
 
-/** Asks another service. Whatever goes wrong there is a result: the menu has a sentence for it. */
+/** Whatever goes wrong is a result: the menu has a sentence for it. */
 export async function fetchJson(url: string, options: FetchOptions): Promise<FetchResult> {
   const { timeoutMs, method = 'GET', headers = {}, body } = options;
   try {

@@ -3,7 +3,6 @@
 
 const headBytes = 5;
 
-/** A message as it is sent: uncompressed. */
 export function toGrpcFrame(message: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(headBytes + message.length);
   frame[0] = 0;
@@ -14,12 +13,10 @@ export function toGrpcFrame(message: Uint8Array): Buffer {
 
 export type GrpcFrameFault = { kind: 'compressed' } | { kind: 'too large'; length: number };
 
-/** Reads the messages of a stream, however its chunks are cut. */
 export class GrpcFrameReader {
   private readonly maxBytes: number;
   private chunks: Buffer[] = [];
   private size = 0;
-  /** How many bytes are needed before the next step. */
   private need = headBytes;
 
   constructor(maxBytes: number) {
@@ -61,7 +58,7 @@ export function encodeGrpcMessage(text: string): string {
   return text.replace(/[^ -$&-~]+/gu, (part) => Array.from(Buffer.from(part), encode).join(''));
 }
 
-/** Text that is not encoded so is shown as it came. */
+/** Text that is not encoded is shown as it came. */
 export function decodeGrpcMessage(text: string): string {
   try {
     return decodeURIComponent(text);

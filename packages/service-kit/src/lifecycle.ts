@@ -23,16 +23,14 @@ interface Lifecycle {
 export interface HealthSources {
   /** The reply of `GET /health`; `healthy: false` makes it a 503. */
   health(): Promise<{ healthy: boolean; body: Record<string, unknown> }>;
-  /** More fields of `GET /health`, and their gauges. */
   probes?: readonly HealthProbe[];
 }
 
 const sweepMs = 50;
-/** How long a closing server waits for the rest of a request that has stopped arriving. */
+/** How long a closing server waits for the rest of a stalled request. */
 const stalledMs = 1_000;
 const leastPruned = 100;
 
-/** Adds `/health` and `/ready`, and `server.lifecycle`, which takes the server out of service. */
 export function addLifecycle(server: Server, { health, probes = [] }: HealthSources): void {
   const closeStalled = trackStalled(server);
   let draining = false;
@@ -77,16 +75,13 @@ export function addLifecycle(server: Server, { health, probes = [] }: HealthSour
   });
 }
 
-/**
- * Closes connections whose request does not arrive: at once where not a byte was sent, otherwise when nothing has come for a
- * while. Node counts neither as idle.
- */
+/** Closes connections whose request does not arrive: Node counts neither silent nor stalled ones as idle. */
 function trackStalled({ server }: Server): () => void {
-  const connections = new Map<Socket, Connection>();
+  const connections = new Map<Socket, { bytesRead: number; readAt: number }>();
   let mostConnections = leastPruned;
   server.on('connection', (socket: Socket) => {
-    // Closed ones are removed now and then, not by a listener: a second one for `close` beside Node's own keeps what the requests
-    // of the connection leave behind from being collected early, which cost a third of the CPU of a busy server.
+    // Closed ones are removed now and then: a second listener for `close` beside Node's own would delay the collection of what
+    // the requests of a connection leave behind, which cost a third of the CPU of a busy server.
     if (connections.size >= mostConnections) {
       for (const known of connections.keys()) if (known.destroyed) connections.delete(known);
       mostConnections = 2 * connections.size + leastPruned;
@@ -103,16 +98,10 @@ function trackStalled({ server }: Server): () => void {
   };
 }
 
-interface Connection {
-  bytesRead: number;
-  readAt: number;
-}
-
-/** Node's parser leaves a connection that has become a WebSocket; `_httpMessage` is the reply under way. */
+/** Node's parser leaves a connection that became a WebSocket; `_httpMessage` is the running reply. */
 const isIncomplete = (socket: Socket & { parser?: unknown; _httpMessage?: ServerResponse | null }) =>
   Boolean(socket.parser) && !socket._httpMessage?.req.complete;
 
-/** One thing a service depends on beside its database: a field of `/health`, and gauges. */
 interface HealthProbe {
   name: string;
   read(): Promise<ProbeResult>;
@@ -133,13 +122,10 @@ const clockMs = 10_000;
 
 interface ProbedParts {
   redis?: Redis | undefined;
-  /** What the service cannot do without Redis, in one sentence. */
   withoutRedis: string;
-  /** Where an embedded database lies. */
   folder?: string | undefined;
   /** The time of a database on another machine. */
   readTime?: (() => Promise<number>) | undefined;
-  /** Whether another process keeps the database locked. */
   isLocked?: (() => Promise<boolean>) | undefined;
 }
 
@@ -152,7 +138,6 @@ export function createProbes({ redis, withoutRedis, folder, readTime, isLocked }
   ];
 }
 
-/** Whether Redis answers; `impaired` is what the service cannot do without it. */
 function probeRedis(redis: Redis, impaired: string): HealthProbe {
   const read = () => watchOf(redis) ?? { state: redis.status === 'ready' ? 'connected' : 'disconnected' };
   return {
@@ -184,7 +169,6 @@ function probeRedis(redis: Redis, impaired: string): HealthProbe {
   };
 }
 
-/** Whether the disk under an embedded database has room for the next write. */
 function probeDisk(folder: string): HealthProbe {
   const freeBytes = async () => {
     const { bavail, bsize } = await statfs(folder);
@@ -200,7 +184,7 @@ function probeDisk(folder: string): HealthProbe {
   };
 }
 
-/** Whether an embedded database takes writes: reads work while another process holds its lock. */
+/** Reads work while another process holds the lock, so only a write shows it. */
 function probeLock(isLocked: () => Promise<boolean>): HealthProbe {
   const impaired = 'Nothing can be stored: another process holds the lock of the SQLite database.';
   return {
@@ -211,7 +195,7 @@ function probeLock(isLocked: () => Promise<boolean>): HealthProbe {
   };
 }
 
-/** How far this machine's clock is from another's, which `readTime` gives in milliseconds; read every 10 s when asked for. */
+/** Compares this machine's clock with that of `readTime`, in milliseconds; at most every 10 s. */
 function probeClock(readTime: () => Promise<number>): HealthProbe {
   let skewMs = 0;
   let readAt = Number.NEGATIVE_INFINITY;
@@ -223,7 +207,7 @@ function probeClock(readTime: () => Promise<number>): HealthProbe {
     const other = await readTime().catch(() => undefined);
     if (other === undefined) return skewMs;
     const tripMs = performance.now() - before;
-    // Within the time of the round trip nothing is known.
+    // A difference shorter than the round trip is not known to be one.
     const difference = start + tripMs / 2 - other;
     skewMs = Math.abs(difference) <= tripMs / 2 ? 0 : difference;
     return skewMs;
@@ -257,10 +241,13 @@ function addGauge(registry: Registry, name: string, help: string, read: () => nu
   });
 }
 
-/** The probes' part of `/health`: nothing while all is well. */
+/** No fields while all is well. */
 async function readProbes(probes: readonly HealthProbe[]) {
   const results = await Promise.all(
-    probes.map(async (probe) => ({ name: probe.name, ...(await probe.read().catch(toUnknown)) })),
+    probes.map(async (probe) => ({
+      name: probe.name,
+      ...(await probe.read().catch((): ProbeResult => ({ state: 'unknown' }))),
+    })),
   );
   const faults = results.filter(({ impaired }) => impaired !== undefined);
   return {
@@ -270,8 +257,4 @@ async function readProbes(probes: readonly HealthProbe[]) {
       ...(faults.length > 0 && { impaired: faults.map(({ impaired }) => impaired) }),
     },
   };
-}
-
-function toUnknown(): ProbeResult {
-  return { state: 'unknown' };
 }

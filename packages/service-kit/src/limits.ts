@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { clientAddress, toAddressKey } from './client-address.ts';
 import { askRedis } from './redis.ts';
 
-/** Counts one use of a key in the last 60 seconds, unless `max` were counted; `undefined` while it cannot be counted. */
+/** Counts one use of a key in the last 60 seconds, up to `max`; `undefined` while it cannot be counted. */
 export type CountInMinute = (key: string, max?: number) => MinuteCount | Promise<MinuteCount | undefined>;
 
 const maxOver = 10_000;
@@ -22,8 +22,8 @@ export function countInMemory(options: Parameters<typeof createMinuteWindows>[0]
 }
 
 /**
- * The same for all instances that share a Redis, by its clock. One that is unreachable must not take the service down: nobody is
- * counted then. A key that is over `max` stays so until its oldest use is a minute ago, which is known without asking.
+ * For all instances that share a Redis, by its clock. While it is unreachable nobody is counted: that must not take the service
+ * down. A key over `max` stays so until its oldest use is a minute ago, which is known without asking.
  */
 export function countInRedis(redis: Redis, name: string): CountInMinute {
   const over = new LRUCache<string, number>({ max: maxOver });
@@ -37,7 +37,7 @@ export function countInRedis(redis: Redis, name: string): CountInMinute {
     const endsAt = over.get(key);
     const now = performance.now();
     if (endsAt !== undefined && now < endsAt) return { count: max + 1, leftMs: endsAt - now };
-    // The name has changed with what is kept under it.
+    // The name changes with what is stored under it.
     const counted = await askRedis(redis, () => ask(`palaver:minute:${name}:${key}`, max));
     if (!counted) return undefined;
     const [count, leftMs] = counted;
@@ -46,7 +46,7 @@ export function countInRedis(redis: Redis, name: string): CountInMinute {
   };
 }
 
-/** The same entries as in memory, as a flat list; one script, so that two instances cannot both take the last place. */
+/** The entries that are kept in memory, as a flat list. One script, so that two instances cannot both take the last place. */
 const script = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -80,14 +80,14 @@ return { total + 1, (kept[2] or now) + ${minuteMs} - now }
 `;
 
 export interface RateLimitOptions {
-  /** Sets this limit's counters apart from others in the same Redis. */
+  /** Separates its counters from those of others in the same Redis. */
   name: string;
   perMinute: number;
   /** Counters are shared by all instances that use the same Redis; without it they are kept in memory. */
   redis?: Redis | undefined;
   /** What is counted; by default the client's address. A request without a key is not counted. */
   key?: (request: FastifyRequest) => string | undefined;
-  /** The limit itself, where requests are also counted elsewhere. */
+  /** The limit itself, if requests are also counted elsewhere. */
   limit?: RateLimit;
   /** `onRequest` counts every request, `preHandler` only those that authentication and validation let through. */
   hook?: 'onRequest' | 'preHandler';
@@ -105,7 +105,6 @@ export interface RateStanding {
 /** Counts one use of a key; undefined while Redis is unreachable and nobody is counted. */
 export type RateLimit = (key: string) => RateStanding | undefined | Promise<RateStanding | undefined>;
 
-/** A limit that does not depend on a route: `setRateHeaders` and `toRateError` report what it says. */
 export function createRateLimit({
   name,
   perMinute,
@@ -125,7 +124,6 @@ export function createRateLimit({
   };
 }
 
-/** Requests that were counted before they came to a route. */
 const counted = new WeakMap<IncomingMessage, RateStanding>();
 
 export function noteCounted(request: IncomingMessage, standing: RateStanding): void {
@@ -175,18 +173,16 @@ export function toRateError({ perMinute, resetSeconds }: RateStanding): AppError
 interface Holding {
   own: number;
   others: number;
-  /** How many have any. */
   owners: number;
 }
 
-/** The bytes of one piece of work. */
 export interface ByteShare {
   /** Counts bytes; throws where there is no room for them. */
   take(bytes: number): void;
   free(): void;
 }
 
-/** Counts the bytes that each owner has in memory: of requests, replies or files. `hasRoom` says who may have more. */
+/** Counts the bytes of requests, replies or files that each owner has in memory. `hasRoom` says who may have more. */
 export function createByteCounter(hasRoom: (holding: Holding) => boolean, toError: () => Error) {
   const owners = new Map<string, number>();
   let total = 0;

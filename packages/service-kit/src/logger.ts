@@ -49,7 +49,7 @@ export function createLogger(options: { name: string; level: string; destination
   );
 }
 
-/** A line without a message of its own would get the error's message unmasked. */
+/** pino would give a line without a message the error's message, unmasked. */
 function addMessage(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
   const [first] = args as unknown[];
   const error = first instanceof Error ? first : (first as { err?: unknown } | null)?.err;
@@ -59,16 +59,13 @@ function addMessage(this: Logger, args: Parameters<LogFn>, method: LogFn): void 
 
 let standardOutput: DestinationStream | undefined;
 
-/** One for all loggers of the process: their lines stay in order, and there is one end to wait for. */
+/** Shared by all loggers of the process: their lines stay in order, and there is one end to wait for. */
 function useStandardOutput(): DestinationStream {
   standardOutput ??= createStandardOutput();
   return standardOutput;
 }
 
-/**
- * Standard output that takes the lines of one tick of the event loop as one text: pino's own stream measures all that is
- * waiting again with every line.
- */
+/** Writes the lines of one tick as one text: pino's own stream measures all waiting text again with every line. */
 function createStandardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false });
   let lines = '';
@@ -90,7 +87,6 @@ function createStandardOutput(): DestinationStream {
 
 const maxLines = 500;
 const maxLineLength = 8_000;
-// Of every logger in this process; the oldest go first.
 const lines: string[] = [];
 
 function keepLine(line: string): string {
@@ -101,14 +97,14 @@ function keepLine(line: string): string {
   return line;
 }
 
-/** A request by its id, which a client may use again, and from when to when it was served, in milliseconds. */
+/** A client may use a request's id again: `since` and `until`, in milliseconds, tell the requests apart. */
 interface LoggedRequest {
   requestId: string;
   since: number;
   until: number;
 }
 
-/** The kept lines of a request to a service, oldest first, masked as in the log. */
+/** The kept lines of a request, oldest first, masked as in the log. */
 export function findLines(service: string, { requestId, since, until }: LoggedRequest): Record<string, unknown>[] {
   const id = JSON.stringify(requestId);
   return lines

@@ -1,6 +1,5 @@
 import { serializeError } from './errors.ts';
 
-/** Names whose values are secrets anywhere in a log line. */
 const secretNames =
   /^(.*(pin|secret|password|passphrase|token|api-?_?key|private-?_?key|encryption-?_?key|invocation|delegation|raw)|authorization|cookie|set-cookie|x-gateway-secret)$/i;
 
@@ -17,21 +16,21 @@ const ucanStart = 'OqJlcm9vdHOB';
 const maxDepth = 6;
 
 const spacedPhone = /(?<![\w.])\+[1-9](?:[ ().-]{0,2}\d){6,17}/g;
-/** A line break is not followed by the key of a menu's line: `0. Back`. */
+/** A line break may be inside a number unless the key of a menu's line follows it: `0. Back`. */
 const between = '(?:[^\\p{L}\\p{N}\\n]{0,4}|\\n(?!\\d{1,2}\\. ))';
 const date = '(?:19|20)\\d\\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])';
-/** What stays although it has as many digits: ids and hashes, times, fractions, amounts, and what the mask has made. */
+/** What stays although it has as many digits: ids, hashes, times, fractions, amounts, and masked numbers. */
 const readable = [
   '[\\da-f]{8}-(?:[\\da-f]{4}-){3}[\\da-f]{12}(?![\\p{L}\\p{N}])',
   '(?=\\d*[a-f])(?:[\\da-f]{16}|[\\da-f]{32,})(?![\\p{L}\\p{N}])',
-  // Not in front of a group of digits that may belong to a number, except another date.
+  // Not before a group of digits that may belong to a number, except another date.
   `${date}(?:[T ](?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d{1,6})?)?(?:Z|[+-]\\d\\d:?\\d\\d)?)?(?!${between}(?!${date})\\p{Nd}{3}|-?\\p{Nd})`,
   // A number in national form has a zero and eight to ten digits, and seldom a 0 or 1 after the zero.
   '0\\.(?![2-9]\\d{7,9}(?!\\d))\\d+(?![\\p{N}.])',
   '[1-9]\\d?(?:,\\d{3}){1,2}\\.\\d\\d(?![\\p{N}.,])',
   '(?:\\+|%2B)\\d{7,8}\\*{4,}',
 ];
-/** What is readable; then what may be a phone number: digits of any script and what people write between them. */
+/** What is readable, or what may be a phone number: digits of any script and what people write between them. */
 const numberLike = new RegExp(
   `(?<![\\p{L}\\p{N}])(?:${readable.join('|')})|((?:\\+|%2B)?\\p{Nd}(?:${between}\\p{Nd}){6,})`,
   'giu',
@@ -41,7 +40,7 @@ const fewestDigits = 9;
 /** Fewer digits are shared by too many numbers; every country's own numbers have as many. */
 const ownDigits = 7;
 
-/** Of a number without blanks at most this many stay: with more, what is masked would look like a whole number again. */
+/** Digits shown of a number without blanks: with more, the rest would look like a whole number again. */
 const mostShown = 8;
 
 /** An E.164 number without its last four digits, or more of a long one: `+25471234****`. */
@@ -51,7 +50,7 @@ export function maskPhone(number: string): string {
   return plus + digits.replace(/\p{Nd}/gu, (digit) => (shown-- > 0 ? digit : '*'));
 }
 
-/** The same for numbers with blanks or dashes. Digits that follow may belong to it, so all after the fifth are masked. */
+/** For numbers with blanks or dashes. Digits that follow may belong to the number, so all after the fifth are masked. */
 function maskSpaced(text: string): string {
   return text.replace(spacedPhone, (number) => (/\d\D/.test(number) ? maskAfterFifth(number) : number));
 }
@@ -62,7 +61,6 @@ function maskAfterFifth(number: string): string {
   return number.replace(/\p{Nd}/gu, (digit) => (left-- > 0 ? digit : '*'));
 }
 
-/** Masks what looks like a phone number, however it is written. */
 export function maskNumbers(text: string): string {
   return text.replace(numberLike, (match, number: string | undefined) => {
     if (number === undefined) return match;
@@ -72,21 +70,18 @@ export function maskNumbers(text: string): string {
   });
 }
 
-/**
- * Masks phone numbers for people who may not see them: `own` also where only its last digits are written, or next to
- * letters, and what looks like another number.
- */
+/** For readers who may not see numbers: also masks `own` where only its last digits are written, or next to letters. */
 export function createNumberMask(own: string): (text: string) => string {
   const digits = own.replace(/\D/g, '').slice(-ownDigits);
   return (text) => maskNumbers(text).replace(digitRun, (run) => maskOwn(run, digits));
 }
 
-/** One pattern for every number: to make one for each row of an export takes longer than the rest of the row. */
+/** Shared by all numbers: building a pattern for each row of an export takes longer than the rest of the row. */
 const digitRun = /\p{N}(?:[^\p{L}\p{N}]{0,4}\p{N}){6,}/gu;
 /** The zeros of the scripts that phones write numbers in. */
 const zeros = [0x30, 0x660, 0x6f0, 0xff10];
 
-/** The run with the last four digits of each place that has `digits`, in any script, masked. */
+/** Masks the last four digits wherever the run has `digits`, in any script. */
 function maskOwn(run: string, digits: string): string {
   const characters = Array.from(run);
   const places = [...characters.keys()].filter((at) => /\p{N}/u.test(characters[at] ?? ''));
@@ -96,23 +91,23 @@ function maskOwn(run: string, digits: string): string {
   return characters.join('');
 }
 
-/** Something else for a numeral that is no digit of these scripts. */
+/** `x` for a numeral that is no digit of these scripts. */
 function toDigit(character: string): string {
   const code = character.charCodeAt(0);
   const zero = zeros.find((first) => code >= first && code < first + 10);
   return zero === undefined ? 'x' : String(code - zero);
 }
 
-/** Masks what is recognisable as personal or secret by its form alone: phone numbers, bearer tokens, UCANs, passwords in URLs. */
+/** Masks what its form alone shows to be personal or secret: phone numbers, bearer tokens, UCANs, passwords in URLs. */
 export function maskText(text: string): string {
   const numbers = text.replace(phone, (match) => maskPhone(match));
   const known = (numbers.includes('+') ? maskSpaced(numbers) : numbers).replace(bearer, '$1[hidden]');
   const masked = known.includes(ucanStart) ? known.replace(ucan, '[hidden]') : known;
-  // The look for a URL costs more than the rest of the line; most lines have none.
+  // Searching for a URL costs more than the rest of the line, and most lines have none.
   return masked.includes('://') ? masked.replace(urlPassword, '$1:[hidden]@') : masked;
 }
 
-/** Masks the values of fields whose name says that they are secret, at any depth a log line has. */
+/** Masks the fields whose name says that they are secret, at any depth of a log line. */
 export function maskFields(fields: Record<string, unknown>, depth = 0): Record<string, unknown> {
   const masked: Record<string, unknown> = {};
   for (const name in fields)
@@ -137,7 +132,7 @@ function hide(value: unknown): unknown {
 
 /** Characters that move the cursor, reverse the text or cannot be seen: control, format, line and paragraph separators. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-/** In texts of several lines: those that join or part letters are of words and emoji. */
+/** Texts of several lines keep those that join or part letters in words and emoji. */
 const unprintableInProse = /(?![\n\t\u00ad\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** JSON in which no character can hide another from the reader of a terminal. */
@@ -145,12 +140,12 @@ export function toPrintableJson(value: unknown): string {
   return escapeAll(JSON.stringify(value) ?? '', unprintable);
 }
 
-/** A text of somebody else, which may have lines and tabs. */
+/** For a text of somebody else, which may have lines and tabs. */
 export function toPrintableProse(text: string): string {
   return escapeAll(text, unprintableInProse);
 }
 
-/** A line in which values of somebody else are escaped: they cannot end the line, style it or hide a part of it. */
+/** Escapes values of somebody else: they cannot end the line, style it or hide a part of it. */
 export function printable(parts: TemplateStringsArray, ...values: unknown[]): string {
   return String.raw({ raw: parts }, ...values.map((value) => escapeAll(String(value), unprintable)));
 }

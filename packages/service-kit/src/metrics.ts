@@ -2,12 +2,11 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Logger } from './logger.ts';
 
-/** How long streams took to begin, by their reply. */
+/** Milliseconds until the first byte of a stream, by its reply. */
 const beginnings = new WeakMap<FastifyReply, number>();
 
 const durationName = 'http_request_duration_seconds';
 
-/** The service's own metrics: the process, every request by route and status, and what the service adds to the registry. */
 export function addMetrics(server: FastifyInstance, service: string): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ service });
@@ -28,12 +27,12 @@ export function addMetrics(server: FastifyInstance, service: string): Registry {
   return registry;
 }
 
-/** Counts a reply by its first byte, which is sent now: how long a stream lasts is up to its reader. */
+/** Counts a reply by its first byte, which is sent now: a reader decides how long a stream lasts. */
 export function countAsStream(reply: FastifyReply): void {
   beginnings.set(reply, reply.elapsedTime);
 }
 
-/** Where requests are counted that the server's hooks do not see, by method, route and status. */
+/** For requests that the server's hooks do not see. */
 export function requestDurations(registry: Registry): Durations {
   return registry.getSingleMetric(durationName) as Durations;
 }
@@ -43,7 +42,6 @@ interface MeasuredStore {
   cipher: { watchUnreadable(listener: (cell: { table: string; column: string; error: unknown }) => void): void };
 }
 
-/** What an alarm on the database needs beside `/health`. */
 export function addStoreMetrics(registry: Registry, { stats, cipher }: MeasuredStore, logger: Logger): void {
   new Gauge({
     name: 'database_queries_waiting',
@@ -72,7 +70,7 @@ export function addStoreMetrics(registry: Registry, { stats, cipher }: MeasuredS
   cipher.watchUnreadable(({ table, column, error }) => {
     unreadable.inc({ table, column });
     const place = `${table}.${column}`;
-    // The counter has the others.
+    // The log has the first cell of a column; the counter has all.
     if (!logged.has(place)) logger.warn({ err: error, place }, 'a cell cannot be decrypted and is shown as unreadable');
     logged.add(place);
   });
@@ -95,10 +93,7 @@ interface DurationsOptions {
   registry: Registry;
 }
 
-/**
- * A histogram of seconds that counts without the library, which checks and hashes the labels of every value: that costs
- * more than a reply from a cache.
- */
+/** Counts without the library, which checks and hashes the labels of every value: that costs more than a cached reply. */
 export class Durations extends Histogram {
   readonly #options: DurationsOptions;
   readonly #series = new Map<string, Series>();
@@ -109,7 +104,6 @@ export class Durations extends Histogram {
     this.#options = options;
   }
 
-  /** Counts a value by its labels, in the order of their names. */
   count(value: number, ...labels: string[]): void {
     const series = this.#seriesOf(labels);
     series.sum += value;
@@ -129,7 +123,6 @@ export class Durations extends Histogram {
     return series;
   }
 
-  /** What the library reads, for its text and its JSON. */
   async getForPromString() {
     const { name, help } = this.#options;
     const values = [...this.#series.values()].flatMap(({ labels: sharedLabels, counts, sum, count }) => {

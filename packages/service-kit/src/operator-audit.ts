@@ -23,7 +23,6 @@ declare module 'fastify' {
   }
 }
 
-/** The part of an audit log (`createAuditLog` of `@palaver/store`) that operators' routes need. */
 export interface OperatorAudit {
   record(event: {
     actor: `operator:${string}`;
@@ -45,17 +44,17 @@ export function toAuditBy(request: FastifyRequest): { actor: `operator:${string}
 }
 
 /**
- * Records what operators read, export and write, except metrics. The same read again within a minute (a page that refreshes
+ * Records what operators read, export and write, except metrics. A read that is repeated within a minute (a page that refreshes
  * itself) is recorded once, a file each time. A request whose line cannot be written is not served.
  */
 export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
   const recorded = createRecentKeys();
   server.addHook('preHandler', (request, _reply, done) => {
-    // Nearly all requests are of no operator: they pay for no promise.
+    // Most requests are not of operators, and should not pay for a promise.
     if (request.operator) record(request).then(() => done(), done);
     else done();
   });
-  // The handler had nothing to change: who asks for one number after the other leaves lines too.
+  // The handler found nothing to change: trying one number after the other leaves lines too.
   server.addHook('onSend', (request, reply, payload, done) => {
     const isTry = request.operator && request.routeOptions.config.audited === true && reply.statusCode === 404;
     if (isTry) recordRequest(request).then(() => done(null, payload), done);
@@ -86,7 +85,6 @@ export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
   }
 }
 
-/** `GET <path>`: the audit log for operators, in pages of JSON or whole as CSV. */
 export function addAuditRoute(server: Server, { path, audit }: { path: string; audit: OperatorAudit }): void {
   const schema = {
     tags: ['Operators'],
@@ -109,15 +107,14 @@ export function addAuditRoute(server: Server, { path, audit }: { path: string; a
   });
 }
 
-/** The format of the file that a request asks for: by `format`, else by `Accept`. */
 function toFileFormat({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): string | undefined {
   const { format = headers.accept?.includes('text/csv') ? 'csv' : 'json' } = query as { format?: string };
   return format === 'json' ? undefined : format;
 }
 
 /**
- * Lists of reports have the times and references of reports with masked numbers. A viewer who saw whose line is whose, and could
- * have a guessed number turned into a reference somewhere, would have the whole number.
+ * Reports have the same times and references, with masked numbers. A viewer who saw whose line is whose, and could get the
+ * reference of a guessed number, would have the whole number.
  */
 function hidePersons({ actor, subject, details, ...line }: AuditLine): AuditLine {
   const hide = <Text extends string | null>(text: Text) => (isPerson(text) ? '[hidden]' : text);
@@ -129,7 +126,7 @@ function hidePersons({ actor, subject, details, ...line }: AuditLine): AuditLine
   };
 }
 
-/** Whether a text is a reference to a person, or an identifier in whatever spelling. */
+/** Whether a text is a reference to a person, or an identifier in any spelling. */
 function isPerson(text: string | null | undefined): boolean {
   return text != null && (text.startsWith('person:') || didPattern.test(text) || maskNumbers(text) !== text);
 }
@@ -157,13 +154,12 @@ function toReference(identifier: string, audit: OperatorAudit): string {
   return phoneNumberPattern.test(identifier) || didPattern.test(identifier) ? audit.person(identifier) : identifier;
 }
 
-/** A phone number is masked, not referred to: whoever asks may have guessed it. Routes of persons write their own lines. */
+/** A phone number is masked, not referred to: it may be a guess. Routes of persons write their own lines. */
 function toSubject(params: unknown, audit: OperatorAudit): string | null {
   const [first] = Object.values((params ?? {}) as Record<string, unknown>);
   return typeof first === 'string' ? toReference(maskNumbers(first), audit) : null;
 }
 
-/** What was added within the last minute. */
 export function createRecentKeys(): { has(key: string): boolean; add(key: string): void } {
   const added = new LRUCache<string, true>({ max: maxRemembered, ttl: repeatMs });
   return { has: (key) => added.has(key), add: (key) => void added.set(key, true) };

@@ -14,13 +14,12 @@ export const operatorRoles = ['viewer', 'operator', 'admin'] as const;
 /** `viewer` reads, `operator` also changes, `admin` also does what cannot be undone or concerns other operators. */
 export type OperatorRole = (typeof operatorRoles)[number];
 
-/** Who sent a request of operators, for audit lines. */
 export interface Operator {
   name: string;
   role: OperatorRole;
 }
 
-/** What the audit log says of requests that name nobody. */
+/** Names in the audit log for requests that name nobody. */
 const unnamed = ['token', 'loopback', 'unknown'];
 
 const operatorEntrySchema = z.object({
@@ -35,7 +34,7 @@ const operatorEntrySchema = z.object({
 
 type OperatorEntry = z.infer<typeof operatorEntrySchema>;
 
-/** Whether a request was sent with a token of one person: several may have `OPERATOR_TOKEN`, or use this machine. */
+/** Whether the token of one person was sent: several may have `OPERATOR_TOKEN`, or use this machine. */
 export function isNamed(operator: Operator | null): boolean {
   return operator !== null && !unnamed.includes(operator.name);
 }
@@ -45,10 +44,7 @@ export function hashOperatorToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-/**
- * The named operators of the file; undefined if there is no file, because nobody was ever named. A file that cannot be
- * read is an error, not an empty list.
- */
+/** Undefined without a file: nobody was ever named. A file that cannot be read is an error, not an empty list. */
 export function loadOperators(path: string): OperatorEntry[] | undefined {
   try {
     return z.array(operatorEntrySchema).parse(JSON.parse(readFileSync(path, 'utf8')));
@@ -58,7 +54,7 @@ export function loadOperators(path: string): OperatorEntry[] | undefined {
   }
 }
 
-/** Adds an operator to the file and gives the token, which is kept nowhere. */
+/** Returns the token, which is stored nowhere. */
 export function addOperator(path: string, { name, role }: Operator): string {
   const operators = loadOperators(path) ?? [];
   if (operators.some((entry) => entry.name.toLowerCase() === name.toLowerCase()))
@@ -72,8 +68,8 @@ export function addOperator(path: string, { name, role }: Operator): string {
 }
 
 /**
- * Takes an operator out of the file; running services notice at the next request. The file stays when the last one is gone,
- * so that this machine does not become an admin again. Gives the number of those who are left.
+ * Running services notice at the next request. The file stays when the last operator is gone, so that this machine does not
+ * become an admin again. Returns how many are left.
  */
 export function revokeOperator(path: string, name: string): number {
   const operators = loadOperators(path) ?? [];
@@ -90,7 +86,7 @@ function saveOperators(path: string, operators: OperatorEntry[]): void {
   renameSync(aside, path);
 }
 
-/** The same, read again when the file has changed. While it cannot be read, nobody named in it is let in. */
+/** Reads the file again when it has changed. While it cannot be read, nobody named in it is let in. */
 function watchOperators(path: string | undefined): () => OperatorEntry[] | undefined {
   if (path === undefined) return () => undefined;
   let known = loadOperators(path);
@@ -126,9 +122,7 @@ export type OperatorGuard = (request: FastifyRequest, reply: FastifyReply) => Pr
 
 const wrongTokensPerMinute = 10;
 
-/**
- * Makes `onRequest` hooks that let operators of a role in and note who it is in `request.operator`.
- */
+/** `onRequest` hooks that let operators of a role in and set `request.operator`. */
 export function createOperatorGuards(options: OperatorGuardOptions): (needed?: OperatorRole) => OperatorGuard {
   const { token, file, trustsLocal, onWrongToken } = options;
   const operators = watchOperators(file);
@@ -177,7 +171,7 @@ function unauthorized(
   return new AppError('UNAUTHORIZED', `This route is for operators. ${remedy}`);
 }
 
-/** Many clients share a proxy on this machine, such as the console; one that guesses tokens must not block the others. */
+/** Many clients share a proxy on this machine, such as the console; one that guesses tokens must not block others. */
 function toGuessKey(request: FastifyRequest): string {
   const address = clientAddress(request);
   const named =
@@ -189,7 +183,7 @@ function toGuessKey(request: FastifyRequest): string {
   return named ? `via ${toAddressKey(named.slice(0, 64))}` : toAddressKey(address);
 }
 
-/** After too many wrong tokens in a minute an address waits, whatever it sends then. */
+/** After too many wrong tokens in a minute an address has to wait, whatever it sends. */
 function createWrongTokenLimit() {
   const wrong = createMinuteWindows({ maxKeys: 10_000 });
   return {
@@ -201,13 +195,13 @@ function createWrongTokenLimit() {
   };
 }
 
-/** Compares two secrets in a time that depends neither on the first difference nor on their lengths. */
+/** Takes a time that depends neither on the first difference nor on the lengths. */
 export function equalSecrets(given: string | undefined, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given ?? ''), digest(expected)) && given !== undefined;
 }
 
-/** An `onRequest` hook for work that a scheduler asks for, with the secret in `X-Scheduler-Secret`, or an operator. */
+/** An `onRequest` hook that lets in a scheduler, with the secret in `X-Scheduler-Secret`, or an operator. */
 export function createSchedulerGuard(operatorGuard: OperatorGuard, secret: string | undefined): OperatorGuard {
   return async (request, reply) => {
     const given = request.headers['x-scheduler-secret'];

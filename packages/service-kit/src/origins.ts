@@ -53,7 +53,7 @@ export async function addCors(server: FastifyInstance, cors: CorsOptions): Promi
     });
 }
 
-/** The headers that `addCors` adds to a reply, names and values alternating, where its hook does not run; `Vary` is left to the reply. */
+/** What `addCors` adds to a reply, for replies without its hook: names and values alternating, except `Vary`. */
 export function createCorsHeaders(cors: CorsOptions): (origin: string | undefined) => string[] {
   const { origins } = cors;
   const exposed = ['access-control-expose-headers', toExposed(cors).join(', ')];
@@ -71,7 +71,6 @@ function toExposed({ exposedHeaders = [] }: CorsOptions): string[] {
   return ['X-Request-Id', 'Retry-After', ...exposedHeaders];
 }
 
-/** As CORS middlewares take them. */
 export function toOriginRules(origins: string[]): (string | RegExp)[] {
   return origins.map((origin) =>
     localPorts.test(origin) ? new RegExp(`^${origin.slice(0, -2).replaceAll('.', '\\.')}(:\\d{1,5})?$`) : origin,
@@ -87,19 +86,19 @@ function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text;
 }
 
-// What a request from this machine may do because it comes from this machine. A web page can make the browser of an
-// operator send one too: a page elsewhere shows in Origin and Sec-Fetch-Site, a name that was made to point here in Host.
+// A request from this machine has rights because it is local, but a web page can make an operator's browser send one too: a
+// page elsewhere shows in Origin and Sec-Fetch-Site, a name that was made to point here in Host.
 
 const forwardingHeader =
   /^(?:forwarded|via|cdn-loop|x-(?:original-)?forwarded.*|x-envoy-.*|(?:.*-)?(?:real|client|connecting|user)-?ip)$/;
 const harmlessMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 interface LocalRequest extends Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket' | 'url'> {
-  /** The request line's own, where the server has taken a host out of it. */
+  /** The URL of the request line, where the server has taken a host out of `url`. */
   originalUrl?: string | undefined;
 }
 
-/** Whether a request was sent from this machine, to a loopback host name, without a proxy and not by a page of another origin. */
+/** Whether it came from this machine, to a loopback host name, without a proxy and from no page of another origin. */
 export function isTrustedLocal(request: LocalRequest): boolean {
   const { headers, socket } = request;
   return (
@@ -116,12 +115,12 @@ export function isForwarded(headers: IncomingHttpHeaders): boolean {
   return Object.keys(headers).some((name) => forwardingHeader.test(name));
 }
 
-/** No browser names two hosts, or one in the request line; what does is made for a proxy that reads the other one. */
+/** No browser names two hosts, or one in the request line; such a request targets a proxy that reads the other one. */
 function hasOneHost({ rawHeaders, url, originalUrl = url }: LocalRequest): boolean {
   return countHosts(rawHeaders) === 1 && originalUrl?.startsWith('/') === true;
 }
 
-/** How many `Host` headers came. Node keeps the first; with several, a proxy may have read another one (RFC 9112, 3.2). */
+/** Node keeps the first `Host` header; of several, a proxy may have read another one (RFC 9112, 3.2). */
 export function countHosts(rawHeaders: string[]): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -131,7 +130,7 @@ export function countHosts(rawHeaders: string[]): number {
   return count;
 }
 
-/** Whether a page of another origin sent the request. The browser itself says so; programs say nothing. */
+/** Whether a page of another origin sent the request. Browsers say so themselves; other programs say nothing. */
 export function isForeignOrigin(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   // Its comparison wins over ours: a reverse proxy may have renamed the host.
@@ -157,7 +156,6 @@ export function isServedHost(host: string | undefined, allowed: string[]): boole
   );
 }
 
-/** `isServedHost` for one request after the other. */
 export function createHostCheck(allowed: string[]): (host: string | undefined) => boolean {
   // The last one that was served: nearly all requests name the same.
   let served: string | undefined;
@@ -168,10 +166,9 @@ export function createHostCheck(allowed: string[]): (host: string | undefined) =
   };
 }
 
-/** Probes and proxies bring a name of their own, and these routes have nothing that a page elsewhere could use. */
+/** Probes and proxies use names of their own, and these routes have nothing that a page elsewhere could use. */
 const openPaths = new Set<string | undefined>(['/', '/health', '/ready']);
 
-/** Refuses requests to a name that is not this service's. */
 export function checkHosts(server: FastifyInstance, allowed: string[]): void {
   const isServed = createHostCheck(allowed);
   server.addHook('onRequest', ({ headers: { host }, routeOptions: { url } }, _reply, done) => {
@@ -183,12 +180,11 @@ export function checkHosts(server: FastifyInstance, allowed: string[]): void {
   });
 }
 
-/** Whether a request comes from no page, from one of this origin, or from one that CORS names. */
 export function isAllowedPage(headers: IncomingHttpHeaders, origins: string[]): boolean {
   return origins.includes('*') || isNamedOrigin(headers.origin, origins) || !isForeignOrigin(headers);
 }
 
-/** Refuses what a page of another origin would change, and its sockets, which CORS leaves open, unless CORS names that origin. */
+/** Refuses changes and sockets, which CORS leaves open, to pages of another origin unless CORS names it. */
 export function refuseForeignPages(server: FastifyInstance, origins: string[]): void {
   server.addHook('onRequest', ({ method, headers }, _reply, done) => {
     const isHarmless = harmlessMethods.has(method) && headers.upgrade === undefined;

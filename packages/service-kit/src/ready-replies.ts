@@ -11,7 +11,6 @@ export interface ReadyReply {
   status: number;
   /** Names in lower case and values alternating, including `Cache-Control`. */
   headers: string[];
-  /** None for a reply without a body. */
   body: Buffer | undefined;
 }
 
@@ -25,7 +24,6 @@ export interface ReadyRepliesOptions {
   find: FindReply;
   /** Called for each request that is left to the routes, before they get it. */
   onLeft?: (response: ServerResponse) => void;
-  /** The route that would have answered. */
   route: string;
   logger: Logger;
   allowedHosts: string[] | undefined;
@@ -33,9 +31,8 @@ export interface ReadyRepliesOptions {
 }
 
 /**
- * Sends replies without the framework, whose requests, replies and hooks cost more than the rest. They have the same id, CORS
- * and other headers, metrics, log line and entry in the list of errors; access rules and limits of a route are left to `find`.
- * There are no spans.
+ * Sends replies without the framework, whose overhead is larger than the rest. They have the same id, CORS and other headers,
+ * metrics, log line and entry in the list of errors, but no spans; `find` has to apply a route's access rules and limits.
  */
 export function addReadyReplies(server: Server, options: ReadyRepliesOptions): void {
   const { find, onLeft, route, logger, allowedHosts, cors } = options;
@@ -45,7 +42,7 @@ export function addReadyReplies(server: Server, options: ReadyRepliesOptions): v
   const logRequest = createRequestLog(logger);
   const durations = requestDurations(server.metrics);
   const isServed = allowedHosts ? createHostCheck(allowedHosts) : () => true;
-  // The framework's own listener is the last one: others are put before it.
+  // The framework's own listener is the last one: others are prepended.
   const [handle] = server.server.listeners('request').slice(-1) as [(...args: unknown[]) => void];
 
   const send = (request: IncomingMessage, response: ServerResponse, started: number, reply: ReadyReply) => {
@@ -62,7 +59,7 @@ export function addReadyReplies(server: Server, options: ReadyRepliesOptions): v
     if (status >= 400) server.noteFailure({ requestId: id, method, url, status, elapsedMs });
     logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
   };
-  // An exception would end the process; the routes have the same fault and report it.
+  // An exception would end the process; the routes meet the same fault and report it.
   const sendOrLeave = (request: IncomingMessage, response: ServerResponse, started: number, reply: ReadyReply) => {
     try {
       send(request, response, started, reply);

@@ -7,11 +7,10 @@ import type { Logger } from './logger.ts';
 /** `not answering`: connected, but commands time out. */
 type RedisState = 'connected' | 'disconnected' | 'not answering';
 
-/** What is known of a Redis from its latest command: the breaker, and what health and metrics show. */
 interface RedisWatch {
   state: RedisState;
   latencyMs: number;
-  /** Commands that were left out, or failed, because Redis could not be asked. */
+  /** Commands that were skipped, or failed, because Redis could not be asked. */
   skipped: number;
   settle(state: RedisState, err: unknown): void;
 }
@@ -23,10 +22,7 @@ const probeMs = 1_000;
 const maxMissed = 10;
 const watches = new WeakMap<Redis, RedisWatch>();
 
-/**
- * Connects to Redis or Valkey, alone, by Sentinel or as a cluster. One that is unreachable is waited for in the background, at the
- * start too; commands fail after half a second.
- */
+/** An unreachable server is waited for in the background, also at the start; commands fail after half a second. */
 export async function openRedis(url: string, logger: Logger): Promise<Redis> {
   const redis = connect(url);
   const watch: RedisWatch = {
@@ -81,17 +77,17 @@ function connect(url: string): Redis {
     retryStrategy: (attempt) => Math.min(attempt * 100, 1_000),
   };
   const options = { ...shared, ...address.options };
-  // Copies wait for messages, for longer than a command may take.
+  // Copies wait for messages longer than a command may take.
   const toCopy = (override?: Partial<RedisOptions>) => ({ ...options, commandTimeout: undefined, ...override });
   if (address.kind === 'single') {
     const redis = new Redis({ ...options, lazyConnect: true });
     redis.duplicate = (override) => new Redis(toCopy(override) as RedisOptions);
     return redis;
   }
-  // The connections to its nodes open with their first command, which therefore has to wait for them.
+  // Connections to the nodes open with their first command, which therefore has to wait for them.
   const { enableOfflineQueue: _, ...nodeOptions } = options;
   const cluster = new Cluster(address.nodes, { lazyConnect: true, redisOptions: nodeOptions });
-  // The commands are the same; what a single server has beyond them is not used.
+  // The commands are the same; what only a single server has is not used.
   const redis = cluster as unknown as Redis;
   redis.duplicate = (override) => {
     const { lazyConnect = false, enableOfflineQueue = true, ...redisOptions } = toCopy(override) as RedisOptions;
@@ -113,8 +109,8 @@ export function watchOf(redis: Redis): Pick<RedisWatch, 'state' | 'latencyMs' | 
 }
 
 /**
- * Runs a command that the caller can do without; `undefined` while Redis is unreachable or hangs. Only the first caller waits for a
- * time-out: after it nobody asks until a probe has been answered.
+ * For commands that the caller can do without: `undefined` while Redis is unreachable or hangs. Only the first caller waits for
+ * a time-out; then nobody asks until a probe has been answered.
  */
 export async function askRedis<T>(redis: Redis, ask: () => Promise<T>): Promise<T | undefined> {
   const watch = watches.get(redis);
@@ -165,7 +161,6 @@ export function parseRedisAddress(url: string): RedisAddress | undefined {
   return nodes.length === 1 ? { kind: 'single', options: { ...options, ...nodes[0] } } : undefined;
 }
 
-/** `REDIS_URL`. */
 export function envRedisUrl() {
   return z.string().refine((text) => parseRedisAddress(text) !== undefined, expected);
 }

@@ -7,25 +7,20 @@ import Papa from 'papaparse';
 import { countAsStream } from './metrics.ts';
 import type { Server } from './server.ts';
 
-interface EventStreamOptions {
-  headers?: Record<string, string>;
-  heartbeatMs: number;
-}
-
 export function toEvent(data: unknown, name?: string): string {
   return `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
 }
 
-/** Begins a reply of Server-Sent Events, past the framework, whose writes are whole events. Undefined for a reader that has left, or asked for the headers only. */
+/** Begins Server-Sent Events, past the framework. Undefined for a reader that has left, or asked for the headers only. */
 export function openEventStream(
   reply: FastifyReply,
-  { headers, heartbeatMs }: EventStreamOptions,
+  { headers, heartbeatMs }: { headers?: Record<string, string>; heartbeatMs: number },
 ): ServerResponse | undefined {
   reply.hijack();
   const { raw } = reply;
   // `close` has been emitted and will not be again.
   if (raw.destroyed || raw.closed || raw.socket?.destroyed) return undefined;
-  // Hooks have set headers, such as those of CORS.
+  // Hooks, such as that of CORS, have set headers.
   reply.headers({ ...eventStreamHeaders, ...headers });
   countAsStream(reply);
   raw.writeHead(200, reply.getHeaders() as Record<string, string>);
@@ -39,7 +34,6 @@ export function openEventStream(
   return raw.once('close', () => clearInterval(heartbeat));
 }
 
-/** Fires when the client has left before the reply was complete. */
 export function signalOf({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();
   const leave = () => {
@@ -50,17 +44,17 @@ export function signalOf({ raw }: FastifyReply): AbortSignal {
   return controller.signal;
 }
 
-/** Whether `If-None-Match` names this ETag, in any of the forms of RFC 9110. */
+/** Whether `If-None-Match` names this ETag, in any form of RFC 9110. */
 export function isUnchanged(given: string | undefined, etag: string): boolean {
   if (given === undefined) return false;
   return given.split(',').some((tag) => {
     const bare = tag.trim();
-    // A compressed form has the tag of the plain one with its encoding behind.
+    // The tag of a compressed form ends with its encoding.
     return bare === '*' || bare.replace(/^W\//, '').replace(/-(?:br|gzip)"$/, '"') === etag;
   });
 }
 
-/** Forbids browsers everything with a reply that is not a page. Pages set their own policy. */
+/** Forbids browsers everything with a reply that is not a page; pages set their own policy. */
 export const browserHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
   'x-content-type-options': 'nosniff',
@@ -70,7 +64,7 @@ export const browserHeaders = {
   'cache-control': 'no-store',
 };
 
-/** For a page of API documentation: scripts of this server only. Swagger UI sets styles from script and has its icons in data URLs. */
+/** For API documentation: only this server's scripts. Swagger UI sets styles from script and has icons in data URLs. */
 export const docsPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -79,7 +73,7 @@ const maxExports = 4;
 const running = new WeakMap<object, number>();
 const types = { csv: 'text/csv', json: 'application/json', xml: 'text/xml' };
 
-/** Sends a file for operators that is written while it is read. Throws where the server writes several already. */
+/** A file that is written while it is read. Throws if the server writes several already. */
 export function sendFile(
   { server }: Pick<Server, 'server'>,
   reply: FastifyReply,
@@ -99,15 +93,13 @@ export function sendFile(
 }
 
 /**
- * RFC 4180 lines. A cell that a spreadsheet would run as a formula is written as text, with an apostrophe before it; a
- * phone number is a plus and digits, which compute nothing, and stays what it is. Spreadsheets of many languages split
- * cells at semicolons, so what follows one is a beginning too. `forSpreadsheet` writes phone numbers and other long numbers so
- * that a spreadsheet shows all their digits, and the plus; programs read them better without.
+ * RFC 4180 lines. A cell that a spreadsheet would run as a formula gets an apostrophe before it; a phone number is a plus and
+ * digits, which compute nothing, and stays. Spreadsheets of many languages split cells at semicolons, some at tabs, so what
+ * follows one is a beginning too. `forSpreadsheet` makes a spreadsheet show all digits of long numbers, and the plus.
  */
 export function toCsvLines(rows: string[][], { forSpreadsheet = false } = {}): string {
   const write = forSpreadsheet ? toSpreadsheetCell : toCell;
   if (rows.length === 0) return '';
-  // Spreadsheets of many languages split cells at semicolons, and some at tabs.
   const quotes = (value: unknown) => /[;\t]/.test(String(value));
   return `${Papa.unparse(
     rows.map((row) => row.map(write)),

@@ -6,16 +6,16 @@ import type { Server } from './server.ts';
 
 type Headers = FastifyRequest['headers'];
 
-/** Why a body is refused whatever is in it: it is compressed, and nothing here is decompressed. */
+/** A compressed body is refused: nothing is decompressed here. */
 export function findEncodingFault({ 'content-encoding': encoding = '' }: Headers): AppError | undefined {
   if (['', 'identity'].includes(encoding.trim().toLowerCase())) return undefined;
   return new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding.');
 }
 
-/** Some HTTP libraries name the old default of forms, and what they send is ASCII. */
+/** Some HTTP libraries name the old default of forms, but send ASCII. */
 const subsets = ['us-ascii', 'iso-8859-1'];
 
-/** Why the bytes of a body are no text: 415 by its headers, 400 by the bytes. */
+/** Why a body is no text: 415 by its headers, 400 by its bytes. */
 export function findTextFault(headers: Headers, bytes: Buffer): AppError | undefined {
   const encodingFault = findEncodingFault(headers);
   if (encodingFault) return encodingFault;
@@ -28,7 +28,6 @@ export function findTextFault(headers: Headers, bytes: Buffer): AppError | undef
 
 type Parse = (request: FastifyRequest, text: string, done: (error: Error | null, body?: unknown) => void) => void;
 
-/** Reads bodies of these types as text, and refuses what is not text. */
 export function addTextParser(
   server: Pick<Server, 'addContentTypeParser'>,
   types: string | string[],
@@ -48,18 +47,15 @@ const openings = new Set([0x5b, 0x7b]);
 const closings = new Set([0x5d, 0x7d]);
 const comma = 0x2c;
 
-/** Deeper than anything people write, and far below the depth that overflows the stack. */
+/** Deeper than anything people write, and far from overflowing the stack. */
 const maxJsonDepth = 100;
 
-/**
- * Whether arrays and objects of a JSON text are nested too deep. `JSON.parse` reads any depth, but `JSON.stringify` and
- * every other recursive function fails on it, so such a text is refused before it is read.
- */
+/** `JSON.parse` reads any depth, but `JSON.stringify` and other recursive functions overflow: refuse such a text unread. */
 export function isJsonTooDeep(json: string, max = maxJsonDepth): boolean {
   return measureJson(json, max).isTooDeep;
 }
 
-/** What a JSON text would be when read; where it is too deep, the values up to there. */
+/** Measures a JSON text without reading it; if it is too deep, up to there. */
 export function measureJson(json: string, maxDepth = maxJsonDepth): { isTooDeep: boolean; values: number } {
   let depth = 0;
   let values = 1;
@@ -81,7 +77,7 @@ export function measureJson(json: string, maxDepth = maxJsonDepth): { isTooDeep:
   return { isTooDeep: false, values };
 }
 
-/** How long an upload may take in all, unless any request may take longer. */
+/** The longest time for a whole upload, unless any request may take longer. */
 export const longestUploadMs = 10 * 60_000;
 
 interface RequestTimes {
@@ -90,10 +86,7 @@ interface RequestTimes {
   isUpload(request: { method: string; url: string }): boolean;
 }
 
-/**
- * Node has one limit for all requests of a server, which has to be that of uploads. Here every other request has its own, and
- * an upload ends when nothing of it arrives for that long.
- */
+/** Node has one limit for all requests, which must be that of uploads. Here an upload ends when nothing arrives for so long. */
 export function limitRequestTime(server: Server, { requestTimeoutMs, isUpload }: RequestTimes): void {
   const watched = new WeakSet<IncomingMessage>();
 
@@ -112,15 +105,15 @@ export function limitRequestTime(server: Server, { requestTimeoutMs, isUpload }:
       const late = Object.assign(new Error('The request did not arrive in time.'), {
         code: 'ERR_HTTP_REQUEST_TIMEOUT',
       });
-      // What Node does after its own limit.
+      // As Node does after its own limit.
       if (response.headersSent) socket.destroy();
       else server.server.emit('clientError', late, socket);
     }, requestTimeoutMs).unref();
     request.once('close', () => clearInterval(timer)).once('end', () => clearInterval(timer));
   }
 
-  // No hook runs for requests that Socket.IO takes, nor for a malformed URL. Socket.IO also replaces the listeners it finds,
-  // so this one is added after it.
+  // No hook runs for requests that Socket.IO takes, nor for a malformed URL. Socket.IO replaces the listeners it finds, so this
+  // one is added after it.
   server.addHook('onReady', (done) => {
     server.server.prependListener('request', watch);
     done();

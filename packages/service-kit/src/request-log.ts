@@ -7,7 +7,6 @@ import { toAppError } from './errors.ts';
 import type { Logger } from './logger.ts';
 import { maskNumbers, maskText } from './mask.ts';
 
-/** The names of callers that may be logged. */
 const callers = new WeakMap<IncomingMessage, string>();
 
 export function nameCaller(request: IncomingMessage, name: string): void {
@@ -29,15 +28,12 @@ interface AnsweredRequest {
 
 const { info = 0, debug = 0 } = levels.values;
 
-/** What monitors poll: answered well, these are logged at `debug`, or they would fill the log. */
+/** Monitors poll these so often that good answers are logged at `debug`. */
 const polled = new Set(['/health', '/ready', '/metrics']);
 
 type LineStream = { write(line: string): void };
 
-/**
- * Logs one line for each request, in the form of all other lines. The line is built here and written to the logger's
- * stream, because pino with its child loggers and masks takes a quarter of a request's time (docs/decisions/http-server.md).
- */
+/** Builds the line itself: pino with child loggers and masks takes a quarter of a request's time (docs/decisions/http-server.md). */
 export function createRequestLog(logger: Logger): (answered: AnsweredRequest) => void {
   const { [symbols.streamSym]: stream } = logger as unknown as { [symbols.streamSym]: LineStream };
   const service = JSON.stringify(logger.bindings().service);
@@ -66,12 +62,11 @@ export function pathOf(url: string): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** Texts of clients may contain secrets. Plain ids and paths, nearly all of them, cannot, and are not masked. */
+/** Texts of clients may contain secrets. Nearly all are plain ids and paths, which cannot, and are not masked. */
 function quote(text: string): string {
   return /^[\w/.:-]*$/.test(text) && !text.includes('://') ? `"${text}"` : maskText(JSON.stringify(text));
 }
 
-/** The client's `x-request-id` where the contract takes it, otherwise a new one. */
 export function toRequestId(request: Pick<IncomingMessage, 'headers'>): string {
   const given = request.headers['x-request-id'];
   return isRequestId(given) ? given : randomUUID();
@@ -88,20 +83,13 @@ export interface RecentError {
   message?: string;
 }
 
-export interface FailedRequest {
+export interface FailedRequest extends Omit<AnsweredRequest, 'id' | 'caller'> {
   requestId: string;
-  method: string;
-  url: string;
-  status: number;
-  elapsedMs: number;
 }
 
 const kept = 50;
 
-/**
- * The last refusals and the last faults of this process, for operators: the request id leads to the log. Faults have a list of
- * their own, so that a flood of bad requests does not wash them away.
- */
+/** The last refusals and faults of this process. Faults have their own list: a flood of bad requests must not displace them. */
 export function addRecentErrors(server: FastifyInstance, toKnown: (error: unknown) => unknown): () => RecentError[] {
   const refusals: RecentError[] = [];
   const faults: RecentError[] = [];
@@ -115,7 +103,7 @@ export function addRecentErrors(server: FastifyInstance, toKnown: (error: unknow
     { requestId, method, url, status, elapsedMs }: FailedRequest,
     told?: { code: string; message: string },
   ) => {
-    // What the console looks up for its reader may be missing: that is an answer.
+    // The console may look up what is missing: that is no failure.
     if (status < 500 && requestId.startsWith(lookUpPrefix)) return;
     const list = status >= 500 ? faults : refusals;
     const path = maskNumbers(maskText(pathOf(url))).slice(0, 200);

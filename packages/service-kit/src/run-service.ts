@@ -21,11 +21,10 @@ export interface RunningService {
 interface ListenOptions {
   host: string;
   port: number;
-  /** The variable that sets the port, named when it is taken. */
   portName?: string | undefined;
 }
 
-/** Connections that the system keeps while the service is busy, as far as it allows. Others wait seconds for their second try. */
+/** Connections that wait in the system while the service is busy, as far as it allows; others retry after seconds. */
 const backlog = 4_096;
 
 /**
@@ -48,13 +47,12 @@ export async function listen(server: Server, { host, port, portName = 'PORT' }: 
   return `http://${toReachableHost(address.address)}:${address.port}`;
 }
 
-/** The host to call for one that is listened on: every address includes this machine's own. */
+/** The host at which a listening address is reached: all addresses include this machine's own. */
 export function toReachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** What an operator can do about an address that cannot be listened on. */
 export function toListenError(error: unknown, { host, port, portName }: Required<ListenOptions>): unknown {
   const { code } = error as NodeJS.ErrnoException;
   const reasons: Record<string, string> = {
@@ -83,7 +81,7 @@ export function isMain(moduleUrl: string): boolean {
 }
 
 /**
- * What a service's `main.ts` does when it is the program: start, run, stop. A fault at the start prints one message and exits with status 1.
+ * Runs a service's `main.ts` when it is the program. A fault at the start prints one message and exits with status 1.
  *
  * @example
  * ```ts
@@ -104,13 +102,13 @@ export async function runMain(start: (env: Env) => Promise<RunningService>, env:
 /** Prints why the start failed, in one message if the cause is known. The process then exits with code 1. */
 export function exitOnStartFault(fault: unknown): void {
   let error = fault;
-  // What was open did not close cleanly either; the first fault is the one to fix. Node 22 does not have the class.
+  // What was open also failed to close; the first fault is the one to fix. Node 22 does not have the class.
   while (error instanceof Error && error.name === 'SuppressedError') error = (error as SuppressedError).suppressed;
   const stack = error instanceof Error ? error.stack : String(error);
   const known = error instanceof Error && ['StartError', 'StoreError'].includes(error.name);
   process.stderr.write(`${known ? (error as Error).message : stack}\n`);
   process.exitCode = 1;
-  // Code of others (a plugin, an action) may have left something open; a supervisor must not wait for it.
+  // Code of others (a plugin, an action) may have left something open that a supervisor must not wait for.
   setTimeout(() => process.exit(1), stuckExitMs).unref();
 }
 
@@ -158,7 +156,7 @@ export function stopOnSignals(services: RunningService[], env: Env): void {
   if (env.npm_lifecycle_event) onParentEnd(() => stop('SIGTERM'));
 }
 
-/** npm runs a script by a shell, which does not pass SIGTERM on: it ends, and leaves what it has started behind. */
+/** npm runs a script in a shell that does not pass SIGTERM on: it ends and leaves its children behind. */
 function onParentEnd(stop: () => Promise<void>): void {
   const parent = process.ppid;
   const timer = setInterval(() => {
@@ -188,12 +186,10 @@ function onParentEnd(stop: () => Promise<void>): void {
 export class CloseStack implements AsyncDisposable {
   #closers: (() => unknown)[] = [];
 
-  /** Adds what closes the part that was opened last. */
   defer(close: () => unknown): void {
     this.#closers.push(close);
   }
 
-  /** Adds a part and what closes it. */
   adopt<Part>(part: Part, close: (part: Part) => unknown): Part {
     this.defer(() => close(part));
     return part;

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 
 type WithoutId<Call> = Call extends unknown ? Omit<Call, 'id'> : never;
 
-/** A thread that answers one call at a time, so that the one that does not end is known. */
+/** Answers one call at a time, so that a call that does not end is known. */
 export interface Thread<Call, Reply> {
   /** Rejects when the call computes for longer than `limitMs`; the thread ends then. */
   send(call: WithoutId<Call>, limitMs: number): Promise<Reply>;
@@ -27,14 +27,14 @@ interface Waiting<Call, Reply> {
   reject(error: Error): void;
 }
 
-/** The limit of V8 is further away than the own one: it may end the process. */
+/** V8's own limit may end the process, so it is further away than ours. */
 const hardFactor = 1.5;
 
 export function startThread<Call extends { id: number }, Reply extends { id: number }>(
   file: URL,
   { what, maxMemoryMb, maxWaiting, onEnd }: ThreadOptions,
 ): Thread<Call, Reply> {
-  // What libraries print there is no log line: nobody reads it.
+  // Nobody reads what libraries print there: it is no log line.
   const worker = new Worker(file, {
     stdout: true,
     stderr: true,
@@ -109,15 +109,15 @@ export function startThread<Call extends { id: number }, Reply extends { id: num
   return thread;
 }
 
-/** A call this short is not measured: all of this time counts. */
+/** Calls this short are not measured: all of this time counts. */
 const unmeasuredMs = 250;
 const shortestLookMs = 100;
-/** How much longer a call may take on the clock, on a machine that is busy with other things. */
+/** How much longer a call may take by the clock, on a busy machine. */
 const clockFactor = 10;
 
 /**
- * Calls `onOver` once a thread has computed for `limitMs`, or once ten times that has passed on the clock. Before Node 24.6 a
- * thread cannot be measured from outside: the clock alone counts. Returns what ends the watch.
+ * Calls `onOver` after `limitMs` of computing, or ten times that by the clock. Before Node 24.6 a thread cannot be measured from
+ * outside: only the clock counts. Returns the function that ends the watch.
  */
 function limitComputing(worker: Worker, limitMs: number, onOver: () => void): () => void {
   let isEnded = false;
@@ -153,8 +153,8 @@ function limitComputing(worker: Worker, limitMs: number, onOver: () => void): ()
 const memoryLookMs = 100;
 
 /**
- * Calls `onOver` once a thread uses more memory than this. A thread that meets the limit of V8 itself may end the whole process, which
- * does not always leave it the time to stop. Returns what ends the watch. Before Node 22.16 a thread cannot be measured from outside.
+ * Calls `onOver` when a thread uses more memory: at V8's own limit the whole process may end. Before Node 22.16 a thread cannot
+ * be measured from outside. Returns the function that ends the watch.
  */
 function limitMemory(worker: Worker, maxMemoryMb: number, onOver: () => void): () => void {
   if (!('getHeapStatistics' in worker)) return () => {};

@@ -14,12 +14,11 @@ import type { Server } from './server.ts';
 
 const getTracer = () => trace.getTracer('palaver');
 
-/** Marks contexts of our own spans, so that nothing is sent on where only the operator's instrumentation is in use. */
+/** Marks our own spans: nothing is sent on if only the operator's instrumentation is in use. */
 const ownTrace = createContextKey('palaver');
 
 const withSpan = (parent: Context, span: Span) => trace.setSpan(parent, span).setValue(ownTrace, true);
 
-/** A span for every request, under the caller's `traceparent` where there is one. */
 export function addTracing(server: Server): void {
   server.addHook('onRequest', (request, reply, done) => {
     const { method, routeOptions } = request;
@@ -48,7 +47,7 @@ export function addTracing(server: Server): void {
   });
 }
 
-/** Does some work in a span of its own. A failure is recorded by its type alone; an abort ends the span at once. */
+/** A failure is recorded by its type alone; an abort ends the span at once. */
 export function inSpan<T>(
   name: string,
   { signal, ...options }: SpanOptions & { signal: AbortSignal },
@@ -75,7 +74,7 @@ export function inSpan<T>(
   });
 }
 
-/** Names the span of a request by the route behind a wildcard, which the server does not know. */
+/** For a route behind a wildcard, which the server does not know. */
 export function setSpanRoute(method: string, route: string): void {
   if (!context.active().getValue(ownTrace)) return;
   trace.getActiveSpan()?.updateName(`${method} ${route}`).setAttribute('http.route', route);

@@ -1,15 +1,15 @@
 interface Regular {
-  /** Between the end of a round and the next one, a tenth more or less, so that instances do not work in step; 0 leaves it to others. */
+  /** Time between rounds, varied by a tenth so that instances do not work in step; 0 turns the work off. */
   everyMs: number;
   /** Until the first round. Default `everyMs`. */
   firstMs?: number;
   /** One round. It may say when the next one is due. */
   work(setNext: (ms: number) => void): Promise<unknown>;
-  /** Gets the first fault of rounds that fail one after the other. */
+  /** Gets only the first of several faults in a row. */
   onFault(error: unknown): void;
 }
 
-/** Work that is done again and again, one round at a time. `stop` waits for the round that runs. */
+/** Repeats work, one round at a time. `stop` waits for the running round. */
 export function runEvery({ everyMs, firstMs = everyMs, work, onFault }: Regular) {
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -59,16 +59,16 @@ export function runEvery({ everyMs, firstMs = everyMs, work, onFault }: Regular)
 interface LimiterOptions {
   concurrency: number;
   maxWaiting: number;
-  /** Longest wait; none where it is not given. */
+  /** The longest wait; unlimited by default. */
   maxWaitMs?: number;
-  /** The next task begins after a pause as long as the last one took, so that others have at least half of the time. */
+  /** Pauses after each task for as long as it took, so that others have at least half of the time. */
   pauses?: boolean;
   toError(): Error;
 }
 
 const maxPauseMs = 500;
 
-/** Runs at most `concurrency` tasks at a time, in order; refuses when `maxWaiting` are waiting already, or after too long a wait. */
+/** Runs at most `concurrency` tasks at a time, in order; refuses if `maxWaiting` wait already, or after too long a wait. */
 export function createLimiter({ concurrency, maxWaiting, maxWaitMs, pauses, toError }: LimiterOptions) {
   const waiting = new Set<() => void>();
   let running = 0;
@@ -107,7 +107,7 @@ export function createLimiter({ concurrency, maxWaiting, maxWaitMs, pauses, toEr
   };
 }
 
-/** Whose work it is. Anyone can make keys, so the client address counts as well as the user. */
+/** Anyone can make keys, so the client address counts as well as the user. */
 export interface QueueOwner {
   userDid: string;
   /** Undefined for an address that many users share. */
@@ -125,17 +125,16 @@ interface Waiting {
   start(isAccepted: boolean): void;
 }
 
-/** Of addresses and users of which it is known when they were served: the others come first. */
+/** How many addresses and users are remembered by when they were served; unknown ones come first. */
 const maxServed = 10_000;
 
 const clientOf = ({ client, userDid }: QueueOwner) => client ?? userDid;
 const userOf = ({ userDid }: QueueOwner) => userDid;
 
-/** Runs work of many users, one at a time of each user, and next that of the client and user that were served longest ago. */
+/** Runs one piece of work of each user at a time, and next that of whoever was served longest ago. */
 export function createFairQueue(limits: QueueLimits) {
   const running: QueueOwner[] = [];
   const waiting: Waiting[] = [];
-  /** When they were served last, oldest first. */
   const served = new Map<string, number>();
   let count = 0;
 
@@ -163,7 +162,7 @@ export function createFairQueue(limits: QueueLimits) {
     }
   }
 
-  /** Refuses the newest of the client that has most waiting. */
+  /** Refuses the newest work of the client that has most waiting. */
   function refuseOne(): void {
     const counts = new Map<string, number>();
     for (const { owner } of waiting) counts.set(clientOf(owner), (counts.get(clientOf(owner)) ?? 0) + 1);
@@ -186,7 +185,7 @@ export function createFairQueue(limits: QueueLimits) {
         return await work();
       } finally {
         running.splice(running.indexOf(owner), 1);
-        // Work that waits for nothing would otherwise follow work without an end, and nothing else would be served meanwhile.
+        // Work that waits for nothing would otherwise follow work without end, and nothing else would be served.
         setImmediate(startNext);
       }
     },

@@ -8,11 +8,6 @@ export interface DatabaseClock {
   stop(): void;
 }
 
-export interface DatabaseClockOptions {
-  /** How often the time is read again. Default 10 s. */
-  intervalMs?: number;
-}
-
 /** A slower answer is too inaccurate. */
 const maxTripMs = 2_000;
 
@@ -30,7 +25,7 @@ const maxTripMs = 2_000;
  */
 export async function startDatabaseClock<DB>(
   store: Pick<Store<DB>, 'engine' | 'db'>,
-  { intervalMs = 10_000 }: DatabaseClockOptions = {},
+  { intervalMs = 10_000 }: { intervalMs?: number } = {},
 ): Promise<DatabaseClock> {
   const readTime = timeReaderOf(store);
   if (!readTime) return { now: Date.now, stop() {} };
@@ -48,14 +43,14 @@ export async function startDatabaseClock<DB>(
   return { now: () => Math.round(performance.now() + offset), stop: () => clearInterval(timer) };
 }
 
-/** The database's clock in epoch milliseconds: the one clock that all instances share. */
+/** Epoch milliseconds by the one clock that all instances share. */
 export function databaseTime(engine: Engine): RawBuilder<number> {
   return engine === 'postgres'
     ? sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`
     : sql<number>`cast(unixepoch('subsec') * 1000 as integer)`;
 }
 
-/** PostgreSQL's own time; `undefined` on SQLite, which has this machine's. */
+/** `undefined` on SQLite, which has this machine's time. */
 export function timeReaderOf<DB>({
   engine,
   db,

@@ -5,8 +5,8 @@ export type Engine = 'sqlite' | 'postgres';
 
 export interface TransactionOptions {
   /**
-   * PostgreSQL only; SQLite's transactions are always serializable, and so is the default here, that code which is right
-   * on one engine is right on the other. Take `read committed` where single statements carry the whole effect.
+   * PostgreSQL only; SQLite's transactions are always serializable. That is also the default here, so that code which is right on
+   * one engine is right on the other. Choose `read committed` where single statements carry the whole effect.
    */
   isolation?: 'serializable' | 'read committed';
 }

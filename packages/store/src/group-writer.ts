@@ -3,18 +3,13 @@ import type { RunTransaction, TransactionOptions } from './engine.ts';
 import { faultKind, StoreError } from './store-error.ts';
 
 export interface GroupWriterOptions<DB, Item, Result> extends TransactionOptions {
-  /**
-   * Writes all items in order and returns one result for each. It may run again with the same or fewer items after a
-   * rollback, so it must have no effect but through `trx`.
-   */
+  /** Returns one result for each item, in order. It may run again with the same or fewer items after a rollback, so it must act only through `trx`. */
   apply(trx: Transaction<DB>, items: readonly Item[]): Promise<readonly Result[]>;
-  /**
-   * `apply` runs a single statement, so no transaction is opened around it. It gets `db` in place of `trx`.
-   */
+  /** `apply` runs a single statement: it gets `db` in place of `trx`, and no transaction is opened around it. */
   singleStatement?: boolean;
-  /** Items of one transaction at most. Default 500. */
+  /** The most items in one transaction. Default 500. */
   maxBatch?: number;
-  /** Items waiting at most; beyond it `write` is refused. Default 100,000. */
+  /** The most waiting items; beyond that `write` is refused. Default 100,000. */
   maxPending?: number;
 }
 
@@ -33,7 +28,7 @@ interface Pending<Item, Result> {
   reject(error: unknown): void;
 }
 
-/** What is written in one tick of the event loop, or while a commit is under way, goes into one transaction. */
+/** Writes of one tick of the event loop, or made during a commit, go into one transaction. */
 export function createGroupWriter<DB, Item, Result>(
   transaction: RunTransaction<DB>,
   { apply, isolation, maxBatch = 500, maxPending = 100_000 }: GroupWriterOptions<DB, Item, Result>,
@@ -44,7 +39,7 @@ export function createGroupWriter<DB, Item, Result>(
 
   async function run(): Promise<void> {
     while (pending.length > 0) {
-      // Lets the whole tick of the event loop, and the callers just answered, add their writes first.
+      // Lets the rest of the tick, and the callers just answered, add their writes first.
       await new Promise(setImmediate);
       const batch = pending.slice(0, maxBatch);
       pending = pending.slice(maxBatch);
@@ -66,7 +61,7 @@ export function createGroupWriter<DB, Item, Result>(
       );
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
     } catch (error) {
-      // When the database itself failed, halves would fail too, and a commit may even have gone through: no second try.
+      // When the database itself failed, halves would fail too, and a commit may even have succeeded: no second try.
       if (batch.length === 1 || faultKind(error)) {
         for (const { reject } of batch) reject(error);
         return;

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { databaseTime } from './database-clock.ts';
 import type { Engine } from './engine.ts';
 
-/** What a row has that several instances may work at, one at a time. */
+/** The columns of rows that instances work on one at a time. */
 export interface LeaseColumns {
   id: string;
   claimed_by: string | null;
@@ -10,7 +10,6 @@ export interface LeaseColumns {
   lease_until: number;
 }
 
-/** The leases of a table's rows. */
 export function createLeases<Row extends LeaseColumns>(store: { db: unknown; engine: Engine }, table: string) {
   const db = store.db as Kysely<Record<string, LeaseColumns>>;
   const now = databaseTime(store.engine);
@@ -18,10 +17,7 @@ export function createLeases<Row extends LeaseColumns>(store: { db: unknown; eng
     db.updateTable(table).where('id', '=', id).where('claimed_by', '=', holder);
 
   return {
-    /**
-     * Takes a row that is still as `from` says, and changes it; false if another has it. The same holder may ask again, as
-     * after a reply that was lost.
-     */
+    /** Takes and changes a row that is still like `from`; false if another holder has it. The same holder may ask again. */
     async take(
       id: string,
       holder: string,
@@ -39,7 +35,7 @@ export function createLeases<Row extends LeaseColumns>(store: { db: unknown; eng
       return numUpdatedRows > 0n;
     },
 
-    /** Takes the row of that name, which is made where it is missing: for work that is no row itself. */
+    /** Takes a row that is created if it is missing: for work that has no row of its own. */
     async hold(id: string, holder: string, ms: number): Promise<boolean> {
       const rows = await db
         .insertInto(table)
@@ -62,8 +58,8 @@ export function createLeases<Row extends LeaseColumns>(store: { db: unknown; eng
     },
 
     /**
-     * Gives a row back, changed as `set` says where it is still as `from` says; nobody takes it for the next `afterMs`. A holder
-     * that has lost it changes nothing.
+     * Gives a row back, changed by `set` if it is still like `from`; nobody takes it for the next `afterMs`. A holder that has
+     * lost the row changes nothing.
      */
     async end(
       id: string,

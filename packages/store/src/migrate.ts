@@ -11,10 +11,7 @@ import { messageOf, StoreError } from './store-error.ts';
 export interface Migration {
   /** Such as `0001-create-accounts`. */
   name: string;
-  /**
-   * On PostgreSQL it runs outside of a transaction, as `create index concurrently` must; see `createIndex`. It may run again
-   * after it failed half-way.
-   */
+  /** On PostgreSQL runs outside of a transaction, as `create index concurrently` must (`createIndex`). After a failure it may run again. */
   concurrent?: boolean;
   /** The previous version cannot run on it, and is refused from then on. */
   breaking?: boolean;
@@ -34,14 +31,14 @@ interface MigrateOptions<DB> {
   migrations: readonly Migration[];
 }
 
-/** Any number; all instances of all components on one PostgreSQL database wait for each other on it. */
+/** Any number; all instances on one PostgreSQL database wait for each other on it. */
 const advisoryLock = 7_252_837;
 const lockPollMs = 100;
 
 /** The rows of PostgreSQL's catalogue that the current transaction has written. */
 const addedNow = sql`pg_attribute.xmin = pg_current_xact_id()::xid`;
 
-/** `busy`: another instance migrates. */
+/** `busy`: another instance is migrating. */
 type Progress = 'more' | 'done' | 'busy';
 
 export async function migrate<DB>(options: MigrateOptions<DB>): Promise<void> {
@@ -52,7 +49,6 @@ export async function migrate<DB>(options: MigrateOptions<DB>): Promise<void> {
   }
 }
 
-/** Whether nothing is left to do; for a start that must not change the database. */
 export async function checkMigrated<DB>(options: Omit<MigrateOptions<DB>, 'transaction'>): Promise<void> {
   const { component, migrations, engine } = options;
   const db = options.db as unknown as Kysely<MigrationTable>;
@@ -74,7 +70,7 @@ function applyNext<DB>({ transaction, db, engine, component, migrations }: Migra
     async (handle) => {
       const trx = handle as unknown as Transaction<MigrationTable>;
       if (engine === 'postgres') {
-        // Not waited for inside a statement: a concurrent index waits for every statement that began before it.
+        // Not waited for in a statement: a concurrent index waits for every statement that began before it.
         const lock = sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${sql.lit(advisoryLock)}) as taken`;
         if (!(await lock.execute(trx)).rows[0]?.taken) return 'busy';
       }
@@ -88,8 +84,8 @@ function applyNext<DB>({ transaction, db, engine, component, migrations }: Migra
       for (const migration of steps) {
         const { name, breaking = false } = migration;
         try {
-          // The step may take long, and this transaction waits for it, holding the lock. A statement without parameters also
-          // lets go of the last one's snapshot, which a concurrent index would wait for.
+          // This transaction waits for the step, however long it takes, and holds the lock. A statement without parameters also
+          // releases the last snapshot, which a concurrent index would wait for.
           if (isConcurrent(migration)) await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
           await migration.up((isConcurrent(migration) ? db : trx) as unknown as Kysely<unknown>, engine);
         } catch (error) {
@@ -130,7 +126,7 @@ export async function createIndex(
     await sql`create index if not exists ${name} on ${sql.raw(index.on)}`.execute(db);
     return;
   }
-  // One that failed half-way is there and is not used.
+  // An index whose creation failed half-way exists but is not used.
   const { rows } = await sql<{ valid: boolean }>`
     select indisvalid as valid from pg_index where indexrelid = to_regclass(${index.name})`.execute(db);
   if (rows[0]?.valid) return;

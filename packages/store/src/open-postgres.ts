@@ -7,10 +7,7 @@ import { faultKind, messageOf, StoreError } from './store-error.ts';
 
 const networkGraceMs = 2_000;
 
-/**
- * Opens the first host that can be used. With `fallback` it is for reading: any host will do, and those of `fallback`
- * are tried last.
- */
+/** Uses the first host that it can. With `fallback` it is for reading: any host will do, those of `fallback` last. */
 export async function openPostgres(url: string, options: StoreOptions, fallback?: string): Promise<EngineConnection> {
   const hosts = parsePostgresUrl(url);
   if (fallback !== undefined) {
@@ -39,14 +36,13 @@ export async function openPostgres(url: string, options: StoreOptions, fallback?
     throw new StoreError('unreachable', `cannot use PostgreSQL at ${hosts.target}: ${messageOf(error)}`, error);
   }
   const preparedNames = new Map<string, string>();
-  const onNameFault = () => {
-    state.isPooler = true;
-  };
   return {
     dialect: new PostgresDialect({
       pool: bindingPool(pools, {
         nameOf: (text) => (state.isPooler ? undefined : preparedNames.get(text)),
-        onNameFault,
+        onNameFault: () => {
+          state.isPooler = true;
+        },
       }),
     }),
     ping: async () => {
@@ -57,11 +53,11 @@ export async function openPostgres(url: string, options: StoreOptions, fallback?
         client.release();
       }
     },
-    // Serialization failure, deadlock: the transaction was undone whole and may run again. So may one that met a pooler.
+    // Serialization failure or deadlock: the transaction was undone whole and may run again, also after it met a pooler.
     isRetryable: (error) =>
       error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01' || isNameFault(error)),
     onPrepare({ sql }: CompiledQuery) {
-      // By its text: behind a pooler two programs may share a connection, and a name must not mean two statements.
+      // Named by its text: behind a pooler two programs may share a connection, and a name must mean one statement.
       if (!preparedNames.has(sql))
         preparedNames.set(sql, `palaver_${createHash('sha256').update(sql).digest('hex').slice(0, 24)}`);
     },
@@ -75,10 +71,10 @@ interface Pools {
   waiting(): number;
 }
 
-/** A pool for each host. A connection comes from the host that served last, while it can. */
+/** One pool for each host. The host that served last is used while it can be. */
 function createPools({ urls, writable }: PostgresHosts, options: StoreOptions, pooler: boolean): Pools {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
-  // A pooler in transaction mode refuses parameters of a session; the limit on this side still holds.
+  // A pooler in transaction mode refuses session parameters; the limit on this side still holds.
   const session = pooler
     ? { query_timeout: statementTimeoutMs }
     : {
@@ -139,12 +135,12 @@ function isStartupRefusal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '08P01' && error.message.includes('startup parameter');
 }
 
-/** A named statement that is missing, or there already: the connection behind is not always the same one. */
+/** A named statement that is missing, or already there: the connection behind a pooler changes. */
 function isNameFault(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '26000' || error.code === '42P05');
 }
 
-/** 64-bit integers and sums are numbers, as SQLite gives them; one that a number cannot hold is an error, as there. */
+/** 64-bit integers and sums are numbers, as on SQLite; one that a number cannot hold is an error there too. */
 function getTypeParser(oid: number, format?: 'text' | 'binary'): (text: string) => unknown {
   if (oid === pg.types.builtins.INT8) return toSafeInteger;
   if (oid === pg.types.builtins.NUMERIC) return Number;
@@ -163,7 +159,7 @@ interface Naming {
   onNameFault(): void;
 }
 
-/** The pools as Kysely's driver sees them: parameters are bound as on SQLite, prepared texts go out under their name. */
+/** For Kysely's driver: parameters are bound as on SQLite, prepared texts are sent under their name. */
 function bindingPool(pools: Pools, { nameOf, onNameFault }: Naming) {
   const seen = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   const wrap = (client: pg.PoolClient): PostgresPoolClient => {
@@ -203,7 +199,7 @@ function bindingPool(pools: Pools, { nameOf, onNameFault }: Naming) {
   };
 }
 
-/** A primary that became a standby, or is shutting down: the next connection looks for another host. */
+/** A primary that became a standby or is shutting down: the next connection looks for another host. */
 function isDemoted({ code = '' }: pg.DatabaseError): boolean {
   return code === '25006' || code.startsWith('57P');
 }

@@ -33,7 +33,7 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
     // Two processes that switch a new file to WAL together get "locked" at once, without SQLite's busy timeout.
     await retryWhileLocked(() => opened.exec('pragma journal_mode = wal'), waitMs);
     database.exec('pragma synchronous = full');
-    // What is erased is overwritten, not only unlinked.
+    // Erased content is overwritten, not only unlinked.
     database.exec('pragma secure_delete = on');
     await retryWhileLocked(() => opened.exec('begin immediate; rollback'), waitMs);
     const inodeNow = () => (path === ':memory:' ? 0 : statSync(path, { throwIfNoEntry: false })?.ino);
@@ -45,7 +45,7 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
       waiting,
       ping: async () => opened.prepare('select count(*) from sqlite_schema').all().length === 1 && isInPlace(),
       isRetryable: () => false,
-      // In a transaction of its own, this connection has the lock.
+      // Inside its own transaction this connection has the lock.
       takeLock: () =>
         retryWhileLocked(() => void (opened.isTransaction || opened.exec('begin immediate; rollback')), lockWaitMs),
     };
@@ -82,8 +82,8 @@ function openFault(path: string, error: unknown): StoreError {
 }
 
 /**
- * Keeps a SQLite database for this process, until the result is called or the process ends in whatever way: the operating
- * system holds the lock, on a file of its own, so that other programs may still read the database or back it up.
+ * Claims a SQLite database for this process, until the result is called or the process ends. The operating system holds the
+ * lock, on a separate file, so that other programs may still read the database or back it up.
  */
 export function claimSqliteFile(url: string): () => void {
   const path = toPath(url);
@@ -105,13 +105,12 @@ export function claimSqliteFile(url: string): () => void {
 const statementCacheSize = 500;
 
 interface SqliteOptions {
-  /** How long a query waits for the connection, and as long for other processes. */
+  /** How long a query waits for the connection, and again for other processes. */
   waitMs: number;
-  /** Whether the file that was opened is still the one its path names. */
+  /** Whether the path still names the file that was opened. */
   isInPlace(): boolean;
 }
 
-/** Kysely on one `node:sqlite` connection. */
 export function createSqliteDialect(
   database: DatabaseSync,
   options: SqliteOptions,
@@ -128,7 +127,7 @@ export function createSqliteDialect(
   };
 }
 
-/** Kysely's own mutex waits for ever; the driver below queues instead, with a limit. */
+/** Kysely's own mutex waits forever; the driver below queues with a limit. */
 export class QueueingAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;
@@ -183,9 +182,9 @@ class SqliteDriver implements Driver {
     });
   }
 
-  // Taking the write lock first means that a transaction can no longer fail half-way because another process writes.
+  // With the write lock taken first, a transaction cannot fail half-way because another process writes.
   async beginTransaction(): Promise<void> {
-    // A file that was removed or replaced under the open connection takes writes that nobody will find again.
+    // A file that was removed or replaced under the open connection would take writes that nobody finds again.
     if (!this.#isInPlace()) throw new StoreError('unwritable', 'the SQLite database was removed or replaced');
     await this.#run('begin immediate');
   }

@@ -13,9 +13,8 @@ import type { EngineConnection, Store, StoreOptions } from './store.ts';
 import { faultKind, StoreError } from './store-error.ts';
 
 const pingLimitMs = 2_000;
-/** A statement that takes longer is counted. */
 const slowMs = 1_000;
-/** Their own: however many reports are read, requests do not wait for them. */
+/** Separate connections: requests do not wait for reports. */
 const reportConnections = 3;
 const migrationLimitMs = 10 * 60_000;
 const transactionAttempts = 20;
@@ -51,7 +50,7 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
     async migrate(component, migrations) {
       if (options.migrations === 'check') return checkMigrated({ db, engine, component, migrations });
       if (engine === 'sqlite') return migrate({ transaction, db, engine, component, migrations });
-      // A connection of its own, because a step may take longer than a request's statement may.
+      // A connection of its own: a step may take longer than a statement of a request may.
       const own = await connect<DB>(url, { ...options, poolSize: 2, statementTimeoutMs: migrationLimitMs });
       const { transaction: apply, db: beside } = own;
       await migrate({ transaction: apply, db: beside, engine, component, migrations }).finally(() => beside.destroy());
@@ -101,7 +100,7 @@ async function connect<DB>(url: string, options: StoreOptions) {
     if (queryDurationMillis >= slowMs) slow++;
   };
   const db = new Kysely<DB>({ dialect: connection.dialect, log });
-  // Kysely sets its driver up with the first query, and tears down only what it has set up.
+  // Kysely sets up its driver with the first query, and tears down only what it has set up.
   await db.connection().execute(async () => {});
   return { connection, db, slow: () => slow, transaction: createTransactionRunner(db, engine, connection.isRetryable) };
 }
@@ -128,7 +127,6 @@ async function toReadDialect(url: string, options: StoreOptions): Promise<Dialec
   return path === ':memory:' ? undefined : createSqliteReader({ path, inode: statSync(path).ino, waitMs, statementMs });
 }
 
-/** Which engine an address is for; throws for one that is neither's. */
 export function engineOf(url: string): Engine {
   if (url.startsWith('file:')) return 'sqlite';
   if (url.startsWith('postgres://') || url.startsWith('postgresql://')) return 'postgres';

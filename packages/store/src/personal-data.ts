@@ -86,7 +86,7 @@ type Row = Record<string, unknown>;
 /** A message and what came with it may have a megabyte. */
 const rowsAtOnce = 4;
 
-/** Rows that may be large are those with encrypted columns: first their keys, then a few of them at a time. */
+/** Rows with encrypted columns may be large: first their keys are read, then a few rows at a time. */
 async function* readRows<Person>(
   db: Db,
   { table, sealed, where }: PersonalTable<Person>,
@@ -110,7 +110,7 @@ async function* readRows<Person>(
   }
 }
 
-/** A cell that cannot be decrypted is null, and `unreadable` names it. */
+/** Makes cells that cannot be decrypted null and names them in `unreadable`. */
 function openReadable(cipher: DataCipher, table: SealedTable, row: Record<string, unknown>): Record<string, unknown> {
   const columns = [...table.sealed, ...(table.tokens ?? [])];
   const opened = cipher.openRow(table, row, Object.fromEntries(columns.map((column) => [column, null])));

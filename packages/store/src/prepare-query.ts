@@ -26,7 +26,7 @@ export function createPrepareQuery<DB>(
   return <P extends Record<string, BindValue>, R>(build: (db: Kysely<DB>, params: P) => Compilable<R>) => {
     const placeholders = new Proxy({} as P, {
       get: (_, key) => new Placeholder(String(key)),
-      // Its keys are known to TypeScript alone: `values(p)` would be an empty row.
+      // Only TypeScript knows its keys: `values(p)` would be an empty row.
       ownKeys() {
         throw new TypeError('name each parameter of a prepared query: values({ id: p.id }), not values(p)');
       },
@@ -41,11 +41,10 @@ export function createPrepareQuery<DB>(
   };
 }
 
-/** What a query parameter may be; the same on both engines. */
 type BindValue = string | number | bigint | boolean | Date | Uint8Array | null;
 
 /**
- * One meaning for every parameter on both engines: booleans are 0 and 1, times are epoch milliseconds, U+0000 is U+FFFD. What the engines
+ * Parameters mean the same on both engines: booleans are 0 and 1, times are epoch milliseconds, U+0000 is U+FFFD. What the engines
  * would treat differently (undefined, NaN, objects, arrays) is refused, so that it fails in the SQLite tests too.
  */
 export function bindValue(value: unknown): string | number | bigint | Uint8Array | null {
@@ -79,10 +78,7 @@ export class EachRow {
   }
 }
 
-/**
- * Runs a statement once for each row, on SQLite, and gives how many rows of the database each run has changed. Kysely handles
- * them as one query, because a query costs it more than such a statement costs SQLite.
- */
+/** SQLite: runs a statement once for each row and returns how many rows each run changed. As one query, because Kysely's overhead for a query exceeds SQLite's. */
 export async function runForEach<DB>(
   trx: Transaction<DB>,
   statement: string,

@@ -8,8 +8,8 @@ export interface PieceOptions {
 const defaultSize = 200;
 
 /**
- * Reads a table in pieces, each after the last row of the one before, so that every row comes once whatever is added meanwhile.
- * Requests are answered between two pieces: SQLite, and what is computed of the rows, let none in.
+ * Each piece begins after the last row of the one before, so every row comes once whatever is added meanwhile. Requests are
+ * answered between two pieces: neither SQLite nor work on the rows lets any in.
  */
 export async function* readPieces<Row>(
   load: (after: Row | undefined, limit: number) => Promise<Row[]>,
@@ -24,7 +24,7 @@ export async function* readPieces<Row>(
   }
 }
 
-/** The same for what changes rows: `change` is called again as long as it changes a whole piece, and gives how many it changed. */
+/** `change` returns how many rows it changed, and is called again as long as that is a whole piece. */
 export async function changePieces(
   change: (limit: number) => Promise<number>,
   { size = defaultSize }: PieceOptions = {},
@@ -36,10 +36,7 @@ export async function changePieces(
 const sliceMs = 10;
 let lastTurn: Promise<unknown> = Promise.resolve();
 
-/**
- * Computes something of each row, with pauses by time, for a row may be long. Those who ask at once take turns: each has the event
- * loop for a moment, and then requests have it.
- */
+/** Pauses by time, because a row may be long. Concurrent callers take turns: each has the event loop for a moment, then requests have it. */
 export async function mapRows<Row, Result>(rows: readonly Row[], toResult: (row: Row) => Result): Promise<Result[]> {
   const results: Result[] = [];
   let endsAt = 0;

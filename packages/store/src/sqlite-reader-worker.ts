@@ -20,7 +20,7 @@ const statements = new LRUCache<string, StatementSync>({ max: 100 });
 const cannotOpen = 14;
 let database: DatabaseSync | undefined;
 
-/** A file that took the place of the one that is written to has other rows. */
+/** A file that replaced the one that is written to has other rows. */
 function open(): DatabaseSync {
   if (statSync(path).ino !== inode)
     throw Object.assign(new Error('the SQLite database was removed or replaced'), { errcode: cannotOpen });

@@ -15,11 +15,8 @@ import { StoreError } from './store-error.ts';
 
 export interface ReaderOptions {
   path: string;
-  /** Of the file at the path. */
   inode: number;
-  /** How long a query waits for other processes. */
   waitMs: number;
-  /** How long a statement may run. */
   statementMs: number;
 }
 
@@ -31,12 +28,12 @@ interface Waiting {
 
 const workerFile = new URL(import.meta.url.replace(/sqlite-reader(\.[jt]s)(\?.*)?$/, 'sqlite-reader-worker$1'));
 const maxWaiting = 100;
-/** For the thread to start, which takes long on a busy machine. */
+/** Starting the thread takes long on a busy machine. */
 const startMs = 60_000;
 
 /**
- * Kysely on a second, read-only connection to an SQLite file, in a thread of its own: a report that reads a whole table takes
- * no time from requests. The thread starts with the first query. It sees everything that is committed when a query begins.
+ * A second, read-only connection to an SQLite file, in a thread of its own, so that reading a whole table takes no time from
+ * requests. The thread starts with the first query. A query sees everything that was committed when it begins.
  */
 export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderOptions): Dialect {
   let worker: Worker | undefined;
@@ -57,7 +54,7 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
     clearTimeout(timer);
     timer = setTimeout(() => end(overLimit(ms)), ms).unref();
   };
-  /** What it worked on has failed; the next query has a new thread. */
+  /** The running query fails; the next one has a new thread. */
   const end = (error: Error) => {
     worker?.removeAllListeners().on('error', () => {});
     worker?.terminate();

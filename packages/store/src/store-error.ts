@@ -47,17 +47,14 @@ const sqliteFaults: Record<number, StoreErrorKind> = {
   26: 'corrupt',
 };
 
-/**
- * SQLSTATE classes 08 (connection), 28 (login), 3D (no such database), 53 (resources), 57P (shutdown), 25006 (a standby);
- * then system errors.
- */
+/** SQLSTATE classes 08 (connection), 28 (login), 3D (no database), 53 (resources), 57P (shutdown), 25006 (standby); system errors. */
 const postgresFaultCode = /^(08|25006|28|3D|53|57P)[0-9A-Z]*$|^E(AI_AGAIN|[A-Z]+)$/;
-/** PostgreSQL canceled the statement: it took too long, or collided with others each time it was tried. */
+/** PostgreSQL cancelled the statement: it took too long, or collided with others at each try. */
 const overloads: unknown[] = ['57014', '40001', '40P01'];
 const postgresFaultMessage =
   /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client (has encountered|was closed))/;
 
-/** The fault of the database that an engine's error means; `undefined` for an ordinary failure such as a constraint. */
+/** `undefined` for an ordinary failure such as a constraint. */
 export function faultKind(error: unknown): StoreErrorKind | undefined {
   if (error instanceof StoreError) return error.kind;
   if (!(error instanceof Error)) return undefined;
@@ -71,10 +68,10 @@ export function faultKind(error: unknown): StoreErrorKind | undefined {
 
 const passing: readonly StoreErrorKind[] = ['unreachable', 'locked', 'unwritable', 'overloaded', 'closed'];
 
-/** The reply to a client whose request met a database that cannot be used now; `undefined` for every other error. */
+/** The reply if the database cannot be used now; `undefined` for every other error. */
 export function toUnavailable(error: unknown): AppError | undefined {
   const kind = faultKind(error);
-  // An error with a path is of a file, not of a connection.
+  // An error with a path concerns a file, not a connection.
   if (kind === undefined || !passing.includes(kind) || (error as { path?: string }).path !== undefined)
     return undefined;
   return new AppError('UNAVAILABLE', 'The database cannot be used now. Please try again in a moment.', {

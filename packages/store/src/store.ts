@@ -32,7 +32,7 @@ export interface Store<DB> {
   readonly db: Kysely<DB>;
   /**
    * For reports and exports, so that requests do not wait for them. PostgreSQL: the replica, which may be some seconds behind, or
-   * three more connections where there is none. SQLite: a second connection in a thread of its own; it has no transactions.
+   * three more connections. SQLite: a second connection in a thread of its own, without transactions.
    */
   readonly readDb: Kysely<DB>;
   /** Encrypts what is stored, where the service has a key. */
@@ -64,6 +64,6 @@ export interface EngineConnection {
   isRetryable(error: unknown): boolean;
   onPrepare?(query: CompiledQuery): void;
   waiting(): number;
-  /** Takes the lock for writes and gives it back; PostgreSQL has none for a whole database. */
+  /** Takes the write lock and releases it; PostgreSQL has none for a whole database. */
   takeLock?(): Promise<void>;
 }

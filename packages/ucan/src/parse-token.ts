@@ -109,7 +109,6 @@ interface UcanBlock extends ArchiveBlock {
 interface Archive {
   /** The root of the CAR: it names the UCAN that is the token. */
   readonly root: ArchiveBlock;
-  /** All other blocks by CID. */
   readonly ucans: ReadonlyMap<string, UcanBlock>;
 }
 
@@ -153,7 +152,6 @@ function readArchive(bytes: Uint8Array): Archive {
   return { root: root ?? malformed('its root block is missing'), ucans };
 }
 
-/** The CID of the UCAN that the root block names. */
 function readVariant({ bytes }: ArchiveBlock): string {
   if (bytes.length !== variantStart.length + cidBytes || !startsWithBytes(bytes, variantStart)) {
     malformed('its root is not a UCAN of version 0.9.1');

@@ -31,11 +31,9 @@ const graceMs = 5_000;
 
 export interface DevnodeOptions {
   logger: Logger;
-  /** A folder with other seed files. */
   seed?: string | undefined;
   blockMs?: number;
   clock?: () => number;
-  /** Where transactions are kept over a restart. */
   dataDir?: string | undefined;
   /** The agent that runs beside the node. What is left out comes from `agent.json` of the seed. */
   agent?: Partial<AgentProfile>;

@@ -31,7 +31,6 @@ export function parseHeight(
   return { ok: true, height: height || latest };
 }
 
-/** An expected refusal: the gRPC status and its text. */
 export interface Refusal {
   ok: false;
   code: GrpcStatusName;

@@ -54,7 +54,6 @@ function createSymbolIndex(protocol: FileRegistry) {
 
 type SymbolIndex = ReturnType<typeof createSymbolIndex>;
 
-/** Every name that a type declares: its own and those of its parts. */
 function listSymbols(desc: DescMessage | DescEnum | DescExtension | DescService): string[] {
   const { typeName } = desc;
   switch (desc.kind) {
@@ -78,7 +77,6 @@ type ReflectionQuestion =
   | { case: 'fileContainingExtension'; value: { containingType: string; extensionNumber: number } }
   | { case?: undefined };
 
-/** The oneof `message_response`. */
 type ReflectionAnswer = { case: string; value: Record<string, unknown> };
 
 /** `sent` holds the names of the files that this stream has had: none goes out twice. */

@@ -106,7 +106,6 @@ async function printAnswer(
   return toFailureAnswer(unreadable(printed), [], writeError);
 }
 
-/** Prints a message, asking the node for the types that it misses. */
 async function printLearning(
   { learner, schema }: Snapshot,
   encoder: Encoder,

@@ -13,7 +13,6 @@ export interface Cache<T> {
   find(key: string): T | undefined;
   findStale(key: string): T | undefined;
   keep(key: string, value: T, ttlMs: number): void;
-  /** Runs `load`, or joins the run of an equal request. */
   share(key: string, load: () => Loading<T>): Shared<T>;
   clear(): void;
   bytes(): number;
@@ -26,7 +25,6 @@ export interface Loading<T> {
 
 export interface Shared<T> {
   value: Promise<T>;
-  /** Whether another request began the run. */
   shared: boolean;
   /** To be called once by each caller that no longer wants the value; the last one to leave cancels the run. */
   leave(): void;

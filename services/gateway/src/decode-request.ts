@@ -9,7 +9,6 @@ import type { Match } from './route-table.ts';
 
 export type DecodedRequest = { ok: true; bytes: Uint8Array } | { ok: false; message: string };
 
-/** A message being put together; fields without a value yet are absent. */
 interface Draft {
   values: Map<DescField, WireValue[] | Draft>;
   oneofs: Set<string>;

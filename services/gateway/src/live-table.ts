@@ -18,7 +18,6 @@ export interface Snapshot {
   schema: Schema;
   table: RouteTable;
   encoder: Encoder;
-  /** For `?json=proto3`. */
   standardEncoder: Encoder;
   /** Asks the nodes for `Any` types that no service file declares; undefined when the descriptors come from disk. */
   learner: TypeLearner | undefined;

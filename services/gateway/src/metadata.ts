@@ -39,7 +39,6 @@ export interface RequestMetadata {
   hasCredentials: boolean;
   /** Headers that became metadata, those of every `Vary` aside. */
   otherHeaders: string[];
-  /** The metadata as text, equal for equal metadata. */
   key: string;
 }
 

@@ -14,7 +14,6 @@ export interface Route {
   grpcPath: string;
   /** The answer's field that is the whole body, empty for the answer itself. */
   responseBody: string;
-  /** Set on routes under a legacy prefix. */
   legacy?: { prefix: string; successor: string };
   order: number;
   pattern: PathTemplate;
@@ -22,7 +21,6 @@ export interface Route {
 
 export interface Match {
   route: Route;
-  /** Field paths and the texts captured for them. */
   params: [field: string, value: string][];
 }
 
@@ -33,7 +31,6 @@ export interface RouteOptions {
   legacy: string[];
   /** Which of several routes that match a path answers: the first registered (unless given) or the last. */
   precedence?: 'first' | 'last';
-  /** Whether the POST routes of the transaction service are served. */
   hasWrites?: boolean;
 }
 
@@ -43,7 +40,6 @@ export interface RouteTable {
   /** The first segments of the routes, to tell clients where to look. */
   prefixes: string[];
   faults: string[];
-  /** The first of the routes that match a decoded path. */
   match(path: string): Match | undefined;
   /** The POST routes of the transaction service, whose paths have no variables; empty unless they are opened. */
   writes: Map<string, Route>;
@@ -159,7 +155,6 @@ function matchPath(root: Node, path: string): Match | undefined {
   return best && { route: best, params: capture(best.pattern, segments) };
 }
 
-/** The first registered route below `node` that matches `segments` from `at` on. */
 function find(node: Node, segments: string[], at: number, verb: string): Route | undefined {
   let best: Route | undefined;
   const consider = (route: Route | undefined) => {

@@ -6,7 +6,7 @@ import type { Store } from '../store.ts';
 
 export type ChainedRow = AuditTables['palaver_audit'];
 
-/** Where the chain ends. Kept outside the database, it shows lines that were removed from the end. */
+/** The end of the chain. A copy outside the database shows whether lines were removed from the end. */
 export interface AuditHead {
   seq: number;
   hash: string;
@@ -14,20 +14,20 @@ export interface AuditHead {
 
 const chained = 500;
 
-/** The hash of a line: over everything it says and the hash of the line before. */
+/** Covers everything the line says and the hash of the line before. */
 export function hashLine(row: Omit<ChainedRow, 'hash'>): string {
   const { previous, seq, at, service, actor, action, subject, from_address, details } = row;
   const said = [previous, seq, at, service, actor, action, subject, from_address, details];
   return createHash('sha256').update(JSON.stringify(said)).digest('hex');
 }
 
-/** Takes the chain for this transaction: one instance at a time may lengthen or shorten it. */
+/** Locks the chain for this transaction: one instance at a time may lengthen or shorten it. */
 async function lockState(trx: Transaction<AuditTables>, engine: Store<unknown>['engine']) {
   const query = trx.selectFrom('palaver_audit_state').selectAll();
   return (engine === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
 }
 
-/** Moves pending lines into the chain, oldest first; returns the new head, or nothing when there were none. */
+/** Moves pending lines into the chain, oldest first; returns the new head if there were any. */
 export async function chainPending(
   store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
 ): Promise<AuditHead | undefined> {
@@ -61,7 +61,7 @@ export async function chainPending(
       // Each statement must see what the instance before has committed, once its lock is free.
       { isolation: 'read committed' },
     );
-  // Without a lock, which every line that is read would otherwise wait for.
+  // Checked without the lock, for which every read of lines would otherwise wait.
   if (await hasPending(store.db)) await changePieces(chainSome, { size: chained });
   return head;
 }
@@ -73,10 +73,7 @@ async function hasPending(db: Kysely<AuditTables>): Promise<boolean> {
 
 const size = 1_000;
 
-/**
- * Removes the oldest lines as far as they are older than `before`. The new beginning is written into the chain itself by
- * the line that `toRow` makes, so that a beginning moved by anyone else is found.
- */
+/** Removes lines older than `before`. `toRow` makes the line that records the new beginning, so that any other one is found. */
 export async function pruneAudit(
   store: Pick<Store<AuditTables>, 'transaction' | 'engine'>,
   before: number,
@@ -135,13 +132,11 @@ export interface AuditTables {
   palaver_audit_state: { id: number; head_seq: number; head_hash: string; floor_seq: number; floor_hash: string };
 }
 
-/** What the first line follows. */
 const genesisHash = '0'.repeat(64);
 
 const columns = sql`at bigint not null, service text not null, actor text not null, action text not null, subject text,
   from_address text, details text not null`;
 
-/** The tables of the audit log, as the component `audit`. */
 export const auditMigrations: readonly Migration[] = [
   {
     name: '0001',

@@ -51,14 +51,13 @@ export interface AuditLogOptions {
 }
 
 const chainDelayMs = 250;
-/** A service that is restarted often must prune too. */
+/** Services that are restarted often must prune too. */
 const firstPruneMs = 5_000;
 const pruneEveryMs = 3_600_000;
 const dayMs = 24 * 3_600_000;
 const maxText = 200;
 const maxDetails = 2_000;
 
-/** The audit log of a service. Its tables are those of `auditMigrations`. */
 export function createAuditLog<DB>(
   store: Pick<Store<DB>, 'db' | 'readDb' | 'transaction' | 'prepare' | 'engine'>,
   { service, referenceKey, retentionDays = 0, onHead, onFault }: AuditLogOptions,
@@ -140,7 +139,6 @@ export function createAuditLog<DB>(
   };
 }
 
-/** The whole log of a database, of every service, oldest first, in pieces. */
 export async function* readAudit(
   store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
 ): AsyncGenerator<AuditLine[]> {
@@ -175,7 +173,7 @@ function toRow(event: AuditEvent, service: string): AuditTables['palaver_audit_p
   };
 }
 
-/** As both engines keep it, so that the hash of what is read back is the hash of what was written. */
+/** In the form that both engines store, so that what is read back has the hash of what was written. */
 function toText(text: string): string {
   return text.slice(0, maxText).toWellFormed().replaceAll('\0', '\ufffd');
 }

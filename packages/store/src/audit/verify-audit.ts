@@ -7,7 +7,6 @@ import { type AuditHead, type AuditTables, type ChainedRow, chainPending, hashLi
 import type { AuditLogOptions } from './audit-log.ts';
 
 interface AuditFault {
-  /** The line it was found at. */
   seq: number;
   fault: string;
 }
@@ -21,8 +20,8 @@ interface AuditVerdict {
 const maxFaults = 20;
 
 /**
- * Reads the whole chain and names every line that was changed, removed, moved or added by other means than the audit
- * log. `anchors` are heads that were kept elsewhere: they show a chain whose end was cut off or written again.
+ * Names every line that was changed, removed, moved or added by other means than the audit log. `anchors` are heads that were
+ * kept elsewhere: they show a chain whose end was cut off or rewritten.
  */
 export async function verifyAudit(
   store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
@@ -60,7 +59,7 @@ export async function verifyAudit(
     return lines > before;
   };
   await checkRest();
-  // Lines are added together with the new head: what is missing after it was read was removed.
+  // Lines are added together with the new head: those missing after it was read were removed.
   do state = await loadState(db);
   while (state.head_seq > last.seq && (await checkRest()));
   if (state.floor_seq !== floor.floor_seq) return verifyAudit(store, anchors); // pruned meanwhile
@@ -95,12 +94,11 @@ interface Log {
 
 const logEveryMs = 10 * 60_000;
 
-/** The file in the data folder that keeps the head of a service's audit log. */
 export function toAnchorPath(dataDir: string, service: string): string {
   return join(dataDir, `audit-head-${service}.json`);
 }
 
-/** Keeps the head of the chain outside the database: in a file, and every ten minutes in the log. */
+/** Keeps the head outside the database: in a file, and every ten minutes in the log. */
 export function keepAuditHead(path: string, logger: Log): Pick<AuditLogOptions, 'onHead' | 'onFault'> {
   let loggedAt = Number.NEGATIVE_INFINITY;
   let hasWarned = false;
@@ -121,7 +119,7 @@ export function keepAuditHead(path: string, logger: Log): Pick<AuditLogOptions, 
   };
 }
 
-/** The head kept in a file; `undefined` when there is none. */
+/** `undefined` without a readable file. */
 export function loadAnchor(path: string): AuditHead | undefined {
   try {
     const { seq, hash } = JSON.parse(readFileSync(path, 'utf8')) as Partial<AuditHead>;
@@ -131,7 +129,7 @@ export function loadAnchor(path: string): AuditHead | undefined {
   }
 }
 
-/** It only ever moves forward: a chain that was cut must not bring it back. */
+/** The head only moves forward: a chain that was cut must not bring it back. */
 function writeAnchor(path: string, head: AuditHead): void {
   if ((loadAnchor(path)?.seq ?? 0) >= head.seq) return;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -21,7 +21,7 @@ export interface SealedTable {
   tokens?: readonly string[];
 }
 
-// Every value that is encrypted begins with it; texts from before the key was set do not.
+// Every encrypted value begins with it; texts from before there was a key do not.
 const mark = '\u0001';
 const tokenMark = `${mark}t`;
 const nonceBytes = 12;
@@ -56,7 +56,7 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
 
   function seal<T extends string | null>(text: T, cell: string): T {
     if (text === null) return text;
-    // Without a key nobody can store what looks encrypted, and stop those who read it later.
+    // Without a key nobody can store what looks encrypted and makes later reads fail.
     if (!ring) return (isEncrypted(text) ? text.replace(mark, '\ufffd') : text) as T;
     return (mark + ring.seal(Buffer.from(text), cell)) as T;
   }
@@ -101,13 +101,13 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
       return createHmac('sha256', indexKeys().hashKey).update(`${purpose}\n${text}`).digest('hex');
     },
 
-    /** The row as it is stored: itself where nothing is encrypted. Columns that it lacks are left out. */
+    /** The row itself if nothing is encrypted. Columns that it lacks are left out. */
     sealRow<Row extends object>(table: SealedTable, row: Row): Row {
       if (!ring && encryptedOf(table.sealed, row).length === 0) return row;
       const stored = { ...row } as Cells;
       for (const column of table.sealed) {
         const text = stored[column];
-        // Nothing is bound to a cell without a key, and its name costs more than the rest.
+        // Without a key nothing is bound to a cell, and building its name costs more than the rest.
         if (typeof text === 'string') stored[column] = seal(text, ring ? cellOf(table, column, row) : '');
       }
       for (const column of table.tokens ?? []) {
@@ -118,8 +118,8 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
     },
 
     /**
-     * The row as it was before `sealRow`: itself where nothing is encrypted. It must hold the columns of the key. A cell that
-     * cannot be decrypted is an error, unless `instead` has a value for it: lists and exports show what they can.
+     * Undoes `sealRow`. The row must hold the columns of the key. A cell that cannot be decrypted is an error, unless `instead`
+     * has a value for it: lists and exports show what they can.
      */
     openRow<Row extends object>(table: SealedTable, row: Row, instead: Cells = {}): Row {
       const tokens = encryptedOf(table.tokens, row);
@@ -141,18 +141,17 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
       return opened as Row;
     },
 
-    /** Called for every cell that `openRow` replaces. */
     watchUnreadable(listener: (cell: UnreadableCell) => void): void {
       onUnreadable = listener;
     },
 
-    /** Whether a stored value is what `sealRow` would write today. */
+    /** Whether `sealRow` would write this value today. */
     isCurrent(value: string | null): boolean {
       if (value === null || value.startsWith(tokenMark)) return true;
       return isEncrypted(value) && keyIdOf(value) === ring?.currentId;
     },
 
-    /** Takes the key of tokens and hashes, which rotation does not change. */
+    /** Rotation does not change the key of tokens and hashes. */
     load(indexKey: Buffer): void {
       const derive = (purpose: string) =>
         createSecretKey(Buffer.from(hkdfSync('sha256', indexKey, '', `palaver ${purpose}`, 32)));
@@ -167,7 +166,6 @@ function encryptedOf(columns: readonly string[] = [], row: object): string[] {
   return columns.filter((column) => isEncrypted((row as Cells)[column]));
 }
 
-/** What a cell is bound to: its table, its column and its row. */
 function cellOf({ table, key }: SealedTable, column: string, row: object): string {
   return [`${table}.${column}`, ...key.map((name) => String((row as Cells)[name]))].join('\n');
 }
@@ -182,7 +180,7 @@ export function keyMissing(): StoreError {
 
 interface Key {
   id: string;
-  /** Imported once: to import a key costs three times as much as to encrypt a message with it. */
+  /** Imported once: importing a key takes three times as long as encrypting a message with it. */
   secret: KeyObject;
 }
 
@@ -191,7 +189,7 @@ export interface KeyRing {
   currentId: string;
   /** Whether it can open what names this key. */
   has(sealed: string): boolean;
-  /** `about` is bound to the result: it opens only for the same `about`. */
+  /** The result opens only for the same `about`. */
   seal(plain: Buffer, about: string): string;
   open(sealed: string, about: string): Buffer;
 }
@@ -228,7 +226,6 @@ export function createKeyRing(current: Buffer, old: Buffer[] = []): KeyRing {
   };
 }
 
-/** The key id a sealed text names. */
 export function keyIdOf(sealed: string): string {
   return sealed.split('.')[1] ?? '';
 }

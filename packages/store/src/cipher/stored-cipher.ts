@@ -7,10 +7,7 @@ import { faultKind, StoreError } from '../store-error.ts';
 import { keyIdOf, keyMissing, type SealedTable } from './data-cipher.ts';
 
 interface CipherTables {
-  /**
-   * `index key`, encrypted with the key ring; one row for each component whose rows from before were converted; and one for
-   * each table with encrypted columns, so that a command that does not know its plugin encrypts it too.
-   */
+  /** The encrypted `index key`; each component whose old rows were converted; each table with encrypted columns, for commands that do not know its plugin. */
   palaver_cipher: { name: string; value: string };
 }
 
@@ -31,7 +28,7 @@ export interface CipherStore extends Pick<Store<unknown>, 'cipher'> {
   db: Kysely<any>;
 }
 
-/** Makes `store.cipher` usable. Rejects where the database was encrypted with a key that is not among those given. */
+/** Makes `store.cipher` usable. Rejects if the database was encrypted with a key that is not given. */
 export async function openCipher(store: CipherStore & Pick<Store<unknown>, 'migrate'>): Promise<void> {
   await store.migrate('cipher', migrations);
   const db = toDb(store);
@@ -61,7 +58,7 @@ async function loadIndexKey(store: CipherStore): Promise<void> {
   }
 }
 
-/** Encrypts the columns that rows are found by, so that rows from before there was a key are found; says so after each table. */
+/** Encrypts the columns that rows are found by, so that rows from before there was a key are found. */
 export async function encryptTokens(
   store: CipherStore,
   tables: readonly SealedTable[],
@@ -73,7 +70,6 @@ export async function encryptTokens(
   }
 }
 
-/** Notes the tables that have encrypted columns, for `encryptTables`. */
 export async function registerSealed(store: CipherStore, tables: readonly SealedTable[]): Promise<void> {
   if (!store.cipher.isOn) return;
   for (const table of tables) {
@@ -86,7 +82,6 @@ export async function registerSealed(store: CipherStore, tables: readonly Sealed
   }
 }
 
-/** Those given, and those that a service has registered. */
 async function withRegistered(store: CipherStore, tables: readonly SealedTable[]): Promise<SealedTable[]> {
   const rows = await toDb(store)
     .selectFrom('palaver_cipher')
@@ -99,8 +94,8 @@ async function withRegistered(store: CipherStore, tables: readonly SealedTable[]
 }
 
 /**
- * Encrypts tables, registered ones included, and the index key with the current key, while services run; gives the number of
- * rows changed. Rejects at the end where rows could not be encrypted: their old key is still needed.
+ * Encrypts tables, also registered ones, and the index key with the current key, while services run; returns how many rows
+ * changed. Rejects at the end if some rows could not be encrypted: their old key is still needed.
  */
 export async function encryptTables(store: CipherStore, tables: readonly SealedTable[]): Promise<number> {
   if (!store.cipher.isOn)
@@ -121,13 +116,12 @@ export async function encryptTables(store: CipherStore, tables: readonly SealedT
   return changed;
 }
 
-/** Those that the database has. */
 async function presentOf(store: CipherStore, tables: readonly SealedTable[]): Promise<SealedTable[]> {
   const names = new Set((await store.db.introspection.getTables()).map(({ name }) => name));
   return tables.filter(({ table }) => names.has(table));
 }
 
-/** Tokens and hashes do not change. */
+/** Does not change tokens and hashes. */
 async function rotateIndexKey(store: CipherStore): Promise<void> {
   const { ring } = store.cipher;
   const db = toDb(store);
@@ -137,7 +131,7 @@ async function rotateIndexKey(store: CipherStore): Promise<void> {
   await db.updateTable('palaver_cipher').set({ value }).where('name', '=', indexKeyName).execute();
 }
 
-/** Runs `convert` for the rows that were stored before there was a key, until it has succeeded once. */
+/** `convert` is for rows from before there was a key; it runs until it has succeeded once. */
 export async function convertOnce(
   store: CipherStore,
   component: string,
@@ -152,9 +146,8 @@ export async function convertOnce(
 }
 
 /**
- * Encrypts every cell of a table that is not encrypted with the current key, while services run on: in small steps, each
- * row only as it was read. Gives the number of rows changed, and of those left: damaged, or already there in their encrypted
- * form, written by an instance that had the key. `columns` leaves the others alone.
+ * Encrypts cells that the current key has not encrypted, while services run: in small steps, each row only as it was read.
+ * `left` are rows that are damaged, or that an instance with the key has already written in their encrypted form.
  */
 export async function encryptTable(
   store: CipherStore,

@@ -14,7 +14,6 @@ interface PublicRequest {
   readonly isAllowed: boolean;
   /** Name servers instead of the machine's. */
   readonly dnsServers?: readonly string[] | undefined;
-  /** Instead of name servers. */
   readonly lookup?: LookupFunction | undefined;
 }
 
@@ -23,7 +22,6 @@ export class RefusedAddressError extends Error {
   override readonly name = 'RefusedAddressError';
 }
 
-/** Whether an operator allowed a host, as `name` or `name:port`. */
 export function isAllowedHost({ hostname, host }: URL, allowedHosts: readonly string[]): boolean {
   return allowedHosts.includes(hostname) || allowedHosts.includes(host);
 }

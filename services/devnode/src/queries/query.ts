@@ -11,11 +11,9 @@ export interface View {
   world: World;
   chain: Chain;
   txs: TxPool;
-  /** Of messages that answers hold as `Any`. */
   descs: { account: DescMessage; tx: DescMessage };
 }
 
-/** The fields of the response, or why there is none. */
 export type Answer = { ok: true; response: Record<string, unknown> } | Refusal;
 
 /** The request is `never` because each query declares the fields of its own. */

@@ -12,7 +12,6 @@ export interface Tx {
   bytes: Uint8Array;
   /** SHA-256 in upper-case hexadecimal. */
   hash: string;
-  /** `cosmos.tx.v1beta1.Tx` */
   message: Message;
   signer: string;
   publicKey: Any;
@@ -170,7 +169,6 @@ export function refuseClaim(code: number, log: string): TxFault {
 
 const prefix = 'ixo';
 
-/** The address of a compressed secp256k1 key. */
 export function toAddress(publicKey: Uint8Array): string {
   const digest = createHash('ripemd160').update(createHash('sha256').update(publicKey).digest()).digest();
   return bech32.encode(prefix, bech32.toWords(digest));

@@ -178,7 +178,6 @@ function toResult({ code, codespace, log }: TxFault): Result {
   return { code, codespace, log, events: [] };
 }
 
-/** About what a live node would charge. */
 function toGas(tx: Tx): number {
   return 55_000 + tx.bytes.length * 10 + tx.messages.length * 25_000;
 }

@@ -26,7 +26,6 @@ import {
 
 interface WorldOptions {
   protocol: FileRegistry;
-  /** A folder with other seed files. */
   seed?: string | undefined;
   /** Replaces fields of `agent.json`. */
   agent?: Partial<AgentProfile> | undefined;
@@ -156,7 +155,6 @@ const agentProfileSchema = z
 
 export type AgentProfile = z.infer<typeof agentProfileSchema>;
 
-/** The profile in `agent.json` with the changes. Faults are added to `faults`. */
 export function parseAgent(json: unknown, changes: Partial<AgentProfile>, faults: string[]): AgentProfile | undefined {
   if (json === undefined) return undefined;
   const result = agentProfileSchema.safeParse(mergeProfiles(json, changes));

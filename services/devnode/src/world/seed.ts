@@ -110,7 +110,6 @@ interface ParserParts {
   faults: string[];
 }
 
-/** A faulty message is left out. */
 export function createSeedParser({ protocol, files, faults }: ParserParts) {
   const parse = <T extends Message>(path: string, typeName: string, json: unknown): T[] => {
     const desc = getMessage(protocol, typeName);

@@ -50,7 +50,6 @@ export type TokenProperties = Message & {
 export type Coin = Message & { denom: string; amount: string };
 export type Balance = Message & { address: string; coins: Coin[] };
 
-/** What a grantee may still send of the granter's coins. */
 export interface SendGrant {
   limit: ReadonlyMap<string, bigint>;
   allowList: readonly string[];
@@ -74,7 +73,6 @@ export interface World {
   tokensByName: ReadonlyMap<string, Token>;
   tokenProperties: Table<TokenProperties>;
   coinsByAddress: Map<string, ChangingTable<Coin>>;
-  /** By granter and grantee. */
   sendGrants: ChangingTable<SendGrant>;
 }
 

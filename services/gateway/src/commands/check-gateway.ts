@@ -7,7 +7,6 @@ import { createUpstream } from '../upstream/upstream.ts';
 interface CheckOptions {
   own: string;
   other: string;
-  /** Path templates; variables are filled in from `values`. */
   templates: string[];
   /** Values for variables by name; a variable without one gets a text that matches nothing. */
   values?: Record<string, string>;

@@ -209,7 +209,6 @@ export function createTypeLearner({ schema, upstream, logger }: TypeLearnerOptio
       await inParallel(names, async (name) => learnOne(name));
       logger.info({ types: names.length }, 'types loaded');
     },
-    /** Resolves when each type is known to the schema, or known to be unknown. */
     async learn(typeNames: string[]): Promise<void> {
       await Promise.all(typeNames.map(learnOne));
     },

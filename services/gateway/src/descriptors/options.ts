@@ -63,7 +63,6 @@ export function isDelimited(field: DescField): boolean {
   return 'delimitedEncoding' in field && field.delimitedEncoding;
 }
 
-/** An HTTP rule as a `.proto` file spells it. */
 export interface HttpRuleText {
   get?: string;
   put?: string;

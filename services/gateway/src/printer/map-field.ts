@@ -71,7 +71,6 @@ function* printInParts(entries: MapEntries): Generator<string, string> {
   return '}';
 }
 
-/** A merge sort that yields again and again. */
 function* sortInParts(entries: MapEntries): Generator<string, Entry[]> {
   let runs: Entry[][] = [];
   let run: Entry[] = [];

@@ -8,7 +8,6 @@ export interface MessagePrinter {
   wellKnown: boolean;
 }
 
-/** Which JSON is printed, and the printers for it. */
 export interface Printing {
   proto3: boolean;
   /** Some types print otherwise where they are the value of a field. */

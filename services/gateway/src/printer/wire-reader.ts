@@ -15,7 +15,6 @@ type Steps = (reader: WireReader) => Iterator<string, string>;
 /** Prints the next part of what is in `pos..end`, and moves on. */
 export type Step = (reader: WireReader) => string;
 
-/** Repeats a step until the reader is at its end. */
 export function untilEnd(step: Step): Steps {
   return function* (reader) {
     for (;;) {
@@ -153,7 +152,6 @@ export class WireReader {
     return result;
   }
 
-  /** A reader over other bytes, for a value inside this message. */
   over(value: Uint8Array): WireReader {
     return Object.assign(new WireReader(value), { depth: this.depth + 1, pieces: this.pieces });
   }
@@ -181,7 +179,6 @@ export class WireReader {
   }
 }
 
-/** One field of a message: a number or bytes, by how it is on the wire. */
 export interface WireField {
   no: number;
   number?: number;

@@ -231,7 +231,6 @@ export function parseGrpcTimeout(text: string): number | undefined {
 }
 
 export interface QueryRequest extends GrpcRequest {
-  /** The height the request is pinned to. */
   height?: number | undefined;
   /** The lowest height that the answer may be about. */
   minHeight?: number | undefined;

@@ -22,7 +22,6 @@ export interface Caller {
 }
 
 interface ConnectionOptions {
-  /** `host:port`, or `tls://host:port`. */
   address: string;
   ca?: string | undefined;
   /** Called at each connect: the node may have been replaced. */
@@ -140,7 +139,6 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
     inFlight: () => inFlight,
     /** Has no time limit of its own. */
     send: sendOn(current),
-    /** Opens a session for this call alone. */
     sendAlone: createSendAlone((handlers) => new Session({ ...where, ...handlers }), authority),
     /** Calls on the current session only: a node that is replaced is another one. */
     pin(): Caller {

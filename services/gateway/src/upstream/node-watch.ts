@@ -105,7 +105,6 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       const { height, catchingUp } = knownOf(connection);
       return { height, catchingUp };
     },
-    /** Reads the height of an answer about the latest block. */
     note,
     /** What was known of a node before it was connected to again does not count. */
     forget(connection: Connection): void {
@@ -137,7 +136,6 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       waiting.add(entry);
       return end;
     },
-    /** Asks all nodes each second. */
     start(connections: Connection[]): void {
       timer = setInterval(() => {
         for (const connection of connections) void pollIfDue(connection);
@@ -149,7 +147,6 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
 
 export type NodeWatch = ReturnType<typeof createNodeWatch>;
 
-/** A node of which nothing is known yet. */
 function toUnknown() {
   return {
     height: null as number | null,

@@ -10,7 +10,6 @@ import { type ChooseNode, maxWaitMs, type NodeWatch, readHeight } from './node-w
 export interface RetryOptions {
   choose: ChooseNode;
   watch: NodeWatch;
-  /** How many nodes are asked at most for one answer. */
   maxAttempts: number;
 }
 
@@ -194,7 +193,6 @@ class RetriedCall {
   }
 }
 
-/** Whether another node may have the answer. */
 function isElsewhere(answer: GrpcAnswer, height: number | undefined): boolean {
   if (answer.ok) return false;
   if (answer.code === toGrpcCode('UNAVAILABLE')) return true;

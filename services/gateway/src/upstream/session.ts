@@ -7,7 +7,6 @@ import { connect as connectTls, TLSSocket } from 'node:tls';
 export interface SessionOptions {
   /** `http://host:port` or `https://host:port`. */
   origin: string;
-  /** Certificates to trust instead of the system's. */
   ca?: string | undefined;
   /** The node has sent its settings: it speaks HTTP/2. */
   onReady(): void;
@@ -20,9 +19,7 @@ export interface SessionOptions {
 /** Names and values alternating. */
 export type Fields = string[];
 
-/** What came back for a call beside its body. */
 export interface Received {
-  /** Undefined when the node sent none. */
   headers: Fields | undefined;
   trailers: Fields | undefined;
   /** How the stream ended early: the code of its reset, with its connection, or because one side broke the protocol. */
