@@ -19,10 +19,7 @@ export const agentConfigSchema = z
     }),
     BODY_LIMIT_BYTES: envInteger({ min: 1024, max: 100 * 1024 * 1024 })
       .prefault(String(agentLimits.bodyBytes))
-      .meta({
-        description: 'Largest request body in bytes.',
-        example: '1048576',
-      }),
+      .meta({ description: 'Largest request body in bytes.', example: '1048576' }),
     DOORS: envList()
       .pipe(z.array(z.enum(doorNames, { error: `expected names out of ${doorNames.join(', ')}` })))
       .prefault(doorNames.join(','))
@@ -62,10 +59,7 @@ export const agentConfigSchema = z
     }),
     UCAN_AUTH_MAX_TTL_SECONDS: envInteger({ min: 1, max: 86_400 * 365 })
       .prefault(String(ucanLimits.maxTtlSeconds))
-      .meta({
-        description: 'Longest time until an invocation expires.',
-        example: '900',
-      }),
+      .meta({ description: 'Longest time until an invocation expires.', example: '900' }),
     UCAN_DELEGATION_MAX_TTL_SECONDS: envInteger({ min: 1, max: 86_400 * 3650 })
       .prefault(String(ucanLimits.delegationMaxTtlSeconds))
       .meta({
@@ -147,10 +141,7 @@ export const agentConfigSchema = z
     }),
     BROWSER_TOOL_TIMEOUT_MS: envInteger({ min: 100, max: 3_600_000 })
       .prefault(String(agentLimits.browserToolTimeoutMs))
-      .meta({
-        description: 'How long a tool on the page may take.',
-        example: '30000',
-      }),
+      .meta({ description: 'How long a tool on the page may take.', example: '30000' }),
     LLM_PROVIDER: z
       .enum(['offline', 'openai', 'anthropic', 'openrouter', 'compatible'], {
         error: 'expected offline, openai, anthropic, openrouter or compatible',

@@ -85,10 +85,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
     perMinute: config.READS_PER_MINUTE_PER_ADDRESS ?? limits.perMinute * agentLimits.readsPerWrite,
     redis: parts.redis,
   };
-  addRateLimit(server, {
-    ...reads,
-    key: (request) => (isCountedRead(request) ? turns.clientKey(request) : undefined),
-  });
+  addRateLimit(server, { ...reads, key: (request) => (isCountedRead(request) ? turns.clientKey(request) : undefined) });
   addHeavyGate(server, turns);
   limitHeldBytes(server, turns);
   addAuth(server, { ...identity.auth, isPublic, connections, clientKey: turns.clientKey });

@@ -16,12 +16,7 @@ const broadcastMessageSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('answered'), runId }),
   z.object({ kind: z.literal('drop'), sessionId }),
   /** This delegation of a user was revoked, or was sent downstream: it no longer signs in. */
-  z.object({
-    kind: z.literal('refused'),
-    did: z.string(),
-    cid: z.string(),
-    standing: z.enum(['revoked', 'shared']),
-  }),
+  z.object({ kind: z.literal('refused'), did: z.string(), cid: z.string(), standing: z.enum(['revoked', 'shared']) }),
   /** A run of this session waits on the sender. */
   z.object({ kind: z.literal('waiting'), sessionId }),
   z.object({ kind: z.literal('ended'), sessionId }),

@@ -76,18 +76,16 @@ function checkNames(plugins: OraclePlugin[], features: Features, overrides: Reco
   }
   for (const name of Object.keys(features))
     if (!names.has(name)) faults.push(`features: there is no plugin ${name}; check the name`);
-  for (const name of Object.keys(overrides)) {
+  for (const name of Object.keys(overrides))
     if (!names.has(name)) faults.push(`manifestOverrides: there is no plugin ${name}; check the name`);
-  }
   return faults;
 }
 
 function checkManifest(name: string, { summary, whenToUse, visibility, tags = [] }: PluginManifest): string[] {
   const faults: string[] = [];
   if (summary.trim() === '') faults.push(`plugin ${name}: manifest.summary is empty; say in a sentence what it does`);
-  if (visibility !== 'silent' && whenToUse.length === 0) {
+  if (visibility !== 'silent' && whenToUse.length === 0)
     faults.push(`plugin ${name}: manifest.whenToUse is empty; give at least one case, or make it silent`);
-  }
   for (const tag of tags)
     if (tag !== tag.toLowerCase()) faults.push(`plugin ${name}: the tag "${tag}" must be lowercase`);
   return faults;

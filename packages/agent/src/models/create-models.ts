@@ -91,9 +91,8 @@ function createFactory(config: ModelConfig, fetch: typeof globalThis.fetch): (id
     });
   // A local server may need no key.
   const apiKey = LLM_API_KEY ?? 'none';
-  if (LLM_PROVIDER === 'anthropic') {
+  if (LLM_PROVIDER === 'anthropic')
     return createAnthropic({ baseURL: LLM_BASE_URL ?? addresses.anthropic, apiKey, fetch });
-  }
   if (LLM_BASE_URL !== undefined) return compatible(LLM_BASE_URL);
   if (LLM_PROVIDER === 'openrouter') return compatible(addresses.openrouter);
   if (LLM_PROVIDER === 'openai') return createOpenAI({ baseURL: addresses.openai, apiKey, fetch });
@@ -146,8 +145,5 @@ export async function summarise({ model, earlier, transcript, signal }: Summaris
     .join('')
     .trim();
   if (text === '') throw new Error('the model gave an empty summary');
-  return {
-    text,
-    usage: { inputTokens: usage.inputTokens.total, outputTokens: usage.outputTokens.total },
-  };
+  return { text, usage: { inputTokens: usage.inputTokens.total, outputTokens: usage.outputTokens.total } };
 }

@@ -44,63 +44,59 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
   };
   const tags = ['Delegation'];
 
-  const storeSchema = { body: storeDelegationSchema, response: { 200: delegationStoredSchema } };
-  server.post(
-    '/delegation',
-    { schema: { tags, summary: 'Store a freshly signed delegation', ...storeSchema } },
-    async (request) => {
-      const { did } = identityOf(request);
-      const { cid, expiration, view } = await checkDelegation(request, verifier);
-      const stored = { token: request.body.raw, cid, expiration, capabilities: toCapabilities(view) };
-      const record = recordBy(request, 'delegation.stored');
-      let waiting: string[] = [];
-      await delegations.put(did, stored, async (trx) => {
-        await record(trx, { cid });
-        waiting = await approvals.grant(trx, did, (capability) => hasCapability(view, capability));
-      });
-      for (const runId of waiting) approvals.wake(runId);
-      return { ok: true as const, expiration, cid };
-    },
-  );
+  const store = {
+    tags,
+    summary: 'Store a freshly signed delegation',
+    body: storeDelegationSchema,
+    response: { 200: delegationStoredSchema },
+  };
+  server.post('/delegation', { schema: store }, async (request) => {
+    const { did } = identityOf(request);
+    const { cid, expiration, view } = await checkDelegation(request, verifier);
+    const stored = { token: request.body.raw, cid, expiration, capabilities: toCapabilities(view) };
+    const record = recordBy(request, 'delegation.stored');
+    let waiting: string[] = [];
+    await delegations.put(did, stored, async (trx) => {
+      await record(trx, { cid });
+      waiting = await approvals.grant(trx, did, (capability) => hasCapability(view, capability));
+    });
+    for (const runId of waiting) approvals.wake(runId);
+    return { ok: true as const, expiration, cid };
+  });
 
-  const statusSummary = 'Whether a delegation in force is stored, and what it grants';
-  server.get(
-    '/delegation',
-    { schema: { tags, summary: statusSummary, response: { 200: delegationStatusSchema } } },
-    async (request) => {
-      const delegated = await delegations.list(identityOf(request).did, (bytes) => request.takePlace(bytes));
-      const [latest] = delegated;
-      return latest?.capabilities ? { authorized: true, ...latest, delegations: delegated } : { authorized: false };
-    },
-  );
+  const summary = 'Whether a delegation in force is stored, and what it grants';
+  const status = { tags, summary, response: { 200: delegationStatusSchema } };
+  server.get('/delegation', { schema: status }, async (request) => {
+    const delegated = await delegations.list(identityOf(request).did, (bytes) => request.takePlace(bytes));
+    const [latest] = delegated;
+    return latest?.capabilities ? { authorized: true, ...latest, delegations: delegated } : { authorized: false };
+  });
 
   const revokeSchema = { tags, response: { 200: delegationRevokedSchema } };
   const description = 'With an invocation: whoever holds a delegation may revoke that one alone.';
-  server.delete(
-    '/delegation',
-    { schema: { ...revokeSchema, summary: 'Revoke every stored delegation, replaced ones included', description } },
-    async (request) => {
-      const { did, isDelegated } = identityOf(request);
-      if (isDelegated) throw notByDelegation();
-      const revoked = await delegations.revokeAll(did, recordBy(request, 'delegation.revoked'));
-      for (const cid of revoked) onRevoked({ did, cid, standing: 'revoked' });
-      return { ok: true as const };
-    },
-  );
+  const revokeAll = { ...revokeSchema, summary: 'Revoke every stored delegation, replaced ones included', description };
+  server.delete('/delegation', { schema: revokeAll }, async (request) => {
+    const { did, isDelegated } = identityOf(request);
+    if (isDelegated) throw notByDelegation();
+    const revoked = await delegations.revokeAll(did, recordBy(request, 'delegation.revoked'));
+    for (const cid of revoked) onRevoked({ did, cid, standing: 'revoked' });
+    return { ok: true as const };
+  });
 
-  server.delete(
-    '/delegation/:cid',
-    { schema: { ...revokeSchema, summary: 'Revoke one delegation that you issued', params: delegationParamsSchema } },
-    async (request) => {
-      const { did, isDelegated, chain } = identityOf(request);
-      const { cid } = request.params;
-      if (isDelegated && !chain.some((token) => token.cid === cid && token.issuer === did)) throw notByDelegation();
-      await delegations.revoke(did, cid, recordBy(request, 'delegation.revoked'));
-      request.outliveToken?.();
-      onRevoked({ did, cid, standing: 'revoked' });
-      return { ok: true as const };
-    },
-  );
+  const revokeOne = {
+    ...revokeSchema,
+    summary: 'Revoke one delegation that you issued',
+    params: delegationParamsSchema,
+  };
+  server.delete('/delegation/:cid', { schema: revokeOne }, async (request) => {
+    const { did, isDelegated, chain } = identityOf(request);
+    const { cid } = request.params;
+    if (isDelegated && !chain.some((token) => token.cid === cid && token.issuer === did)) throw notByDelegation();
+    await delegations.revoke(did, cid, recordBy(request, 'delegation.revoked'));
+    request.outliveToken?.();
+    onRevoked({ did, cid, standing: 'revoked' });
+    return { ok: true as const };
+  });
 }
 
 const notByDelegation = () =>

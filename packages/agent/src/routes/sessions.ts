@@ -43,11 +43,9 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
 
   await server.register(async (scope: Server) => {
     addRateLimit(scope, { ...parts.createLimit, hook: 'preHandler', key: (request) => identityOf(request).did });
-    scope.post(
-      '/sessions',
-      { schema: { tags, summary: 'Create a session', body: createSessionSchema, response: { 201: sessionSchema } } },
-      async (request, reply) =>
-        reply.status(201).send(await sessions.create(identityOf(request).did, request.body ?? {})),
+    const create = { tags, summary: 'Create a session', body: createSessionSchema, response: { 201: sessionSchema } };
+    scope.post('/sessions', { schema: create }, async (request, reply) =>
+      reply.status(201).send(await sessions.create(identityOf(request).did, request.body ?? {})),
     );
   });
 
@@ -56,42 +54,34 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
     sessions.list(identityOf(request).did, request.query),
   );
 
-  const renameSchema = { body: renameSessionSchema, response: { 200: sessionSchema } };
-  server.patch(
-    '/sessions/:sessionId',
-    { schema: { ...ofSession, summary: 'Rename a session', ...renameSchema } },
-    async (request) => {
-      const { sessionId } = await find(request);
-      await sessions.rename(identityOf(request).did, sessionId, request.body.title);
-      return find(request);
-    },
-  );
+  const rename = {
+    ...{ ...ofSession, summary: 'Rename a session' },
+    ...{ body: renameSessionSchema, response: { 200: sessionSchema } },
+  };
+  server.patch('/sessions/:sessionId', { schema: rename }, async (request) => {
+    const { sessionId } = await find(request);
+    await sessions.rename(identityOf(request).did, sessionId, request.body.title);
+    return find(request);
+  });
 
-  server.delete(
-    '/sessions/:sessionId',
-    { schema: { ...ofSession, summary: 'Delete a session', response: { 200: sessionDeletedSchema } } },
-    async (request) => {
-      const { sessionId } = await find(request);
-      await sessions.remove(identityOf(request).did, sessionId);
-      hub.drop(sessionId);
-      clients.drop(sessionId);
-      return { ok: true as const, sessionId };
-    },
-  );
+  const remove = { ...ofSession, summary: 'Delete a session', response: { 200: sessionDeletedSchema } };
+  server.delete('/sessions/:sessionId', { schema: remove }, async (request) => {
+    const { sessionId } = await find(request);
+    await sessions.remove(identityOf(request).did, sessionId);
+    hub.drop(sessionId);
+    clients.drop(sessionId);
+    return { ok: true as const, sessionId };
+  });
 
-  const pageSchema = { querystring: cursorPageQuerySchema, response: { 200: messagePageSchema } };
-  server.get(
-    '/sessions/:sessionId/messages',
-    { schema: { ...ofSession, summary: 'A page of the messages of a session', ...pageSchema } },
-    async (request) => {
-      const { sessionId } = await find(request);
-      return messages.page(sessionId, request.query, (bytes, read) => request.takePlace(bytes).then(read));
-    },
-  );
+  const paged = { querystring: cursorPageQuerySchema, response: { 200: messagePageSchema } };
+  const page = { ...ofSession, summary: 'A page of the messages of a session', ...paged };
+  server.get('/sessions/:sessionId/messages', { schema: page }, async (request) => {
+    const { sessionId } = await find(request);
+    return messages.page(sessionId, request.query, (bytes, read) => request.takePlace(bytes).then(read));
+  });
 
-  server.get(
-    '/sessions/:sessionId/run',
-    { schema: { ...ofSession, summary: 'The live run of a session', response: { 200: liveRunReplySchema } } },
-    async (request) => ({ run: await hub.live((await find(request)).sessionId) }),
-  );
+  const live = { ...ofSession, summary: 'The live run of a session', response: { 200: liveRunReplySchema } };
+  server.get('/sessions/:sessionId/run', { schema: live }, async (request) => ({
+    run: await hub.live((await find(request)).sessionId),
+  }));
 }

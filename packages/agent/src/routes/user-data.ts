@@ -29,37 +29,26 @@ export interface UserDataRouteParts {
 /** A user's own data: for themselves under `/me`, for operators under `/users/:did`. */
 export function addUserDataRoutes(server: Server, { userData, audit, clientKey, dids }: UserDataRouteParts): void {
   const tags = ['Your data'];
-  server.get(
-    '/me/export',
-    {
-      config: { countsAsWrite: true },
-      schema: { tags, summary: 'Everything kept of you', response: { 200: exportSchema } },
-    },
-    async (request, reply) => {
-      const { did } = identityOf(request);
-      const by = { actor: audit.person(did), from: clientAddress(request) };
-      const reader = { client: clientKey(request), reading: request.inPlace.bind(request) };
-      return sendJson(reply, await userData.export(did, by, reader));
-    },
-  );
-  server.delete(
-    '/me',
-    {
-      schema: {
-        tags,
-        summary: 'Erase everything kept of you',
-        description: 'With an invocation, or a delegation that grants `oracle/erase`.',
-        response: { 200: erasedSchema },
-      },
-    },
-    async (request) => {
-      const { did } = identityOf(request);
-      if (!mayErase(identityOf(request), dids))
-        throw new AppError('FORBIDDEN', 'This delegation does not grant oracle/erase. Sign in with an invocation.');
-      await userData.erase(did, { actor: audit.person(did), from: clientAddress(request) });
-      return { ok: true as const };
-    },
-  );
+  const exported = { tags, summary: 'Everything kept of you', response: { 200: exportSchema } };
+  server.get('/me/export', { config: { countsAsWrite: true }, schema: exported }, async (request, reply) => {
+    const { did } = identityOf(request);
+    const by = { actor: audit.person(did), from: clientAddress(request) };
+    const reader = { client: clientKey(request), reading: request.inPlace.bind(request) };
+    return sendJson(reply, await userData.export(did, by, reader));
+  });
+  const erased = {
+    tags,
+    summary: 'Erase everything kept of you',
+    description: 'With an invocation, or a delegation that grants `oracle/erase`.',
+    response: { 200: erasedSchema },
+  };
+  server.delete('/me', { schema: erased }, async (request) => {
+    const { did } = identityOf(request);
+    if (!mayErase(identityOf(request), dids))
+      throw new AppError('FORBIDDEN', 'This delegation does not grant oracle/erase. Sign in with an invocation.');
+    await userData.erase(did, { actor: audit.person(did), from: clientAddress(request) });
+    return { ok: true as const };
+  });
 
   const admins = {
     onRequest: server.operatorGuardFor('admin'),

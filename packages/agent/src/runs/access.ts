@@ -10,7 +10,7 @@ import type { SendKey } from '../store/run-writes.ts';
 import type { InterruptedRun, RunStore } from '../store/runs.ts';
 import type { SessionStore } from '../store/sessions.ts';
 import type { RunApprovals } from './approvals.ts';
-import type { OpenRun, RunReader } from './follow.ts';
+import { type OpenRun, type RunNames, type RunReader, toNames } from './follow.ts';
 import type { TurnHub } from './hub.ts';
 import {
   checkCallerInput,
@@ -54,16 +54,10 @@ export function createRunAccess({ hub, approvals, runs, messages, reader, prepar
     throw new AppError('IDEMPOTENCY_KEY_REUSED', message);
   }
 
-  function toAgentRun(
-    userDid: string,
-    ids: Pick<AgentRun, 'runId' | 'sessionId' | 'requestId' | 'messageId'>,
-  ): AgentRun {
-    const { runId, sessionId, requestId, messageId } = ids;
+  function toAgentRun(userDid: string, run: RunNames): AgentRun {
+    const { runId, sessionId } = run;
     return {
-      runId,
-      sessionId,
-      requestId,
-      messageId,
+      ...toNames(run),
       events: (options) => reader.events(userDid, runId, options),
       async answer(signal = new AbortController().signal) {
         const open = await reader.open(userDid, runId);

@@ -47,19 +47,17 @@ export function createRunApprovals(parts: RunApprovalParts) {
   async function findAnswered(answer: ApprovalAnswer): Promise<Approval> {
     const known = await approvals.find(answer);
     if (known) {
-      if (known.status !== 'pending' && answer.approved === (known.status === 'approved')) return known;
-      if (known.status === 'pending' && known.capability && answer.approved)
-        throw new AppError(
-          'DELEGATION_REQUIRED',
-          'Post a delegation of `capability` to /delegation: it is the approval.',
-          {
-            details: { approval: known },
-          },
-        );
-      if (known.status === 'pending' && known.invocation && answer.approved)
+      const { status, capability, invocation } = known;
+      const details = { approval: known };
+      if (status !== 'pending' && answer.approved === (status === 'approved')) return known;
+      if (status === 'pending' && capability && answer.approved) {
+        const message = 'Post a delegation of `capability` to /delegation: it is the approval.';
+        throw new AppError('DELEGATION_REQUIRED', message, { details });
+      }
+      if (status === 'pending' && invocation && answer.approved)
         throw new AppError('VALIDATION_FAILED', 'Sign `invocation` of the approval and send it as `invocation`.');
-      const message = known.status === 'pending' ? 'The run does not wait any more.' : `It is ${known.status}.`;
-      throw new AppError('APPROVAL_ANSWERED', message, { details: { approval: known } });
+      const message = status === 'pending' ? 'The run does not wait any more.' : `It is ${status}.`;
+      throw new AppError('APPROVAL_ANSWERED', message, { details });
     }
     if (!(await runs.find(answer.userDid, answer.runId))) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
     throw new AppError('APPROVAL_NOT_FOUND', 'There is no such approval.');

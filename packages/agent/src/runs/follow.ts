@@ -69,18 +69,12 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
   /** All frames of a run are in memory while it is read. */
   function checkRoom(userDid: string, size: number): void {
     const all = [...followed.values()];
+    const own = all.filter((entry) => entry.userDid === userDid);
     const isFull = (entries: Followed[], most: number) =>
       // One alone may be longer.
       entries.length > 0 &&
       entries.reduce((sum, { storedSize, frames }) => sum + Math.max(storedSize, frames.size), size) > most;
-    if (
-      isFull(all, maxSize) ||
-      isFull(
-        all.filter((entry) => entry.userDid === userDid),
-        maxSizePerUser,
-      )
-    )
-      throw tooMany();
+    if (isFull(all, maxSize) || isFull(own, maxSizePerUser)) throw tooMany();
   }
 
   function start({ userDid, runId, messageId }: FollowedRun, storedSize: number): Followed {
@@ -181,16 +175,16 @@ export type RunReader = ReturnType<typeof createRunReader>;
 export function createRunReader({ hub, runs, messages, follower }: RunReaderParts) {
   async function open(userDid: string, runId: string, after = 0): Promise<OpenRun> {
     const run = hub.find(runId);
-    if (run?.userDid === userDid) return { ...pick(run), frames: run.frames, answer: run.answer, leave() {} };
+    if (run?.userDid === userDid) return { ...toNames(run), frames: run.frames, answer: run.answer, leave() {} };
     const stored = run ? undefined : await runs.find(userDid, runId);
     if (!stored) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
     const { frames, leave } = await follower.follow({ ...stored, userDid });
-    if (frames.length > 0 || !frames.ended) return { ...pick(stored), frames, leave };
+    if (frames.length > 0 || !frames.ended) return { ...toNames(stored), frames, leave };
     leave();
     // It may have ended since it was looked up.
     const ended = (await runs.find(userDid, runId)) ?? stored;
     const answer = await messages.find(ended.sessionId, ended.messageId);
-    return { ...pick(stored), frames: toFrames(ended, answer, after), leave() {} };
+    return { ...toNames(stored), frames: toFrames(ended, answer, after), leave() {} };
   }
 
   return {
@@ -200,7 +194,7 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
       const run = hub.find(runId);
       const found = run?.userDid === userDid ? run : run ? undefined : await runs.find(userDid, runId);
       if (!found) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
-      return pick(found);
+      return toNames(found);
     },
 
     /** The events after number `after`; follows the run when it moves to another instance. */
@@ -241,9 +235,9 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
   };
 }
 
-type RunNames = Pick<StoredRun, 'runId' | 'sessionId' | 'requestId' | 'messageId'>;
+export type RunNames = Pick<StoredRun, 'runId' | 'sessionId' | 'requestId' | 'messageId'>;
 
-function pick({ runId, sessionId, requestId, messageId }: RunNames): RunNames {
+export function toNames({ runId, sessionId, requestId, messageId }: RunNames): RunNames {
   return { runId, sessionId, requestId, messageId };
 }
 

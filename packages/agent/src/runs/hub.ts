@@ -244,8 +244,7 @@ export async function beginRun(
   const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
   const input = toStoredInput(turn);
   const question = toQuestion(turn, now);
-  const stored = { ...ids, answerId: ids.messageId, instance, model: turn.model, question, input };
-  const begin: RunBegin = { ...stored, send };
+  const begin: RunBegin = { ...ids, answerId: ids.messageId, instance, model: turn.model, question, input, send };
   const leave = reserve(ids.runId);
   const toBegun = (begun: BeginResult) => {
     if (begun.kind !== 'begun') leave();

@@ -58,10 +58,7 @@ const defaultLimits: RunLimits = {
 const tooLong = new TurnError(
   'TURN_LIMIT_EXCEEDED',
   'The answers under way are too long. Please ask for less at once.',
-  {
-    kind: 'limit',
-    retryable: true,
-  },
+  { kind: 'limit', retryable: true },
 );
 
 /** The fuller it is, the less each one may have, so that there is room for whoever has nothing. */
@@ -140,7 +137,7 @@ export function createLiveRuns(limits: RunLimits = defaultLimits) {
     },
     get: (runId: string): LiveRun | undefined => live.get(runId),
     all,
-    isInSession: (sessionId: string): boolean => [...live.values()].some(({ run }) => run.sessionId === sessionId),
+    isInSession: (sessionId: string): boolean => all().some(({ run }) => run.sessionId === sessionId),
     size: (): number => live.size,
     findLimit,
     hasRoom: (): boolean =>
@@ -156,8 +153,7 @@ export function createLiveRuns(limits: RunLimits = defaultLimits) {
       makeRoom(all(), limits.frames);
     },
     countOlderThan: (ms: number): number =>
-      [...live.values()].filter(({ run, startedAt }) => run.status !== 'waiting' && performance.now() - startedAt > ms)
-        .length,
+      all().filter((entry) => !isWaiting(entry) && performance.now() - entry.startedAt > ms).length,
 
     cancel(runId: string): void {
       live.get(runId)?.run.cancel(new RunCancelled('user'));

@@ -25,13 +25,7 @@ export const transitions = {
   complete: { from: ['running'], to: 'complete', by: 'owner' },
   fail: { from: ['queued', 'running', 'waiting'], to: 'failed', by: 'owner' },
   stop: { from: ['queued', 'running', 'waiting'], to: 'aborted', by: 'owner' },
-  claim: {
-    from: ['queued', 'running', 'waiting'],
-    to: 'same',
-    by: 'heir',
-    if: ['owner-dead'],
-    set: ['take', 'death'],
-  },
+  claim: { from: ['queued', 'running', 'waiting'], to: 'same', by: 'heir', if: ['owner-dead'], set: ['take', 'death'] },
   release: { from: ['queued', 'running', 'waiting'], to: 'same', by: 'owner', set: ['give-up'] },
 } as const satisfies Record<string, Transition>;
 

@@ -268,10 +268,7 @@ async function summariseAll(
       if (isAbortedByUser(run.signal)) addUsage({ inputTokens: sent, outputTokens: 0 });
       throw error;
     });
-    addUsage({
-      inputTokens: usage.inputTokens ?? sent,
-      outputTokens: usage.outputTokens ?? estimateTokens(text),
-    });
+    addUsage({ inputTokens: usage.inputTokens ?? sent, outputTokens: usage.outputTokens ?? estimateTokens(text) });
     summary = text.slice(0, summaryCharacters);
   }
   return summary ?? '';

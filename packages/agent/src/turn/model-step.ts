@@ -12,6 +12,7 @@ import {
   type SharedV4ProviderMetadata,
   type SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
+import { parseJson } from '@palaver/contract/internal';
 import type { ModelResult, StepContent } from '../define/middleware.ts';
 import { estimateTokens } from '../models/create-models.ts';
 import { TurnError } from '../runs/run.ts';
@@ -174,7 +175,7 @@ function createCallId(): string {
 }
 
 function toCall({ toolName: name, input }: LanguageModelV4ToolCall): ModelResult['toolCalls'][number] {
-  const args = parseArguments(input);
+  const args = input.trim() === '' ? {} : parseJson(input);
   // A call is never shown with anything but an object: strict chat templates refuse it.
   return {
     id: createCallId(),
@@ -182,15 +183,6 @@ function toCall({ toolName: name, input }: LanguageModelV4ToolCall): ModelResult
     args: args ?? {},
     ...(args === undefined && { fault: 'they are not valid JSON' }),
   };
-}
-
-function parseArguments(input: string): unknown {
-  if (input.trim() === '') return {};
-  try {
-    return JSON.parse(input);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Why the model stopped; undefined if it gave no reason: some providers report a broken connection in this way. */

@@ -194,10 +194,9 @@ export function createBrowserCalls(timeoutMs: number, clients: Pick<SessionClien
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
       pending.set(call.toolCallId, { sessionId: call.sessionId, userDid: call.userDid, resolve, reject });
       const onAbort = () => reject(call.signal.reason);
-      const timer = setTimeout(
-        () => reject(new ToolError('TOOL_TIMEOUT', `the page did not answer within ${timeoutMs / 1000} s`)),
-        timeoutMs,
-      );
+      const onTimeout = () =>
+        reject(new ToolError('TOOL_TIMEOUT', `the page did not answer within ${timeoutMs / 1000} s`));
+      const timer = setTimeout(onTimeout, timeoutMs);
       call.signal.addEventListener('abort', onAbort, { once: true });
       promise.catch(() => {}); // the delivery below may fail first
       try {
@@ -216,18 +215,14 @@ export function createBrowserCalls(timeoutMs: number, clients: Pick<SessionClien
       if (!waiting || waiting.sessionId !== sessionId || waiting.userDid !== userDid) return false;
       pending.delete(toolCallId);
       if (error) waiting.reject(new ToolError('TOOL_FAILED', error.slice(0, 2_000)));
-      else if (isTooLarge(result)) {
-        waiting.reject(
-          new ToolError(
-            'TOOL_RESULT_TOO_LARGE',
-            `the result is larger than ${agentLimits.toolResultBytes / 1024} KiB or nested too deep`,
-          ),
-        );
-      } else waiting.resolve(result ?? null);
+      else if (isTooLarge(result)) waiting.reject(new ToolError('TOOL_RESULT_TOO_LARGE', tooLarge));
+      else waiting.resolve(result ?? null);
       return true;
     },
   };
 }
+
+const tooLarge = `the result is larger than ${agentLimits.toolResultBytes / 1024} KiB or nested too deep`;
 
 function isTooLarge(result: unknown): boolean {
   try {

@@ -194,10 +194,7 @@ async function callTool(
       if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning', ...part });
     });
     const request = { toolCallId, toolName: name, args, fault };
-    const approval = {
-      isApproved: steps?.isApproved(toolCallId) ?? false,
-      invocation: steps?.signedFor(toolCallId),
-    };
+    const approval = { isApproved: steps?.isApproved(toolCallId) ?? false, invocation: steps?.signedFor(toolCallId) };
     const { canLoad } = tools;
     const outcome = await runToolCall(request, { tool, rt, middlewares, faults, approval, canLoad, onProgress });
     if (outcome.error === undefined && tools.isCallers(name)) return { isHandedOff: true };

@@ -12,8 +12,7 @@ import type { PluginHost } from '../define/start-plugins.ts';
 import type { SubAgent, Tool } from '../define/tool.ts';
 import type { Models } from '../models/create-models.ts';
 import { createDirectModel } from '../models/scripted-model.ts';
-import type { Turn } from '../runs/input.ts';
-import type { OwnerParts, TurnOutcome } from '../runs/owner.ts';
+import type { OwnerParts, TurnOutcome, Work } from '../runs/owner.ts';
 import { type Run, TurnError } from '../runs/run.ts';
 import type { RunSteps } from '../runs/steps.ts';
 import type { DelegationStore } from '../store/delegations.ts';
@@ -122,10 +121,7 @@ function hasAsked({ createdAt, components = [] }: Message, now: number): boolean
   return isRecent && components.some(({ componentName }) => componentName === reauthorizeComponentName);
 }
 
-interface Answering {
-  turn: Turn;
-  run: Run;
-  steps: RunSteps;
+interface Answering extends Omit<Work, 'count'> {
   rt: RuntimeContext;
   history: StoredMessage[];
   /** What the model receives beside the system prompt, such as a summary of what is older than the history. */
@@ -235,15 +231,11 @@ export function skipSent(said: string, separator: string, emit: (delta: string) 
   let repeated = '';
   let left = said;
   return (delta) => {
-    if (left === '') {
-      emit(delta);
-      return;
-    }
+    if (left === '') return emit(delta);
     const common = left.startsWith(delta) ? delta : delta.startsWith(left) ? left : undefined;
     if (common === undefined) {
       left = '';
-      emit(separator + repeated + delta);
-      return;
+      return emit(separator + repeated + delta);
     }
     repeated += common;
     left = left.slice(common.length);
@@ -257,14 +249,10 @@ const subAgentInput = z.object({
   task: z.string().min(1).max(20_000).describe('What to do, with everything needed to do it: it sees nothing else'),
 });
 
+type SubAgentBase = Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'resolveModel' | 'checkRun'>;
+
 /** It sees the task alone, and its last words are the result. */
-function createSubAgentTool(
-  agent: SubAgent,
-  {
-    from,
-    ...base
-  }: Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'resolveModel' | 'checkRun'> & { from: string },
-): Tool {
+function createSubAgentTool(agent: SubAgent, { from, ...base }: SubAgentBase & { from: string }): Tool {
   const { tools = {} } = agent;
   return {
     description: agent.description,

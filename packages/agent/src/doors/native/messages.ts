@@ -49,27 +49,25 @@ const tags = ['Messages'];
 export function addMessageRoutes(server: Server, parts: MessageRouteParts): void {
   const { sessions, messages, hub, access } = parts;
 
-  server.post(
-    '/messages/:sessionId',
-    {
-      config: { refuses: [402, 409, 422] },
-      schema: {
-        tags,
-        summary: 'Send a message',
-        description: 'With `stream: true` the reply is a stream of Server-Sent Events, otherwise one JSON reply.',
-        params: sessionParamsSchema,
-        body: sendMessageSchema,
-        response: {
-          200: {
-            description: 'The answer, or the stream that ends with it',
-            content: {
-              'application/json': { schema: sendMessageReplySchema },
-              'text/event-stream': { schema: sseEventSchema },
-            },
-          },
+  const send = {
+    tags,
+    summary: 'Send a message',
+    description: 'With `stream: true` the reply is a stream of Server-Sent Events, otherwise one JSON reply.',
+    params: sessionParamsSchema,
+    body: sendMessageSchema,
+    response: {
+      200: {
+        description: 'The answer, or the stream that ends with it',
+        content: {
+          'application/json': { schema: sendMessageReplySchema },
+          'text/event-stream': { schema: sseEventSchema },
         },
       },
     },
+  };
+  server.post(
+    '/messages/:sessionId',
+    { config: { refuses: [402, 409, 422] }, schema: send },
     async (request, reply) => {
       const { did } = identityOf(request);
       const { stream, returnAllMessages } = request.body;
@@ -89,35 +87,24 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
     },
   );
 
-  server.get(
-    '/messages/:sessionId',
-    {
-      schema: {
-        tags,
-        summary: 'All messages of a session',
-        params: sessionParamsSchema,
-        response: { 200: messageListSchema },
-      },
-    },
-    async (request, reply) => {
-      const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
-      return sendList(reply, {}, messages.each(sessionId, request.inPlace.bind(request)));
-    },
-  );
+  const list = {
+    tags,
+    summary: 'All messages of a session',
+    params: sessionParamsSchema,
+    response: { 200: messageListSchema },
+  };
+  server.get('/messages/:sessionId', { schema: list }, async (request, reply) => {
+    const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
+    return sendList(reply, {}, messages.each(sessionId, request.inPlace.bind(request)));
+  });
 
-  server.post(
-    '/messages/abort',
-    {
-      config: { refuses: [404] },
-      schema: { tags, summary: 'Stop the turn in flight', body: abortSchema, response: { 200: abortReplySchema } },
-    },
-    async (request, reply) => {
-      const { sessionId } = await requireSession(sessions, identityOf(request).did, request.body.sessionId);
-      const { runId } = request.body;
-      const aborted = await hub.abort(sessionId, { runId, elapsedMs: () => Math.ceil(reply.elapsedTime) });
-      return { ok: true as const, aborted, success: aborted };
-    },
-  );
+  const abort = { tags, summary: 'Stop the turn in flight', body: abortSchema, response: { 200: abortReplySchema } };
+  server.post('/messages/abort', { config: { refuses: [404] }, schema: abort }, async (request, reply) => {
+    const { sessionId } = await requireSession(sessions, identityOf(request).did, request.body.sessionId);
+    const { runId } = request.body;
+    const aborted = await hub.abort(sessionId, { runId, elapsedMs: () => Math.ceil(reply.elapsedTime) });
+    return { ok: true as const, aborted, success: aborted };
+  });
 
   addRunRoutes(server, access);
 }
@@ -150,49 +137,38 @@ function readSendKey(request: MessageRequest, sessionId: string): SendKey | unde
 }
 
 function addRunRoutes(server: Server, access: RunAccess): void {
-  server.get(
-    '/runs/:runId',
-    {
-      schema: {
-        tags,
-        summary: 'Follow a run',
-        description:
-          'Replays the frames after `after` (or `Last-Event-ID`) as Server-Sent Events and follows the run to its end.',
-        params: runParamsSchema,
-        querystring: runQuerySchema,
-        response: { 200: { description: 'The frames', content: { 'text/event-stream': { schema: sseEventSchema } } } },
-      },
-    },
-    async (request, reply) => {
-      const { did } = identityOf(request);
-      const { runId } = request.params;
-      // An EventSource that reconnects repeats its first address; what it has read since is in the header.
-      const lastRead = frameNumberSchema.safeParse(request.headers['last-event-id']).data ?? 0;
-      const after = Math.max(request.query.after ?? 0, lastRead);
-      const { messageId, frames, leave } = await access.follow(did, runId, after);
-      await sendFrames(reply, { runId, messageId, frames, after }).finally(leave);
-      return reply;
-    },
-  );
+  const follow = {
+    tags,
+    summary: 'Follow a run',
+    description:
+      'Replays the frames after `after` (or `Last-Event-ID`) as Server-Sent Events and follows the run to its end.',
+    params: runParamsSchema,
+    querystring: runQuerySchema,
+    response: { 200: { description: 'The frames', content: { 'text/event-stream': { schema: sseEventSchema } } } },
+  };
+  server.get('/runs/:runId', { schema: follow }, async (request, reply) => {
+    const { did } = identityOf(request);
+    const { runId } = request.params;
+    // An EventSource that reconnects repeats its first address; what it has read since is in the header.
+    const lastRead = frameNumberSchema.safeParse(request.headers['last-event-id']).data ?? 0;
+    const after = Math.max(request.query.after ?? 0, lastRead);
+    const { messageId, frames, leave } = await access.follow(did, runId, after);
+    await sendFrames(reply, { runId, messageId, frames, after }).finally(leave);
+    return reply;
+  });
 
-  server.post(
-    '/runs/:runId/approvals/:approvalId',
-    {
-      config: { refuses: [409] },
-      schema: {
-        tags,
-        summary: 'Approve or refuse a tool call',
-        description: 'The same answer again changes nothing; another one is 409.',
-        params: approvalParamsSchema,
-        body: answerApprovalSchema,
-        response: { 200: approvalReplySchema },
-      },
-    },
-    async (request) => {
-      const answer = { userDid: identityOf(request).did, ...request.params, ...request.body };
-      return { approval: await access.answerApproval({ ...answer, from: clientAddress(request) }) };
-    },
-  );
+  const answer = {
+    tags,
+    summary: 'Approve or refuse a tool call',
+    description: 'The same answer again changes nothing; another one is 409.',
+    params: approvalParamsSchema,
+    body: answerApprovalSchema,
+    response: { 200: approvalReplySchema },
+  };
+  server.post('/runs/:runId/approvals/:approvalId', { config: { refuses: [409] }, schema: answer }, async (request) => {
+    const by = { userDid: identityOf(request).did, from: clientAddress(request) };
+    return { approval: await access.answerApproval({ ...request.params, ...request.body, ...by }) };
+  });
 }
 
 const chunkCharacters = 64 * 1024;
