@@ -1,8 +1,12 @@
 // What operators may send to the routes of programs, beyond what a program of good will needs.
+import { ussdReplies } from '@palaver/contract/internal';
+import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
+import type { UssdTables } from '../src/store/tables.ts';
 import { createOperator, files, rename } from './program-operator.ts';
 import { startService } from './service-fixture.ts';
+import { writeProgram } from './write-program.ts';
 
 const list = `[${Array.from({ length: 100 }, (_, i) => i).join(', ')}]`;
 const loop = 'size(l.filter(x, l.exists(y, x == 1000)))';
@@ -24,6 +28,27 @@ test('the loops of all inputs that are tried have one budget', async () => {
     status: 400,
     body: { message: expect.stringMatching(/^In this program the expression .* takes too long\.$/) },
   });
+});
+
+test('the inputs that a caller dials at once have one budget, those that are played again one each', async () => {
+  const own = files('One');
+  await using dir = await writeProgram({
+    ...own,
+    'program.yaml': `${own['program.yaml'].replace('to: page }', 'to: list }')}
+  list: { kind: set, values: { l: "${list}", n: "${loop}" }, to: page }
+`,
+  });
+  await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path });
+  const code = { serviceCode: '*384*5#' };
+  const inputs = Array.from({ length: 13 }, (_, i) => (i % 2 ? '0' : '1'));
+  expect(await service.say('dialled', inputs.slice(0, 3).join('*'), code)).toMatch(/^CON The page/);
+  expect(await service.say('dialled-at-once', inputs.join('*'), code)).toBe(ussdReplies.unavailable);
+  for (const count of inputs.keys()) await service.say('pressed', inputs.slice(0, count).join('*'), code);
+  const store = await openStore<UssdTables>(service.databaseUrl);
+  await store.db.updateTable('ussd_session').set({ text_hash: 'lost' }).execute();
+  await store.close();
+  const other = await service.startAnother();
+  expect(await other.say('pressed', inputs.join('*'), code)).toMatch(/^CON The page/);
 });
 
 describe.each(engines)('programs on %s', (engine) => {

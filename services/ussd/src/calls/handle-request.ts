@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { askForm, type Forms } from '@palaver/forms/internal';
 import {
   type Caller,
@@ -189,8 +189,11 @@ async function continueDialogue(
   for (let part = first; part < inputs.length; part++) {
     const input = call.toInput(part);
     const before = step.dialogue;
-    // Inputs that are played again were key presses of their own.
-    caller.budget = undefined;
+    // Inputs that are played again were key presses of their own. Those that are dialled in one text are one.
+    if (known && !from) {
+      caller.budget = undefined;
+      await setImmediate();
+    }
     step = takeInput(menu, before, input);
     if (before.resume && !step.dialogue.resume && opening.resumeAt !== undefined) {
       const key = call.toActionKey(part + 1, resumeStep);

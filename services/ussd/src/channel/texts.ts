@@ -119,7 +119,9 @@ export function createTexts(parts: TextParts) {
 
   async function setStopped(person: Correspondent, isStopped: boolean, id: string) {
     // First: a number that is stopped already is not answered, which includes one whose text is delivered again.
-    await say(person, `${isStopped ? 'stop' : 'start'}-${id}`, { text: isStopped ? stopped : started });
+    await say(person, `${keyOf(person)}-${isStopped ? 'stop' : 'start'}-${id}`, {
+      text: isStopped ? stopped : started,
+    });
     await profiles.setStopped(person.phoneNumber, isStopped ? clock.now() : null);
     if (isStopped) await inputLog.remove(keyOf(person));
     return count(isStopped ? 'stopped' : 'started');
@@ -150,7 +152,7 @@ export function createTexts(parts: TextParts) {
     const left = await messages.answersLeft(phoneNumber, clock.now());
     if (left <= 0) return count('limited');
     if (left === 1) {
-      await say(person, `last-${own}`, { text: last });
+      await say(person, `${keyOf(person)}-last-${own}`, { text: last });
       return count('limited');
     }
     // Whoever asks for a program wants its answer.
