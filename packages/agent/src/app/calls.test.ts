@@ -1,7 +1,9 @@
 import { tool as aiTool, jsonSchema } from '@ai-sdk/provider-utils';
+import { createOfflineModel } from '@palaver/offline-model';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { z as z3 } from 'zod/v3';
+import { defineOraclePlugin } from '../define/plugin.ts';
 import { tool } from '../define/tool.ts';
 import type { ScriptedStep } from '../models/scripted-model.ts';
 import { createTestRuntime, type TestRuntimeOptions } from './create-test-runtime.ts';
@@ -61,6 +63,18 @@ test('a stream gives the words, the object as it grows, and the answer', async (
   expect((await answer).output).toEqual({ crop: 'maize', cents: 12 });
 });
 
+test('a long object is read again only as it grows', async () => {
+  const app = await open([], { model: createOfflineModel({ modelId: 'offline', wordsPerSecond: 1_000_000 }) });
+  const said = 'word '.repeat(6_000);
+  const { textStream, partialOutputStream } = await app.stream(said, {
+    output: z.object({ text: z.string().max(100_000) }),
+  });
+  expect((await collect(textStream)).length).toBeGreaterThan(5_000);
+  const partial = await collect(partialOutputStream);
+  expect(partial.length).toBeLessThan(500);
+  expect(partial.at(-1)).toEqual({ text: said });
+});
+
 test('a session of a name continues', async () => {
   const app = await open([{ text: 'Hello Ana.' }, { text: 'Ana.' }]);
   await app.session('order-17').generate('I am Ana.');
@@ -74,28 +88,87 @@ test('a session of a name continues', async () => {
   ]);
 });
 
+const pay = tool({ description: 'Pays.', inputSchema: z.object({}), needsApproval: true, execute: () => 'paid' });
+const payOnce: ScriptedStep[] = [{ toolCalls: [{ name: 'pay', args: {} }] }, { text: 'ok' }];
+
 test.each([
   [undefined, 'error'],
   [() => true, 'done'],
 ])('what a tool asks in the name of the agent is decided by `approve`', async (approve, status) => {
-  const pay = tool({ description: 'Pays.', inputSchema: z.object({}), needsApproval: true, execute: () => 'paid' });
-  const app = await open([{ toolCalls: [{ name: 'pay', args: {} }] }, { text: 'ok' }], { tools: { pay } });
+  const app = await open(payOnce, { tools: { pay } });
   const { message } = await app.generate('pay', approve && { approve });
   expect(message.toolCalls).toMatchObject([{ name: 'pay', status }]);
 });
 
+const wait = tool({
+  description: 'Waits.',
+  inputSchema: z.object({}),
+  execute: (_args, { abortSignal }) =>
+    new Promise((_, reject) => abortSignal.addEventListener('abort', () => reject(abortSignal.reason))),
+});
+
 test('a run ends with its signal', async () => {
-  const wait = tool({
-    description: 'Waits.',
-    inputSchema: z.object({}),
-    execute: (_args, { abortSignal }) =>
-      new Promise((_, reject) => abortSignal.addEventListener('abort', () => reject(abortSignal.reason))),
-  });
   const app = await open([{ toolCalls: [{ name: 'wait', args: {} }] }], { tools: { wait } });
   const stop = new AbortController();
   const answer = app.generate('wait', { signal: stop.signal });
   setTimeout(() => stop.abort(new Error('enough')), 50);
   await expect(answer).rejects.toThrow('enough');
+});
+
+test('a run ends with a signal that fires while it begins', async () => {
+  const stop = new AbortController();
+  const late = defineOraclePlugin({
+    name: 'late',
+    version: '1.0.0',
+    manifest: { title: 'L', summary: 'L.', whenToUse: [], visibility: 'silent', stability: 'stable' },
+    getMiddlewares: () => [{ beforeSend: () => stop.abort(new Error('enough')) }],
+  });
+  const app = await open([{ toolCalls: [{ name: 'wait', args: {} }] }], { tools: { wait }, plugins: [late] });
+  await expect(app.generate('wait', { signal: stop.signal })).rejects.toThrow('enough');
+});
+
+const user = 'did:key:z6MkAna';
+
+async function expectNoLiveRun({ store }: Awaited<ReturnType<typeof open>>): Promise<void> {
+  const live = store.db.selectFrom('agent_run').where('ended_at', 'is', null);
+  await expect.poll(() => live.select('id').execute()).toEqual([]);
+}
+
+test('a run ends where `approve` fails', async () => {
+  const app = await open(payOnce, { tools: { pay } });
+  const approve = () => Promise.reject(new Error('nobody is there'));
+  await expect(app.session('order-17', { user }).generate('pay', { approve })).rejects.toThrow('nobody is there');
+  await expectNoLiveRun(app);
+});
+
+test('a run ends with its signal though `approve` does not', async () => {
+  const app = await open(payOnce, { tools: { pay } });
+  const stop = new AbortController();
+  const approve = () => {
+    stop.abort(new Error('enough'));
+    return new Promise<boolean>(() => {});
+  };
+  const answer = app.session('order-17', { user }).generate('pay', { approve, signal: stop.signal });
+  await expect(answer).rejects.toThrow('enough');
+  await expectNoLiveRun(app);
+});
+
+test('the first answer to an approval counts', async () => {
+  const app = await open(payOnce, { tools: { pay } });
+  const { runId, events, answer } = await app.session('order-17', { user }).stream('pay', {
+    async approve({ approvalId }) {
+      await app.ctx.answerApproval({ userDid: user, runId, approvalId, approved: true });
+      return false;
+    },
+  });
+  await collect(events);
+  expect((await answer).message.toolCalls).toMatchObject([{ name: 'pay', output: 'paid' }]);
+});
+
+test('whatever is given as `needsApproval` asks, unless it is false', async () => {
+  const asking = { ...pay, needsApproval: 'always' as unknown as boolean };
+  const app = await open(payOnce, { tools: { pay: asking } });
+  expect((await app.generate('pay')).message.toolCalls).toMatchObject([{ name: 'pay', status: 'error' }]);
 });
 
 const schemas = {

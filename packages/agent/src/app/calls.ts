@@ -106,6 +106,8 @@ export function createCalls({ access, sessions, messages, oracle }: CallParts): 
     const run = await access.open(message);
     const abort = () => void run.abort().catch(() => {});
     signal?.addEventListener('abort', abort, { once: true });
+    // It may have fired while the run was being opened.
+    if (signal?.aborted) abort();
     const answer = toAnswer(run, options).finally(() => signal?.removeEventListener('abort', abort));
     answer.catch(() => {});
     return {
@@ -121,8 +123,8 @@ export function createCalls({ access, sessions, messages, oracle }: CallParts): 
 
   async function toAnswer(run: AgentRun, { output, approve, user, signal }: CallOptions): Promise<Answer<unknown>> {
     const decide = approve ?? (user === undefined ? () => false : undefined);
-    if (decide) await answerApprovals(run, decide, user ?? oracle.did);
-    const message = await run.answer();
+    const answered = decide ? answerApprovals(run, decide, user ?? oracle.did) : Promise.resolve();
+    const message = await Promise.race([answered.then(() => run.answer()), run.answer()]);
     const { content: text, status, error } = message;
     const { runId, sessionId } = run;
     if (status === 'aborted') throw signal?.reason ?? new AppError('UNAVAILABLE', 'The run was aborted.');
@@ -142,7 +144,16 @@ export function createCalls({ access, sessions, messages, oracle }: CallParts): 
     for await (const { name, data } of run.events()) {
       if (name !== 'approval_request' || data.status !== 'pending') continue;
       const { approvalId } = data;
-      await access.answerApproval({ userDid, runId: run.runId, approvalId, approved: await decide(data) });
+      try {
+        const approved = await decide(data);
+        await access.answerApproval({ userDid, runId: run.runId, approvalId, approved });
+      } catch (error) {
+        // The user was faster, or the run has ended.
+        if (error instanceof AppError && error.code === 'APPROVAL_ANSWERED') continue;
+        // Otherwise the run would wait for its user.
+        await run.abort().catch(() => {});
+        throw error;
+      }
     }
   }
 
@@ -179,6 +190,9 @@ export function createCalls({ access, sessions, messages, oracle }: CallParts): 
   };
 }
 
+/** One part of this many is new whenever an object that grows is read again. */
+const partialGrowth = 50;
+
 function toIterable<Item>(read: () => AsyncIterable<Item>): AsyncIterable<Item> {
   return { [Symbol.asyncIterator]: () => read()[Symbol.asyncIterator]() };
 }
@@ -187,14 +201,21 @@ async function* readText(run: AgentRun): AsyncIterable<string> {
   for await (const { name, data } of run.events()) if (name === 'message') yield data.content;
 }
 
+/** Read again whenever the text has grown by a part of itself, so that a long answer costs no more for each of its words. */
 async function* readPartial(run: AgentRun): AsyncIterable<never> {
   let text = '';
+  let read = 0;
   let last: string | undefined;
-  for await (const piece of readText(run)) {
-    text += piece;
+  function* show(): Iterable<never> {
+    read = text.length;
     const value = parsePartialJson(text);
     const shown = JSON.stringify(value);
     if (shown !== undefined && shown !== last) yield value as never;
     last = shown;
   }
+  for await (const piece of readText(run)) {
+    text += piece;
+    if (text.length - read >= read / partialGrowth) yield* show();
+  }
+  if (read < text.length) yield* show();
 }

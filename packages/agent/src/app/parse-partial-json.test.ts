@@ -23,6 +23,11 @@ test.each([
   expect(parsePartialJson(text)).toEqual(value);
 });
 
+test('what is nested too deep has no value', () => {
+  expect(parsePartialJson('['.repeat(64))).toBeDefined();
+  expect(parsePartialJson('['.repeat(50_000))).toBeUndefined();
+});
+
 test('every beginning of an object has a value, and the whole is the object', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {

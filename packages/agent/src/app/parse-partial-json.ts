@@ -1,3 +1,5 @@
+import { agentLimits } from '@palaver/contract';
+
 const tokens = /"(?:[^"\\]|\\.?)*"?|[{}[\],:]|[^\s{}[\],:"]+|\s+/gs;
 /** A string without its end, and without an escape that is cut off. */
 const saidOf = /^"(?:[^"\\]|\\(?:u[\da-f]{4}|[^u]))*/i;
@@ -13,6 +15,7 @@ export function parsePartialJson(text: string): unknown {
     const before = read;
     read += token;
     if (token === '{' || token === '[') closers.unshift(token === '{' ? '}' : ']');
+    if (closers.length > agentLimits.toolArgumentsDepth) return undefined;
     if (token === '}' || token === ']') closers.shift();
     if (token === '{' || token === ',') isKey = closers[0] === '}';
     if (token === '[' || token === ':') isKey = false;

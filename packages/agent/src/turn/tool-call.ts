@@ -96,7 +96,8 @@ function isGated({ needsApproval, needsDelegation, needsInvocation }: Tool): boo
 
 /** A rule that fails asks the user. */
 async function needsApproval({ tool: { needsApproval: rule }, args, rt }: ReadyCall): Promise<boolean> {
-  if (typeof rule !== 'function') return rule === true;
+  // JavaScript has no types: anything but false asks.
+  if (typeof rule !== 'function') return Boolean(rule);
   try {
     return await rule(args, rt);
   } catch (error) {
