@@ -10,6 +10,7 @@ export { freePort } from './free-port.ts';
 export { type Column, listColumns } from './list-columns.ts';
 export { startPgbouncer } from './pgbouncer.ts';
 export { startProcess, type TestProcess } from './process.ts';
+export { listScans, recordStatements } from './query-plans.ts';
 export { type RunningRedis, startRedis } from './redis.ts';
 export { startRedisCluster } from './redis-cluster.ts';
 export { testWithRedis } from './redis-fixture.ts';

@@ -64,7 +64,8 @@ const firstSchema = [
     id text primary key, program text not null, form_id text not null, form_version text not null, phone text not null,
     xml text not null, answers text not null, created_at bigint not null, status text not null, attempts integer not null,
     next_at bigint, fault text, claimed_by text, lease_until bigint not null default 0)`,
-  sql`create index ussd_submission_form on ussd_submission (form_id, created_at)`,
+  // With the status, so that results are counted without their texts.
+  sql`create index ussd_submission_form on ussd_submission (program, form_id, created_at, status)`,
   sql`create index ussd_submission_phone on ussd_submission (phone)`,
   sql`create index ussd_submission_due on ussd_submission (status, next_at)`,
   sql`create index ussd_submission_created on ussd_submission (created_at)`,
@@ -74,6 +75,7 @@ const firstSchema = [
     dialogue text, reference text, receipt text, claimed_by text, lease_until bigint not null default 0)`,
   sql`create index ussd_sms_reference on ussd_sms (reference) where reference is not null`,
   sql`create index ussd_sms_due on ussd_sms (status, next_at)`,
+  sql`create index ussd_sms_program on ussd_sms (program, created_at, status)`,
   sql`create index ussd_sms_phone on ussd_sms (phone, created_at)`,
   sql`create index ussd_sms_caller on ussd_sms (caller, created_at)`,
   sql`create index ussd_sms_created on ussd_sms (created_at)`,
