@@ -26,17 +26,9 @@ function toRow({ name, defaultText, description, example, secret }: Variable): s
   return `| \`${name}\` | ${standard} | ${escapePipes(description).replaceAll('\n', '<br>')}${shown} |`;
 }
 
-function escapePipes(text: string): string {
-  return text.replaceAll('|', '\\|');
-}
+const escapePipes = (text: string): string => text.replaceAll('|', '\\|');
 
-interface ConfigSection {
-  title: string;
-  variables: Variable[];
-}
-
-/** Lists every variable once, in the sections of `.env.example` and of the configuration reference. */
-function listConfigSections(): ConfigSection[] {
+function listConfigSections(): { title: string; variables: Variable[] }[] {
   const base = listVariables(z.object(baseVariables({ port: 0 })).omit({ PORT: true }));
   const own = Object.values(services).map(({ title, portName, schema }) => ({
     title: `The ${title}`,
@@ -67,7 +59,6 @@ function listConfigSections(): ConfigSection[] {
     .filter(({ variables }) => variables.length > 0);
 }
 
-/** Joins what a variable means to several services, with each one's default. */
 function toShared(uses: { title: string; variable: Variable }[]): Variable {
   const [first] = uses.map(({ variable }) => variable);
   if (!first) throw new Error('a variable that no service uses');
@@ -85,11 +76,8 @@ function toShared(uses: { title: string; variable: Variable }[]): Variable {
 /** `npm start` runs all services in one process, where each port has a name of its own. */
 function underUp(variable: Variable, portName: string): Variable {
   if (variable.name !== 'PORT') return variable;
-  return {
-    ...variable,
-    name: portName,
-    description: 'Port under `npm start`. If the service runs alone, PORT is used.',
-  };
+  const description = 'Port under `npm start`. If the service runs alone, PORT is used.';
+  return { ...variable, name: portName, description };
 }
 
 const width = 100;
@@ -105,11 +93,8 @@ export function toEnvExample(): string {
 }
 
 function toEntry({ name, description, defaultText, example }: Variable): string {
-  const words = description
-    .split('\n')
-    .flatMap(wrap)
-    .map((line) => `# ${line}`);
-  return `\n${words.join('\n')}\n#${name}=${defaultText ?? ''}${defaultText === undefined ? `        # for example ${example}` : ''}`;
+  const lines = description.split('\n').flatMap(wrap);
+  return `\n${lines.map((line) => `# ${line}`).join('\n')}\n#${name}=${defaultText ?? ''}${defaultText === undefined ? `        # for example ${example}` : ''}`;
 }
 
 function wrap(text: string): string[] {

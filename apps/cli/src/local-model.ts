@@ -4,7 +4,6 @@ import { fetchBounded } from '@palaver/service-kit/internal';
 const ollama = 'http://127.0.0.1:11434/v1';
 const waitMs = 500;
 
-/** Says how to use a model server that answers on this machine; undefined if there is none or a model is configured. */
 export async function describeLocalModel(env: Env, address = ollama): Promise<string | undefined> {
   if (env.LLM_BASE_URL || (env.LLM_PROVIDER && env.LLM_PROVIDER !== 'offline')) return undefined;
   try {

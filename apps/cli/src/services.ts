@@ -64,14 +64,13 @@ export function unknownVariables(env: Env): string[] {
 }
 
 export function misspeltVariables(env: Env): string[] {
-  const plugins = createBundledPlugins().flatMap(({ configSchema }) =>
-    configSchema ? listVariables(configSchema) : [],
+  const schemas = createBundledPlugins().flatMap(({ configSchema }) => configSchema ?? []);
+  const ofPlugins = schemas.flatMap(listVariables).map(({ name }) => name);
+  const isForeign = (name: string) => !ownPrefixes.some((prefix) => name.startsWith(prefix));
+  const foreign = Object.fromEntries(Object.entries(env).filter(([name]) => isForeign(name)));
+  return findMisspelt(foreign, [...knownVariables(), ...ofPlugins]).map(
+    ({ name, meant }) => `${name}: no such variable; did you mean ${meant}?`,
   );
-  const known = [...knownVariables(), ...plugins.map(({ name }) => name)];
-  const foreign = Object.fromEntries(
-    Object.entries(env).filter(([name]) => !ownPrefixes.some((prefix) => name.startsWith(prefix))),
-  );
-  return findMisspelt(foreign, known).map(({ name, meant }) => `${name}: no such variable; did you mean ${meant}?`);
 }
 
 function knownVariables(): string[] {

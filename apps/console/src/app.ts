@@ -28,15 +28,12 @@ export async function createConsoleApp({ config, logger, page }: ConsoleParts): 
     async health() {
       const { status } = page.current();
       const healthy = status !== 'failed';
-      return {
-        healthy,
-        body: { status: healthy ? 'ok' : 'degraded', page: status, timestamp: new Date().toISOString() },
-      };
+      const body = { status: healthy ? 'ok' : 'degraded', page: status, timestamp: new Date().toISOString() };
+      return { healthy, body };
     },
   });
-  const targets = toTargets(config);
   addWebRoutes(server, page);
-  await addServiceRoutes(server, targets, {
+  await addServiceRoutes(server, toTargets(config), {
     headers: {
       ...(config.GATEWAY_API_KEY && { 'x-api-key': config.GATEWAY_API_KEY }),
       ...(config.GATEWAY_UCAN && { 'x-ucan-delegation': config.GATEWAY_UCAN }),

@@ -2,20 +2,16 @@ import { defaultPorts } from '@palaver/contract';
 import { baseVariables, envInteger, envList, envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
 
+function serviceUrl(port: number, description: string) {
+  const example = `http://127.0.0.1:${port}`;
+  return envUrl('http:', 'https:').prefault(example).meta({ description, example });
+}
+
 export const consoleConfigSchema = z.object({
   ...baseVariables({ port: defaultPorts.console }),
-  USSD_URL: envUrl('http:', 'https:').prefault('http://127.0.0.1:3000').meta({
-    description: 'The USSD gateway the console page dials. `npm start` sets it.',
-    example: 'http://127.0.0.1:3000',
-  }),
-  AGENT_URL: envUrl('http:', 'https:').prefault('http://127.0.0.1:4000').meta({
-    description: 'The agent service the console page chats with. `npm start` sets it.',
-    example: 'http://127.0.0.1:4000',
-  }),
-  GATEWAY_URL: envUrl('http:', 'https:').prefault('http://127.0.0.1:1317').meta({
-    description: 'The query gateway the console page explores. `npm start` sets it.',
-    example: 'http://127.0.0.1:1317',
-  }),
+  USSD_URL: serviceUrl(3000, 'The USSD gateway the console page dials. `npm start` sets it.'),
+  AGENT_URL: serviceUrl(4000, 'The agent service the console page chats with. `npm start` sets it.'),
+  GATEWAY_URL: serviceUrl(1317, 'The query gateway the console page explores. `npm start` sets it.'),
   GATEWAY_API_KEY: z.string().min(1).optional().meta({
     description:
       'API key with which the page reads from the query gateway if it has GATEWAY_AUTH=api-key. Everyone who can reach the console uses it.',

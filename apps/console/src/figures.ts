@@ -152,11 +152,7 @@ export function newErrors({ name, read }: FigureSource): FigureSource {
       const answer = (await read()) as { errors?: RecentError[]; refused?: string };
       if (!answer.errors) return answer;
       const fresh = answer.errors.filter(({ time }) => time > sentUntil).sort(inOrder);
-      newest =
-        fresh
-          .map(({ time }) => time)
-          .sort()
-          .at(-1) ?? sentUntil;
+      newest = [sentUntil, ...fresh.map(({ time }) => time)].sort().at(-1) ?? sentUntil;
       return fresh.length > 0 ? fresh.slice(0, errorsAtOnce) : undefined;
     },
     sent() {

@@ -28,7 +28,6 @@ interface ProxiedService {
   toPath?(path: string): string;
 }
 
-/** The credentials for the query gateway, and where it serves what pages ask for under `/ixo`. */
 interface GatewayReading {
   headers: Record<string, string>;
   prefix: string;

@@ -3,7 +3,6 @@ import { useSyncExternalStore } from 'react';
 const changed = 'palaver:navigate';
 const subscribe = onEvents('popstate', changed);
 
-/** The path is the view, the query what is open in it. */
 export function useLocation(): URL {
   return new URL(useSyncExternalStore(subscribe, () => window.location.href));
 }

@@ -25,9 +25,7 @@ export function keepTheme(theme: Theme): void {
   window.dispatchEvent(new Event(changed));
 }
 
-export function nextTheme(theme: Theme): Theme {
-  return order[(order.indexOf(theme) + 1) % order.length] ?? 'system';
-}
+export const nextTheme = (theme: Theme): Theme => order[(order.indexOf(theme) + 1) % order.length] ?? 'system';
 
 /** The agent may change the theme too. */
 export function useTheme(): Theme {

@@ -1,4 +1,4 @@
-import type { AuditAction } from '@palaver/contract/internal';
+import type { AuditAction, AuditLine } from '@palaver/contract/internal';
 import { StartError, withEnvFile } from '@palaver/service-kit';
 import { toCsvLines } from '@palaver/service-kit/internal';
 import { openStore, type Store } from '@palaver/store';
@@ -42,7 +42,6 @@ function collectHead(text: string, previous: AuditHead[]): AuditHead[] {
   return [...previous, { seq: Number(seq), hash }];
 }
 
-/** Returns false when a fault was found. */
 async function verifyAuditLogs(heads: AuditHead[]): Promise<boolean> {
   const { databases, dataDir } = findAuditLogs();
   let isSound = true;
@@ -65,10 +64,7 @@ async function exportAuditLogs(format: 'json' | 'csv'): Promise<void> {
     await withAudit(database, async (store) => {
       for await (const lines of readAudit(store)) {
         if (format === 'json') process.stdout.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-        else
-          process.stdout.write(
-            toCsvLines(lines.map(({ details, ...line }) => toCells({ ...line, details: JSON.stringify(details) }))),
-          );
+        else process.stdout.write(toCsvLines(lines.map(toCells)));
       }
     });
   }
@@ -82,7 +78,6 @@ function findAuditLogs() {
   );
 }
 
-/** Records a command in the log of every service that has a database here. */
 export async function recordCommand(action: AuditAction, details: Record<string, string>): Promise<void> {
   const { databases } = findDatabases(withEnvFile(process.env));
   for (const database of databases) {
@@ -107,6 +102,6 @@ async function withAudit<T>({ url }: ServiceDatabase, use: (store: Store<AuditTa
   }
 }
 
-function toCells(line: Record<string, string | number | null>): string[] {
-  return Object.values(line).map((value) => String(value ?? ''));
+function toCells({ details, ...line }: AuditLine): string[] {
+  return Object.values({ ...line, details: JSON.stringify(details) }).map((value) => String(value ?? ''));
 }

@@ -113,6 +113,4 @@ function copyPrivate(source: string, target: string): void {
   chmodSync(target, 0o600);
 }
 
-function hashFile(path: string): string {
-  return createHash('sha256').update(readFileSync(path)).digest('hex');
-}
+const hashFile = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');

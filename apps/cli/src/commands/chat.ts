@@ -130,9 +130,7 @@ function toText(error: unknown): string {
     : printable`The call failed: ${error}`;
 }
 
-function dim(text: string): string {
-  return styleText('dim', text);
-}
+const dim = (text: string): string => styleText('dim', text);
 
 interface ApprovalQuestions {
   readLine(question: string, signal: AbortSignal): Promise<string | undefined>;
@@ -164,7 +162,6 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
   }
 
   return {
-    /** Called when a tool waits, or was answered here or in another client. */
     onRequest(request: SseEventData['approval_request']): void {
       open.get(request.approvalId)?.abort();
       if (request.status !== 'pending') return;

@@ -4,12 +4,6 @@ import type { Command } from 'commander';
 import { toServerUrl } from '../options.ts';
 import { toTable } from '../table.ts';
 
-interface CheckCommandOptions {
-  own: string;
-  value: string[];
-  json?: boolean;
-}
-
 export function addGatewayCommands(gateway: Command): void {
   gateway
     .command('routes')
@@ -42,9 +36,9 @@ export function addGatewayCommands(gateway: Command): void {
     .description('compare this gateway with another REST endpoint, route by route; exit with status 1 if they differ')
     .argument('<url>', 'the other endpoint, such as https://node.example:1317', toServerUrl)
     .option('--own <url>', 'the gateway to check', toServerUrl, 'http://127.0.0.1:1317')
-    .option('--value <name=value>', 'value of a path variable, repeatable', collect, [])
+    .option('--value <name=value>', 'value of a path variable, repeatable', (pair, all: string[]) => [...all, pair], [])
     .option('--json', 'print the results as JSON')
-    .action(async (url: string, { own, value, json }: CheckCommandOptions) => {
+    .action(async (url: string, { own, value, json }: { own: string; value: string[]; json?: boolean }) => {
       const { listRoutes } = await import('@palaver/gateway/list-routes');
       const { checkGateway } = await import('@palaver/gateway/check-gateway');
       const routes = (await listRoutes(toGatewayEnv())).filter(({ legacy }) => !legacy);
@@ -73,15 +67,9 @@ function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
 }
 
-function collect(value: string, previous: string[]): string[] {
-  return [...previous, value];
-}
-
 function toPair(text: string): [string, string] {
   const equals = text.indexOf('=');
   return equals === -1 ? [text, ''] : [text.slice(0, equals), text.slice(equals + 1)];
 }
 
-function trimSlash(url: string): string {
-  return url.replace(/\/+$/, '');
-}
+const trimSlash = (url: string): string => url.replace(/\/+$/, '');

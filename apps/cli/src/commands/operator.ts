@@ -41,13 +41,11 @@ export function addOperatorCommands(program: Command): void {
       const left = revokeOperator(toFile(), name);
       await recordCommand('operator.revoked', { name });
       process.stderr.write(`${name} is no longer an operator.\n`);
-      if (left === 0) process.stderr.write(closedNote());
+      if (left === 0 && !withEnvFile(process.env).OPERATOR_TOKEN)
+        process.stderr.write(
+          `Nobody is named any more, so nobody is let in, not even on this machine. Add an operator, set OPERATOR_TOKEN, or remove ${toFile()} to open the routes to this machine again.\n`,
+        );
     });
-}
-
-function closedNote(): string {
-  if (withEnvFile(process.env).OPERATOR_TOKEN) return '';
-  return `Nobody is named any more, so nobody is let in, not even on this machine. Add an operator, set OPERATOR_TOKEN, or remove ${toFile()} to open the routes to this machine again.\n`;
 }
 
 function toFile(): string {

@@ -85,11 +85,6 @@ function addTest(program: Command): void {
     });
 }
 
-interface ExploreOptions extends ProgramOptions {
-  steps: number;
-  seconds: number;
-}
-
 function addExplore(program: Command): void {
   withJson(
     withActions(
@@ -101,10 +96,11 @@ function addExplore(program: Command): void {
     .argument('<folder>', several)
     .option('--steps <number>', 'maximum number of answers, for each program and language', toCount, 20_000)
     .option('--seconds <number>', 'maximum time, for each program and language', toCount, 120)
-    .action(async (folder: string, { actions = ownActions(), json, steps, seconds }: ExploreOptions) => {
+    .action(async (folder: string, { json, ...options }: ProgramOptions & { steps: number; seconds: number }) => {
+      const { actions = ownActions(), steps: maxSteps, seconds: maxSeconds } = options;
       const { explorePrograms } = await import('@palaver/ussd/commands/explore-programs');
       const progress = createProgress();
-      const files = { folder, actions, maxSteps: steps, maxSeconds: seconds, onProgress: progress.show };
+      const files = { folder, actions, maxSteps, maxSeconds, onProgress: progress.show };
       print(await explorePrograms(files).finally(progress.clear), json);
     });
 }
@@ -182,13 +178,9 @@ function withActions(command: Command): Command {
   return command.option('--actions <module>', 'module of your own actions (default: USSD_ACTIONS)');
 }
 
-function ownActions(): string | undefined {
-  return withEnvFile(process.env).USSD_ACTIONS;
-}
+const ownActions = (): string | undefined => withEnvFile(process.env).USSD_ACTIONS;
 
-function withJson(command: Command): Command {
-  return command.option('--json', 'print the results as JSON');
-}
+const withJson = (command: Command): Command => command.option('--json', 'print the results as JSON');
 
 function toList(text: string): string[] {
   const tags = text.split(',').map((tag) => tag.trim());
@@ -202,13 +194,8 @@ function print({ lines, ...report }: MenuReport, json = false): void {
   if (!report.ok) process.exitCode = 1;
 }
 
-interface Progress {
-  show(text: string): void;
-  clear(): void;
-}
-
 /** Shows the progress in one line of standard error, if that is a terminal. */
-function createProgress(): Progress {
+function createProgress(): { show(text: string): void; clear(): void } {
   const write = (text: string) => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
   };

@@ -12,15 +12,12 @@ export function addSubmissionCommands(program: Command): void {
   withFilter(submissions.command('list').description('print the number of submissions of each form, and the newest'))
     .option('--limit <number>', 'how many of the newest', toCount, 20)
     .action(async ({ form, status, limit }: FilterOptions & { limit: number }) => {
-      const found = await (await load()).listSubmissions(withEnvFile(process.env), {
-        ...toQuery({ form, status }),
-        limit,
-      });
+      const { listSubmissions } = await load();
+      const found = await listSubmissions(withEnvFile(process.env), { formId: form, status, limit });
       const counts = found.forms.map(({ formId, status: kept, count }) => [formId, kept, String(count)]);
-      const rows = found.submissions.map(({ instanceId, formId, createdAt, status: kept, fault }) => [
-        ...[instanceId, formId, createdAt, kept],
-        fault ?? '',
-      ]);
+      const rows = found.submissions.map((each) => {
+        return [each.instanceId, each.formId, each.createdAt, each.status, each.fault ?? ''];
+      });
       if (counts.length === 0) process.stdout.write('There are no submissions.\n');
       else
         process.stdout.write(
@@ -35,7 +32,7 @@ export function addSubmissionCommands(program: Command): void {
     )
     .action(async ({ form, status, format }: FilterOptions & { format: ExportFormat }) => {
       const { exportSubmissions } = await load();
-      await exportSubmissions(withEnvFile(process.env), { ...toQuery({ form, status }), format }, (piece) =>
+      await exportSubmissions(withEnvFile(process.env), { formId: form, status, format }, (piece) =>
         process.stdout.write(piece),
       );
     });
@@ -58,8 +55,4 @@ function withFilter(command: Command): Command {
   return command
     .option('--form <id>', 'only of this form')
     .addOption(new Option('--status <status>', 'only with this status').choices(statuses));
-}
-
-function toQuery({ form: formId, status }: FilterOptions): SubmissionQuery {
-  return { formId, status };
 }

@@ -42,14 +42,12 @@ function toFinding(what: string, fault: string | undefined, remedy: string, foun
   return fault ? { what, state: 'fault', found: fault, remedy } : { what, state: 'ok', found };
 }
 
+const toOff = (what: string, found: string, remedy: string): Finding => ({ what, state: 'off', found, remedy });
+
 function checkRuntime(): Finding {
-  const major = Number(process.versions.node.split('.')[0]);
-  return {
-    what: 'Node',
-    state: major >= 24 ? 'ok' : 'fault',
-    found: process.version,
-    ...(major < 24 && { remedy: 'run npm install, which brings Node 24' }),
-  };
+  const { version } = process;
+  const isOld = Number(process.versions.node.split('.')[0]) < 24;
+  return toFinding('Node', isOld ? version : undefined, 'run npm install, which brings Node 24', version);
 }
 
 function checkConfig(env: Env): Finding[] {
@@ -59,10 +57,10 @@ function checkConfig(env: Env): Finding[] {
   });
   faults.push(...unknownVariables(env), ...misspeltVariables(env));
   if (faults.length === 0) return [{ what: 'configuration', state: 'ok', found: 'every variable is right' }];
-  return [...new Set(faults)].map((fault) => ({
+  return [...new Set(faults)].map((found) => ({
     what: 'configuration',
     state: 'fault',
-    found: fault,
+    found,
     remedy: 'see .env.example',
   }));
 }
@@ -98,12 +96,7 @@ async function checkDatabase(env: Env): Promise<Finding> {
 async function checkRedis({ REDIS_URL: url }: Env): Promise<Finding> {
   const what = 'Redis';
   if (!url)
-    return {
-      what,
-      state: 'off',
-      found: 'not set; a single instance needs none',
-      remedy: 'REDIS_URL=redis://… connects several instances',
-    };
+    return toOff(what, 'not set; a single instance needs none', 'REDIS_URL=redis://… connects several instances');
   return toFinding(what, await reachRedis(url), 'check REDIS_URL', 'answers');
 }
 
@@ -115,7 +108,7 @@ async function checkModel({ LLM_PROVIDER, LLM_BASE_URL, LLM_API_KEY, LLM_MODEL }
   }
   if (!LLM_PROVIDER || LLM_PROVIDER === 'offline') {
     const remedy = 'set LLM_PROVIDER and LLM_API_KEY, or LLM_BASE_URL and LLM_MODEL, for real answers';
-    return { what, state: 'off', found: 'the offline model, which follows simple requests', remedy };
+    return toOff(what, 'the offline model, which follows simple requests', remedy);
   }
   if (!LLM_API_KEY) return { what, state: 'fault', found: `${LLM_PROVIDER} without a key`, remedy: 'set LLM_API_KEY' };
   return { what, state: 'ok', found: `${LLM_PROVIDER}, ${LLM_MODEL ?? 'its default model'} (its key was not tried)` };
@@ -124,19 +117,10 @@ async function checkModel({ LLM_PROVIDER, LLM_BASE_URL, LLM_API_KEY, LLM_MODEL }
 async function checkNodes(env: Env): Promise<Findings> {
   const { GATEWAY_UPSTREAMS: list, GATEWAY_TLS_CA_FILE: caFile, GATEWAY_DESCRIPTORS: descriptors } = env;
   const what = 'protocol node';
-  if (!list)
-    return {
-      what,
-      state: 'off',
-      found: 'the embedded development node',
-      remedy: 'GATEWAY_UPSTREAMS=host:9090 points at a real one',
-    };
-  const addresses = list
-    .split(',')
-    .map((address) => address.trim())
-    .filter(Boolean);
+  if (!list) return toOff(what, 'the embedded development node', 'GATEWAY_UPSTREAMS=host:9090 points at a real one');
+  const addresses = list.split(',').map((address) => address.trim());
   return Promise.all(
-    addresses.map(async (address) => {
+    addresses.filter(Boolean).map(async (address) => {
       const fault = await reachNode(address, { caFile, hasDescriptors: Boolean(descriptors) });
       const remedy = 'check GATEWAY_UPSTREAMS and GATEWAY_TLS_CA_FILE';
       return toFinding(what, fault, remedy, `${address} answers gRPC calls`);
@@ -174,7 +158,7 @@ function checkOptions(env: Env): Finding[] {
     if (missing.length === 0) return { what, state: 'ok', found: 'set' };
     const remedy = `set ${missing.join(', ')} for ${gives}`;
     return missing.length === needs.length
-      ? { what, state: 'off', found: 'not set', remedy }
+      ? toOff(what, 'not set', remedy)
       : { what, state: 'fault', found: 'set in part', remedy };
   });
 }
@@ -187,9 +171,8 @@ async function checkRunning(env: Env): Promise<Finding[]> {
       const { title, portName } = services[name as keyof typeof ports];
       const url = `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env[portName] || port}`;
       const fault = await reachHttp(`${url}/health`);
-      return fault
-        ? { what: title, state: 'off', found: `not running at ${url}`, remedy: 'npm start' }
-        : { what: title, state: 'ok', found: `runs at ${url}` };
+      if (fault) return toOff(title, `not running at ${url}`, 'npm start');
+      return { what: title, state: 'ok', found: `runs at ${url}` };
     }),
   );
 }
@@ -206,41 +189,36 @@ export interface Finding {
 
 const timeoutMs = 3_000;
 
-export async function reachDatabase(url: string, dataKeys: readonly Uint8Array[]): Promise<string | undefined> {
-  return failureOf(async () => {
+export const reachDatabase = (url: string, dataKeys: readonly Uint8Array[]) =>
+  failureOf(async () => {
     const store = await openStore(url, { waitMs: timeoutMs, dataKeys });
     await checkCipher(store).finally(() => store.close());
   });
-}
 
-export async function reachRedis(url: string): Promise<string | undefined> {
-  return failureOf(async () => {
+export const reachRedis = (url: string) =>
+  failureOf(async () => {
     const redis = await openRedis(url, createLogger({ name: 'doctor', level: 'silent' }));
     await redis.ping().finally(() => redis.disconnect());
   });
-}
 
 /** Any answer counts, even a refusal: the server is running. */
-export async function reachHttp(url: string): Promise<string | undefined> {
-  return failureOf(async () => {
+export const reachHttp = (url: string) =>
+  failureOf(async () => {
     await (await limitResponses()(url, { signal: AbortSignal.timeout(timeoutMs) })).body?.cancel();
   });
-}
 
 /** Makes a call, as the gateway does: an open port may belong to something else. */
-export async function reachNode(address: string, options: CheckNodeOptions): Promise<string | undefined> {
-  return failureOf(async () => {
+export const reachNode = (address: string, options: CheckNodeOptions) =>
+  failureOf(async () => {
     const fault = await checkNode(address, options);
     if (fault !== undefined) throw new Error(fault);
   });
-}
 
-export async function reachRpc(url: string): Promise<string | undefined> {
-  return failureOf(async () => {
+export const reachRpc = (url: string) =>
+  failureOf(async () => {
     const { ok, status } = await fetchBounded(`${url.replace(/\/+$/, '')}/health`, { timeoutMs });
     if (!ok) throw new Error(`the RPC answers ${status}`);
   });
-}
 
 async function failureOf(attempt: () => Promise<void>): Promise<string | undefined> {
   try {

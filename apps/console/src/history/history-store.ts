@@ -37,7 +37,6 @@ export interface History {
   stepMs: number;
   /** Null where the service did not answer. */
   services: Record<string, (HistoryPoint | null)[]>;
-  /** The slowest and the busiest ones. */
   routes: RouteHistory[];
 }
 
@@ -112,22 +111,12 @@ export function openHistory(path: string) {
     read({ since: from, until }: { since: number; until: number }): History {
       const stepMs = Math.max(Math.ceil((until - from) / maxPoints / minuteMs), 1) * minuteMs;
       const since = from - (from % minuteMs);
-      return {
-        start: since,
-        stepMs,
-        services: readPoints(since, until, stepMs),
-        routes: readRoutes(db, since, until),
-      };
+      return { start: since, stepMs, services: readPoints(since, until, stepMs), routes: readRoutes(db, since, until) };
     },
 
     raise({ service, kind, value, threshold }: Alarm, now: number): void {
-      db.prepare('insert into alarm values (?, ?, ?, ?, ?, null, null, null)').run(
-        service,
-        kind,
-        value,
-        threshold,
-        now,
-      );
+      const sql = 'insert into alarm values (?, ?, ?, ?, ?, null, null, null)';
+      db.prepare(sql).run(service, kind, value, threshold, now);
     },
     acknowledge({ service, kind }: Alarm, by: string, now: number): void {
       const sql =
@@ -138,14 +127,14 @@ export function openHistory(path: string) {
       const sql = 'update alarm set cleared_at = ? where service = ? and kind = ? and cleared_at is null';
       db.prepare(sql).run(now, service, kind);
     },
-    /** Alarms from before the console restarted that have not been cleared. */
-    listRaised: () =>
-      (db.prepare('select * from alarm where cleared_at is null').all() as unknown as AlarmRow[]).map(toAlarm),
+    listRaised(): KeptAlarm[] {
+      return db.prepare(`${selectAlarms} where cleared_at is null`).all() as unknown as KeptAlarm[];
+    },
 
     listAlarms(now: number): KeptAlarm[] {
-      const sql =
-        'select * from alarm where cleared_at is null or raised_at >= ? order by cleared_at is not null, raised_at desc limit ?';
-      return (db.prepare(sql).all(now - dayMs, shownAlarms) as unknown as AlarmRow[]).map(toAlarm);
+      const sql = `${selectAlarms} where cleared_at is null or raised_at >= ?
+        order by cleared_at is not null, raised_at desc limit ?`;
+      return db.prepare(sql).all(now - dayMs, shownAlarms) as unknown as KeptAlarm[];
     },
 
     forget(before: number): void {
@@ -156,26 +145,13 @@ export function openHistory(path: string) {
   };
 }
 
-interface AlarmRow extends Alarm {
-  raised_at: number;
-  cleared_at: number | null;
-  acknowledged_by: string | null;
-}
-
-const toAlarm = ({ raised_at, cleared_at, acknowledged_by, ...row }: AlarmRow): KeptAlarm => ({
-  ...{ service: row.service, kind: row.kind, value: row.value, threshold: row.threshold },
-  raisedAt: raised_at,
-  clearedAt: cleared_at,
-  acknowledgedBy: acknowledged_by,
-});
+const selectAlarms = `select service, kind, value, threshold, raised_at as raisedAt, cleared_at as clearedAt,
+  acknowledged_by as acknowledgedBy from alarm`;
 
 /** Files of older versions lack these columns. */
 function addAcknowledgement(db: DatabaseSync): void {
-  const columns = db
-    .prepare("select name from pragma_table_info('alarm')")
-    .all()
-    .map(({ name }) => name);
-  if (columns.includes('acknowledged_by')) return;
+  const columns = db.prepare("select name from pragma_table_info('alarm')").all();
+  if (columns.some(({ name }) => name === 'acknowledged_by')) return;
   db.exec('alter table alarm add column acknowledged_by text; alter table alarm add column acknowledged_at integer');
 }
 

@@ -9,7 +9,6 @@ import {
   round,
   type Snapshot,
   sumUp,
-  type Total,
   toDeltas,
   toQuantile,
   toSnapshot,
@@ -33,15 +32,7 @@ export interface LoadPoint {
   rates: Record<string, [perSecond: number, p95: number | null]>;
 }
 
-export interface ServiceWatch {
-  /** The last minutes, the oldest first. */
-  points(): LoadPoint[];
-  /** Returns false if the alarm is not raised. */
-  acknowledge(alarm: Pick<Alarm, 'service' | 'kind'>, by: string): boolean;
-  /** Services that refuse the console their metrics. */
-  refused(): string[];
-  close(): Promise<void>;
-}
+export type ServiceWatch = ReturnType<typeof watchServices>;
 
 interface ServiceState {
   snapshot?: Snapshot;
@@ -57,7 +48,7 @@ const hourMs = 3_600_000;
 const sendsPerHour = 60;
 const maxMetricsBytes = 8 * 1024 * 1024;
 
-export function watchServices(options: WatchOptions): ServiceWatch {
+export function watchServices(options: WatchOptions) {
   const { targets, store, logger, everyMs, keepDays, thresholds, webhook } = options;
   const closing = new AbortController();
   const states = new Map<string, ServiceState>();
@@ -85,8 +76,7 @@ export function watchServices(options: WatchOptions): ServiceWatch {
       state.recent = [...state.recent, { time: now, deltas }].filter(({ time }) => time > now - windowMs);
       store.add(service, now, deltas);
     }
-    const recent = state.recent.flatMap(({ deltas }) => deltas);
-    settleAlarms(service, findAlarms({ service, missed: state.missed, recent }, thresholds), now);
+    settleAlarms(service, findAlarms(service, state, thresholds), now);
     return rates;
   }
 
@@ -110,10 +100,8 @@ export function watchServices(options: WatchOptions): ServiceWatch {
     if (!webhook) return;
     while (sends[0] !== undefined && sends[0] < now - hourMs) sends.shift();
     if (sends.length >= sendsPerHour) {
-      logger.error(
-        { ...alarm, state },
-        `the webhook was called ${sendsPerHour} times in an hour; this alarm is not sent`,
-      );
+      const notice = `the webhook was called ${sendsPerHour} times in an hour; this alarm is not sent`;
+      logger.error({ ...alarm, state }, notice);
       return;
     }
     sends.push(now);
@@ -129,10 +117,9 @@ export function watchServices(options: WatchOptions): ServiceWatch {
     try {
       const rates = await Promise.all(Object.entries(targets).map(([service, url]) => poll(service, url)));
       const time = Date.now();
-      points = [...points, { time, rates: Object.assign({}, ...rates) }].filter(
-        (point) => point.time > time - windowMs,
-      );
-      store.forget(Date.now() - keepDays * dayMs);
+      const point: LoadPoint = { time, rates: Object.assign({}, ...rates) };
+      points = [...points.filter((other) => other.time > time - windowMs), point];
+      store.forget(time - keepDays * dayMs);
     } catch (error) {
       logger.error({ err: error }, 'the history of the services could not be kept');
     }
@@ -146,7 +133,8 @@ export function watchServices(options: WatchOptions): ServiceWatch {
   running = run();
   return {
     points: () => points,
-    acknowledge(named, by) {
+    /** Returns false if the alarm is not raised. */
+    acknowledge(named: Pick<Alarm, 'service' | 'kind'>, by: string): boolean {
       const alarm = raised.get(toKey(named));
       if (!alarm) return false;
       const now = Date.now();
@@ -171,12 +159,7 @@ function toRate(deltas: RouteLoad[], seconds: number): [number, number | null] {
 
 const toKey = ({ service, kind }: Pick<Alarm, 'service' | 'kind'>) => `${service} ${kind}`;
 
-interface MetricsAnswer {
-  text?: string;
-  isRefused: boolean;
-}
-
-async function readMetrics(url: string, token: string | undefined, closing: AbortSignal): Promise<MetricsAnswer> {
+async function readMetrics(url: string, token: string | undefined, closing: AbortSignal) {
   try {
     const reply = await fetchBounded(`${url.replace(/\/$/, '')}/metrics`, {
       ...(token && { headers: { authorization: `Bearer ${token}` } }),
@@ -185,32 +168,26 @@ async function readMetrics(url: string, token: string | undefined, closing: Abor
       maxBytes: maxMetricsBytes,
     });
     if (reply.ok) return { text: await reply.text(), isRefused: false };
-    return { isRefused: [401, 403, 429].includes(reply.status) };
+    return { text: undefined, isRefused: [401, 403, 429].includes(reply.status) };
   } catch {
-    return { isRefused: false };
+    return { text: undefined, isRefused: false };
   }
 }
 
 interface Thresholds {
-  /** Polls in a row without an answer. */
   missedLooks: number;
   faultPercent: number;
   p95Ms: number;
 }
 
-interface Watched {
-  service: string;
-  missed: number;
-  recent: readonly Total[];
-}
-
 /** With fewer requests, a share or a percentile says little. */
 const leastRequests = 20;
 
-function findAlarms({ service, missed, recent }: Watched, thresholds: Thresholds): Alarm[] {
+function findAlarms(service: string, state: ServiceState, thresholds: Thresholds): Alarm[] {
+  const { missed } = state;
   const { missedLooks, faultPercent, p95Ms } = thresholds;
   if (missed >= missedLooks) return [{ service, kind: 'down', value: missed, threshold: missedLooks }];
-  const { count, faults, buckets } = sumUp(recent);
+  const { count, faults, buckets } = sumUp(state.recent.flatMap(({ deltas }) => deltas));
   if (count < leastRequests) return [];
   const percent = (faults / count) * 100;
   const ms = (toQuantile(buckets, 0.95) ?? 0) * 1000;

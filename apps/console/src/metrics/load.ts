@@ -95,7 +95,6 @@ interface Sample {
 const line = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?$/;
 const label = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
-/** Leaves out comments and malformed lines. */
 export function parsePrometheus(text: string): Sample[] {
   return text.split('\n').flatMap((row) => {
     const match = row.startsWith('#') ? null : line.exec(row.trim());

@@ -22,9 +22,7 @@ const sources = [
   'services/ussd/src/commands',
 ];
 
-export function buildName(): string {
-  return fingerprint(root, sources);
-}
+export const buildName = (): string => fingerprint(root, sources);
 
 /** The same for the same content, whenever and wherever the files were written. */
 export function fingerprint(root: string, paths: string[]): string {

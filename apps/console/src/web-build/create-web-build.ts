@@ -17,7 +17,6 @@ export interface Page {
 }
 
 export interface FinishedBuild extends Page {
-  /** Resolves when the build has finished or failed. */
   settled: Promise<void>;
 }
 
@@ -40,7 +39,7 @@ export function createWebBuild({ logger, otherFolder }: WebBuildOptions): Finish
   const started = performance.now();
   const stopping = new AbortController();
   logger.info('building the console page (once; a few seconds)');
-  const settled = buildInto({ folder, name, signal: stopping.signal }).then(
+  const settled = buildInto(folder, name, stopping.signal).then(
     (files) => {
       state = { status: 'ready', files };
       logger.info(`the console page is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
@@ -76,13 +75,7 @@ function writableFolder(otherFolder: () => string): string {
   }
 }
 
-interface Build {
-  folder: string;
-  name: string;
-  signal: AbortSignal;
-}
-
-async function buildInto({ folder, name, signal }: Build): Promise<Map<string, WebFile>> {
+async function buildInto(folder: string, name: string, signal: AbortSignal): Promise<Map<string, WebFile>> {
   const unfinished = join(folder, `.${name}-${process.pid}`);
   try {
     await mkdir(folder, { recursive: true });
@@ -136,16 +129,14 @@ export function loadFiles(folder: string): Map<string, WebFile> {
       const path = `/${relative(folder, file).split(sep).join('/')}`;
       const body = readFileSync(file);
       const zipped = gzipSync(body);
-      return [
-        path,
-        {
-          body,
-          zipped: zipped.length < body.length ? zipped : undefined,
-          type: types[extname(path)] ?? 'application/octet-stream',
-          etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
-          isImmutable: path.startsWith('/assets/'),
-        },
-      ];
+      const webFile = {
+        body,
+        zipped: zipped.length < body.length ? zipped : undefined,
+        type: types[extname(path)] ?? 'application/octet-stream',
+        etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+        isImmutable: path.startsWith('/assets/'),
+      };
+      return [path, webFile];
     }),
   );
 }

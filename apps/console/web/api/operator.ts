@@ -5,9 +5,7 @@ import { useSyncExternalStore } from 'react';
 const key = 'palaver.operator-token';
 const listeners = new Set<() => void>();
 
-export function readOperatorToken(): string {
-  return sessionStorage.getItem(key) ?? '';
-}
+export const readOperatorToken = (): string => sessionStorage.getItem(key) ?? '';
 
 export function keepOperatorToken(token: string): void {
   if (token) sessionStorage.setItem(key, token);

@@ -6,7 +6,7 @@ import { useOperatorToken } from '../api/operator.ts';
 import { formatDay, formatNumber, formatUtc } from '../i18n/format.ts';
 import { type MessageKey, t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
-import { Waiting } from '../ui/fault.tsx';
+import { Notice, Refusal, Waiting } from '../ui/fault.tsx';
 import { Facts, Panel } from '../ui/panel.tsx';
 import { Table } from '../ui/table.tsx';
 
@@ -43,11 +43,7 @@ export function CallerView({ callerKey, isAdmin, onClose }: CallerViewProps) {
         )}
         <Button onClick={onClose}>{t('app.close')}</Button>
       </div>
-      {fault && (
-        <p className="notice notice-danger" role="alert">
-          {fault}
-        </p>
-      )}
+      <Refusal text={fault} />
       <div className="caller-parts">
         <Account caller={caller} />
         <CallerHelp
@@ -160,33 +156,35 @@ interface CallerHelpProps {
 
 type Action = 'unlock' | 'resetPin' | 'link' | 'erase';
 
-const questions = {
-  unlock: 'callers.unlockAsk',
-  resetPin: 'callers.resetAsk',
-  link: 'callers.linkAsk',
-  erase: 'callers.eraseAsk',
-} as const satisfies Record<Action, MessageKey>;
+/** Each gives what to say when it is done. */
+const actions: Record<Action, { question: MessageKey; run(number: string, input: string): Promise<string> }> = {
+  unlock: {
+    question: 'callers.unlockAsk',
+    run: async (number) => callersApi.unlock(number).then(() => t('callers.unlockDone')),
+  },
+  resetPin: {
+    question: 'callers.resetAsk',
+    run: async (number) => t('callers.resetDone', { pin: (await callersApi.resetPin(number)).pin }),
+  },
+  link: {
+    question: 'callers.linkAsk',
+    run: async (number, address) =>
+      t((await callersApi.setAddress(number, address)).pending ? 'callers.linkPending' : 'callers.linkDone'),
+  },
+  erase: {
+    question: 'callers.eraseAsk',
+    run: async (number) => callersApi.erase(number).then(() => t('callers.eraseDone')),
+  },
+};
 
 function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }: CallerHelpProps) {
   const [asked, setAsked] = useState<Action>();
   const [done, setDone] = useState('');
   async function run(action: Action, input: string): Promise<void> {
-    if (action === 'unlock') await callersApi.unlock(number);
-    const reset = action === 'resetPin' ? await callersApi.resetPin(number) : undefined;
-    const change = action === 'link' ? await callersApi.setAddress(number, input) : undefined;
-    if (action === 'erase') await callersApi.erase(number);
+    setDone(await actions[action].run(number, input));
     setAsked(undefined);
-    if (action === 'erase') {
-      setDone(t('callers.eraseDone'));
-      onErased();
-      return;
-    }
-    setDone(
-      reset
-        ? t('callers.resetDone', { pin: reset.pin })
-        : t(change ? (change.pending ? 'callers.linkPending' : 'callers.linkDone') : 'callers.unlockDone'),
-    );
-    onChanged();
+    if (action === 'erase') onErased();
+    else onChanged();
   }
   const button = (action: Action, title: string, mayDo: boolean) => (
     <button
@@ -212,9 +210,7 @@ function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }: Caller
         {button('erase', t('callers.erase'), isAdmin)}
       </div>
       {asked && <Confirm key={asked} action={asked} number={number} onRun={run} onCancel={() => setAsked(undefined)} />}
-      <p role="status" className={done ? 'notice' : 'visually-hidden'}>
-        {done}
-      </p>
+      <Notice text={done} />
     </Panel>
   );
 }
@@ -245,7 +241,7 @@ function Confirm({ action, number, onRun, onCancel }: ConfirmProps) {
       onSubmit={submit}
       onKeyDown={(event) => event.key === 'Escape' && onCancel()}
     >
-      <p id="confirm-question">{t(questions[action])}</p>
+      <p id="confirm-question">{t(actions[action].question)}</p>
       {hasInput && (
         <input
           className="input"
@@ -267,7 +263,6 @@ function Confirm({ action, number, onRun, onCancel }: ConfirmProps) {
   );
 }
 
-/** A number that was typed, or a reference from a list. */
 export type CallerKey = { phoneNumber: string } | { caller: string };
 
 const root = '/api/ussd';

@@ -18,17 +18,13 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
   const [typed, setTyped] = useState('');
   const key: CallerKey | undefined = reference ? { caller: reference } : typed ? { phoneNumber: typed } : undefined;
   if (role === 'viewer') return <p className="notice">{t('callers.mayNot')}</p>;
-  function find(): void {
-    setTyped(number.replace(/[\s().-]/g, ''));
-    navigate('/programs?callers=one');
-  }
-  function close(): void {
-    setTyped('');
+  function open(phoneNumber: string): void {
+    setTyped(phoneNumber);
     navigate('/programs?callers=one');
   }
   return (
     <div className="callers">
-      <Form className="find-caller" onSubmit={find}>
+      <Form className="find-caller" onSubmit={() => open(number.replace(/[\s().-]/g, ''))}>
         <InputField
           label={t('callers.number')}
           required
@@ -45,7 +41,7 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
         </Button>
       </Form>
       {key ? (
-        <CallerView key={JSON.stringify(key)} callerKey={key} isAdmin={role === 'admin'} onClose={close} />
+        <CallerView key={JSON.stringify(key)} callerKey={key} isAdmin={role === 'admin'} onClose={() => open('')} />
       ) : (
         <Recent />
       )}

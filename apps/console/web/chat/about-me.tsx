@@ -19,7 +19,6 @@ export interface Account {
 }
 
 interface AboutMeProps extends Account {
-  /** Turns that have ended: each may have changed what is kept. */
   turns: number;
 }
 

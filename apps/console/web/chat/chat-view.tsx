@@ -5,7 +5,7 @@ import { lazy, Suspense, useEffect, useState } from 'react';
 import { callService } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
-import { Waiting } from '../ui/fault.tsx';
+import { Refusal, Waiting } from '../ui/fault.tsx';
 import { GuideLink } from '../ui/link.tsx';
 import { Panel } from '../ui/panel.tsx';
 import type { Identity } from './identity.ts';
@@ -39,13 +39,7 @@ export function ChatView() {
       </>
     );
   }
-  if (agent.error) {
-    return (
-      <p className="notice notice-danger" role="alert">
-        {t('chat.unreachable', { message: agent.error.message })}
-      </p>
-    );
-  }
+  if (agent.error) return <Refusal text={t('chat.unreachable', { message: agent.error.message })} />;
   if (!agent.data) return <p className="quiet">{t('chat.asking')}</p>;
   const signOut = () => {
     void forgetCredential();
@@ -97,11 +91,8 @@ export async function keepCredential(credential: string): Promise<void> {
   try {
     const key = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, false, ['encrypt', 'decrypt']);
     const nonce = crypto.getRandomValues(new Uint8Array(12));
-    const sealed = await crypto.subtle.encrypt(
-      { name: 'AES-GCM', iv: nonce },
-      key,
-      new TextEncoder().encode(credential),
-    );
+    const text = new TextEncoder().encode(credential);
+    const sealed = await crypto.subtle.encrypt({ name: 'AES-GCM', iv: nonce }, key, text);
     const entry: Entry = { key, nonce, sealed };
     await run('readwrite', (store) => store.put(entry, entryName));
   } catch {
@@ -179,11 +170,7 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
           </Button>
         </Form>
       </Panel>
-      {problem && (
-        <p className="notice notice-danger" role="alert">
-          {problem}
-        </p>
-      )}
+      <Refusal text={problem} />
     </div>
   );
 }

@@ -18,7 +18,7 @@ import { intlLocale, t, useLocale } from '../i18n/text.ts';
 import { keepTheme } from '../theme.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Fault, OperatorSignIn } from '../ui/fault.tsx';
-import { Form, InputField } from '../ui/fields.tsx';
+import { Form, InputField, Options } from '../ui/fields.tsx';
 import { JsonView } from '../ui/table.tsx';
 import { addRunEvent, RunInspector, type RunLog } from './run-inspector.tsx';
 
@@ -121,11 +121,7 @@ function ModelChoice({ value, onChange }: { value: string | undefined; onChange(
       value={value ?? defaultModelId}
       onChange={(event) => onChange(event.target.value)}
     >
-      {models.map(({ id, name }) => (
-        <option key={id} value={id}>
-          {name}
-        </option>
-      ))}
+      <Options of={models.map(({ id, name }) => [id, name])} />
     </select>
   );
 }

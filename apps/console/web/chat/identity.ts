@@ -14,9 +14,7 @@ export interface Identity {
   createInvocation?: Sign;
 }
 
-export async function createDemoIdentity(): Promise<Identity> {
-  return fromSigner(await createSigner());
-}
+export const createDemoIdentity = async (): Promise<Identity> => fromSigner(await createSigner());
 
 /** Takes a secret key as `palaver` keeps it, or a delegation as `palaver token --delegation` prints it. */
 export async function readIdentity(text: string): Promise<Identity | { problem: string }> {

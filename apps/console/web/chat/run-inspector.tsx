@@ -6,12 +6,7 @@ import { Modal } from '../ui/modal.tsx';
 import { Facts } from '../ui/panel.tsx';
 import { JsonView } from '../ui/table.tsx';
 
-interface RunInspectorProps {
-  runs: RunLog[];
-  onClose(): void;
-}
-
-export function RunInspector({ runs, onClose }: RunInspectorProps) {
+export function RunInspector({ runs, onClose }: { runs: RunLog[]; onClose(): void }) {
   return (
     <Modal title={t('runs.title')} onClose={onClose}>
       {runs.length === 0 && <p className="empty">{t('runs.none')}</p>}
@@ -79,7 +74,6 @@ function StepItem({ step }: { step: RunStep }) {
 interface RunStep {
   id: string;
   kind: 'reasoning' | 'text' | 'tool' | 'approval' | 'component' | 'error';
-  /** The message, if it is an error. */
   name: string;
   args?: unknown;
   status?: string;
@@ -145,26 +139,18 @@ function toStep(event: AnyEvent): Step | undefined {
       const { toolCallId, toolName, args } = event.payload;
       return { id: toolCallId, kind: 'tool', name: toolName, args, ...('status' in event.payload && event.payload) };
     }
-    case 'approval_request':
-      return {
-        id: event.payload.approvalId,
-        kind: 'approval',
-        name: event.payload.toolName,
-        status: event.payload.status,
-      };
-    case 'render_component':
-      return {
-        id: event.payload.eventId,
-        kind: 'component',
-        name: event.payload.componentName,
-        args: event.payload.args,
-      };
-    case 'error':
-      return {
-        id: 'error',
-        kind: 'error',
-        name: 'error' in event.payload ? event.payload.error : event.payload.message,
-      };
+    case 'approval_request': {
+      const { approvalId, toolName, status } = event.payload;
+      return { id: approvalId, kind: 'approval', name: toolName, status };
+    }
+    case 'render_component': {
+      const { eventId, componentName, args } = event.payload;
+      return { id: eventId, kind: 'component', name: componentName, args };
+    }
+    case 'error': {
+      const name = 'error' in event.payload ? event.payload.error : event.payload.message;
+      return { id: 'error', kind: 'error', name };
+    }
     default:
       return undefined;
   }

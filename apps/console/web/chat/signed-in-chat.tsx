@@ -44,7 +44,6 @@ type Side = 'sessions' | 'about';
 
 const toAddress = (sessionId: string) => `/chat?session=${encodeURIComponent(sessionId)}`;
 
-/** On a small screen the sides are drawers. */
 function ChatRoom({ account, oracleDid }: { account: Account; oracleDid: string }) {
   const [deleting, setDeleting] = useState<string>();
   const labels = useLabels();

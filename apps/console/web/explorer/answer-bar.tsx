@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { formatMs } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { CopyButton } from '../ui/button.tsx';
+import { Options } from '../ui/fields.tsx';
 import type { Answer, RequestParts } from './gateway.ts';
 
 export function AnswerBar({ answer }: { answer: Answer }) {
@@ -21,11 +22,7 @@ export function AnswerBar({ answer }: { answer: Answer }) {
         value={language}
         onChange={(event) => setLanguage(event.target.value as SnippetLanguage)}
       >
-        {Object.entries(snippetLanguages).map(([value, name]) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
+        <Options of={Object.entries(snippetLanguages)} />
       </select>
       <code className="snippet">{snippet}</code>
       <CopyButton text={snippet} label={t('explorer.copySnippet', { language: snippetLanguages[language] })} />
@@ -50,6 +47,4 @@ export function toSnippet(language: SnippetLanguage, address: string, { target, 
   return `import json\nfrom urllib.request import Request, urlopen\n\nwith urlopen(Request(${json(url)}${options})) as reply:\n    answer = json.load(reply)`;
 }
 
-function quote(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
+const quote = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

@@ -149,7 +149,6 @@ const records = {
 
 type RecordName = keyof typeof records;
 
-/** The searches for transactions that belong to a record. */
 const activities: Partial<Record<RecordName, { title: MessageKey; search(id: string): string }[]>> = {
   account: [
     { title: 'explorer.sent', search: (id) => `message.sender='${id}'` },

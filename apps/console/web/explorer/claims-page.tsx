@@ -4,6 +4,7 @@ import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
+import { Options } from '../ui/fields.tsx';
 import { Link } from '../ui/link.tsx';
 import { Table } from '../ui/table.tsx';
 import { AnswerBar } from './answer-bar.tsx';
@@ -12,14 +13,13 @@ import {
   type Claim,
   type ClaimPages,
   type Collection,
+  outcomes,
   shorten,
   toEntityPath,
   toWord,
   useClaims,
   useEntityNames,
 } from './protocol.ts';
-
-const outcomes = ['APPROVED', 'REJECTED', 'DISPUTED', 'INVALIDATED', 'PENDING'] as const;
 
 export function ClaimsPage({ routes }: { routes: Route[] }) {
   const { searchParams } = useLocation();
@@ -52,11 +52,7 @@ export function ClaimsPage({ routes }: { routes: Route[] }) {
             onChange={(event) => setOutcome(event.target.value)}
           >
             <option value="">{t('explorer.everyOutcome')}</option>
-            {outcomes.map((name) => (
-              <option key={name} value={name}>
-                {toWord(name)}
-              </option>
-            ))}
+            <Options of={outcomes.map((name) => [name, toWord(name)])} />
           </select>
           {chosen && (
             <Button small onClick={() => navigate('/explorer?page=claims')}>
@@ -133,20 +129,13 @@ function CollectionCard({ collection, isOpen, names }: CollectionCardProps) {
   );
 }
 
+const columns = ['claim', 'collectionHead', 'submitted', 'evaluated', 'outcome'] as const;
+
 function ClaimTable({ claims, hasMore, isReading, loadMore }: ClaimPages) {
   if (claims.length === 0) return <p className="empty">{t(isReading ? 'explorer.reading' : 'explorer.noClaims')}</p>;
   return (
     <>
-      <Table
-        label={t('explorer.claims')}
-        heads={[
-          t('explorer.claim'),
-          t('explorer.collectionHead'),
-          t('explorer.submitted'),
-          t('explorer.evaluated'),
-          t('explorer.outcome'),
-        ]}
-      >
+      <Table label={t('explorer.claims')} heads={columns.map((column) => t(`explorer.${column}`))}>
         {claims.map((claim) => (
           <tr key={claim.claim_id}>
             <td>

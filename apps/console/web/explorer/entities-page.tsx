@@ -52,11 +52,10 @@ export function EntitiesPage({ routes }: { routes: Route[] }) {
 
 function EntityPage({ target }: { target: string }) {
   const answer = useAnswer(target);
-  if (answer.error) {
-    return <Fault error={answer.error} />;
-  }
+  if (answer.error) return <Fault error={answer.error} />;
   if (!answer.data) return <p className="quiet">{t('explorer.reading')}</p>;
   const { entity, iidDocument: document } = answer.data.body as { entity: Entity; iidDocument?: IidDocument };
+  const services = document?.service ?? [];
   return (
     <article className="panel reading">
       <header>
@@ -73,7 +72,14 @@ function EntityPage({ target }: { target: string }) {
           {entity.end_date && <span className="badge">{t('explorer.until', { day: formatDay(entity.end_date) })}</span>}
         </p>
       </header>
-      <Services services={document?.service ?? []} />
+      {services.length > 0 && (
+        <section>
+          <h3>{t('explorer.services')}</h3>
+          <Facts
+            rows={services.map(({ type, serviceEndpoint }) => [type, <code key={type}>{serviceEndpoint}</code>])}
+          />
+        </section>
+      )}
       <LinkList
         title={t('explorer.linkedEntities')}
         items={(document?.linkedEntity ?? []).map(({ id, type, relationship }) => ({
@@ -107,16 +113,6 @@ function EntityPage({ target }: { target: string }) {
         <JsonView value={answer.data.body} label={t('explorer.wholeAnswer')} />
       </details>
     </article>
-  );
-}
-
-function Services({ services }: { services: NonNullable<IidDocument['service']> }) {
-  if (services.length === 0) return null;
-  return (
-    <section>
-      <h3>{t('explorer.services')}</h3>
-      <Facts rows={services.map(({ type, serviceEndpoint }) => [type, <code key={type}>{serviceEndpoint}</code>])} />
-    </section>
   );
 }
 

@@ -3,31 +3,20 @@ import { useQuery } from '@tanstack/react-query';
 import { ServiceFault, toServicePath } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
 
-export interface Answer {
-  request: RequestParts;
-  status: number;
-  /** Milliseconds from the request to the end of the reply. */
-  ms: number;
-  cache: string | null;
-  height: string | null;
-  bytes: number;
-  text: string;
-  body: unknown;
-}
+export type Answer = Awaited<ReturnType<typeof askGateway>>;
 
 /** Refusals are answers too. */
-export async function askGateway(request: RequestParts): Promise<Answer> {
+export async function askGateway(request: RequestParts) {
   const started = performance.now();
-  const response = await fetch(toServicePath('gateway', request.target), {
-    headers: request.headers,
-    cache: 'no-store',
-  });
+  const { target, headers } = request;
+  const response = await fetch(toServicePath('gateway', target), { headers, cache: 'no-store' });
   const text = await response.text();
   const ms = performance.now() - started;
   const header = (name: string) => response.headers.get(name);
   return {
     request,
     status: response.status,
+    /** From the request to the end of the reply. */
     ms,
     cache: header('x-cache'),
     height: header(heightHeader),
@@ -138,12 +127,10 @@ function toParameter({ name, in: place, required, description, schema }: OpenApi
 }
 
 export interface RequestParts {
-  /** Path and query. */
   target: string;
   headers: Record<string, string>;
 }
 
-/** Leaves out empty values. */
 export function fillRoute(route: Route, values: Readonly<Record<string, string>>): RequestParts {
   let path = route.path;
   const query: string[] = [];

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import { t } from '../i18n/text.ts';
-import { type Answer, askGateway, findPath, type Route, toBody, useAnswer } from './gateway.ts';
+import { askGateway, findPath, type Route, toBody, useAnswer } from './gateway.ts';
 
 /** Everything that the pages read is optional: deployments differ in version. */
 export interface Entity {
@@ -53,15 +53,14 @@ export interface Token {
   cancelled?: { id: string; reason: string; amount: string; owner: string }[];
 }
 
+export const outcomes = ['APPROVED', 'REJECTED', 'DISPUTED', 'INVALIDATED', 'PENDING'] as const;
+
 export function shorten(id: string): string {
   const tail = id.split(':').at(-1) ?? id;
   return tail.length > 16 ? `${id.slice(0, id.length - tail.length)}${tail.slice(0, 6)}…${tail.slice(-4)}` : id;
 }
 
-const words = [
-  ...(['APPROVED', 'REJECTED', 'DISPUTED', 'INVALIDATED', 'PENDING'] as const),
-  ...(['OPEN', 'PAUSED', 'CLOSED'] as const),
-];
+const words = [...outcomes, 'OPEN', 'PAUSED', 'CLOSED'] as const;
 
 /** A word that the console does not know is shown in lower case. */
 export function toWord(state: string | undefined): string {
@@ -69,26 +68,11 @@ export function toWord(state: string | undefined): string {
   return known ? t(`explorer.${known}`) : (state ?? '').toLowerCase();
 }
 
-export interface ClaimPages {
-  claims: Claim[];
-  /** The page that was read last. */
-  answer: Answer | undefined;
-  error: Error | null;
-  hasMore: boolean;
-  isReading: boolean;
-  loadMore(): void;
-}
-
-interface ClaimPage {
-  claims?: Claim[];
-  pagination?: { next_key?: string | null };
-}
-
 const pageSize = 100;
 const wantedRows = 25;
 
 /** The protocol filters by nothing, so pages are read until there are enough rows; more are read on request. */
-export function useClaims(path: string | undefined, isWanted: (claim: Claim) => boolean): ClaimPages {
+export function useClaims(path: string | undefined, isWanted: (claim: Claim) => boolean) {
   const query = useInfiniteQuery({
     queryKey: ['claims', path],
     enabled: path !== undefined,
@@ -96,7 +80,7 @@ export function useClaims(path: string | undefined, isWanted: (claim: Claim) => 
     queryFn: async ({ pageParam }) => {
       const key = pageParam && `&pagination.key=${encodeURIComponent(pageParam)}`;
       const answer = await askGateway({ target: `${path}?pagination.limit=${pageSize}${key}`, headers: {} });
-      return { answer, body: toBody<ClaimPage>(answer) };
+      return { answer, body: toBody<{ claims?: Claim[]; pagination?: { next_key?: string | null } }>(answer) };
     },
     getNextPageParam: ({ body }) => body.pagination?.next_key || undefined,
   });
@@ -116,6 +100,8 @@ export function useClaims(path: string | undefined, isWanted: (claim: Claim) => 
   };
 }
 
+export type ClaimPages = ReturnType<typeof useClaims>;
+
 type NamedDocument = IidDocument & { id: string };
 
 const maxDocuments = 500;
@@ -133,7 +119,6 @@ export function useEntityNames(routes: Route[]): ReadonlyMap<string, string> {
   }, [documents]);
 }
 
-/** The description of its profile, or of the first resource it is linked to. */
 export function toName(document: IidDocument | undefined): string | undefined {
   const resources = document?.linkedResource ?? [];
   return (resources.find(({ id }) => id.endsWith('#profile')) ?? resources[0])?.description;

@@ -4,7 +4,7 @@ import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
 import { Button } from '../ui/button.tsx';
 import { Fault } from '../ui/fault.tsx';
-import { Form, InputField } from '../ui/fields.tsx';
+import { Form, InputField, Options } from '../ui/fields.tsx';
 import { Link } from '../ui/link.tsx';
 import { JsonView } from '../ui/table.tsx';
 import { AnswerBar } from './answer-bar.tsx';
@@ -56,9 +56,6 @@ function RouteForm({ route }: { route: Route }) {
   const [answer, setAnswer] = useState<Answer>();
   const ask = useMutation({ mutationFn: askGateway, onSuccess: setAnswer });
   const keyOf = ({ place, name }: RouteParameter) => `${place}:${name}`;
-  const submit = () => {
-    ask.mutate(fillRoute(route, values));
-  };
   return (
     <section className="panel route-form" aria-label={route.title}>
       <h2>{route.title}</h2>
@@ -70,7 +67,7 @@ function RouteForm({ route }: { route: Route }) {
           {route.description}
         </p>
       )}
-      <Form onSubmit={submit}>
+      <Form onSubmit={() => ask.mutate(fillRoute(route, values))}>
         <div className="form-grid">
           {route.parameters.map((parameter) => (
             <ParameterField
@@ -115,9 +112,7 @@ function ParameterField({ parameter, value, onChange }: ParameterFieldProps) {
       {choices.length > 0 ? (
         <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
           <option value="">{t('explorer.notSet')}</option>
-          {choices.map((choice) => (
-            <option key={choice}>{choice}</option>
-          ))}
+          <Options of={choices} />
         </select>
       ) : (
         <input

@@ -83,6 +83,7 @@ function TokenArticle({ token }: { token: Token }) {
     ['retired', sum(retired)],
     ['cancelled', sum(cancelled)],
   ] as const;
+  const contract = [t('explorer.contract'), <code key="contract">{token.contract_address}</code>] as const;
   return (
     <article className="panel reading">
       <header>
@@ -110,24 +111,12 @@ function TokenArticle({ token }: { token: Token }) {
           ))}
         </ul>
       )}
-      <Facts
-        rows={[
-          [t('explorer.contract'), <code key="contract">{token.contract_address}</code>],
-          ...(token.class
-            ? [
-                [
-                  t('explorer.class'),
-                  <Link key="class" href={toEntityPath(token.class)}>
-                    {shorten(token.class)}
-                  </Link>,
-                ] as const,
-              ]
-            : []),
-        ]}
-      />
+      <Facts rows={token.class ? [contract, [t('explorer.class'), toEntityLink(token.class)]] : [contract]} />
     </article>
   );
 }
+
+const toEntityLink = (id: string) => <Link href={toEntityPath(id)}>{shorten(id)}</Link>;
 
 function sum(entries: { amount: string }[]): string {
   return formatNumber(entries.reduce((total, { amount }) => total + Number(amount), 0));

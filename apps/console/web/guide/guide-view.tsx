@@ -21,7 +21,6 @@ export function GuideView() {
   );
 }
 
-/** Links between guides lead to their pages; pictures are left out. */
 function toPageLinks(text: string): string {
   return text
     .replace(/^!\[[^\]]*\]\([^)]*\)$/gm, '')

@@ -6,23 +6,17 @@ const show = (time: Moment, options: Intl.DateTimeFormatOptions) =>
   time ? new Intl.DateTimeFormat(intlLocale(), options).format(new Date(time)) : '–';
 
 /** The protocol counts its days in UTC. */
-export function formatDay(time: Moment): string {
-  return show(time, { dateStyle: 'medium', timeZone: 'UTC' });
-}
+export const formatDay = (time: Moment): string => show(time, { dateStyle: 'medium', timeZone: 'UTC' });
 
 /** In the reader's time zone. */
-export function formatMoment(time: Moment): string {
-  return show(time, { dateStyle: 'medium', timeStyle: 'medium' });
-}
+export const formatMoment = (time: Moment): string => show(time, { dateStyle: 'medium', timeStyle: 'medium' });
 
 /** The services count their days in UTC. */
 export function formatUtc(time: Moment): string {
   return show(time, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
 }
 
-export function formatTime(time: Moment): string {
-  return show(time, { timeStyle: 'medium' });
-}
+export const formatTime = (time: Moment): string => show(time, { timeStyle: 'medium' });
 
 export function formatAxis(time: number, spanMs: number): string {
   return show(time, spanMs > 2 * 86_400_000 ? { dateStyle: 'medium' } : { timeStyle: 'short' });
@@ -43,9 +37,7 @@ export function formatCount(text: string | undefined): string {
   return text === undefined ? '–' : formatNumber(Number(text));
 }
 
-export function formatMs(ms: number): string {
-  return `${formatNumber(ms, ms < 10 ? 1 : 0)} ms`;
-}
+export const formatMs = (ms: number): string => `${formatNumber(ms, ms < 10 ? 1 : 0)} ms`;
 
 export function formatUnit(value: number, unit: 'second' | 'minute' | 'hour' | 'day'): string {
   return new Intl.NumberFormat(intlLocale(), { style: 'unit', unit, maximumFractionDigits: 0 }).format(value);

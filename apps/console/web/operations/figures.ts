@@ -20,11 +20,9 @@ export const titleOf = (name: string): MessageKey =>
 export type Figures = Readonly<Record<string, unknown>> & {
   readonly alarms?: readonly KeptAlarm[];
   readonly load?: readonly LoadPoint[];
-  /** Services that do not show their metrics to the console. */
   readonly refused?: readonly string[];
 };
 
-/** A part of the figures, or why the service refuses it. */
 export type Shown<Part> = (Part & { refused?: undefined }) | { refused: string } | undefined;
 
 const keptPoints = 60;
@@ -75,10 +73,8 @@ function merge(before: Figures, part: Figures): Figures {
   const added = Object.entries(part).map(([name, value]) => {
     const kept = Array.isArray(before[name]) ? before[name] : [];
     if (name === 'load') return [name, [...kept, ...(part.load ?? [])].slice(-keptPoints)];
-    return [
-      name,
-      name.startsWith('errors:') && Array.isArray(value) ? [...value, ...kept].slice(0, keptErrors) : value,
-    ];
+    const isNew = name.startsWith('errors:') && Array.isArray(value);
+    return [name, isNew ? [...value, ...kept].slice(0, keptErrors) : value];
   });
   return { ...before, ...Object.fromEntries(added) };
 }

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, useId, useState } from 'react';
 import type { History, HistoryPoint, RouteHistory } from '../../src/history/history-store.ts';
-import { loadAsOperator } from '../api/call-service.ts';
+import { loadAsOperator, type ServiceName } from '../api/call-service.ts';
 import { useOperatorQuery } from '../api/operator.ts';
 import { formatAxis, formatMs, formatNumber } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
@@ -22,7 +22,6 @@ export function HistoryPanel() {
   const period = zoomed ? `since=${zoomed.since}&until=${zoomed.until}` : `hours=${hours}`;
   const { data, error } = useOperatorQuery({
     queryKey: ['history', period],
-    // Each step brings one new point.
     refetchInterval: ({ state }) => (zoomed ? false : ((state.data as History | undefined)?.stepMs ?? leastStepMs)),
     placeholderData: (before) => before,
     queryFn: () => loadAsOperator<History>('console', `/history?${period}`),
@@ -53,16 +52,13 @@ export function HistoryPanel() {
 function HistoryCharts({ history, onZoom }: { history: History; onZoom(since: number, until: number): void }) {
   const { services, stepMs, start } = history;
   const points = Math.max(1, ...Object.values(services).map((values) => values.length));
-  const draw = (pick: (point: HistoryPoint) => number | null): Series[] =>
-    watched
-      .filter(({ service }) => service !== 'console')
-      .map(({ service, title, series }) => ({
-        ...{ name: t(title), series },
-        values: Array.from({ length: points }, (_, at) => {
-          const point = services[service]?.[at];
-          return (point && pick(point)) ?? undefined;
-        }),
-      }));
+  const draw = (pick: (point: HistoryPoint) => number | null) =>
+    drawServices((service) =>
+      Array.from({ length: points }, (_, at) => {
+        const point = services[service]?.[at];
+        return (point && pick(point)) ?? undefined;
+      }),
+    );
   const common = {
     times: Array.from({ length: points }, (_, at) => start + at * stepMs),
     formatAxis: (time: number) => formatAxis(time, points * stepMs),
@@ -92,16 +88,10 @@ function HistoryCharts({ history, onZoom }: { history: History; onZoom(since: nu
   );
 }
 
-interface RoutesProps {
-  title: string;
-  routes: RouteHistory[];
-  by(route: RouteHistory): number;
-}
-
 const shownRoutes = 8;
 const columns = ['operations.count', 'operations.faults', 'operations.median', 'operations.percentile'] as const;
 
-function Routes({ title, routes, by }: RoutesProps) {
+function Routes({ title, routes, by }: { title: string; routes: RouteHistory[]; by(route: RouteHistory): number }) {
   const rows = routes.toSorted((a, b) => by(b) - by(a)).slice(0, shownRoutes);
   return (
     <Panel title={title} empty={rows.length === 0 && t('operations.nothingAsked')}>
@@ -129,11 +119,16 @@ function Routes({ title, routes, by }: RoutesProps) {
 
 const toFigure = (seconds: number | null) => (seconds === null ? '–' : formatMs(seconds * 1000));
 
-export interface Series {
+interface Series {
   name: string;
-  /** The number of its colour in the stylesheet. */
   series: number;
   values: (number | undefined)[];
+}
+
+/** The console has no load of its own. */
+export function drawServices(valuesOf: (service: ServiceName) => Series['values']): Series[] {
+  const others = watched.filter(({ service }) => service !== 'console');
+  return others.map(({ service, title, series }) => ({ name: t(title), series, values: valuesOf(service) }));
 }
 
 interface ChartProps {
@@ -148,12 +143,7 @@ interface ChartProps {
 
 const width = 300;
 const height = 100;
-const steps: Record<string, number> = {
-  ArrowLeft: -1,
-  ArrowRight: 1,
-  Home: Number.NEGATIVE_INFINITY,
-  End: Number.POSITIVE_INFINITY,
-};
+const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 
 /** The legend has the values that are pointed at or chosen with the arrow keys, else the latest. Dragging zooms in. */
 export function Chart({ title, series, times, format, formatAxis, onZoom }: ChartProps) {
@@ -250,11 +240,7 @@ export function Chart({ title, series, times, format, formatAxis, onZoom }: Char
   );
 }
 
-function toValueText(
-  values: (number | undefined)[],
-  at: number | undefined,
-  format: (value: number) => string,
-): string {
+function toValueText(values: Series['values'], at: number | undefined, format: (value: number) => string): string {
   const value = at === undefined ? values.findLast((other) => other !== undefined) : values[at];
   return value === undefined ? '–' : format(value);
 }

@@ -31,26 +31,24 @@ interface CaseList {
   help: MessageKey;
   service: ServiceName;
   path: string;
-  /** The field of the answer that holds the list. */
   field: string;
   columns: readonly string[];
   actions: readonly CaseAction[];
 }
 
-const again = (toPath: CaseAction['path'], body?: CaseAction['body']): CaseAction => ({
+const retryAt = (path: string): CaseAction => ({
   title: 'cases.again',
-  path: toPath,
-  ...(body && { body }),
+  path: ({ id }) => `${path}/${encodeURIComponent(String(id))}/retry`,
+});
+const retryBy = (field: string, path: string): CaseAction => ({
+  title: 'cases.again',
+  path: () => path,
+  body: (found) => ({ [field]: found[field] }),
 });
 
 const transactions = (title: MessageKey, service: ServiceName, path: string): CaseList => ({
-  ...{
-    title,
-    service,
-    help: 'cases.transactionsHelp',
-    path: `${path}?status=unclear&limit=100`,
-    field: 'transactions',
-  },
+  ...{ title, service, help: 'cases.transactionsHelp', field: 'transactions' },
+  path: `${path}?status=unclear&limit=100`,
   columns: ['hash', 'sequence', 'attempts', 'fault', 'createdAt'],
   actions: [
     { title: 'cases.lookUp', path: ({ hash }) => `${path}/${hash}/look-up` },
@@ -67,40 +65,30 @@ const lists: readonly CaseList[] = [
     ...{ title: 'cases.claims', help: 'cases.claimsHelp', service: 'ussd-gateway', field: 'claims' },
     path: '/api/ussd/claims?status=failed&limit=100',
     columns: ['id', 'source', 'collection', 'content', 'fault', 'createdAt'],
-    actions: [again(({ id }) => `/api/ussd/claims/${encodeURIComponent(String(id))}/retry`)],
+    actions: [retryAt('/api/ussd/claims')],
   },
   {
     ...{ title: 'cases.usageClaims', help: 'cases.claimsHelp', service: 'agent', field: 'claims' },
     path: '/claims?status=failed&limit=100',
     columns: ['claimId', 'credits', 'content', 'fault', 'createdAt'],
-    actions: [again(({ id }) => `/claims/${encodeURIComponent(String(id))}/retry`)],
+    actions: [retryAt('/claims')],
   },
   {
     ...{ title: 'cases.submissions', help: 'cases.submissionsHelp', service: 'ussd-gateway', field: 'submissions' },
     path: '/api/ussd/submissions?status=failed&limit=100',
     columns: ['instanceId', 'formId', 'phoneNumber', 'createdAt'],
-    actions: [
-      again(
-        () => '/api/ussd/submissions/retry',
-        ({ instanceId }) => ({ instanceId }),
-      ),
-    ],
+    actions: [retryBy('instanceId', '/api/ussd/submissions/retry')],
   },
   {
     ...{ title: 'cases.messages', help: 'cases.messagesHelp', service: 'ussd-gateway', field: 'messages' },
     path: '/api/ussd/sms?status=failed&limit=100',
     columns: ['id', 'program', 'phoneNumber', 'attempts', 'fault', 'createdAt'],
-    actions: [
-      again(
-        () => '/api/ussd/sms/retry',
-        ({ id }) => ({ id }),
-      ),
-    ],
+    actions: [retryBy('id', '/api/ussd/sms/retry')],
   },
   {
     ...{ title: 'cases.tasks', help: 'cases.tasksHelp', service: 'agent', path: '/tasks/failed', field: 'tasks' },
     columns: ['id', 'user', 'schedule', 'failures', 'endedAt'],
-    actions: [again(({ id }) => `/tasks/${encodeURIComponent(String(id))}/retry`)],
+    actions: [retryAt('/tasks')],
   },
   {
     ...{ title: 'cases.payments', help: 'cases.paymentsHelp', service: 'agent', field: 'payments' },
@@ -141,33 +129,28 @@ function Cases({ title, help, service, path, field, columns, actions }: CaseList
   const decide = (decision: Decision) => (decision.action.asks ? setAsked(decision) : act.mutate(decision));
   // The service has no such list where the feature that fills it is switched off.
   if (query.error instanceof ServiceFault && query.error.status === 404) return null;
-  const found = query.data ?? [];
+  const all = query.data ?? [];
   return (
     <Panel
       title={t(title)}
-      beside={<span className={found.length > 0 ? 'badge badge-warn numbers' : 'badge numbers'}>{found.length}</span>}
-      empty={!query.error && found.length === 0 && t(query.data ? 'cases.none' : 'app.loading')}
+      beside={<span className={all.length > 0 ? 'badge badge-warn numbers' : 'badge numbers'}>{all.length}</span>}
+      empty={!query.error && all.length === 0 && t(query.data ? 'cases.none' : 'app.loading')}
     >
       {query.error && <Fault error={query.error} />}
       {act.error && <Fault error={act.error} />}
       <p className="quiet small">{t(help)}</p>
       <Table label={t(title)} heads={[...columns.map(toHead), ...(actions.length > 0 ? [t('cases.actions')] : [])]}>
-        {found.map((each) => (
-          <tr key={String(each.id ?? each.instanceId ?? each.hash)}>
+        {all.map((found) => (
+          <tr key={String(found.id ?? found.instanceId ?? found.hash)}>
             {columns.map((column) => (
               <td key={column}>
-                <Cell value={each[column]} isTime={column.endsWith('At')} />
+                <Cell value={found[column]} isTime={column.endsWith('At')} />
               </td>
             ))}
             {actions.length > 0 && (
               <td className="actions">
                 {actions.map((action) => (
-                  <Button
-                    key={action.title}
-                    small
-                    disabled={act.isPending}
-                    onClick={() => decide({ action, found: each })}
-                  >
+                  <Button key={action.title} small disabled={act.isPending} onClick={() => decide({ action, found })}>
                     {t(action.title)}
                   </Button>
                 ))}
@@ -194,7 +177,6 @@ const heads: Record<string, MessageKey> = {
   ...{ fault: 'cases.fault', attempts: 'cases.attempts', failures: 'cases.attempts', amount: 'operations.amount' },
 };
 
-/** Names of fields are the services' own; only common ones are translated. */
 function toHead(column: string): string {
   const key = heads[column];
   return key ? t(key) : column;

@@ -12,7 +12,7 @@ import { Fault, OperatorSignIn } from '../ui/fault.tsx';
 import { GuideLink, Tabs } from '../ui/link.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { type Figures, type Shown, titleOf, useFigures, watched } from './figures.ts';
-import { Chart, HistoryPanel, type Series } from './history-panel.tsx';
+import { Chart, drawServices, HistoryPanel } from './history-panel.tsx';
 import { OpenCases } from './open-cases.tsx';
 import { AuditLog, RecentErrors, Reports } from './recent-errors.tsx';
 
@@ -77,13 +77,7 @@ function Overview({ figures }: { figures: Figures }) {
 }
 
 function LoadCharts({ points }: { points: NonNullable<Figures['load']> }) {
-  const draw = (at: 0 | 1): Series[] =>
-    watched
-      .filter(({ service }) => service !== 'console')
-      .map(({ service, title, series }) => ({
-        ...{ name: t(title), series },
-        values: points.map(({ rates }) => rates[service]?.[at] ?? undefined),
-      }));
+  const draw = (at: 0 | 1) => drawServices((service) => points.map(({ rates }) => rates[service]?.[at] ?? undefined));
   const common = { times: points.map(({ time }) => time), formatAxis: formatTime };
   return (
     <div className="columns">
@@ -168,7 +162,6 @@ export function Alarms({ alarms }: { alarms: readonly KeptAlarm[] }) {
 
 type Health = Record<string, unknown> & { status?: string; upstreams?: { address: string; healthy: boolean }[] };
 
-/** Where there are no figures, each service is asked itself. */
 export function HealthPanel({ figures, isAlone }: { figures: Figures; isAlone: boolean }) {
   const answers = useQueries({
     queries: watched.map(({ service }) => ({

@@ -1,4 +1,5 @@
 import type { AuditLine, UssdReportList } from '@palaver/contract/internal';
+import type { RecentError } from '@palaver/service-kit/internal';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { callAsOperator, loadAsOperator, type ServiceName } from '../api/call-service.ts';
@@ -14,16 +15,6 @@ import { Panel } from '../ui/panel.tsx';
 import { JsonView, Pager, Table } from '../ui/table.tsx';
 import { type Figures, type Shown, watched } from './figures.ts';
 import { Cell } from './open-cases.tsx';
-
-interface RecentError {
-  time: string;
-  requestId: string;
-  method: string;
-  path: string;
-  status: number;
-  code?: string;
-  message?: string;
-}
 
 const shown = 20;
 
@@ -43,13 +34,7 @@ export function RecentErrors({ figures }: { figures: Figures }) {
     <Panel title={t('operations.errors')} beside={null} empty={rows.length === 0 && t('operations.noErrors')}>
       <Table
         label={t('operations.errors')}
-        heads={[
-          t('operations.time'),
-          t('operations.service'),
-          t('operations.status'),
-          t('operations.request'),
-          t('operations.requestId'),
-        ]}
+        heads={(['time', 'service', 'status', 'request', 'requestId'] as const).map((head) => t(`operations.${head}`))}
       >
         {rows.map(({ time, service, title, status, code, message, method, path, requestId }) => (
           <tr key={`${title}${time}${requestId}`}>
@@ -102,10 +87,7 @@ function LogLines({ service, requestId, time }: { service: ServiceName; requestI
 }
 
 export function Reports({ list }: { list: Shown<UssdReportList> }) {
-  async function save(): Promise<void> {
-    const reply = await callAsOperator('ussd-gateway', '/api/ussd/reports?format=spreadsheet');
-    download('reports.csv', await reply.text(), 'text/csv');
-  }
+  const save = () => saveCsv('reports', 'ussd-gateway', '/api/ussd/reports?format=spreadsheet');
   const { reports = [], total = 0 } = list?.refused === undefined ? (list ?? {}) : {};
   return (
     <Panel
@@ -150,6 +132,10 @@ export function Reports({ list }: { list: Shown<UssdReportList> }) {
   );
 }
 
+async function saveCsv(name: string, service: ServiceName, path: string): Promise<void> {
+  download(`${name}.csv`, await (await callAsOperator(service, path)).text(), 'text/csv');
+}
+
 const logs = { 'ussd-gateway': '/api/ussd/audit', agent: '/audit' } as const;
 const services = Object.keys(logs) as (keyof typeof logs)[];
 const columns = ['at', 'actor', 'action', 'subject', 'from', 'details'] as const;
@@ -159,7 +145,6 @@ export function AuditLog() {
   const [service, setService] = useState(services[0] ?? 'agent');
   const [actor, setActor] = useState('');
   const [subject, setSubject] = useState('');
-  /** The cursor of each page up to the open one. */
   const [starts, setStarts] = useState(['']);
   const filter = new URLSearchParams(Object.entries({ actor, subject }).filter(([, value]) => value !== ''));
   const before = starts.at(-1) ?? '';
@@ -173,10 +158,7 @@ export function AuditLog() {
     change();
     setStarts(['']);
   };
-  async function save(): Promise<void> {
-    const reply = await callAsOperator(service, `${logs[service]}?${filter}&format=csv`);
-    download(`audit-${service}.csv`, await reply.text(), 'text/csv');
-  }
+  const save = () => saveCsv(`audit-${service}`, service, `${logs[service]}?${filter}&format=csv`);
   const next = data?.nextCursor;
   return (
     <Panel

@@ -4,6 +4,7 @@ import { type ChangeEvent, type KeyboardEvent, useEffect, useRef, useState } fro
 import { t } from '../i18n/text.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { download } from '../ui/download.ts';
+import { Notice } from '../ui/fault.tsx';
 import { Form } from '../ui/fields.tsx';
 import { Panel } from '../ui/panel.tsx';
 import type { PhoneLine, ReplayOutcome, Step } from './use-phone.ts';
@@ -23,13 +24,7 @@ const keys = [
   ['#', ''],
 ] as const;
 
-interface HandsetProps {
-  name: string;
-  phone: PhoneLine;
-  language: string | undefined;
-}
-
-export function Handset({ name, phone, language }: HandsetProps) {
+export function Handset({ name, phone, language }: { name: string; phone: PhoneLine; language: string | undefined }) {
   const { line } = phone;
   const isOpen = line.status === 'open' || line.status === 'waiting';
   const [code, setCode] = useState(defaultServiceCode);
@@ -130,12 +125,7 @@ function Screen({ line, language }: { line: PhoneLine['line']; language: string 
   );
 }
 
-interface TranscriptProps {
-  name: string;
-  phone: PhoneLine;
-}
-
-export function Transcript({ name, phone }: TranscriptProps) {
+export function Transcript({ name, phone }: { name: string; phone: PhoneLine }) {
   const { steps, outcome } = phone;
   const list = useRef<HTMLOListElement>(null);
   useEffect(() => {
@@ -200,13 +190,7 @@ export function Transcript({ name, phone }: TranscriptProps) {
 }
 
 function Outcome({ outcome }: { outcome: ReplayOutcome }) {
-  if (outcome.ok) {
-    return (
-      <p className="notice" role="status">
-        {t('phone.replayed', { name: outcome.name })}
-      </p>
-    );
-  }
+  if (outcome.ok) return <Notice text={t('phone.replayed', { name: outcome.name })} />;
   return (
     <div className="notice notice-danger" role="status">
       <p>{t('phone.differs', { name: outcome.name, step: outcome.step })}</p>
@@ -220,6 +204,4 @@ function Outcome({ outcome }: { outcome: ReplayOutcome }) {
   );
 }
 
-function toFlowStep({ kind, sent, reply }: Step) {
-  return kind === 'dial' ? { dial: sent, reply } : { send: sent, reply };
-}
+const toFlowStep = ({ kind, sent, reply }: Step) => (kind === 'dial' ? { dial: sent, reply } : { send: sent, reply });

@@ -76,12 +76,7 @@ export function PhoneStation({ name, initialNumber }: { name: string; initialNum
   );
 }
 
-interface SessionStateProps {
-  status: PhoneLine['line']['status'];
-  record: SessionRecord;
-}
-
-export function SessionState({ status, record }: SessionStateProps) {
+export function SessionState({ status, record }: { status: PhoneLine['line']['status']; record: SessionRecord }) {
   return (
     <Panel level={3} title={t('phone.state')} beside={<span className="badge">{t('phone.operators')}</span>}>
       {isRefused(record.error) ? (

@@ -14,20 +14,13 @@ export interface Step {
   reply: string;
 }
 
-export type Line =
-  | { status: 'idle' }
-  | { status: 'waiting'; screen: string }
-  | { status: 'open'; screen: string }
-  | { status: 'ended'; screen: string }
-  | { status: 'failed'; screen: string };
+export type Line = { status: 'idle' } | { status: 'waiting' | 'open' | 'ended' | 'failed'; screen: string };
 
 export type ReplayOutcome =
   | { name: string; ok: true }
   | { name: string; ok: false; step: number; expected: string; received: string };
 
-function createConsolePhone(options: CallerOptions): Phone {
-  return createPhone({ ...options, url: '', fetch: (path, init) => callService('ussd-gateway', path, init) });
-}
+const fetch = (path: string, init: RequestInit) => callService('ussd-gateway', path, init);
 
 export function usePhone(options: CallerOptions) {
   const phone = useRef<Phone | undefined>(undefined);
@@ -38,7 +31,8 @@ export function usePhone(options: CallerOptions) {
   const [outcome, setOutcome] = useState<ReplayOutcome>();
 
   async function take(kind: Step['kind'], sent: string, act: (on: Phone) => Promise<Reply>): Promise<Reply> {
-    if (kind === 'dial' || !phone.current) phone.current = createConsolePhone({ ...options, ...replayed.current });
+    if (kind === 'dial' || !phone.current)
+      phone.current = createPhone({ ...options, ...replayed.current, url: '', fetch });
     const on = phone.current;
     setLine((before) => ({ status: 'waiting', screen: 'screen' in before ? before.screen : '' }));
     const reply = await act(on);
@@ -71,10 +65,7 @@ export function usePhone(options: CallerOptions) {
     },
     replay: (source: string) =>
       run(async () => {
-        const [{ parseFlow, replayFlow }, { makePhoneNumber }] = await Promise.all([
-          import('@palaver/ussd/commands/flow'),
-          import('@palaver/ussd/commands/flow'),
-        ]);
+        const { makePhoneNumber, parseFlow, replayFlow } = await import('@palaver/ussd/commands/flow');
         const flow = parseFlow(source);
         replayed.current = { phoneNumber: flow.phoneNumber ?? makePhoneNumber() };
         const result = await replayFlow(flow, player).finally(() => {

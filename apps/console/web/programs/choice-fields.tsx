@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button, IconButton } from '../ui/button.tsx';
+import { Refusal } from '../ui/fault.tsx';
 import { FileButton, SelectField } from '../ui/fields.tsx';
 import { ConditionField } from './condition-field.tsx';
 import { readAddedFile } from './draft.tsx';
@@ -8,7 +9,7 @@ import { setListSource } from './edit-flow.ts';
 import { addOption, dropTexts, setField } from './edit-program.ts';
 import { ChoiceField, Removable, type StateParts, TargetField, TextField } from './editor-fields.tsx';
 import { toStateName, toValue } from './names.ts';
-import { type ProgramModel, type Raw, readProgram, sayIn, toRecord } from './read-program.ts';
+import { type ProgramModel, type Raw, sayIn, toRecord } from './read-program.ts';
 import { Texts } from './text-fields.tsx';
 
 export function ChoiceFields({ model, state, onChange, set }: StateParts) {
@@ -16,9 +17,7 @@ export function ChoiceFields({ model, state, onChange, set }: StateParts) {
   const { files } = model;
   const isQuestion = state.kind === 'prompt';
   const place = (next: Raw[]) =>
-    onChange(() =>
-      dropTexts(setField(files, state, ['options'], next.length > 0 ? next : undefined), readProgram(files)),
-    );
+    onChange(() => dropTexts(setField(files, state, ['options'], next.length > 0 ? next : undefined), model));
   /** A value that was made from the words follows them. */
   const nameAfter = (i: number) => {
     const { value, text } = options[i] ?? {};
@@ -145,11 +144,7 @@ export function ListFields({ model, state, onChange, set }: StateParts) {
           }}
         />
       </div>
-      {refused && (
-        <p className="over small" role="alert">
-          {refused}
-        </p>
-      )}
+      <Refusal small text={refused} />
       {from && (
         <fieldset className="logic-map">
           <legend>{chosen}</legend>
@@ -221,11 +216,8 @@ function listSources({ files, states, records }: ProgramModel): Map<string, Sour
 /** Leaves out columns for other languages, such as `name::fr`. */
 function readTable(path: string, text: string): Source {
   const kind = path.endsWith('.csv') ? 'csv' : 'json';
-  return {
-    kind,
-    key: path,
-    columns: (kind === 'csv' ? csvHead : jsonHead)(text).filter((name) => !name.includes('::')),
-  };
+  const names = kind === 'csv' ? csvHead(text) : jsonHead(text);
+  return { kind, key: path, columns: names.filter((name) => !name.includes('::')) };
 }
 
 function csvHead(text: string): string[] {

@@ -62,9 +62,8 @@ export function ConditionField({ model, label, value, onChange, own = noVariable
 }
 
 function toComparison({ name, type, choices }: Variable): Comparison {
-  const numeric = type === 'integer' || type === 'decimal';
-  const value = numeric ? '0' : JSON.stringify(choices[0]?.value ?? '');
-  return { variable: name, operator: type === 'choices' ? 'in' : numeric ? '>=' : '==', value };
+  const value = isNumeric(type) ? '0' : JSON.stringify(choices[0]?.value ?? '');
+  return { variable: name, operator: type === 'choices' ? 'in' : isNumeric(type) ? '>=' : '==', value };
 }
 
 interface RowProps {
@@ -134,7 +133,6 @@ interface Condition {
 interface Variable {
   name: string;
   label: string;
-  /** The type of the answer, or `any`. */
   type: string;
   choices: { value: string; label: string }[];
 }

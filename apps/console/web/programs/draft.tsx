@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
-import { downloadBytes } from '../ui/download.ts';
+import { download } from '../ui/download.ts';
 import { FileButton } from '../ui/fields.tsx';
 import { addState, connectStates, setField } from './edit-program.ts';
 import { toStateName } from './names.ts';
@@ -165,7 +165,7 @@ export type EditedDraft = ReturnType<typeof useDraft>;
 async function saveZip(name: string, files: ProgramFiles): Promise<void> {
   const { strToU8, zipSync } = await import('fflate');
   const entries = Object.entries(files).map(([path, text]) => [`${name}/${path}`, strToU8(text)]);
-  downloadBytes(`${name}.zip`, zipSync(Object.fromEntries(entries)), 'application/zip');
+  download(`${name}.zip`, zipSync(Object.fromEntries(entries)), 'application/zip');
 }
 
 /** More than the service takes; a small ZIP file may unpack to more than a tab can hold. */

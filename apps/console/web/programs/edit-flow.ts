@@ -15,7 +15,6 @@ import { toFree } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
 import { type ProgramModel, type ProgramState, readProgram, toRecord } from './read-program.ts';
 
-/** Leads a state to another by all its ways on. */
 function leadOn(files: ProgramFiles, state: ProgramState, to: string): ProgramFiles {
   return waysOn(state).reduce((changed, { path }) => setField(changed, state, path, to), files);
 }
@@ -58,7 +57,6 @@ export function findNeighbour(model: ProgramModel, name: string, direction: 'up'
   return previous === undefined ? undefined : before(previous);
 }
 
-/** The copy has texts of its own and comes after the state. */
 export function duplicateState(files: ProgramFiles, name: string): { files: ProgramFiles; name: string } {
   const model = readProgram(files);
   const state = model.states.get(name);
@@ -109,7 +107,6 @@ export function moveToFile(files: ProgramFiles, { file, name }: ProgramState, to
 const isChoice = (type: unknown) => type === 'choice' || type === 'choices';
 const isNumber = (type: unknown) => type === 'integer' || type === 'decimal';
 
-/** A choice gets choices; what does not belong to the type is removed. */
 export function setAnswerType(files: ProgramFiles, state: ProgramState, type: string): ProgramFiles {
   const drop = (changed: ProgramFiles, field: string) =>
     field in state.raw ? setField(changed, state, [field], undefined) : changed;
@@ -127,7 +124,6 @@ export function setAnswerType(files: ProgramFiles, state: ProgramState, type: st
   return changed;
 }
 
-/** Without a source, the choices are written in the program again. */
 export function setListSource(files: ProgramFiles, state: ProgramState, source: Record<string, unknown> | undefined) {
   const model = readProgram(files);
   const to = state.links[0]?.to ?? model.start ?? state.name;

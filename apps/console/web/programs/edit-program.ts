@@ -48,7 +48,6 @@ export interface NewState {
   name: string;
   kind: StateKind;
   file: string;
-  /** For an action; an SMS when not given. */
   keyword?: ActionKeyword;
   /** The text of its screen; its name when not given. */
   text?: string;
@@ -88,7 +87,6 @@ export function addRecordField(files: ProgramFiles, model: ProgramModel, state: 
 const longestLabel = 30;
 const newChoice = 'New choice';
 
-/** The first label of a choice, until somebody writes something better. */
 function toLabel(model: ProgramModel, to: string): string {
   const key = model.states.get(to)?.raw.text;
   const text = sayIn(model, key);
@@ -149,35 +147,28 @@ export function renameState(files: ProgramFiles, from: string, to: string): Prog
       .map(({ file }) => file),
     ...Object.keys(files).filter((path) => /^[^/]+\.ya?ml$/.test(path)),
   ]);
-  return [...touched].reduce((changed, path) => renameIn(changed, { path, model, from, to }), files);
-}
+  return [...touched].reduce(renameIn, files);
 
-interface Renaming {
-  path: string;
-  model: ProgramModel;
-  from: string;
-  to: string;
-}
-
-function renameIn(files: ProgramFiles, { path, model, from, to }: Renaming): ProgramFiles {
-  const links = Array.from(model.states.values())
-    .filter(({ file }) => file === path)
-    .flatMap(({ name, links }) =>
-      links.filter((link) => link.to === from).map((link) => ['states', name, ...link.path]),
-    );
-  const before = parseDocument(files[path] ?? '', { uniqueKeys: false });
-  const heads = ['start', 'exit', 'login'].filter((head) => before.get(head) === from);
-  if (links.length === 0 && heads.length === 0 && !before.hasIn(['states', from])) return files;
-  return changeFile(files, path, (document) => {
-    const states = document.get('states');
-    // The key of a state that was added since the file was parsed is a plain text.
-    const named = (key: unknown) => (isScalar(key) ? key.value : key) === from;
-    const pair = isMap(states) ? states.items.find(({ key }) => named(key)) : undefined;
-    for (const link of links) document.setIn(link, to);
-    for (const head of heads) document.set(head, to);
-    if (isScalar(pair?.key)) pair.key.value = to;
-    else if (pair) pair.key = to;
-  });
+  function renameIn(changed: ProgramFiles, path: string): ProgramFiles {
+    const links = Array.from(model.states.values())
+      .filter(({ file }) => file === path)
+      .flatMap(({ name, links }) =>
+        links.filter((link) => link.to === from).map((link) => ['states', name, ...link.path]),
+      );
+    const before = parseDocument(changed[path] ?? '', { uniqueKeys: false });
+    const heads = ['start', 'exit', 'login'].filter((head) => before.get(head) === from);
+    if (links.length === 0 && heads.length === 0 && !before.hasIn(['states', from])) return changed;
+    return changeFile(changed, path, (document) => {
+      const states = document.get('states');
+      // The key of a state that was added since the file was parsed is a plain text.
+      const named = (key: unknown) => (isScalar(key) ? key.value : key) === from;
+      const pair = isMap(states) ? states.items.find(({ key }) => named(key)) : undefined;
+      for (const link of links) document.setIn(link, to);
+      for (const head of heads) document.set(head, to);
+      if (isScalar(pair?.key)) pair.key.value = to;
+      else if (pair) pair.key = to;
+    });
+  }
 }
 
 /** Its own texts go with it, and what led to it leads to what comes after it. */
@@ -258,15 +249,8 @@ export function addLanguage(files: ProgramFiles, model: ProgramModel, language: 
 
 export function removeLanguage(files: ProgramFiles, model: ProgramModel, language: string): ProgramFiles {
   const { [`locales/${language}.yaml`]: _, ...rest } = files;
-  return setHeader(
-    rest,
-    'languages',
-    model.languages.filter((each) => each !== language),
-  );
-}
-
-export function setRecord(files: ProgramFiles, path: readonly string[], type?: string): ProgramFiles {
-  return setRecords(files, path, type ?? {});
+  const left = model.languages.filter((each) => each !== language);
+  return setHeader(rest, 'languages', left);
 }
 
 export function removeRecord(files: ProgramFiles, path: readonly string[]): ProgramFiles {

@@ -1,7 +1,7 @@
 import { memo, type ReactNode, useEffect, useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button, IconButton } from '../ui/button.tsx';
-import { Form, InputField, SelectField } from '../ui/fields.tsx';
+import { Form, InputField, Options, SelectField } from '../ui/fields.tsx';
 import { insertAfter } from './edit-flow.ts';
 import { addState, type ChangeFiles, connectStates } from './edit-program.ts';
 import { type ActionKeyword, actionKeywords, newKinds, type StateKind } from './keywords.ts';
@@ -17,7 +17,6 @@ export interface StateParts {
   set(path: Path, value: unknown): void;
 }
 
-/** What the service takes as names of states, values and outcomes. */
 export const namePattern = '[A-Za-z][A-Za-z0-9]*';
 
 interface FieldProps {
@@ -45,7 +44,6 @@ export function TextField({ label, value, onChange, ...rest }: FieldProps & { pa
   );
 }
 
-/** Offers the value in the file too, even if it is not one of the known choices. */
 export function ChoiceField({ value, choices, ...rest }: FieldProps & { choices: readonly string[] }) {
   const chosen = String(value ?? '');
   return (
@@ -56,7 +54,6 @@ export function ChoiceField({ value, choices, ...rest }: FieldProps & { choices:
 }
 
 interface RemovableProps {
-  /** For the label of the button. */
   name: string;
   onRemove(): void;
   children: ReactNode;
@@ -87,11 +84,7 @@ export function TargetField({ model, label, value, onChange }: FieldProps & { mo
 
 /** One name on each line: a text stays the same while the names do, so hundreds of options are not drawn again. */
 const NameOptions = memo(function NameOptions({ names }: { names: string }) {
-  return names.split('\n').map((name) => (
-    <option key={name} value={name}>
-      {name === '@resume' ? t('programs.resume') : name}
-    </option>
-  ));
+  return <Options of={names.split('\n').map((name) => [name, name === '@resume' ? t('programs.resume') : name])} />;
 });
 
 interface AddNameProps {
@@ -185,13 +178,11 @@ export function ConnectField({ model, state, onChange }: StateParts) {
 
 interface AddStateProps {
   model: ProgramModel;
-  /** The new state comes after it. */
   selected: string | undefined;
   onChange: ChangeFiles;
   onSelect(state: string): void;
 }
 
-/** The name of the state is made from its text. */
 export function AddState({ model, selected, onChange, onSelect }: AddStateProps) {
   const [text, setText] = useState('');
   const [kind, setKind] = useState<StateKind>('prompt');

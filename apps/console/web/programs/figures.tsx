@@ -18,26 +18,20 @@ export function Figures({ model, stats, selected, onSelect }: FiguresProps) {
   const calls = sumOf('calls');
   if (calls === 0)
     return <p className="empty">{t('programs.noCalls', { from: formatDay(stats.from), to: formatDay(stats.to) })}</p>;
-  const shown = stats.languages.reduce((sum, language) => sum + language.shown, 0);
+  const screens = stats.languages.reduce((sum, { shown }) => sum + shown, 0);
+  const heads = [
+    [t('programs.calls'), formatNumber(calls)],
+    [t('programs.ofReturning'), toPercent(sumOf('returning'), calls)],
+    [t('programs.ofTexting'), toPercent(sumOf('texting'), calls)],
+    ...stats.languages.map(({ language, shown }) => [t('programs.screensIn', { language }), toPercent(shown, screens)]),
+  ];
   return (
     <div className="stack">
       <dl className="figures-head">
-        <div>
-          <dt>{t('programs.calls')}</dt>
-          <dd className="numbers">{formatNumber(calls)}</dd>
-        </div>
-        <div>
-          <dt>{t('programs.ofReturning')}</dt>
-          <dd className="numbers">{toPercent(sumOf('returning'), calls)}</dd>
-        </div>
-        <div>
-          <dt>{t('programs.ofTexting')}</dt>
-          <dd className="numbers">{toPercent(sumOf('texting'), calls)}</dd>
-        </div>
-        {stats.languages.map((language) => (
-          <div key={language.language}>
-            <dt>{t('programs.screensIn', { language: language.language })}</dt>
-            <dd className="numbers">{toPercent(language.shown, shown)}</dd>
+        {heads.map(([title, figure]) => (
+          <div key={title}>
+            <dt>{title}</dt>
+            <dd className="numbers">{figure}</dd>
           </div>
         ))}
       </dl>
@@ -142,17 +136,11 @@ export interface StateHeat {
 const slowest = 60;
 
 /** Calls that ended on this screen, by exit or without another input. */
-function lostOf({ exited, timedOut }: Counts): number {
-  return exited + timedOut;
-}
+const lostOf = ({ exited, timedOut }: Counts): number => exited + timedOut;
 
-export function toPercent(part: number, whole: number): string {
-  return whole === 0 ? '–' : formatPercent(part / whole);
-}
+export const toPercent = (part: number, whole: number): string => (whole === 0 ? '–' : formatPercent(part / whole));
 
-export function toSeconds(seconds: number | null): string {
-  return seconds === null ? '–' : formatUnit(seconds, 'second');
-}
+export const toSeconds = (seconds: number | null): string => (seconds === null ? '–' : formatUnit(seconds, 'second'));
 
 export function toHeat(stats: ProgramStats | undefined, heat: Heat): Map<string, StateHeat> {
   const states = stats?.states ?? [];
@@ -172,10 +160,7 @@ function ofState(counts: Counts, heat: Heat, most: number): StateHeat {
     case 'refused':
       return part(refused, refused + answered);
     case 'slow':
-      return {
-        share: Math.min(1, (medianSeconds ?? 0) / slowest),
-        label: () => toSeconds(medianSeconds),
-      };
+      return { share: Math.min(1, (medianSeconds ?? 0) / slowest), label: () => toSeconds(medianSeconds) };
     case 'shown':
       return { share: shown / most, label: () => formatNumber(shown) };
   }

@@ -13,7 +13,6 @@ interface Fields {
 const actions: Record<string, Fields> = keywords.actions;
 const states: Record<string, Fields> = keywords.states;
 
-/** What an action without code can do. */
 export const actionKeywords = Object.keys(keywords.actions) as ActionKeyword[];
 /** Keywords that concern records, which program.yaml declares. */
 export const recordKeywords: readonly string[] = actionKeywords.filter(
@@ -27,9 +26,7 @@ export const newKinds = (Object.keys(keywords.states) as StateKind[]).filter(
 interface NewState {
   kind: StateKind;
   keyword: ActionKeyword;
-  /** The values of `{name}`, `{text}` and so on in the draft. */
   chosen: Record<'name' | 'text' | 'to' | 'label' | 'record' | 'form', string>;
-  /** A free key for a new text, made from the one it would have. */
   toKey(key: string): string;
 }
 
@@ -59,7 +56,6 @@ const offersOf = (raw: Raw) => {
   return keyword === undefined ? states[String(raw.kind)]?.offers : actions[keyword]?.offers;
 };
 
-/** Adds the parts that a state need not have, as empty fields and lists. */
 export function withOptionalParts(raw: Raw): Raw {
   const parts = offersOf(raw);
   return parts ? fill(raw, parts) : raw;

@@ -5,7 +5,6 @@ const { width: w, height: h } = nodeSize;
 const rectangle = `M1 1H${w - 1}V${h - 1}H1Z`;
 const bars = `${rectangle}M10 1V${h - 1}M${w - 10} 1V${h - 1}`;
 
-/** As flow charts draw them. */
 const outlines = {
   menu: toRounded(12),
   prompt: `M14 1H${w - 1}L${w - 14} ${h - 1}H1Z`,
@@ -25,7 +24,6 @@ const isKnown = (kind: string): kind is keyof typeof outlines => Object.hasOwn(o
 
 export const outlineOf = (kind: string) => (isKnown(kind) ? outlines[kind] : rectangle);
 
-/** A kind that the console does not know keeps its name in the file. */
 export const titleOf = (kind: string) => (isKnown(kind) ? t(`programs.kind-${kind}`) : kind || t('programs.noKind'));
 
 function toRounded(r: number): string {

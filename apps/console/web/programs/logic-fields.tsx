@@ -6,12 +6,10 @@ import { AddName, ChoiceField, Removable, type StateParts, TextField } from './e
 import { isOptional, recordKeywords, withOptionalParts } from './keywords.ts';
 import { type Path, type Raw, toRecord } from './read-program.ts';
 
-/** Other parts of the editor show these. */
 const shownElsewhere = new Set([
   ...['kind', 'text', 'options', 'when', 'to', 'else', 'flow', 'do', 'outcomes', 'from', 'requires'],
   ...['type', 'min', 'max', 'optional', 'validator'],
 ]);
-/** Maps whose names the author chooses. */
 const openMaps = ['fields', 'values', 'take', 'body', 'headers', 'query', 'save', 'params'];
 
 export function LogicFields({ model, state, set, onChange }: StateParts) {
@@ -69,7 +67,6 @@ interface ValueFieldsProps {
   value: unknown;
   set(path: Path, value: unknown): void;
   add(path: Path, name: string): void;
-  /** The values of fields that have one of a few. */
   choices: Record<string, readonly string[]>;
 }
 
@@ -94,26 +91,16 @@ function MapFields(props: ValueFieldsProps & { value: Raw }) {
   const name = String(path.at(-1));
   const isOpen = openMaps.includes(name);
   const method = name === 'http' ? methods.find((each) => each in value) : undefined;
+  /** The address stays. */
+  function setMethod(next: string): void {
+    const given = Object.entries(value).filter(isGiven);
+    set(path, Object.fromEntries(given.map(([key, each]) => [key === method ? next : key, each])));
+  }
   return (
     <fieldset className="logic-map">
       <legend>{path.join(' › ')}</legend>
       {method !== undefined && (
-        <ChoiceField
-          label={t('programs.method')}
-          value={method}
-          choices={methods}
-          // The address stays.
-          onChange={(next) =>
-            set(
-              path,
-              Object.fromEntries(
-                Object.entries(value)
-                  .filter(isGiven)
-                  .map(([key, each]) => [key === method ? next : key, each]),
-              ),
-            )
-          }
-        />
+        <ChoiceField label={t('programs.method')} value={method} choices={methods} onChange={setMethod} />
       )}
       {Object.entries(value).map(([key, each]) => {
         const fields = <ValueFields key={key} {...props} path={[...path, key]} value={each} />;

@@ -15,7 +15,6 @@ export interface NodeParts {
   found: ReadonlySet<string> | undefined;
   problems: ReadonlyMap<string, number>;
   heat: ReadonlyMap<string, StateHeat>;
-  /** States that the draft changes. */
   edited: ReadonlySet<string>;
   isConnectable: boolean;
 }
@@ -90,16 +89,9 @@ export function toEdges(
     });
 }
 
-function toShort(text: string): string {
-  return text.length > 28 ? `${text.slice(0, 27)}…` : text;
-}
+const toShort = (text: string): string => (text.length > 28 ? `${text.slice(0, 27)}…` : text);
 
-interface Placed {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
+type Placed = Record<'x' | 'y' | 'width' | 'height', number>;
 
 export interface MapLayout {
   /** Relative to their group where they are in one. */
@@ -107,7 +99,6 @@ export interface MapLayout {
   /** By path; empty where all states are in one file. */
   groups: Map<string, Placed>;
   groupOf: Map<string, string>;
-  /** The targets of each state, every one once. */
   ways: Map<string, string[]>;
 }
 
@@ -125,22 +116,19 @@ export async function layOutMap(model: ProgramModel): Promise<MapLayout> {
   const files = [...new Set(groupOf.values())];
   const placed = await placeGroups(files.map((file) => toGroup(model, groupOf, file)));
   const isGrouped = files.length > 1;
-  const layout: MapLayout = {
-    states: new Map(),
-    groups: new Map(),
-    groupOf: isGrouped ? groupOf : new Map(),
-    ways: new Map(),
-  };
-  for (const { states } of placed)
-    for (const [name, x, y] of states)
-      layout.states.set(name, { x: x + padding.side, y: y + padding.top, ...nodeSize });
-  for (const { name, links } of model.states.values())
-    layout.ways.set(
+  const states = new Map<string, Placed>();
+  for (const [name, x, y] of placed.flatMap((group) => group.states))
+    states.set(name, { x: x + padding.side, y: y + padding.top, ...nodeSize });
+  const ways = new Map<string, string[]>();
+  for (const { name, links } of model.states.values()) {
+    const targets = new Set(links.map(({ to }) => to));
+    ways.set(
       name,
-      [...new Set(links.map(({ to }) => to))].filter((to) => layout.states.has(to)),
+      [...targets].filter((to) => states.has(to)),
     );
-  if (isGrouped) layout.groups = toRows(files, placed);
-  return layout;
+  }
+  if (!isGrouped) return { states, ways, groups: new Map(), groupOf: new Map() };
+  return { states, ways, groups: toRows(files, placed), groupOf };
 }
 
 export function placeOf({ states, groups, groupOf }: MapLayout, name: string): { x: number; y: number } {
@@ -148,7 +136,6 @@ export function placeOf({ states, groups, groupOf }: MapLayout, name: string): {
   return { x: (state?.x ?? 0) + (group?.x ?? 0), y: (state?.y ?? 0) + (group?.y ?? 0) };
 }
 
-/** The map is read from left to right. */
 export function isBack(layout: MapLayout, from: string, to: string): boolean {
   return placeOf(layout, to).x <= placeOf(layout, from).x;
 }
@@ -228,27 +215,14 @@ interface StateNodeData extends Record<string, unknown> {
 const steps = 6;
 
 export const StateNode = memo(function StateNode({ data }: { data: StateNodeData }) {
-  const {
-    name,
-    kind,
-    text,
-    isSelected,
-    isReachable,
-    isDim,
-    isStart,
-    isEdited,
-    problems,
-    heat,
-    isConnectable,
-    onSelect,
-  } = data;
+  const { name, kind, text, isSelected, isStart, isEdited, problems, heat, isConnectable } = data;
   // A memoised component must be drawn again in another language.
   useLocale();
   const title = titleOf(kind);
   const classes = ['state-node', `state-${kind}`];
   if (isSelected) classes.push('state-selected');
   if (isEdited) classes.push('state-edited');
-  if (isDim) classes.push('state-dim');
+  if (data.isDim) classes.push('state-dim');
   if (heat) classes.push(`heat-${Math.ceil(heat.share * steps)}`);
   return (
     <>
@@ -256,10 +230,10 @@ export const StateNode = memo(function StateNode({ data }: { data: StateNodeData
       <button
         type="button"
         className={classes.join(' ')}
-        tabIndex={isReachable ? 0 : -1}
+        tabIndex={data.isReachable ? 0 : -1}
         data-state={name}
         aria-pressed={isSelected}
-        onClick={() => onSelect(name)}
+        onClick={() => data.onSelect(name)}
       >
         <svg viewBox={`0 0 ${nodeSize.width} ${nodeSize.height}`} aria-hidden="true" focusable="false">
           <path d={outlineOf(kind)} />
@@ -269,9 +243,7 @@ export const StateNode = memo(function StateNode({ data }: { data: StateNodeData
           {name}
         </span>
         <span className="visually-hidden">
-          {[title, ...(isStart ? [t('programs.isStart')] : []), ...(isEdited ? [t('programs.isChanged')] : [])].join(
-            ', ',
-          )}
+          {[title, isStart && t('programs.isStart'), isEdited && t('programs.isChanged')].filter(Boolean).join(', ')}
         </span>
         <span className="state-text" dir="auto">
           {text || title}

@@ -6,7 +6,6 @@ export type Template = (typeof templates)[number];
 export const codePattern = String.raw`\*[0-9*]+#`;
 
 function toWords(text: string): string[] {
-  // A letter with an accent keeps the letter.
   const plain = text
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
@@ -50,6 +49,4 @@ export function toValue(text: string, taken: ReadonlySet<string>): string {
 }
 
 /** “Water point survey” for `water-point-survey`. */
-export function toTitle(name: string): string {
-  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll('-', ' ');
-}
+export const toTitle = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('-', ' ');

@@ -21,14 +21,11 @@ interface Row {
   id: string;
   state: string;
   level: number;
-  /** What the caller does to come here. */
   by: string;
   hasChildren: boolean;
-  /** The state is further up in the outline, with its ways on. */
   isRepeated: boolean;
 }
 
-/** For the keyboard, for screen readers and for small screens. */
 export function Outline({ model, selected, onSelect, problems, heat, found, onChange }: OutlineProps) {
   const [dragged, setDragged] = useState<string>();
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
@@ -60,34 +57,15 @@ export function Outline({ model, selected, onSelect, problems, heat, found, onCh
     }
     const isOpen = row.hasChildren && !closed.has(row.id);
     const parent = shown.findLastIndex(({ level }, i) => i < index && level < row.level);
-    switch (event.key) {
-      case 'ArrowDown':
-        focus(index + 1);
-        break;
-      case 'ArrowUp':
-        focus(index - 1);
-        break;
-      case 'Home':
-        focus(0);
-        break;
-      case 'End':
-        focus(shown.length - 1);
-        break;
-      case 'ArrowRight':
-        if (isOpen || !row.hasChildren) focus(index + 1);
-        else toggle(row, true);
-        break;
-      case 'ArrowLeft':
-        if (isOpen) toggle(row, false);
-        else focus(parent);
-        break;
-      case 'Enter':
-      case ' ':
-        onSelect(row.state);
-        break;
-      default:
-        return;
-    }
+    const places: Record<string, number> = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: shown.length - 1 };
+    const place = places[event.key];
+    if (place !== undefined) focus(place);
+    else if (event.key === 'Enter' || event.key === ' ') onSelect(row.state);
+    else if (event.key === 'ArrowLeft' && isOpen) toggle(row, false);
+    else if (event.key === 'ArrowLeft') focus(parent);
+    else if (event.key === 'ArrowRight' && row.hasChildren && !isOpen) toggle(row, true);
+    else if (event.key === 'ArrowRight') focus(index + 1);
+    else return;
     event.preventDefault();
   }
 

@@ -40,7 +40,6 @@ import {
 import type { ProgramModel } from './read-program.ts';
 
 interface ProgramMapProps extends Omit<NodeParts, 'layout' | 'isConnectable'> {
-  /** Nothing can be drawn without it. */
   onConnect?: ((from: string, to: string) => void) | undefined;
 }
 
@@ -67,16 +66,11 @@ function MapInside({ onConnect, ...props }: ProgramMapProps) {
   const flow = useReactFlow();
   const region = useRef<HTMLDivElement>(null);
   const drawn = useRef<{ nodes: Node[]; edges: Edge[] }>({ nodes: [], edges: [] });
-  const nodes = useMemo(
-    () =>
-      layout
-        ? toNodes(
-            { model, layout, selected, found, problems, heat, edited, onSelect, isConnectable },
-            drawn.current.nodes,
-          )
-        : [],
-    [model, layout, selected, found, problems, heat, edited, onSelect, isConnectable],
-  );
+  const nodes = useMemo(() => {
+    if (!layout) return [];
+    const parts = { model, layout, selected, found, problems, heat, edited, onSelect, isConnectable };
+    return toNodes(parts, drawn.current.nodes);
+  }, [model, layout, selected, found, problems, heat, edited, onSelect, isConnectable]);
   const edges = useMemo(
     () => (layout ? toEdges({ model, layout, selected }, drawn.current.edges) : []),
     [model, layout, selected],
@@ -178,13 +172,14 @@ function useMapLabels(): Partial<AriaLabelConfig> {
 /** The last layout stays until the next is there. */
 function useLayout(model: ProgramModel): MapLayout | undefined {
   const [layout, setLayout] = useState<MapLayout>();
-  const shape = useMemo(
-    () =>
-      JSON.stringify([
-        Array.from(model.states.values(), ({ name, file, links }) => [name, file, links.map(({ to }) => to)]),
-      ]),
-    [model],
-  );
+  const shape = useMemo(() => {
+    const states = Array.from(model.states.values(), ({ name, file, links }) => [
+      name,
+      file,
+      links.map(({ to }) => to),
+    ]);
+    return JSON.stringify(states);
+  }, [model]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a text that changes moves nothing
   useEffect(() => {
     let isCurrent = true;

@@ -26,17 +26,13 @@ export function ProgramsView() {
     <>
       <div className="view-head">
         <div>
-          <h1>
-            {isCallers ? (
-              t('callers.title')
-            ) : name === null ? (
-              t('app.programs')
-            ) : (
-              <>
-                <Link href="/programs">{t('app.programs')}</Link> / <bdi>{toTitle(name)}</bdi>
-              </>
-            )}
-          </h1>
+          {isCallers || name === null ? (
+            <h1>{t(isCallers ? 'callers.title' : 'app.programs')}</h1>
+          ) : (
+            <h1>
+              <Link href="/programs">{t('app.programs')}</Link> / <bdi>{toTitle(name)}</bdi>
+            </h1>
+          )}
           <p>
             {isCallers ? t('callers.intro') : name === null && t('programs.intro')} <GuideLink name="ussd-menus" />
           </p>

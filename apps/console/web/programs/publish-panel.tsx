@@ -113,12 +113,7 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
   );
 }
 
-interface ProgramDiff {
-  added: string[];
-  removed: string[];
-  changed: string[];
-  changes: ProgramChange[];
-}
+type ProgramDiff = ReturnType<typeof diffPrograms>;
 
 type ProgramChange =
   | { is: 'isNew' | 'isRemoved'; name: string; kind: string }
@@ -149,7 +144,7 @@ function sayChange(change: ProgramChange): string {
   }
 }
 
-export function diffPrograms(before: ProgramFiles, after: ProgramFiles): ProgramDiff {
+export function diffPrograms(before: ProgramFiles, after: ProgramFiles) {
   const [one, other] = [readProgram(before), readProgram(after)];
   const added = [...other.states.keys()].filter((name) => !one.states.has(name));
   const removed = [...one.states.keys()].filter((name) => !other.states.has(name));

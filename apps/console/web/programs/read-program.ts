@@ -8,7 +8,6 @@ export type Path = readonly (string | number)[];
 export interface StateLink {
   to: string;
   label: string;
-  /** Where the name of the target is inside the state. */
   path: Path;
 }
 
@@ -34,7 +33,6 @@ export interface ProgramModel {
   states: ReadonlyMap<string, ProgramState>;
   /** Targets that no file has: states of the program that this one extends. */
   outside: string[];
-  /** The fields and their types, by the kind of record. */
   records: Record<string, Raw>;
   /** By language and key. */
   texts: ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -188,7 +186,6 @@ export function toRecord(value: unknown): Raw {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {};
 }
 
-/** Takes a state of any kind, however unfinished. */
 export function linksOf(state: Raw): StateLink[] {
   const links: StateLink[] = [];
   const add = (to: unknown, label: unknown, path: Path) => {
@@ -207,7 +204,6 @@ export function linksOf(state: Raw): StateLink[] {
   return links;
 }
 
-/** In the first language that has the text; otherwise its key. */
 export function sayIn({ languages, texts }: ProgramModel, key: unknown, language?: string): string {
   if (typeof key !== 'string') return '';
   const order = language === undefined ? languages : [language];
@@ -230,7 +226,6 @@ export function orderStates({ start, states }: ProgramModel): string[] {
   return [...seen, ...[...states.keys()].filter((name) => !seen.has(name))];
 }
 
-/** An option shows its text. */
 export function sayLink(model: ProgramModel, label: string): string {
   const option = /^(\d+)\. (.+)$/.exec(label);
   return option ? `${option[1]}. ${sayIn(model, option[2])}` : label;

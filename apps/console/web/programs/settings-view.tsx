@@ -16,7 +16,7 @@ import {
   removeRecord,
   setHeader,
   setIdentity,
-  setRecord,
+  setRecords,
 } from './edit-program.ts';
 import { AddName, ChoiceField, Removable, TextField } from './editor-fields.tsx';
 import { codePattern, toProgramName, toTitle } from './names.ts';
@@ -81,7 +81,6 @@ export function SettingsView({ model, onChange, children }: SettingsProps & { ch
 interface EntriesProps {
   title: string;
   entries: readonly string[];
-  /** The least number of entries. */
   keep?: number;
   say?(entry: string): string;
   label: string;
@@ -90,16 +89,7 @@ interface EntriesProps {
   onChange(entries: string[]): void;
 }
 
-function Entries({
-  title,
-  entries,
-  keep = 0,
-  say = (entry) => entry,
-  label,
-  pattern,
-  expects,
-  onChange,
-}: EntriesProps) {
+function Entries({ title, entries, keep = 0, say = (entry) => entry, onChange, ...field }: EntriesProps) {
   return (
     <fieldset className="logic-map">
       <legend>{title}</legend>
@@ -118,13 +108,7 @@ function Entries({
           </li>
         ))}
       </ul>
-      <AddName
-        label={label}
-        taken={entries}
-        pattern={pattern}
-        expects={expects}
-        onAdd={(name) => onChange([...entries, name])}
-      />
+      <AddName {...field} taken={entries} onAdd={(name) => onChange([...entries, name])} />
     </fieldset>
   );
 }
@@ -143,14 +127,14 @@ function Records({ model, onChange }: SettingsProps) {
                   label={field}
                   value={type}
                   choices={fieldTypes}
-                  onChange={(next) => onChange(() => setRecord(files, [kind, field], next))}
+                  onChange={(next) => onChange(() => setRecords(files, [kind, field], next))}
                 />
               </Removable>
             ))}
             <AddName
               label={t('programs.newEntry', { name: kind })}
               taken={Object.keys(fields)}
-              onAdd={(field) => onChange(() => setRecord(files, [kind, field], 'text'))}
+              onAdd={(field) => onChange(() => setRecords(files, [kind, field], 'text'))}
             />
             <Button small icon="trash" onClick={() => onChange(() => removeRecord(files, [kind]))}>
               {t('programs.removeEntry', { name: kind })}
@@ -160,7 +144,7 @@ function Records({ model, onChange }: SettingsProps) {
         <AddName
           label={t('programs.newRecord')}
           taken={Object.keys(records)}
-          onAdd={(kind) => onChange(() => setRecord(files, [kind]))}
+          onAdd={(kind) => onChange(() => setRecords(files, [kind], {}))}
         />
       </div>
     </Panel>

@@ -10,11 +10,7 @@ import { LogicFields } from './logic-fields.tsx';
 import { toRecord } from './read-program.ts';
 import { Texts } from './text-fields.tsx';
 
-interface EditorProps extends Omit<StateParts, 'set'> {
-  onSelect(state: string): void;
-}
-
-export function StateEditor({ onSelect, ...given }: EditorProps) {
+export function StateEditor({ onSelect, ...given }: Omit<StateParts, 'set'> & { onSelect(state: string): void }) {
   const { model, state, onChange } = given;
   const { files } = model;
   const { text: message } = toRecord(state.raw.sms);
@@ -89,18 +85,16 @@ function toLimit(value: string): number | string | undefined {
   return Number.isNaN(Number(value)) ? value : Number(value);
 }
 
-const limits: Partial<Record<string, { pattern: string; expects: 'programs.expectsNumber' | 'programs.expectsDate' }>> =
-  {
-    date: { pattern: String.raw`today|\d{4}-\d{2}-\d{2}`, expects: 'programs.expectsDate' },
-  };
+const dateLimit = { pattern: String.raw`today|\d{4}-\d{2}-\d{2}`, expects: 'programs.expectsDate' } as const;
 const numberLimit = { pattern: String.raw`-?\d+(\.\d+)?`, expects: 'programs.expectsNumber' } as const;
 
 function QuestionFields({ model, state, set, onChange }: StateParts) {
   const { raw } = state;
   const type = String(raw.type ?? 'text');
   const isLimited = ['integer', 'decimal', 'date', 'choices'].includes(type);
-  const { pattern, expects } = limits[type] ?? numberLimit;
+  const { pattern, expects } = type === 'date' ? dateLimit : numberLimit;
   const limit = { pattern, expects: t(expects) };
+  const setLimit = (field: 'min' | 'max') => (value: string) => set([field], toLimit(value));
   return (
     <>
       <div className="field-row">
@@ -117,18 +111,8 @@ function QuestionFields({ model, state, set, onChange }: StateParts) {
         )}
         {raw.validator === undefined && isLimited && (
           <>
-            <TextField
-              label={t('programs.atLeast')}
-              value={raw.min}
-              {...limit}
-              onChange={(value) => set(['min'], toLimit(value))}
-            />
-            <TextField
-              label={t('programs.atMost')}
-              value={raw.max}
-              {...limit}
-              onChange={(value) => set(['max'], toLimit(value))}
-            />
+            <TextField label={t('programs.atLeast')} value={raw.min} {...limit} onChange={setLimit('min')} />
+            <TextField label={t('programs.atMost')} value={raw.max} {...limit} onChange={setLimit('max')} />
           </>
         )}
         <TextField
@@ -179,7 +163,6 @@ function AnswerCheck({ model, state, type, onChange }: Omit<StateParts, 'set'> &
   );
 }
 
-/** A group is a file: many states are easier to read in several. */
 function GroupField({ model, state, onChange }: StateParts) {
   const groups = Object.keys(model.files).filter((path) => /^[^/]+\.yaml$/.test(path));
   const nameOf = (path: string) => path.replace(/\.yaml$/, '');
@@ -194,7 +177,6 @@ function GroupField({ model, state, onChange }: StateParts) {
   );
 }
 
-/** Choices are elsewhere; an outcome may say something on the next screen. */
 function Ways({ model, state, set, onChange }: StateParts) {
   return state.links
     .filter(({ path }) => path[0] !== 'options')

@@ -47,7 +47,6 @@ export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps)
   );
 }
 
-/** Counts as the service does. */
 export function countText(text: string): { used: number; limit: number } {
   const shown = toShowable(text);
   const { limit, cost } = measure([shown]);

@@ -2,9 +2,11 @@ import { useEffect, useState } from 'react';
 import { formatMs } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
-import { Form, InputField, SelectField } from '../ui/fields.tsx';
+import { Notice, Refusal } from '../ui/fault.tsx';
+import { Form, InputField, Options, SelectField } from '../ui/fields.tsx';
 import { Facts, Panel } from '../ui/panel.tsx';
 import type { EditedDraft } from './draft.tsx';
+import { toFree } from './names.ts';
 import { type ProgramFiles, programApi, type Trial, type TriedCall } from './program-api.ts';
 import { countText } from './text-fields.tsx';
 
@@ -44,14 +46,11 @@ export function TryPanel({ languages, ...rest }: TryPanelProps) {
   );
 }
 
-interface TryPhoneProps {
-  name: string;
+interface TryPhoneProps extends Omit<TryPanelProps, 'languages'> {
   title: string;
   phoneNumber: string;
-  draft: EditedDraft;
   language: string;
-  adapter: NonNullable<Trial['adapter']>;
-  onState(state: string): void;
+  adapter: Adapter;
 }
 
 interface Call {
@@ -133,11 +132,7 @@ function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState 
         </span>
       }
     >
-      {fault && (
-        <p className="notice notice-danger" role="alert">
-          {fault}
-        </p>
-      )}
+      <Refusal text={fault} />
       {tried && (
         <>
           <output className="screen-preview" aria-live="polite" dir="auto" lang={tried.language}>
@@ -172,9 +167,7 @@ function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState 
           {t('try.retry')}
         </Button>
       </div>
-      <p role="status" className={notice ? 'small' : 'visually-hidden'}>
-        {notice}
-      </p>
+      <Notice look="small" text={notice} />
       {tried && (
         <TriedParts tried={tried} steps={call.timedOut ? undefined : call.steps} draft={draft} onOutcome={choose} />
       )}
@@ -208,9 +201,7 @@ function TriedParts({ tried, steps, draft, onOutcome }: TriedPartsProps) {
             <label key={i} className="field">
               <span>{t('try.actionIn', { action: action.action, state: action.state })}</span>
               <select value={action.outcome} onChange={(event) => onOutcome(action.state, event.target.value)}>
-                {action.outcomes.map((outcome) => (
-                  <option key={outcome}>{outcome}</option>
-                ))}
+                <Options of={action.outcomes} />
               </select>
             </label>
           ))}
@@ -222,7 +213,6 @@ function TriedParts({ tried, steps, draft, onOutcome }: TriedPartsProps) {
   );
 }
 
-/** Drawn only while it is open: it repeats the screen. */
 function RawExchange({ exchange: { path, request, reply } }: Pick<TriedCall, 'exchange'>) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -254,17 +244,12 @@ function RecordFlow({ code, steps, draft }: { code: string } & Pick<TriedPartsPr
       <Button type="submit" disabled={!steps} title={t(steps ? 'try.recordNote' : 'try.dialledAnew')}>
         {t('try.record')}
       </Button>
-      <p role="status" className={notice ? 'small' : 'visually-hidden'}>
-        {notice}
-      </p>
+      <Notice look="small" text={notice} />
     </Form>
   );
 }
 
-interface TriedStep {
-  sent: string;
-  reply: string;
-}
+type TriedStep = Record<'sent' | 'reply', string>;
 
 /** Kept as `palaver program test` plays it; answers that look like a PIN are masked. */
 export async function addFlow(
@@ -278,13 +263,8 @@ export async function addFlow(
 }
 
 function toFreePath(files: ProgramFiles, name: string): string {
-  const stem =
-    name
-      .toLowerCase()
-      .replace(/[^a-z0-9]+/g, '-')
-      .replace(/^-|-$/g, '')
-      .slice(0, 60) || 'call';
-  let path = `flows/${stem}.yaml`;
-  for (let number = 2; path in files; number++) path = `flows/${stem}-${number}.yaml`;
-  return path;
+  const words = name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  const stem = words.replace(/^-|-$/g, '').slice(0, 60) || 'call';
+  const taken = Object.keys(files).map((path) => path.replace(/\.yaml$/, ''));
+  return `${toFree(`flows/${stem}`, new Set(taken), '-')}.yaml`;
 }

@@ -63,12 +63,7 @@ export function Workspace({ name, mayEdit, listed }: WorkspaceProps) {
   );
 }
 
-interface OpenedProps extends WorkspaceProps {
-  version: string;
-  loaded: Draft;
-}
-
-function Opened({ name, version, loaded, mayEdit, listed }: OpenedProps) {
+function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { version: string; loaded: Draft }) {
   const { searchParams } = useLocation();
   const view = toView(searchParams.get('view'));
   const selected = searchParams.get('state') ?? undefined;
@@ -104,16 +99,10 @@ function Opened({ name, version, loaded, mayEdit, listed }: OpenedProps) {
     [stats.data, heat],
   );
   const problems = useMemo(() => [...(report.data?.faults ?? []), ...(report.data?.warnings ?? [])], [report.data]);
-  const problemCounts = useMemo(
-    () =>
-      new Map(
-        Array.from(
-          Map.groupBy(problems, ({ state = '' }) => state),
-          ([state, list]) => [state, list.length],
-        ),
-      ),
-    [problems],
-  );
+  const problemCounts = useMemo(() => {
+    const byState = Map.groupBy(problems, ({ state = '' }) => state);
+    return new Map(Array.from(byState, ([state, list]) => [state, list.length]));
+  }, [problems]);
   const here = useMemo(() => problems.filter(({ state }) => state === selected), [problems, selected]);
   const diff = useMemo(() => diffPrograms(inUse.data ?? {}, later), [inUse.data, later]);
   const edited = useMemo(
@@ -268,7 +257,6 @@ function VersionField({ name, version }: { name: string; version: string }) {
 
 interface ProblemsProps {
   problems: Problem[];
-  /** Advice does not stop the program from being published. */
   isAdvice: boolean;
   onSelect(state: string): void;
 }
@@ -289,7 +277,6 @@ function Problems({ problems, isAdvice, onSelect }: ProblemsProps) {
   );
 }
 
-/** A small window begins with the outline. */
 function toView(view: string | null): ViewName {
   const asked = views.find((name) => name === view);
   if (asked) return asked;

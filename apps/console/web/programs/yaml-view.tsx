@@ -83,6 +83,4 @@ export function YamlView({ files, file, problems, isReadOnly, onFile, onChange }
   );
 }
 
-function rangeOf({ from, to }: { from: number; to: number }) {
-  return { from, to };
-}
+const rangeOf = ({ from, to }: { from: number; to: number }) => ({ from, to });

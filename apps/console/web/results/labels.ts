@@ -2,7 +2,6 @@ import { intlLocale } from '../i18n/text.ts';
 import { type ProgramModel, sayIn, toRecord } from '../programs/read-program.ts';
 import type { SetRef } from './results-api.ts';
 
-/** By the names and codes that results have. */
 export interface Labels {
   questions: ReadonlyMap<string, string>;
   choices: ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -56,7 +55,6 @@ export function labelsOf(model: ProgramModel, { source, name }: Pick<SetRef, 'so
 
 interface FormLabels extends Labels {
   id: string;
-  /** What the paths of its questions begin with. */
   root: string;
 }
 
@@ -90,20 +88,16 @@ function parseForm(xml: string): FormLabels {
     return (id === undefined ? plain(label) : texts.get(id)) ?? '';
   };
   const root = `/${data?.localName}/`;
-  const controls = ['input', 'select1', 'select', 'range', 'trigger', 'upload', 'odk:rank'].flatMap((name) =>
-    all(name),
-  );
+  const kinds = ['input', 'select1', 'select', 'range', 'trigger', 'upload', 'odk:rank'];
+  const controls = kinds.flatMap((name) => all(name));
   const questions = new Map<string, string>();
   const choices = new Map<string, Map<string, string>>();
   for (const control of controls.sort(inDocument)) {
     const path = (control.getAttribute('ref') ?? '').replace(root, '');
     questions.set(path, labelOf(control) || path);
     const options = [...all('item', control), ...listItems(control)];
-    if (options.length > 0)
-      choices.set(
-        path,
-        new Map(options.map((item) => [codeOf(item), labelOf(item) || namedText(item) || codeOf(item)])),
-      );
+    const pairs = options.map((item) => [codeOf(item), labelOf(item) || namedText(item) || codeOf(item)] as const);
+    if (pairs.length > 0) choices.set(path, new Map(pairs));
   }
   return { id: data?.getAttribute('id') ?? '', root, questions, choices };
 

@@ -89,7 +89,6 @@ function QuestionChart({ question, labels, onChoose }: QuestionProps) {
 
 function Bars({ question, labels, onChoose }: QuestionProps & { question: { kind: 'choices' } }) {
   const { name, answered, values, others } = question;
-  // The bars share a scale from nothing to everyone who answered.
   const bar = (value: string, count: number) => (
     <>
       <span className="bar-label">{value}</span>
@@ -131,13 +130,8 @@ function Bars({ question, labels, onChoose }: QuestionProps & { question: { kind
   );
 }
 
-interface Column {
-  label: string;
-  count: number;
-}
-
 /** The figures are the picture's name, for those who cannot see it. */
-function Columns({ columns }: { columns: Column[] }) {
+function Columns({ columns }: { columns: { label: string; count: number }[] }) {
   const most = Math.max(1, ...columns.map(({ count }) => count));
   const width = 300 / columns.length;
   const thick = Math.min(Math.max(width * 0.8, 0.5), 24);

@@ -4,7 +4,7 @@ import { useOperatorQuery } from '../api/operator.ts';
 import { formatUtc } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
-import { Waiting } from '../ui/fault.tsx';
+import { Notice, Waiting } from '../ui/fault.tsx';
 import { Link } from '../ui/link.tsx';
 import { Pager, Table } from '../ui/table.tsx';
 import { choiceLabel, type Labels, questionLabel } from './labels.ts';
@@ -23,7 +23,6 @@ interface ResultTableProps {
   set: SetRef;
   filter: Filter;
   labels: Labels;
-  /** Results that could not be delivered. */
   failed: number;
   mayRetry: boolean;
   mayOpenCallers: boolean;
@@ -54,9 +53,7 @@ export function ResultTable({ set, filter, labels, failed, mayRetry, mayOpenCall
   const isDelivered = set.source !== 'records';
   return (
     <div className="results">
-      <p role="status" className={notice ? 'notice' : 'visually-hidden'}>
-        {notice}
-      </p>
+      <Notice text={notice} />
       {isPartial && <p className="notice notice-warn">{t('results.partial')}</p>}
       {isDelivered && mayRetry && failed > 1 && (
         <div className="actions">

@@ -9,9 +9,7 @@ export type {
   QuestionSummary as Question,
 } from '@palaver/contract/internal';
 
-export interface ExportedResult extends UssdResult {
-  phoneNumber: string;
-}
+export type ExportedResult = UssdResult & { phoneNumber: string };
 
 /** Empty fields filter nothing. */
 export interface Filter {

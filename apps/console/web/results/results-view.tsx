@@ -6,8 +6,8 @@ import { t } from '../i18n/text.ts';
 import { programApi } from '../programs/program-api.ts';
 import type { ProgramModel } from '../programs/read-program.ts';
 import { Button, Icon } from '../ui/button.tsx';
-import { download, downloadBytes } from '../ui/download.ts';
-import { Waiting } from '../ui/fault.tsx';
+import { download } from '../ui/download.ts';
+import { Refusal, Waiting } from '../ui/fault.tsx';
 import { CheckField, InputField, SelectField } from '../ui/fields.tsx';
 import { ChoiceTabs } from '../ui/link.tsx';
 import { choiceLabel, type Labels, labelsOf, noLabels, questionLabel } from './labels.ts';
@@ -35,18 +35,18 @@ export function ResultsView({ program, model }: { program: string; model: Progra
   const set = { program, source: listed.source, name: listed.name };
   const labels = isCoded ? noLabels : labelsOf(model, set);
   const isSms = listed.source === 'messages';
-  // Another set or filter begins at its first page.
   const key = JSON.stringify([set, filter]);
   return (
     <div className="results">
       <div className="results-bar">
-        <SetField
-          sets={sets}
-          set={listed}
-          onSet={(next) => {
+        <SelectField
+          label={t('results.set')}
+          value={toKey(listed)}
+          onChange={(next) => {
             setChosen(next);
             setFilter(noFilter);
           }}
+          options={sets.map((each) => [toKey(each), toTitle(each)])}
         />
         <Filters set={listed} filter={filter} onFilter={setFilter} />
         {!isSms && (
@@ -97,31 +97,12 @@ export function ResultsView({ program, model }: { program: string; model: Progra
   );
 }
 
-function SetField({ sets, set, onSet }: { sets: ListedSet[]; set: ListedSet; onSet(key: string): void }) {
-  return (
-    <SelectField
-      label={t('results.set')}
-      value={toKey(set)}
-      onChange={onSet}
-      options={sets.map((each) => [
-        toKey(each),
-        t('results.setOf', {
-          source: t(`results.${each.source}`),
-          name: each.source === 'messages' ? 'SMS' : each.name,
-          count: each.count,
-        }),
-      ])}
-    />
-  );
+function toTitle({ source, name, count }: ListedSet): string {
+  const title = source === 'messages' ? 'SMS' : name;
+  return t('results.setOf', { source: t(`results.${source}`), name: title, count });
 }
 
-interface FiltersProps {
-  set: ListedSet;
-  filter: Filter;
-  onFilter(filter: Filter): void;
-}
-
-function Filters({ set, filter, onFilter }: FiltersProps) {
+function Filters({ set, filter, onFilter }: { set: ListedSet; filter: Filter; onFilter(filter: Filter): void }) {
   const change = (field: keyof Filter) => (value: string) => onFilter({ ...filter, [field]: value });
   return (
     <>
@@ -174,7 +155,7 @@ export function ExportButtons({ set, filter, labels, mayExport }: ExportProps) {
         import('./to-files.ts'),
       ]);
       const rows = toRows(results, labels);
-      if (format === 'xlsx') downloadBytes(name, toXlsx(rows), xlsxType);
+      if (format === 'xlsx') download(name, toXlsx(rows), xlsxType);
       else if (format === 'csv') download(name, toCsv(rows), 'text/csv');
       else download(name, toJson(results, labels), 'application/json');
     } catch (error) {
@@ -192,11 +173,7 @@ export function ExportButtons({ set, filter, labels, mayExport }: ExportProps) {
           </Button>
         ))}
       </div>
-      {fault && (
-        <p className="small over" role="alert">
-          {fault}
-        </p>
-      )}
+      <Refusal small text={fault} />
     </fieldset>
   );
 }

@@ -6,12 +6,10 @@ type Attributes = Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'className'>;
 interface ButtonProps extends Attributes {
   icon?: IconName;
   small?: boolean;
-  /** The main action of a view. */
   main?: boolean;
   danger?: boolean;
 }
 
-/** Sends its form only as `type="submit"`. */
 export function Button({ icon, small, main, danger, type = 'button', children, ...rest }: ButtonProps) {
   const looks = ['button', small && 'button-small', main && 'button-main', danger && 'button-danger'];
   return (
@@ -22,12 +20,9 @@ export function Button({ icon, small, main, danger, type = 'button', children, .
   );
 }
 
-export function IconButton({
-  icon,
-  label,
-  size,
-  ...rest
-}: Attributes & { icon: IconName; label: string; size?: number }) {
+type IconButtonProps = Attributes & { icon: IconName; label: string; size?: number };
+
+export function IconButton({ icon, label, size, ...rest }: IconButtonProps) {
   return (
     <button type="button" className="icon-button" aria-label={label} {...rest}>
       <Icon name={icon} size={size} />

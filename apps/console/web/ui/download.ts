@@ -1,13 +1,5 @@
-export function download(name: string, text: string, type: string): void {
-  save(name, new Blob([text], { type }));
-}
-
-export function downloadBytes(name: string, bytes: Uint8Array<ArrayBuffer>, type: string): void {
-  save(name, new Blob([bytes], { type }));
-}
-
-function save(name: string, blob: Blob): void {
-  const url = URL.createObjectURL(blob);
+export function download(name: string, content: string | Uint8Array<ArrayBuffer>, type: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;

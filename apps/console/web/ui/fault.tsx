@@ -14,6 +14,24 @@ export function Fault({ error }: { error: Error }) {
   );
 }
 
+export function Refusal({ text, small }: { text: string; small?: boolean }) {
+  if (text === '') return null;
+  return (
+    <p className={small ? 'small over' : 'notice notice-danger'} role="alert">
+      {text}
+    </p>
+  );
+}
+
+/** Stays in the page while it is empty, so that a new text is read aloud. */
+export function Notice({ text, look = 'notice' }: { text: string; look?: 'notice' | 'small' }) {
+  return (
+    <p role="status" className={text ? look : 'visually-hidden'}>
+      {text}
+    </p>
+  );
+}
+
 export function Waiting({ error }: { error?: Error | null }) {
   return error ? <Fault error={error} /> : <p className="quiet">{t('app.loading')}</p>;
 }
@@ -22,11 +40,8 @@ export function Waiting({ error }: { error?: Error | null }) {
 export function OperatorSignIn({ message }: { message: string }) {
   const current = useOperatorToken();
   const [token, setToken] = useState('');
-  const submit = () => {
-    keepOperatorToken(token.trim());
-  };
   return (
-    <Form className="sign-in" onSubmit={submit}>
+    <Form className="sign-in" onSubmit={() => keepOperatorToken(token.trim())}>
       <p>{current ? t('operator.refused') : message}</p>
       <div className="field-row">
         <InputField label={t('operator.token')} type="password" autoComplete="off" value={token} onChange={setToken} />

@@ -2,7 +2,6 @@ import type { ChangeEvent, FormEvent, FormHTMLAttributes, InputHTMLAttributes, S
 
 interface InputProps extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> {
   label: string;
-  /** What `pattern` takes, in words. */
   expects?: string;
   onChange?(value: string): void;
 }
@@ -43,17 +42,21 @@ export function SelectField<Value extends string>(props: SelectProps<Value>) {
       <span>{label}</span>
       <select onChange={({ target }) => onChange(target.value as Value)} {...rest}>
         {children}
-        {options.map((option) => {
-          const [value, title] = typeof option === 'string' ? [option, option] : option;
-          return (
-            <option key={value} value={value}>
-              {title}
-            </option>
-          );
-        })}
+        <Options of={options} />
       </select>
     </label>
   );
+}
+
+export function Options({ of: options }: { of: readonly (string | readonly [value: string, title: string])[] }) {
+  return options.map((option) => {
+    const [value, title] = typeof option === 'string' ? [option, option] : option;
+    return (
+      <option key={value} value={value}>
+        {title}
+      </option>
+    );
+  });
 }
 
 interface CheckProps extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> {
@@ -91,10 +94,9 @@ export function FileButton({ text, label, accept, onFile }: FileButtonProps) {
   );
 }
 
-export function Form({
-  onSubmit,
-  ...rest
-}: Omit<FormHTMLAttributes<HTMLFormElement>, 'onSubmit'> & { onSubmit(): unknown }) {
+type FormProps = Omit<FormHTMLAttributes<HTMLFormElement>, 'onSubmit'> & { onSubmit(): unknown };
+
+export function Form({ onSubmit, ...rest }: FormProps) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     void onSubmit();

@@ -2,7 +2,6 @@ import type { AnchorHTMLAttributes, MouseEvent } from 'react';
 import { t } from '../i18n/text.ts';
 import { navigate } from '../location.ts';
 
-/** Followed without loading the page again. */
 export function Link({ href, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> & { href: string }) {
   const follow = (event: MouseEvent) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
@@ -12,11 +11,9 @@ export function Link({ href, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> 
   return <a href={href} onClick={follow} {...rest} />;
 }
 
-export function GuideLink({
-  name,
-}: {
-  name: 'agent-api' | 'console' | 'data' | 'gateway' | 'money' | 'ussd' | 'ussd-menus';
-}) {
+type GuideName = 'agent-api' | 'console' | 'data' | 'gateway' | 'money' | 'ussd' | 'ussd-menus';
+
+export function GuideLink({ name }: { name: GuideName }) {
   return <Link href={`/guide?name=${name}`}>{t('app.guide')}</Link>;
 }
 

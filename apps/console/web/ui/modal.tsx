@@ -2,14 +2,8 @@ import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button } from './button.tsx';
 
-interface ModalProps {
-  title: string;
-  onClose(): void;
-  children: ReactNode;
-}
-
 /** The browser's own dialog keeps the focus, and Escape closes it. */
-export function Modal({ title, onClose, children }: ModalProps) {
+export function Modal({ title, onClose, children }: { title: string; onClose(): void; children: ReactNode }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => dialog.current?.showModal(), []);
@@ -22,7 +16,6 @@ export function Modal({ title, onClose, children }: ModalProps) {
 }
 
 interface AskProps {
-  /** Of the dialog, and of the button that confirms. */
   title: string;
   text: string;
   disabled?: boolean;
