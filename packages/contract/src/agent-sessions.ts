@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { agentLimits } from './limits.ts';
 import { boundedText, didSchema, jsonObjectSchema, offsetPageFields, timestampSchema } from './primitives.ts';
 
-/** The title of a session until it is named from its first exchange. */
 export const defaultSessionTitle = 'New chat';
 
 const createSessionFields = z

@@ -12,7 +12,6 @@ export const corsRequestHeaders = [
 
 export const corsMethods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const;
 
-/** The height that a query is about, in requests and answers, and as gRPC metadata. */
 export const heightHeader = 'x-cosmos-block-height';
 /** The lowest height that an answer about the latest block may have: what a client has seen on another connection. */
 export const minHeightHeader = 'x-min-block-height';

@@ -119,7 +119,6 @@ export const preferenceLimits = { textCharacters: 80, customInstructionsCharacte
 export const memoryLimits = {
   textCharacters: 2_000,
   queryCharacters: 500,
-  /** How many one room keeps. */
   count: 1_000,
 } as const;
 

@@ -1,7 +1,6 @@
 export interface MinuteCount {
   /** This time included; beyond `max` for a use that is refused, which does not count. */
   count: number;
-  /** How long until the oldest use is more than a minute ago. */
   leftMs: number;
 }
 

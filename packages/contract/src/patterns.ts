@@ -47,7 +47,6 @@ export const messageIdPattern = new RegExp(`${uuidPattern.source}|${clientIdPatt
  */
 export const didPattern = /^did:[a-z0-9]+:[A-Za-z0-9._:%-]{1,500}$/;
 
-/** CIDv1 in base32, as UCANs are named. */
 export const cidPattern = /^b[a-z2-7]{20,120}$/;
 
 /** What every model provider accepts as a tool name. */

@@ -1,7 +1,6 @@
 /** `waiting`: until the user has answered an approval. */
 export const liveRunStatuses = ['queued', 'running', 'waiting'] as const;
 export const endedRunStatuses = ['complete', 'aborted', 'failed'] as const;
-/** A tool call, an AG-UI action or a rendered component, in messages and events alike. */
 export const callStatuses = ['isRunning', 'done', 'error'] as const;
 
 /** Whether a tool may run. Everything but `approved` means that it does not. */

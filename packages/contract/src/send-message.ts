@@ -155,7 +155,6 @@ export const sendMessageSchema = z
 export type SendMessage = z.output<typeof sendMessageSchema>;
 export type SendMessageInput = z.input<typeof sendMessageSchema>;
 
-/** In the system prompt of a message whose `metadata.client` is `phone`. */
 export const phoneNote =
   'The user reads on a phone by USSD: answer in plain text without marks, in a few short sentences.';
 

@@ -36,7 +36,6 @@ const tags =
 
 let names: Map<string, string> | undefined;
 
-/** The tag of a language given by name ("French", "français"), undefined if the name is not known. */
 export function findLanguageTag(name: string): string | undefined {
   names ??= new Map(
     tags.flatMap((tag) => ['en', 'fr', 'sw', tag].map((locale): [string, string] => [nameOf(tag, locale), tag])),

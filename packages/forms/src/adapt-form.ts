@@ -18,7 +18,6 @@ interface Dom {
   XMLSerializer: new () => { serializeToString(document: XmlDocument): string };
 }
 
-/** A form that the engine can load; the same text where nothing has to be changed. */
 export function adaptForm(xml: string): string {
   const { DOMParser, XMLSerializer } = globalThis as unknown as Dom;
   const countsMonths = xml.includes(monthsFunction);

@@ -212,12 +212,10 @@ function toAnswerText(node: FormNode): string {
   return chosen.map(toLabel).join(', ');
 }
 
-/** A choice that is a picture has no text: its value is shown. */
 function toLabel({ label, value }: FormItem): string {
   return toPlain(label) || value;
 }
 
-/** Without the marks of Markdown and HTML that labels may have. */
 function toPlain(text: FormText | null): string {
   return (text?.asString ?? '')
     .replace(/<\/?[a-z][^>]*>/gi, '')

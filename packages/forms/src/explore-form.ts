@@ -144,7 +144,6 @@ export async function walkForm(walk: Walk): Promise<Submission> {
     const isAgain = last?.shown.progress.at === reply.progress.at && reply.screen.hint !== undefined;
     if (!isAgain) asked.push({ shown: reply, answers: answersTo(reply.screen, walk, step), tries: 0 });
     else Object.assign(last, { shown: reply, tries: last.tries + 1 });
-    // An earlier answer may leave a later question without an accepted answer.
     while (isUsedUp(asked.at(-1))) {
       const { shown, answers } = asked.pop() as Asked;
       fault ??= toFault(shown, answers.length);

@@ -14,7 +14,6 @@ export interface FetchedForms {
 
 export interface FetchParts {
   client: OpenRosaClient;
-  /** Keeps what was fetched, for a start without the server. */
   folder: string;
   refreshMs: number;
   logger: Logger;

@@ -1,4 +1,3 @@
-// What crosses to the threads that fill in forms.
 import type { FormProgress, FormReply, FormSource } from '@palaver/program/internal';
 
 export interface FormCall {

@@ -4,11 +4,9 @@ import { LRUCache } from 'lru-cache';
 import type { FormCall, WorkerCall, WorkerReply } from './form-protocol.ts';
 
 export interface FormJob {
-  /** The same for the same form. */
   key: string;
   source: FormSource;
   call: { kind: 'press'; call: FormCall } | { kind: 'load' };
-  /** How long it may compute, and how long its form may take to load. */
   limitMs: number;
   loadMs: number;
   waitMs: number;

@@ -53,7 +53,6 @@ export function createForms(options: FormsOptions = {}) {
     await Promise.all([pool.stop(), stopInspecting()]);
   };
   return {
-    /** Runs in another thread than those that answer callers. */
     inspect(source: FormSource) {
       const run = checks.then(async () => {
         clearTimeout(idle);

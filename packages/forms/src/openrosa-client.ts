@@ -23,7 +23,6 @@ interface OpenRosaOptions {
 const maxBytes = 8_000_000;
 const isBasic = (challenge: string | undefined) => challenge !== undefined && !/\bDigest\b/i.test(challenge);
 
-/** A server of the OpenRosa protocols: ODK Central, KoBoToolbox, Ona. */
 export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }: OpenRosaOptions) {
   const { origin, protocol, hostname } = new URL(server);
   const isPrivate = protocol === 'https:' || ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);

@@ -173,7 +173,6 @@ function* readAnswers(node: FormNode, prefix: number): Generator<[string, string
   }
 }
 
-/** By name, or by a path such as head/name; of a repeat the first. */
 function findAnswer(answers: Readonly<Record<string, string>>, path: string): string {
   const wanted = `/${path.replace(/^\//, '')}`;
   return Object.entries(answers).find(([name]) => `/${name.replace(/\[\d+\]/g, '')}`.endsWith(wanted))?.[1] ?? '';

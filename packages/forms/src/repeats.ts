@@ -64,7 +64,6 @@ export function computedMs(): number {
   return (user + system) / 1_000;
 }
 
-/** A form that is loaded, begun or restored has no limit of time. */
 export function liftLimits(): void {
   room = maxNodes;
   until = Number.POSITIVE_INFINITY;
@@ -198,7 +197,6 @@ export function limitCounts(element: CountedElement): void {
   };
 }
 
-/** A form with a repeat, by which the engine's class of repeats is found. */
 export const formWithRepeat = `<h:html xmlns="http://www.w3.org/2002/xforms" xmlns:h="http://www.w3.org/1999/xhtml">
 <h:head><h:title/><model><instance><data id="repeats"><each><name/></each></data></instance><bind nodeset="/data/each/name"/></model></h:head>
 <h:body><group ref="/data/each"><repeat nodeset="/data/each"><input ref="/data/each/name"><label/></input></repeat></group></h:body>

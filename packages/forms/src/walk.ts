@@ -3,7 +3,6 @@ import type { FormNode } from './xforms.ts';
 /** A place in a form where the caller is asked or shown something, in the order of the form. */
 export interface Stop {
   kind: 'question' | 'another' | 'send';
-  /** Its name in a session: the reference of its node. */
   at: string;
   node: FormNode;
   /** The groups and repeat instances that begin with it, the outermost first. */

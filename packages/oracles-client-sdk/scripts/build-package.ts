@@ -22,7 +22,6 @@ export async function buildPackage(): Promise<void> {
   await buildModules();
   await buildElement();
   await cp(`${root}src/ui/ui.css`, `${root}dist/ui/ui.css`);
-  // The style sheet as a module, which the element imports.
   await writeFile(`${root}dist/ui/ui.d.ts`, 'declare const css: string;\nexport default css;\n');
   const { status } = spawnSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', 'dist'], {
     cwd: root,

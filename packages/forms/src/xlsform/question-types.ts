@@ -1,10 +1,8 @@
-/** How a type of XLSForm is written in an XForm: its control in the body, and what its bind has. */
 export interface QuestionType {
   /** Without one, the question is not shown. */
   control?: string;
   body?: Record<string, string>;
   bind: Record<string, string>;
-  /** It is kept beside the id of the instance. */
   isMeta?: boolean;
 }
 

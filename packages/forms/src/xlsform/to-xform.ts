@@ -5,7 +5,6 @@ import { XlsFormFault } from './xlsform-fault.ts';
 
 interface Item {
   type: string;
-  /** Of a select: its list, or the file that has it. */
   list: string;
   name: string;
   row: SheetRow;
@@ -25,7 +24,6 @@ interface Form {
 }
 
 export interface XlsForm {
-  /** The id of a form that names none. */
   fileName: string;
   sheets: ReadonlyMap<string, readonly SheetRow[]>;
 }

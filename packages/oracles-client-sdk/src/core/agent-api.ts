@@ -6,7 +6,6 @@ import type { Approval, Memory, MemoryList, MessagePage, Session, SessionList } 
 
 export interface LiveRun {
   runId: string;
-  /** `waiting`: until the user has answered an approval. */
   status: 'queued' | 'running' | 'waiting';
 }
 

@@ -22,7 +22,6 @@ export interface ChatOptions {
   /** What the page offers; asked for each message and each call. */
   clientTools?: (() => ClientTools) | undefined;
   onPaymentRequired?: ((claimIds: string[]) => void) | undefined;
-  /** Called when a tool or action starts and stops running on this page. */
   onClientCall?: ((toolCallId: string, isRunning: boolean) => void) | undefined;
   /** Called with every event; one that comes by stream and by socket is reported once. */
   onEvent?: ((event: AnyEvent) => void) | undefined;
@@ -33,7 +32,6 @@ export interface ChatOptions {
 
 export interface SendOptions {
   model?: string;
-  /** Files of this device are uploaded first. */
   attachments?: readonly OutgoingFile[];
   mcpInvocations?: Record<string, string>;
   metadata?: Record<string, unknown>;
@@ -53,13 +51,11 @@ export interface Chat {
   start(): () => void;
   /** Resolves when the answer is complete. A failure, or an answer that has to be resumed, is in the state. */
   send(text: string, options?: SendOptions): Promise<void>;
-  /** Sends the last message that failed once more. */
   retry(): Promise<void>;
   /** Asks for another answer to a question: to that of this message, or to the last one. */
   regenerate(messageId?: string): Promise<void>;
   /** Sends other words in place of a question; what came after it leaves the conversation. */
   edit(messageId: string, text: string, options?: SendOptions): Promise<void>;
-  /** Stores a file at the agent, to go along with a message. */
   upload(file: Blob, options?: UploadOptions): Promise<Attachment>;
   download(fileId: string): Promise<Blob>;
   /** Changes what this page shows, and nothing at the service: the next load of the history joins both. */
@@ -79,7 +75,6 @@ export interface ChatParts {
   api: AgentApi;
   get(): ChatSnapshot;
   dispatch(action: ChatAction): void;
-  /** Ends when the chat is closed. */
   signal(): AbortSignal;
   sync(): Promise<void>;
   syncQuietly(): void;

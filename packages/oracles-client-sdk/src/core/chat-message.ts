@@ -156,7 +156,6 @@ function withToolCall(
 
 export interface History {
   readonly messages: readonly ChatMessage[];
-  /** Cursor of the page before the oldest message. */
   readonly olderCursor: string | null;
 }
 
@@ -239,7 +238,6 @@ function isSame(mine: ChatMessage, stored: WireMessage): boolean {
 }
 
 function join(mine: ChatMessage, stored: WireMessage): ChatMessage {
-  // Its frames are still on their way here.
   if (mine.status === 'streaming') return mine;
   // A service that was killed kept its last checkpoint; the reader has seen more than that.
   const isAhead = mine.content !== stored.content && mine.content.startsWith(stored.content);

@@ -135,7 +135,6 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
   }
 }
 
-/** The answers that a question had where it is only asked again. */
 function earlierAnswers(
   { messages }: ChatState,
   { replaces, text }: ChatAction & { type: 'sent' },

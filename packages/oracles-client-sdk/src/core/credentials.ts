@@ -41,7 +41,6 @@ export interface CredentialCache {
 
 type Kind = 'invocation' | 'delegation';
 
-/** How long before its expiry an artifact is replaced. */
 const renewMs: Record<Kind, number> = { invocation: 30_000, delegation: 5 * 60_000 };
 
 export function createCredentialCache(options: CredentialCacheOptions): CredentialCache {

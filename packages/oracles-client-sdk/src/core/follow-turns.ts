@@ -18,9 +18,7 @@ export function createTurnFollower(parts: ChatParts) {
   const followed = new Set<string>();
   /** Their request ids: their events come by stream. */
   const streamed = new Set<string>();
-  /** Run ids by local id. */
   const runIds = new Map<string, string>();
-  /** Local ids of the turns that the user has stopped here. */
   const stopped = new Set<string>();
 
   async function follow(
@@ -95,7 +93,6 @@ export function createTurnFollower(parts: ChatParts) {
     if (claimIds) options.onPaymentRequired?.(claimIds);
   }
 
-  /** Whether the history, and not this failure, says how the turn went. */
   async function isStoredAnyway(error: unknown, localId: string, signal: AbortSignal): Promise<boolean> {
     if (!(error instanceof OracleError)) return false;
     if (error.code === 'RUN_NOT_FOUND') return true;

@@ -29,7 +29,6 @@ function toMatrixSession(session: Partial<MatrixSession & OlderSession> = {}): M
 
 interface Minted {
   token: Promise<OpenIdToken>;
-  /** Known once the token is there. */
   renewAt: number;
 }
 

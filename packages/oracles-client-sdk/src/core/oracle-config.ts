@@ -13,7 +13,6 @@ export interface OracleConfig {
   oracleName?: string | undefined;
   model?: string | undefined;
   price?: Price | undefined;
-  /** The account that is paid. */
   payee?: string | undefined;
 }
 
@@ -83,7 +82,6 @@ async function findAgent(options: ResolveOptions): Promise<Partial<AgentProfile>
   return parseEntity(await read(entityUrl(publicGatewayUrl), options));
 }
 
-/** The DID of the agent at an address, by its document. */
 export async function findAgentDid(url: string, options: Reading = {}): Promise<string> {
   const address = `${url.replace(/\/+$/, '')}/.well-known/did.json`;
   const { id } = asRecord(await read(address, options)) ?? {};

@@ -1,6 +1,5 @@
 import { OracleError } from './oracle-error.ts';
 
-/** How long attempts without any progress are repeated, unless the caller says otherwise. */
 const defaultLimitMs = 2 * 60_000;
 const firstPauseMs = 200;
 const longestPauseMs = 5_000;
@@ -18,7 +17,6 @@ export function createRetryPolicy(signal: AbortSignal, limitMs = defaultLimitMs)
       await pause(Math.max(asked, Math.min(longestPauseMs, firstPauseMs * 2 ** attempts)), signal);
       attempts += 1;
     },
-    /** Work has progressed: the next pause is short again. */
     reset(): void {
       attempts = 0;
       progressAt = Date.now();

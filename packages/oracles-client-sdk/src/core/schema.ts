@@ -41,7 +41,6 @@ export type SchemaOutput<S> = S extends {
     ? Output
     : unknown;
 
-/** Checks arguments; throws with every fault in one message. */
 export async function parseWith<Output>(schema: Schema<Output>, value: unknown): Promise<Output> {
   const result = await validate(schema, value);
   if (!result.issues) return result.value;

@@ -17,7 +17,6 @@ const keptExtras = 20;
 
 export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
   const { options, get, dispatch, sync } = parts;
-  /** Uploads under way, by local id. */
   const uploads = new Map<string, AbortController>();
   /** Sends the service has not answered yet. */
   const accepting = new Set<Promise<unknown>>();
@@ -70,7 +69,6 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
     const { storedId } = get().messages.find((message) => message.key === key) ?? question;
     if (!storedId) dispatch({ type: 'dropped', key });
     const { replaces: _, ...kept } = extras.get(key) ?? {};
-    // What has been uploaded is not uploaded again.
     const areStored = question.attachments?.every(({ fileId, mxcUri, eventId }) => fileId ?? mxcUri ?? eventId);
     const isUploaded = areStored && kept.attachments?.some(isBlob);
     const attachments = isUploaded ? question.attachments : (kept.attachments ?? question.attachments);

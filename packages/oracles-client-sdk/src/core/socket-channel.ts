@@ -42,7 +42,6 @@ const longestPauseMs = 10_000;
 type State =
   | { is: 'connecting'; link: Link; by: OpenLink }
   | { is: 'connected'; link: Link; by: OpenLink; isAdmitted: boolean; socketId?: string }
-  /** For its next attempt. */
   | { is: 'waiting'; timer?: ReturnType<typeof setTimeout> }
   /** The wallet has not signed. It is asked again when the user does something that needs credentials. */
   | { is: 'unsigned' }
@@ -151,7 +150,6 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
     } catch {}
   }
 
-  // A network that is back ends the wait.
   const onOnline = () => state.is === 'waiting' && connect();
   page.addEventListener?.('online', onOnline);
   connect();

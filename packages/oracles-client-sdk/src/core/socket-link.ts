@@ -9,7 +9,6 @@ export type LinkEnd =
   | { reason: 'broken' };
 
 export interface LinkOptions {
-  /** `http:` or `https:`. */
   origin: string;
   path: string;
   query: Record<string, string>;
@@ -67,7 +66,6 @@ export function openWebSocketLink(options: LinkOptions): Link {
     page.removeEventListener?.('offline', breakOff);
     socket?.close();
   };
-  /** A service that is silent for longer than its announced interval is gone. */
   const listen = () => {
     clearTimeout(timer);
     timer = setTimeout(breakOff, silenceMs);

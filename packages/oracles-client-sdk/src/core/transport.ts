@@ -100,7 +100,6 @@ export function createTransport(options: TransportOptions): Transport {
       const response = await attempt(path, tokens, init);
       if (response.ok) return response;
       if (response.status !== 401 || isRepeat) throw await toOracleError(response);
-      // Refused before anything was done, so repeating is safe.
       credentials.refuse(oracleDid, tokens);
       await response.body?.cancel();
     }

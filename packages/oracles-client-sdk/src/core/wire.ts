@@ -83,7 +83,6 @@ export interface WireMessage {
   approvals?: Approval[] | undefined;
   reasoning?: string | undefined;
   attachments?: Attachment[] | undefined;
-  /** The id of the question whose place this one has taken. */
   replaces?: string | undefined;
   components?: MessageComponent[] | undefined;
 }

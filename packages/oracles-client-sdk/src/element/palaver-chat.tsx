@@ -48,7 +48,6 @@ const properties = ['wallet', 'labels', 'browserTools'] as const;
  * ```
  */
 export function definePalaverChat(name = 'palaver-chat'): void {
-  // Servers and second calls.
   if (typeof customElements === 'undefined' || customElements.get(name)) return;
   customElements.define(name, createElementClass());
 }

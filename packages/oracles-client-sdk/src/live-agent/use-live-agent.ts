@@ -133,7 +133,6 @@ function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions): Live
     room.removeAllListeners();
     await room.disconnect();
     worker.terminate();
-    // The service ends abandoned calls.
     await api.endCall(callId).catch(() => {});
   }
 

@@ -93,7 +93,6 @@ function readHeading(line: string): Block | undefined {
   return { type: 'heading', level, children: parseInline(text.slice(0, end).trimEnd()) };
 }
 
-/** Three or more of one mark, with blanks between them. */
 function isRule(line: string): boolean {
   const marks = line.trim().replaceAll(' ', '');
   const mark = marks[0];

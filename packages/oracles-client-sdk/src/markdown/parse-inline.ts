@@ -139,7 +139,6 @@ function readUrl(text: string, at: number): string {
   return rest.slice(0, end);
 }
 
-/** Punctuation at the end of a sentence is not part of an address. */
 function withoutPunctuation(url: string): string {
   let end = url.length;
   while (end > 0 && `.,;:!?'*_)]`.includes(url[end - 1] ?? '')) end -= 1;
@@ -164,7 +163,6 @@ function readEmphasis(text: string, at: number, { find, depth, isLabel }: Scan):
 function isClosing(text: string, at: number, mark: string): boolean {
   const [before = '', after = ''] = [text[at - 1], text[at + mark.length]];
   if (/\s/.test(before)) return false;
-  // One of a pair belongs to the pair.
   if (mark.length === 1 && (after === mark || before === mark)) return false;
   return mark[0] !== '_' || !/\w/.test(after);
 }

@@ -32,7 +32,6 @@ interface Registration {
 /** The actions of the page. The version changes whenever something would be drawn differently. */
 export interface ActionRegistry {
   add(name: string, registration: Registration): () => void;
-  /** A registered action has new closures. */
   touch(): void;
   find(name: string): AgActionOptions | undefined;
   toClientActions(): ClientAction[];

@@ -157,7 +157,6 @@ async function grantIn({ chats }: OraclesContextValue, eventId: string, capabili
 /** Names by which React or a browser would run or replace something if a component passes its props on to an element. */
 const unsafeName = /^(children|key|ref|is|style|srcdoc|dangerouslysetinnerhtml|on.*|__proto__)$/i;
 
-/** What the agent says, as properties: a component for weather may read `city`. */
 function toOwnProps(args: Arguments): Arguments {
   return Object.fromEntries(Object.entries(args).filter(([name]) => !unsafeName.test(name)));
 }

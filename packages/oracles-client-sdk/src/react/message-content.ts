@@ -25,9 +25,7 @@ export type MessageContent = string | IComponentMetadata | Array<string | ICompo
 
 /** A message of the thread, in-flight ones included. */
 export interface IMessage extends Omit<ChatMessage, 'content'> {
-  /** For `renderMessageContent`. */
   content: MessageContent;
-  /** Its text alone. */
   text: string;
   /** @deprecated Use `status`. */
   isComplete?: boolean | undefined;
@@ -55,7 +53,6 @@ export function toIMessage(message: ChatMessage): IMessage {
   return made;
 }
 
-/** The other way round, for messages that a page has changed or made itself. */
 export function fromIMessage(message: IMessage): ChatMessage {
   const origin = origins.get(message);
   if (origin) return origin;
@@ -75,7 +72,6 @@ function toContent(message: ChatMessage): MessageContent {
 const isRefusal = (status: ApprovalStatus) => status === 'refused' || status === 'expired';
 const withRefusal = ({ name, props }: IComponentMetadata) => ({ name, props: { ...props, isRefused: true } });
 
-/** Reasoning and files are fields of the message. */
 export function toContentPart(part: MessagePart): (string | IComponentMetadata)[] {
   switch (part.type) {
     case 'text':

@@ -82,14 +82,12 @@ export function useAgAction<S extends Schema>(options: AgActionOptions<S>): void
   useEffect(() => actions.touch(), [actions, render]);
 }
 
-/** One component that shows a session: its tools and listeners, as of its latest render. */
 interface ChatView {
   readonly current: Omit<IChatOptions, 'oracleDid' | 'sessionId'> & { matrix: MatrixSession };
 }
 
 interface SharedChat {
   readonly chat: Chat;
-  /** The chat runs while at least one view has joined; returns the way to leave. */
   join(view: ChatView): () => void;
 }
 

@@ -28,7 +28,6 @@ export function renderMessageContent(content: Renderable, components?: UICompone
   if ('props' in content) return <ContentView content={content} components={components} />;
   if (content.type === 'human' && typeof content.content === 'string') return <PlainText text={content.content} />;
   if (content.content && typeof content.content !== 'string') return renderMessageContent(content.content, components);
-  // An answer that only calls tools may come without a text.
   const { content: text = '', ...rest } = content as RichMessage & { content?: string };
   return renderMessageContent(toMessageParts({ ...rest, content: text }).flatMap(toContentPart), components);
 }

@@ -44,7 +44,6 @@ export interface ContractOracleResult {
   isInvitingOracle: boolean;
 }
 
-/** As the older library takes it. */
 interface ContractParams {
   params: { oracleDid: string; claimId?: string | undefined; [other: string]: unknown };
 }
@@ -77,7 +76,6 @@ export function useContractOracle(
     [transactSignX, wallet.address],
   );
 
-  /** What a failure was is in the state and goes to the caller as well. */
   const follow = useCallback(async <T>(status: ContractStatus, work: () => Promise<T>): Promise<T> => {
     setState({ status });
     try {
@@ -160,7 +158,6 @@ export function useContractOracle(
   };
 }
 
-/** How long an agent may take to see a payment on the chain. */
 const bookedWithinMs = 2 * 60_000;
 
 async function waitUntilBooked({ listClaims }: AgentApi, claimIds: readonly string[]): Promise<void> {

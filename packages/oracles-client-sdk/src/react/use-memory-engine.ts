@@ -17,7 +17,6 @@ export interface MemoryEngineResult {
   error: OracleError | undefined;
   hasMore: boolean;
   loadMore: () => Promise<void>;
-  /** Narrows the list down; an empty query shows everything again. */
   search: (query: string) => void;
   addMemory: (text: string, kind?: Memory['kind']) => Promise<Memory>;
   deleteMemory: (id: string) => Promise<void>;
@@ -162,7 +161,6 @@ export interface OpenIdTokenResult {
 /** A Matrix OpenID token of the connected user. */
 export function useGetOpenIdToken(): OpenIdTokenResult {
   const { matrix } = useOraclesContext().wallet;
-  // Users without a Matrix session have empty ones.
   const key = matrix.homeServer && matrix.accessToken ? `${matrix.homeServer} ${matrix.accessToken}` : undefined;
   const { data, isLoading, error } = useLoad(key, () => getOpenIdToken(matrix));
   const getToken = useCallback(() => getOpenIdToken(matrix), [matrix]);

@@ -23,7 +23,6 @@ export interface FakeAgent {
   readonly url: string;
   /** For `createChat` and `createAgentApi` of `/core`. */
   readonly transport: Transport;
-  /** The messages that the agent got, in order. */
   readonly messages: readonly FakeMessage[];
   /** What the page's wallet was asked to sign and broadcast. */
   readonly transactions: readonly unknown[][];

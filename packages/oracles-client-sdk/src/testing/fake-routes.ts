@@ -201,7 +201,6 @@ export function createFakeSessions(oracleDid: string) {
     emit,
     find: (sessionId: string) => kept.get(sessionId),
     findRun: (runId: string) => runs.get(runId),
-    /** Newest updated first. */
     list: () => [...kept.values()].map(({ session }) => session).reverse(),
     remove: (sessionId: string) => kept.delete(sessionId),
     create(title = 'New conversation'): Session {

@@ -8,7 +8,6 @@ interface FakeRunParts {
   message: FakeMessage;
   requestId: string;
   userMessageId: string;
-  /** The sockets of the session, the newest last. */
   sockets(): readonly SocketChannelOptions[];
   onEnd(answer: ChatMessage): void;
 }
@@ -46,7 +45,6 @@ export function startFakeRun({ steps, message, requestId, userMessageId, sockets
     for (const wake of [...readers]) wake();
   }
 
-  /** The page's part of a call that it has declared. */
   async function callPage(name: string, args: Arguments, kind: 'action_call' | 'browser_tool_call'): Promise<void> {
     const call = { ...inTurn, toolCallId: createRandomId(), toolName: name, args };
     emit(kind, { ...call, status: 'isRunning' });
@@ -134,7 +132,6 @@ export function startFakeRun({ steps, message, requestId, userMessageId, sockets
       found.answer(approval);
       return approval;
     },
-    /** The frames after a number as they come, as a body. */
     read(after: number, signal?: AbortSignal | null): ReadableStream<Uint8Array> {
       const encoder = new TextEncoder();
       let next = after;
@@ -210,7 +207,6 @@ export interface FakeMessage {
   body: Record<string, unknown>;
 }
 
-/** What the agent does for one message. */
 export type FakeAnswer = FakeStep | readonly FakeStep[] | ((message: FakeMessage) => FakeStep | readonly FakeStep[]);
 
 export interface FakeAgentOptions {

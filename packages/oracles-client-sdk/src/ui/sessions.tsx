@@ -35,7 +35,6 @@ export function Sessions({ list, sessionId, onOpen, labels }: SessionsProps) {
   const create = async () => onOpen((await createSession()).sessionId);
   const remove = async (id: string) => {
     await deleteSession(id);
-    // Another one may have been opened meanwhile.
     if (id === openId.current) onOpen('');
   };
   return (

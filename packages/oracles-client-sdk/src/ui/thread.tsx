@@ -18,7 +18,6 @@ export interface ThreadProps {
   empty?: ReactNode;
 }
 
-/** How far from its end a reader may be and still follow the answer. */
 const followPixels = 80;
 
 /** The messages of a conversation. It follows the answer unless the reader has scrolled up. */

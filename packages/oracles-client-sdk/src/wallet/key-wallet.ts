@@ -36,7 +36,6 @@ export async function createKeyWallet(options: KeyWalletOptions = {}): Promise<K
   return toWallet(created, name, options);
 }
 
-/** The key of a backup in place of the one that is kept here. */
 export async function importKeyWallet(
   backup: string,
   options: KeyWalletOptions & { passphrase: string },

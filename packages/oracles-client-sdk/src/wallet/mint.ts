@@ -1,7 +1,6 @@
 import type { SignedArtifact } from '../core/credentials.ts';
 import { type Bytes, concat, fromBase58, toBase64, toBase64Url, toUtf8, toVarint } from './bytes.ts';
 
-/** What a token allows: `can` on the resource `with`. */
 export interface Capability {
   can: string;
   with: string;
@@ -21,7 +20,6 @@ export interface TokenOptions {
   signer: TokenSigner;
   audience: string;
   capabilities: readonly Capability[];
-  /** Unix seconds. */
   expiration: number;
   nonce?: string;
 }

@@ -3,7 +3,6 @@ import { defineAction, fieldExpressions, fieldsSchema, nameSchema } from './keyw
 
 /** How many claims one phone number can file through programs in 24 hours; its reports count too. */
 export const claimsPerDay = 50;
-/** The host adds these to every claim. */
 const reservedFields = ['source', 'collection', 'filedAt'];
 /** The caller as a whole, or any part of them that a claim cannot hold. */
 const callerPattern = /\bcaller\b(?!\.(?:language|authenticated)\b)/;

@@ -29,7 +29,6 @@ export const http = defineAction({
   }),
   outcomes: replyOutcomes,
   finishes: false,
-  // What was posted may have been paid: Back and a later call do not lead to it again.
   signature: (spec) => ({ ...replySignature(spec), finishes: spec.http.post !== undefined }),
   expressions: (spec) => [...fieldExpressions(spec.http.body, ['http', 'body']), ...replyExpressions(spec)],
   check(spec, check) {

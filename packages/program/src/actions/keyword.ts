@@ -17,10 +17,8 @@ export interface UsedExpression {
   source: string;
   path: PropertyKey[];
   wanted?: 'bool' | 'list';
-  /** The type of `answer`, where it can use that. */
   answer?: ValueType;
   hasRow?: boolean;
-  /** It can use `status`, of an answer over HTTP. */
   hasStatus?: boolean;
 }
 
@@ -65,7 +63,6 @@ export interface ActionKeyword<Schema extends z.ZodObject = z.ZodObject> {
   editor: EditorFields;
 }
 
-/** Infers what a keyword's functions get from its schema. */
 export const defineAction = <Schema extends z.ZodObject>(keyword: ActionKeyword<Schema>) => keyword;
 
 export function fieldExpressions(fields: Readonly<Record<string, string>> = {}, at = ['fields']): UsedExpression[] {

@@ -1,4 +1,3 @@
-// What the keywords `store`, `find`, `total` and `update` share.
 import { z } from 'zod';
 import type { ActionSignature } from '../model/menu.ts';
 import { suggest } from '../values/fault.ts';

@@ -1,4 +1,3 @@
-// What the keywords `http` and `protocol` share: what is kept of a reply, and which outcomes it has.
 import { z } from 'zod';
 import type { ActionSignature } from '../model/menu.ts';
 import { expressionSchema, nameSchema, type UsedExpression } from './keyword.ts';

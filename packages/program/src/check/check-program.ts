@@ -42,7 +42,6 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   const { files, locales, base, data = new Map(), forms = new Map() } = parsed;
   const faults: Fault[] = [...files, ...locales].flatMap((file) => file.faults);
   const all = joinStates(files, base?.files ?? [], faults);
-  // What a file that cannot be read says is not known.
   if (files.some((file) => file.faults.length > 0)) return { ok: false, faults };
   const find = (which: Named) => findName(which, parsed, faults);
   const [start, exit, login] = [find('start'), find('exit'), find('login')];
@@ -193,7 +192,6 @@ function checkLogin(states: PlacedStates, login: NamedState | undefined): Fault[
   return requiresLogin(states.get(name)?.state) ? [faultOf(login, `the login ${name} itself requires a login`)] : [];
 }
 
-/** What can be reached from these states. A state that requires a login leads to it. */
 function findReached(states: PlacedStates, from: readonly string[], login = ''): Set<string> {
   return reach(from, (name) => {
     const state = states.get(name)?.state;

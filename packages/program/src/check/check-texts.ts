@@ -12,7 +12,6 @@ const engineTexts = ['common.more', 'common.back', 'common.exit', 'hint.empty', 
 /** Shown where they exist: menus from before them say the same in English. */
 const callTexts = ['main.callLow', 'main.callFull'];
 
-/** Every text that can be shown exists in every language, with the same placeholders. */
 export function checkTexts(
   states: PlacedStates,
   locales: LocaleFile[],

@@ -18,7 +18,6 @@ export function checkAnswers(states: PlacedStates, registry: Registry, roots: Ro
   return [...states].flatMap(([name, placed]) => {
     const { state } = placed;
     if (state.kind !== 'action' || state.spec) return [];
-    // Answers in brackets may be missing.
     const needed = signatureOf(state, registry)?.answers?.filter((answer) => !answer.startsWith('[')) ?? [];
     return needed.flatMap((answer) => {
       const step = findWay(states, name, roots, (other) => gives(other, answer, registry));
@@ -49,7 +48,6 @@ function findWay(
 }
 
 function gives(state: State, answer: string, registry: Registry): boolean {
-  // An action that does not declare its values may give any.
   if (state.kind === 'action' && !signatureOf(state, registry)?.values) return true;
   const given = kindOf(state).gives?.(state, { registry, data: new Map(), records: {} }) ?? [];
   return [...given].some(([name]) => name === answer);

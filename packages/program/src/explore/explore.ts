@@ -126,7 +126,6 @@ function createPresser(walk: Walk, places: Places) {
   };
 }
 
-/** All places share one caller, who has the budget of one key press. */
 function beginPress({ dialogue: { caller } }: Place): void {
   if (caller) caller.budget = undefined;
 }

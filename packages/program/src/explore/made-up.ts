@@ -12,7 +12,6 @@ import type { ValueType } from '../values/value-types.ts';
 import { around, type Constants, type Place, phoneNumber, type Walk } from './walk.ts';
 
 const account = 'explored';
-/** What the bundled actions do to the login. */
 const logins: Record<string, Record<string, string | null>> = {
   register: { registered: account },
   logIn: { in: account },
@@ -20,7 +19,6 @@ const logins: Record<string, Record<string, string | null>> = {
 };
 const variants = 3;
 
-/** What an action may report, without running it: each outcome, with made-up values of the types that it declares. */
 export function resultsOf(menu: Menu, state: ActionState, constants: Constants): ActionResult[] {
   const signature = signatureOf(state, menu.registry);
   const given = Object.entries(signature?.values ?? {});

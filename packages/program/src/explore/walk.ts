@@ -26,9 +26,7 @@ export interface ExploreOptions {
   menu: Menu;
   language: string;
   fillForm(form: FormToExplore): Promise<FormExploration>;
-  /** Answers of recorded dialogues, tried where they fit. */
   samples: readonly string[];
-  /** Texts that match a pattern, the same ones at every walk. */
   textsMatching(pattern: string): readonly string[];
   /** Lets the host do other work: a walk hardly ever waits for anything. */
   pause(): Promise<void>;
@@ -47,7 +45,6 @@ export interface Exploration {
   faults: Finding[];
   notes: Finding[];
   reached: Set<string>;
-  /** From screen to screen, over whatever lies between. */
   ways: Map<string, Set<string>>;
   forms: Map<string, FormExploration>;
   steps: number;
@@ -65,7 +62,6 @@ export interface Walk extends ExploreOptions {
   isOver(): boolean;
   /** The same message about the same state is kept once. */
   fault(place: Place, message: string): void;
-  /** Every page of a screen fits a phone, says something, and has the values that it names. */
   examine(place: Place): void;
 }
 

@@ -18,7 +18,6 @@ export interface Dialogue {
   /** How the screens of the stack were left, by name, where there is more to say than the name. */
   left?: Readonly<Record<string, ScreenView>>;
   hint?: string;
-  /** The page of the hint, when it is not the first. */
   hintPage?: number;
   values: Readonly<Record<string, string>>;
   /** Secret answers by name: never the answer, only where the host finds it. */
@@ -53,7 +52,6 @@ export interface Caller {
   now: number;
   /** What the expressions of a key press may still compute; a new one where there is none. */
   budget?: ExpressionBudget | undefined;
-  /** What the program is shown on; a phone's USSD screen where there is none. */
   surface?: Surface;
 }
 
@@ -61,7 +59,6 @@ export interface Frame {
   state: string;
   /** How many screens were behind when it began: Back past them leaves it. */
   depth: number;
-  /** The item of an `each` that is under way. */
   index?: number;
 }
 
@@ -170,12 +167,10 @@ export interface FormProgress {
   xml: string;
   at: string;
   search?: string;
-  /** At least one question is answered. */
   begun?: true;
 }
 
 export interface FormHint {
-  /** A text of the form itself. */
   text?: string;
   /** Otherwise a key into the locales. */
   key?: string;
@@ -199,7 +194,6 @@ export interface FormScreen {
   isLong?: true;
   optional?: true;
   count?: number;
-  /** The answer it has already, which the caller may keep. */
   answer?: string;
   hint?: FormHint;
 }

@@ -73,7 +73,6 @@ export function computeText(menu: Menu, dialogue: Dialogue, source: string): str
   return toText(evaluate(menu, dialogue, source)) ?? '';
 }
 
-/** `undefined` if it is too long. */
 function toText(value: CelValue | undefined): string | undefined {
   const text = value === undefined ? undefined : fromExpressionValue(value);
   return text !== undefined && text.length > maxTextLength ? undefined : text;

@@ -4,7 +4,6 @@ import type { ValueType } from '../values/value-types.ts';
 import type { FormSource } from './dialogue.ts';
 import type { Locales } from './locales.ts';
 
-/** The target that continues the form a phone left unfinished. */
 export const resumeTarget = '@resume';
 
 /** The kinds of states by name: `states/states.ts` fills it from the file of each kind. */
@@ -18,13 +17,11 @@ export interface Option {
   /** Shown in place of a text: a row of a list. */
   label?: string;
   to: string;
-  /** A condition by name, or an expression. */
   when?: string;
   /** Answers that this choice gives; a menu with such options is a question of a form. */
   set?: Record<string, string>;
 }
 
-/** What the engine must know about an action; the host runs it. */
 export interface ActionSignature {
   outcomes: readonly string[];
   /** Ends a form: afterwards Back leads to the menu above it, never into its action again. */
@@ -82,7 +79,6 @@ export interface Menu {
   secrets: readonly string[];
   data: ReadonlyMap<string, DataFile>;
   forms: ReadonlyMap<string, FormSource>;
-  /** By their source. */
   expressions: ReadonlyMap<string, Expression>;
   /** A program keeps values until the caller is back at its start; a menu without a program file until the next menu. */
   isProgram: boolean;
@@ -95,7 +91,6 @@ export function nameOf(id: string): string {
 
 export type Row = Readonly<Record<string, string>>;
 
-/** A CSV or JSON file of a program as rows, with the type of each column. */
 export interface DataFile {
   rows: readonly Row[];
   columns: ReadonlyMap<string, ValueType>;

@@ -33,7 +33,6 @@ const programSchema = fileSchema.extend({
     .regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be a name of small letters, digits and hyphens')
     .refine((name) => name !== bundledMenus, 'must be another name: the bundled menus and their reports have this one'),
   title: z.string().min(1).max(80).exactOptional(),
-  /** For the channel, which checks them. */
   codes: z.unknown().optional(),
   keywords: z.unknown().optional(),
   extends: z.literal(bundledMenus).exactOptional(),
@@ -87,7 +86,6 @@ export interface LocaleFile {
   file: string;
   language: string;
   texts: Map<string, string>;
-  /** The texts that are not the program's own. */
   inherited?: ReadonlyMap<string, string> | undefined;
   lineOf(key: string): number;
   fault(key: string, message: string): Fault;

@@ -68,7 +68,6 @@ function pairsOf(map: YAMLMap): Map<string, Pair> {
   return found;
 }
 
-/** The offset of the deepest node that exists on the path; for a pair, of its key. */
 function startOf(contents: unknown, path: readonly PropertyKey[]): number | undefined {
   let node = contents as Node | null;
   let at = node?.range?.[0];

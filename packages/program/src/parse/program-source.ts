@@ -5,7 +5,6 @@ import type { Fault } from '../values/fault.ts';
 import type { ValueType } from '../values/value-types.ts';
 import { parseYaml } from './parse-yaml.ts';
 
-/** A file of a program: where it is, for messages, and its place in the program. */
 export interface SourceFile {
   file: string;
   /** Relative to the program's folder, with slashes: `program.yaml`, `locales/en.yaml`, `data/markets.csv`. */
@@ -119,7 +118,6 @@ function headFault(names: string[]): string | undefined {
 }
 
 function parseRows(file: string, text: string): ReturnType<typeof parseCsv> {
-  // JSON is YAML.
   const { value, faults } = parseYaml(file, text);
   const rows = faults.length === 0 ? toRows(value) : undefined;
   const message = rows

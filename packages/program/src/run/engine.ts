@@ -158,7 +158,6 @@ function goTo(menu: Menu, { afterLogin: _, frames: __, ...dialogue }: Dialogue, 
   return arrive(menu, { ...dialogue, stack, values, ...(frames && { frames }), ...(form && { form }) }, state);
 }
 
-/** A menu without a login shows its start. */
 function logInFirst(menu: Menu, dialogue: Dialogue, afterLogin: Place): Step {
   if (menu.login === undefined) return arrive(menu, { ...dialogue, stack: [] }, menu.start);
   return arrive(menu, { ...dialogue, afterLogin }, menu.login);
@@ -195,7 +194,6 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   }
   const seen = rest.stack.indexOf(to);
   const stack = seen < 0 ? rest.stack : rest.stack.slice(0, seen);
-  // A continued form shows the same question.
   const shown = { ...rest, state: to, page: 0, stack, ...(form?.state === to && { form }) };
   const next = leaveFrames(shown, ({ depth }) => depth <= stack.length);
   if (kind.enter) return kind.enter(state, next, course);
@@ -208,7 +206,6 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   return { dialogue: next, ended: false };
 }
 
-/** The most steps without a screen. */
 const maxHops = 300;
 
 /** Back no longer leads to what was asked inside, as after a finished form. */

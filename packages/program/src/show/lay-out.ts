@@ -27,7 +27,6 @@ export interface Page {
   text: string;
   /** How many of the choices are on this page and those before it. */
   lines: number;
-  /** The keys of this page, where the surface shows them beside the text. */
   buttons?: Line[];
 }
 
@@ -100,7 +99,6 @@ export function layOut(content: Content, navigation: Navigation, surface: Surfac
   return pages;
 }
 
-/** True when the text fits one screen: closing messages cannot be paged. */
 export function fitsOneScreen(text: string): boolean {
   const shown = toShowable(text);
   const { limit, cost } = measure([shown]);

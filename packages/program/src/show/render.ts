@@ -33,7 +33,6 @@ export function renderAlone(menu: Menu, dialogue: Dialogue): string {
   return [hint, isPage ? (content?.body ?? '') : ''].filter((part) => part !== '').join('\n');
 }
 
-/** Texts in the caller's language, with the values of the dialogue and `{today}`. */
 export function createSay(menu: Menu, dialogue: Dialogue): Say {
   const today = () => todayOf(dialogue);
   return (key, values = dialogue.values) => translate(menu.locales, dialogue.language, key, values, today);
@@ -47,7 +46,6 @@ export function canGoBack(menu: Menu, dialogue: Dialogue): boolean {
   return dialogue.page > 0 || hasWayBack(menu.states.get(dialogue.state), dialogue);
 }
 
-/** `0`, or `00` on a question that `0` answers. */
 export function backKeyOf(menu: Menu, state: State, dialogue: Dialogue): string {
   return kindOf(state).backKey?.(state, menu, dialogue) ?? reservedKeys.back;
 }

@@ -23,7 +23,6 @@ export interface ActionState extends Omit<z.infer<typeof fields>, 'action' | 'ou
   outcomes: Record<string, { to: string; hint?: string }>;
 }
 
-/** An action of the host by its name, or one of the built-in ones by its keyword. */
 const schema = z.looseObject({ kind: z.literal('action') }).transform((given, context): ActionState => {
   const [name, ...others] = ['action' as const, ...builtInNames].filter((each) => Object.hasOwn(given, each));
   const fail = (issues: readonly object[]) => {

@@ -5,7 +5,6 @@ import { at, type Kind } from './kind.ts';
 const schema = z.strictObject({ kind: z.literal('call'), flow: nameSchema, to: nameSchema });
 type CallState = z.infer<typeof schema>;
 
-/** Runs the states from `flow` until one of kind `return`. */
 export const call: Kind<CallState> = {
   shows: 'nothing',
   leadsTo: 'its `flow`; at a state of kind `return`, its `to`',

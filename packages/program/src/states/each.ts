@@ -30,7 +30,6 @@ export const each: Kind<EachState> = {
   editor: { title: 'Loop', draft: { list: '[]', as: 'item', do: '{to}', to: '{to}' } },
 };
 
-/** Once the list is at its end, the item is forgotten. */
 function startItem(each: EachState, dialogue: Dialogue, { menu, index, arrive }: Course & { index: number }): Step {
   const list = evaluate(menu, dialogue, each.list);
   const item: CelValue | undefined = isCelList(list) ? [...list][index] : undefined;

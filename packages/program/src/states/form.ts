@@ -37,7 +37,6 @@ export const form: Kind<FormState> = {
   backKey: (_, __, dialogue) => backKeyOf(dialogue),
   content: (_, { dialogue, say }) => toFormContent(dialogue, say),
   enter: (_, dialogue) => (dialogue.form ? { dialogue, ended: false } : { dialogue, form: {}, ended: false }),
-  /** Paging is done here; everything else is for the form. */
   press(_, dialogue, { input: { value }, countPages }) {
     const { page } = dialogue;
     const isBack = page > 0 && value === backKeyOf(dialogue);

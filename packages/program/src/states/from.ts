@@ -50,7 +50,6 @@ export function checkList(from: ListSource, { data, say }: StateCheck): void {
       say(['from', 'text'], `${path} has no column ${column}${suggest(column, columns.keys())}`);
 }
 
-/** The cells of a column of the program's own files, in a language. */
 export function cellsOf({ data }: Menu, from: ListSource, field: string, language: string): string[] {
   return data.get(fileOf(from))?.rows.map((row) => cellOf(row, field, language)) ?? [];
 }

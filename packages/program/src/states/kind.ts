@@ -47,7 +47,6 @@ export interface Course {
   menu: Menu;
   arrive(dialogue: Dialogue, to: string): Step;
   resume(dialogue: Dialogue): Step;
-  /** Ends a sub-flow or one round of a loop. */
   leaveFlow(dialogue: Dialogue): Step;
   countPages(dialogue: Dialogue): number;
   options(dialogue: Dialogue): Option[];
@@ -67,7 +66,6 @@ export interface Kind<S = never> {
   /** The values that it gives, with their types as far as they are known. */
   gives?(state: S, declared: Declared): Iterable<readonly [string, GivenType]>;
   expressions?(state: S): Iterable<UsedExpression>;
-  /** What `row` has in its expressions. */
   rowFields?(state: S, declared: Declared): Iterable<readonly [string, ValueType]>;
   texts?(state: S, registry: Registry): UsedText[];
   /** The longest texts that a value it gives can have, where its type alone does not say it, and those of its label. */
@@ -85,7 +83,6 @@ export interface Kind<S = never> {
   options?(state: S, menu: Menu, dialogue: Dialogue): Option[];
   content?(state: S, seen: Seen): ScreenContent;
   summary?(state: S): string;
-  /** The Mermaid brackets of its outline. */
   outline: readonly [string, string];
   editor: EditorFields;
 }

@@ -21,7 +21,6 @@ const schema = z
     ...screen,
     options: optionsSchema,
     from: fromSchema.exactOptional(),
-    /** The list is shown only where this holds. */
     when: expressionSchema.exactOptional(),
     to: nameSchema.exactOptional(),
   })
@@ -87,7 +86,6 @@ export const menu: Kind<MenuState> = {
   },
 };
 
-/** Without a list a menu is checked like a page. */
 const own = (state: Omit<MenuState, 'kind'>) => ({ ...state, kind: 'page' as const });
 
 function optionsOf({ from, to = '', options }: MenuState, menu: Menu, dialogue: Dialogue): Option[] {

@@ -6,7 +6,6 @@ import { type Menu, type Option, resumeTarget } from '../model/menu.ts';
 import { reservedKeys } from '../values/keys.ts';
 import { type Kind, type Press, type ScreenContent, type Seen, screen } from './kind.ts';
 
-/** The options of menus and pages. Those without a key are numbered by their order. */
 export const optionsSchema = z
   .array(
     z.strictObject({

@@ -148,7 +148,6 @@ export const prompt: Kind<PromptState> = {
     const shown = question && toShownQuestion(menu, dialogue, question);
     const choices = shown?.options?.map((option, i) => ({ key: String(i + 1), label: say(option.text) })) ?? [];
     const skip = optional ? [{ key: reservedKeys.skip, label: say('common.skip') }] : [];
-    // Hints may name the limits of the question.
     const limits = question && limitValues(question, todayOf(dialogue));
     return {
       hint: hint === undefined ? undefined : say(hint, { ...values, ...limits }),
@@ -239,7 +238,6 @@ function toContext(dialogue: Dialogue) {
 const isAskedBy = (state: State | undefined, name: string) =>
   state?.kind === 'prompt' && state.secret && state.save === name;
 
-/** Without the choices whose condition does not hold. */
 export function toShownQuestion(menu: Menu, dialogue: Dialogue, question: Question): Question {
   const { options } = question;
   if (!options?.some(({ when }) => when !== undefined)) return question;

@@ -31,11 +31,9 @@ export interface Expression {
   type: ResultType;
   names: readonly string[];
   prepare(): void;
-  /** Throws an `ExpressionLimit` when the budget is used up. */
   run(values: Record<string, CelInput>, budget: ExpressionBudget): CelValue | undefined;
 }
 
-/** A program computes more than a key press may. */
 export class ExpressionLimit extends Error {
   override readonly name = 'ExpressionLimit';
 }

@@ -21,7 +21,6 @@ export function suggest(name: string, names: Iterable<string>): string {
   return best && name.length > 2 ? ` (did you mean ${best.name}?)` : '';
 }
 
-/** The Levenshtein distance. */
 function distanceOf(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, i) => i);
   for (let i = 1; i <= one.length; i++) {

@@ -2,7 +2,6 @@ import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 import { suggest } from './fault.ts';
 import type { ValueType } from './value-types.ts';
 
-/** What an expression gives, as far as it can be known before it runs. */
 export type ResultType = 'string' | 'number' | 'integer' | 'bool' | 'list' | 'map' | 'dyn';
 
 export interface Scope {

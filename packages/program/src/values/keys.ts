@@ -1,6 +1,5 @@
 // What keypads, forms and screens agree on. It imports nothing: a thread that fills in forms loads little.
 
-/** Keys that mean the same on every screen. */
 export const reservedKeys = { back: '0', backFromZero: '00', skip: '000', more: '98', exit: '*' } as const;
 
 export const searchAbove = 9;
@@ -15,7 +14,6 @@ export function toSearchable(text: string): string {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 }
 
-/** `0`, or `00` where `0` may be an answer. */
 export function backKeyFor(takesZero: boolean): string {
   return takesZero ? reservedKeys.backFromZero : reservedKeys.back;
 }

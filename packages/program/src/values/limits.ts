@@ -55,7 +55,6 @@ function sumLengths(values: Values): number {
 
 // CEL has no loops without an end, but loops over lists multiply: two over a list of 5,000 block every caller for a minute.
 
-/** What one key press may compute, with all its expressions together. */
 export interface ExpressionBudget {
   rounds: number;
   /** A round takes longer the more text it looks through. In microseconds of this thread's processor time. */
@@ -123,7 +122,6 @@ export function pauseBudget(budget: ExpressionBudget): void {
   budget.readAt = 0;
 }
 
-/** The function that a list or record is given to when it is made. */
 export const madeFunction = '@made';
 
 /** The expressions in an expression, but for the condition of a loop, which is metered. */

@@ -12,7 +12,6 @@ type Parsed = { value: string; size?: number | string; labels?: string[] } | und
 export const questionTypes = ['text', 'integer', 'decimal', 'date', 'phone', 'choice', 'choices'] as const;
 export type QuestionType = (typeof questionTypes)[number];
 
-/** What an answer that is not of the type says. */
 export const typeHintOf = (type: QuestionType): string => `hint.${type}`;
 
 export interface Question {
@@ -31,7 +30,6 @@ export interface Question {
 /** `labels` are the keys of the options that were chosen. */
 export type Validation = { ok: true; value: string; labels?: string[] } | { ok: false; hint: string };
 
-/** Texts that the bundled locales hold for programs that extend them. */
 export const questionTexts: readonly string[] = [
   ...questionTypes.map(typeHintOf),
   // Said where an answer is outside the limits. A program that has no such text shows the hint of the type.

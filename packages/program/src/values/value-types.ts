@@ -5,7 +5,6 @@ import type { QuestionType } from './question.ts';
 export type ValueType = QuestionType | 'boolean' | 'list' | 'any';
 
 const lengths: Partial<Record<ValueType, number>> = { integer: 16, decimal: 20, date: 10, phone: 16, boolean: 5 };
-/** The length assumed for a text without a limit. */
 const assumedLength = 24;
 
 export function longestOf(type: ValueType | undefined, length = (type && lengths[type]) ?? assumedLength): string {
