@@ -67,10 +67,8 @@ export function addOperator(path: string, { name, role }: Operator): string {
   return token;
 }
 
-/**
- * Running services notice at the next request. The file stays when the last operator is gone, so that this machine does not
- * become an admin again. Returns how many are left.
- */
+// Running services notice at the next request. The file stays when the last operator is gone, so that this machine does not
+// become an admin again. Returns how many are left.
 export function revokeOperator(path: string, name: string): number {
   const operators = loadOperators(path) ?? [];
   const rest = operators.filter((entry) => entry.name !== name);

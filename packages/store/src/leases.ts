@@ -57,10 +57,8 @@ export function createLeases<Row extends LeaseColumns>(store: { db: unknown; eng
         .execute();
     },
 
-    /**
-     * Gives a row back, changed by `set` if it is still like `from`; nobody takes it for the next `afterMs`. A holder that has
-     * lost the row changes nothing.
-     */
+    // Gives a row back, changed by `set` if it is still like `from`; nobody takes it for the next `afterMs`. A holder that has
+    // lost the row changes nothing.
     async end(
       id: string,
       holder: string,

@@ -215,10 +215,8 @@ interface PostgresHosts {
 
 const pattern = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/;
 
-/**
- * `postgres://user:password@a:5432,b:5432/name`: the first host that takes writes is used, as libpq does with
- * `target_session_attrs=read-write`; `?target_session_attrs=any` takes the first that answers.
- */
+// `postgres://user:password@a:5432,b:5432/name`: the first host that takes writes is used, as libpq does with
+// `target_session_attrs=read-write`; `?target_session_attrs=any` takes the first that answers.
 export function parsePostgresUrl(url: string): PostgresHosts {
   const [, login = '', hosts = '', rest = ''] = pattern.exec(url) ?? [];
   const names = hosts.split(',');

@@ -189,10 +189,8 @@ const maxNesting = 16;
 const signaturePrefix = Uint8Array.of(0xed, 0xa1, 0x03, 64);
 const signatureBytes = signaturePrefix.length + 64;
 
-/**
- * Accepts only the one block that ucanto itself writes. The signature covers the JSON form of the fields, which several CBOR
- * blocks share: under another CID a revoked token would come back.
- */
+// Accepts only the one block that ucanto itself writes. The signature covers the JSON form of the fields, which several CBOR
+// blocks share: under another CID a revoked token would come back.
 function readUcan(ucan: UCAN.View, bytes: Uint8Array): UcanFields {
   const { model } = ucan;
   if (ucan.code !== UCAN.code) malformed('it is a JWT inside an archive');

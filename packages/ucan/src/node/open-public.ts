@@ -33,10 +33,8 @@ function findRefusal({ protocol, hostname }: URL, isAllowed: boolean): string | 
   return !isAllowed && isIP(host) && !isPublicAddress(host) ? 'private addresses are not allowed' : undefined;
 }
 
-/**
- * Asks a host that a stranger named: over TLS, at public addresses only, checked in the connection's own lookup, so that a name
- * cannot answer differently the second time. Redirects are not followed; the caller reads or destroys the body.
- */
+// Asks a host that a stranger named: over TLS, at public addresses only, checked in the connection's own lookup, so that a name
+// cannot answer differently the second time. Redirects are not followed; the caller reads or destroys the body.
 export async function openPublic(url: URL, options: PublicRequest): Promise<IncomingMessage> {
   const { signal, method = 'GET', headers, body, isAllowed, dnsServers = [] } = options;
   const refusal = findRefusal(url, isAllowed);

@@ -32,10 +32,8 @@ export interface Pieces {
   keep(text: string): string;
 }
 
-/**
- * Walks over protobuf's wire format inside `pos..end`. The whole message is also kept as a one-byte string: cutting plain
- * text out of it costs a fraction of a decoder call per field.
- */
+// Walks over protobuf's wire format inside `pos..end`. The whole message is also kept as a one-byte string: cutting plain
+// text out of it costs a fraction of a decoder call per field.
 export class WireReader {
   readonly bytes: Buffer;
   readonly text: string;
