@@ -61,7 +61,6 @@ interface LoggedError {
   message?: string;
   code?: string | number;
   statusCode?: number;
-  /** The places in the code, without the message in front of them. */
   stack?: string;
   cause?: LoggedError;
   errors?: LoggedError[];

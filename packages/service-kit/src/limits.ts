@@ -78,7 +78,6 @@ return { total + 1, (kept[2] or now) + ${minuteMs} - now }
 `;
 
 export interface RateLimitOptions {
-  /** Separates its counters from those of others in the same Redis. */
   name: string;
   perMinute: number;
   /** Counters are shared by all instances that use the same Redis; without it they are kept in memory. */

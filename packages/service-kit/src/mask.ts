@@ -78,7 +78,6 @@ export function createNumberMask(own: string): (text: string) => string {
 
 /** Shared by all numbers: building a pattern for each row of an export takes longer than the rest of the row. */
 const digitRun = /\p{N}(?:[^\p{L}\p{N}]{0,4}\p{N}){6,}/gu;
-/** The zeros of the scripts that phones write numbers in. */
 const zeros = [0x30, 0x660, 0x6f0, 0xff10];
 
 /** Masks the last four digits wherever the run has `digits`, in any script. */

@@ -122,7 +122,6 @@ function hidePersons({ actor, subject, details, ...line }: AuditLine): AuditLine
   };
 }
 
-/** Whether a text is a reference to a person, or an identifier in any spelling. */
 function isPerson(text: string | null | undefined): boolean {
   return text != null && (text.startsWith('person:') || didPattern.test(text) || maskNumbers(text) !== text);
 }

@@ -111,7 +111,6 @@ function stateOf(path: string): string {
 interface OperatorGuardOptions {
   token: string | undefined;
   file: string | undefined;
-  /** Whether trusted requests of this machine are an admin's while there is neither a token nor a named operator. */
   trustsLocal: boolean;
   onWrongToken(): void;
 }

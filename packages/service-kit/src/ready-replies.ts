@@ -22,7 +22,6 @@ export type FindReply = (
 
 export interface ReadyRepliesOptions {
   find: FindReply;
-  /** Called for each request that is left to the routes, before they get it. */
   onLeft?: (response: ServerResponse) => void;
   route: string;
   logger: Logger;

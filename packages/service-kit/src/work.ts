@@ -1,7 +1,6 @@
 interface Regular {
   /** Time between rounds, varied by a tenth so that instances do not work in step; 0 turns the work off. */
   everyMs: number;
-  /** Until the first round. Default `everyMs`. */
   firstMs?: number;
   /** One round. It may say when the next one is due. */
   work(setNext: (ms: number) => void): Promise<unknown>;

@@ -2,7 +2,6 @@ import type { Kysely } from 'kysely';
 import { databaseTime } from './database-clock.ts';
 import type { Engine } from './engine.ts';
 
-/** The columns of rows that instances work on one at a time. */
 export interface LeaseColumns {
   id: string;
   claimed_by: string | null;

@@ -7,7 +7,6 @@ import type { UcanError, UcanErrorCode } from './result.ts';
 export interface ChainPolicy {
   readonly audiences: ReadonlySet<string>;
   readonly maxTtlSeconds: number;
-  /** For a delegation that signs its issuer in. */
   readonly delegationMaxTtlSeconds: number;
   readonly now: number;
 }

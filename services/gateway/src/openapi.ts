@@ -164,7 +164,6 @@ export function toOpenApi({ routes }: RouteTable) {
     operationIds.set(name, count);
     const operationId = count === 1 ? name : `${name}.${count}`;
     const operation = toOperation(route, { path, operationId, schemas });
-    // Paths that differ in their variables' names alone are the same to OpenAPI.
     const hierarchy = path.replace(/\{[^}]*\}/g, '{}');
     const known = byHierarchy.get(hierarchy);
     if (known) describeBoth(known, operation);

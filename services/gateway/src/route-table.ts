@@ -37,7 +37,6 @@ export interface RouteOptions {
 export interface RouteTable {
   /** Each before those that it answers in place of; legacy ones last. */
   routes: Route[];
-  /** The first segments of the routes, to tell clients where to look. */
   prefixes: string[];
   faults: string[];
   match(path: string): Match | undefined;

@@ -117,7 +117,6 @@ export function keepAuditHead(path: string, logger: Log): Pick<AuditLogOptions, 
   };
 }
 
-/** `undefined` without a readable file. */
 export function loadAnchor(path: string): AuditHead | undefined {
   try {
     const { seq, hash } = JSON.parse(readFileSync(path, 'utf8')) as Partial<AuditHead>;

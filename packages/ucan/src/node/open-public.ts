@@ -12,7 +12,6 @@ interface PublicRequest {
   readonly body?: string;
   /** Whether an operator named the host, so that it may be private and without TLS. */
   readonly isAllowed: boolean;
-  /** Name servers instead of the machine's. */
   readonly dnsServers?: readonly string[] | undefined;
   readonly lookup?: LookupFunction | undefined;
 }
@@ -60,7 +59,6 @@ export async function openPublic(url: URL, options: PublicRequest): Promise<Inco
 }
 
 interface HostLookupOptions {
-  /** Name servers (`address` or `address:port`) instead of the machine's. */
   readonly servers?: readonly string[];
   readonly signal: AbortSignal;
 }

@@ -9,7 +9,6 @@ export const wire = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 
 
 const maxDepth = 100;
 
-/** Prints something large, a part at each step. */
 type Steps = (reader: WireReader) => Iterator<string, string>;
 
 /** Prints the next part of what is in `pos..end`, and moves on. */
