@@ -36,8 +36,7 @@ export function sampleOf(root: Schema, said: string): unknown {
 
   const byType = {
     string({ format, minLength = 0, maxLength = 1_000 }: Schema) {
-      const text = texts[String(format)] ?? said;
-      return text.slice(0, Number(maxLength)).padEnd(Number(minLength), '.');
+      return (texts[String(format)] ?? said).slice(0, Number(maxLength)).padEnd(Number(minLength), '.');
     },
     number({ minimum, exclusiveMinimum, maximum }: Schema) {
       const least = Number(minimum ?? Number(exclusiveMinimum ?? -1) + 1);

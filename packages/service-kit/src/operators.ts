@@ -129,7 +129,7 @@ export function createOperatorGuards(options: OperatorGuardOptions): (needed?: O
     const named = operators();
     if (token === undefined && named === undefined)
       return trustsLocal && isTrustedLocal(request.raw) ? { name: 'loopback', role: 'admin' } : undefined;
-    const given = bearerOf(request);
+    const [, given] = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? [];
     if (given === undefined) return undefined;
     const key = toGuessKey(request);
     limit.check(key);
@@ -205,8 +205,4 @@ export function createSchedulerGuard(operatorGuard: OperatorGuard, secret: strin
     if (secret !== undefined && typeof given === 'string' && equalSecrets(given, secret)) return;
     await operatorGuard(request, reply);
   };
-}
-
-function bearerOf(request: FastifyRequest): string | undefined {
-  return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
 }

@@ -81,6 +81,5 @@ export async function runForEach<DB>(
   rows: readonly Values[],
 ): Promise<number[]> {
   if (rows.length === 0) return [];
-  const result = await trx.executeQuery<number>(CompiledQuery.raw(statement, [new EachRow(rows)]));
-  return result.rows;
+  return (await trx.executeQuery<number>(CompiledQuery.raw(statement, [new EachRow(rows)]))).rows;
 }

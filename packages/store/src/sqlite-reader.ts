@@ -50,7 +50,8 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
   };
   const limit = (ms: number) => {
     clearTimeout(timer);
-    timer = setTimeout(() => end(overLimit(ms)), ms).unref();
+    const message = `a report took longer than ${ms} ms to read from the SQLite database`;
+    timer = setTimeout(() => end(new StoreError('overloaded', message)), ms).unref();
   };
   /** The running query fails; the next one has a new thread. */
   const end = (error: Error) => {
@@ -79,8 +80,7 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
       if (queue.length >= maxWaiting)
         throw new StoreError('overloaded', 'too many reports wait for the SQLite database');
       const rows = await new Promise<unknown[]>((resolve, reject) => {
-        const call = { id: ++count, sql, parameters: parameters.map(bindValue) };
-        queue.push({ call, resolve, reject });
+        queue.push({ call: { id: ++count, sql, parameters: parameters.map(bindValue) }, resolve, reject });
         if (!current) next();
       });
       return { rows: rows as R[] };
@@ -108,8 +108,4 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
     createAdapter: () => new QueueingAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
   };
-}
-
-function overLimit(ms: number): StoreError {
-  return new StoreError('overloaded', `a report took longer than ${ms} ms to read from the SQLite database`);
 }

@@ -88,8 +88,7 @@ function checkEnvelope(view: UcanView, policy: ChainPolicy): ChainRefusal | null
 }
 
 function checkLifetime({ expiration }: UcanView, maxSeconds: number, policy: ChainPolicy): ChainRefusal | null {
-  const latest = policy.now + maxSeconds + clockSkewSeconds;
-  if (expiration === null || expiration <= latest) return null;
+  if (expiration === null || expiration <= policy.now + maxSeconds + clockSkewSeconds) return null;
   return refuse('UCAN_TTL_TOO_LONG', `it expires more than ${maxSeconds} s ahead`, true);
 }
 

@@ -31,7 +31,8 @@ export async function parseToken(text: string): Promise<Result<UcanView, UcanErr
     const bytes = decodeMultibaseOrBase64(text) ?? malformed('it is not base64 or multibase');
     const { root, ucans } = readArchive(bytes);
     checkItems(ucans.values());
-    for (const block of [root, ...ucans.values()]) await checkHash(block);
+    for (const { digest, bytes: block } of [root, ...ucans.values()])
+      if (!equalBytes(await sha256(block), digest)) malformed('a block does not match its hash');
     const chain = new Chain(ucans);
     const view = chain.read(readVariant(root));
     if (chain.size !== ucans.size) malformed('it has blocks that do not belong to it');
@@ -39,10 +40,6 @@ export async function parseToken(text: string): Promise<Result<UcanView, UcanErr
   } catch (error) {
     return { error: toUcanError(error) };
   }
-}
-
-async function checkHash({ digest, bytes }: ArchiveBlock): Promise<void> {
-  if (!equalBytes(await sha256(bytes), digest)) malformed('a block does not match its hash');
 }
 
 /** Runs before anything is decoded: decoding, encoding and verifying a value costs a thousand times its one byte. */

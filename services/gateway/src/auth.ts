@@ -134,8 +134,7 @@ export function authorizeUcan(config: UcanConfig): Authorize {
 }
 
 function readTokens({ headers }: Asker): { invocation: string | undefined; delegation: string | undefined } {
-  const type = String(headers['x-auth-type'] ?? '');
-  const isUcan = type.trim().toLowerCase() === 'ucan';
+  const isUcan = String(headers['x-auth-type']).trim().toLowerCase() === 'ucan';
   const bearer = /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1];
   const delegation = headers['x-ucan-delegation'];
   return {

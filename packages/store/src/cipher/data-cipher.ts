@@ -174,12 +174,6 @@ export function keyMissing(): StoreError {
   return new StoreError('encrypted', 'the database is encrypted and DATA_ENCRYPTION_KEY is not set');
 }
 
-interface Key {
-  id: string;
-  /** Imported once: importing a key takes three times as long as encrypting a message with it. */
-  secret: KeyObject;
-}
-
 /** Encrypts with the current key (AES-256-GCM) and decrypts what any of its keys encrypted. */
 export interface KeyRing {
   currentId: string;
@@ -223,7 +217,8 @@ export function keyIdOf(sealed: string): string {
   return sealed.split('.')[1] ?? '';
 }
 
-function toKey(bytes: Buffer): Key {
+/** To be called once for each key: importing one takes three times as long as encrypting a message with it. */
+function toKey(bytes: Buffer) {
   const id = createHash('sha256').update('palaver key id').update(bytes).digest('hex').slice(0, 12);
   return { id, secret: createSecretKey(bytes) };
 }
