@@ -5,11 +5,6 @@ export interface AnswerStyle {
   length?: string;
 }
 
-interface Sentence {
-  text: string;
-  isQuestion: boolean;
-}
-
 type Preference = Record<string, string>;
 
 // Up to the end of the clause: "call me Ana and answer in French" holds two requests.
@@ -73,7 +68,7 @@ export function readAnswerStyle(text: string): AnswerStyle {
   return style;
 }
 
-function toSentences(text: string): Sentence[] {
+function toSentences(text: string): { text: string; isQuestion: boolean }[] {
   return (text.slice(0, 2_000).match(/[^.!?;\n]+[.!?;\n]?/g) ?? []).map((piece) => ({
     text: piece.replace(/[.!?;\n]$/, '').trim(),
     isQuestion: piece.endsWith('?') || isAsked(piece),

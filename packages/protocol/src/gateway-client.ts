@@ -82,7 +82,6 @@ interface GatewayCall {
   signal?: AbortSignal;
   timeoutMs?: number;
   maxBytes?: number;
-  /** The block that the answer is about; a node that does not have it refuses the query. */
   height?: number | undefined;
 }
 

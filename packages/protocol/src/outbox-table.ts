@@ -149,10 +149,8 @@ export function createOutboxTable<T>(
       }
     },
 
-    /**
-     * Frees entries whose transaction can have no effect any more: to be signed again, or dead. All in one transaction, because
-     * the bytes, sent as long as one of them is signed, hold the messages of all.
-     */
+    // Frees entries whose transaction can have no effect any more: to be signed again, or dead. All in one transaction, because
+    // the bytes, sent as long as one of them is signed, hold the messages of all.
     async release(rows: OutboxRow[], { fault, counts, isUsed, isRefused, isFinal }: Release): Promise<void> {
       const isShared = rows.length > 1;
       await inTransaction(async (trx, own) => {

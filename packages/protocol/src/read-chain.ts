@@ -179,12 +179,9 @@ export async function readTransfers(
     largestTotal = Math.max(largestTotal, Number(total));
     if (count >= largestTotal) return { ok: true, transfers };
     // Pages may come from several nodes, one of which may not have indexed what another has.
-    if (responses.length < size) return toFault(`${count} of ${largestTotal} transactions were found`);
+    const message = `${count} of ${largestTotal} transactions were found`;
+    if (responses.length < size) return { ok: false, kind: 'unavailable', status: undefined, message };
   }
-}
-
-function toFault(message: string): GatewayFault {
-  return { ok: false, kind: 'unavailable', status: undefined, message };
 }
 
 /** Transfers of fees belong to no message and are left out. */

@@ -252,10 +252,8 @@ interface SentTx {
 
 type TxOutcome = { ok: true; response?: TxResponse; isUnclear?: boolean };
 
-/**
- * For a transaction that nodes do not find by its hash after its timeout. Their index may lack it, but the state of a block
- * shows whether its sequence is used up, and the index whether another transaction did that.
- */
+// For a transaction that nodes do not find by its hash after its timeout. Their index may lack it, but the state of a block
+// shows whether its sequence is used up, and the index whether another transaction did that.
 async function readTxOutcome(gateway: GatewayClient, sent: SentTx): Promise<TxOutcome | GatewayFault> {
   const account = await readAccount(gateway, sent.address, sent.height);
   if (!account.ok) return account;

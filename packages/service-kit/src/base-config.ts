@@ -152,7 +152,6 @@ export interface Edge {
   operatorsFile?: string | undefined;
   /** Whether a request of this machine is an operator's while there is neither a token nor a named operator. */
   trustsLocal?: boolean;
-  /** Host names that are served; any where it is not set. */
   allowedHosts?: string[] | undefined;
   /** How long a request may take to arrive, head and body; 30 s where it is not set. */
   requestTimeoutMs?: number;

@@ -84,8 +84,7 @@ export function parseConfig<T extends z.ZodObject>(
 }
 
 export function toConfigMessage(faults: string[]): string {
-  const unique = [...new Set(faults)];
-  return `The configuration is not valid:\n${unique.map((fault) => `  ${fault}`).join('\n')}`;
+  return ['The configuration is not valid:', ...new Set(faults)].join('\n  ');
 }
 
 export function listVariables(schema: z.ZodObject): Variable[] {

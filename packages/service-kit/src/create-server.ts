@@ -275,10 +275,8 @@ function endWith(shown: AppError, socket: Duplex, toBody: (error: AppError) => o
 
 let kept: object | undefined;
 
-/**
- * Keeps one of the objects that `process.nextTick` queues alive. Otherwise V8 drops their hidden class after several full
- * collections, and then defines their properties by calls of its runtime: about 7 µs for the ticks of a request.
- */
+// Keeps one of the objects that `process.nextTick` queues alive. Otherwise V8 drops their hidden class after several full
+// collections, and then defines their properties by calls of its runtime: about 7 µs for the ticks of a request.
 function keepTickShape(): void {
   if (kept) return;
   const hook = createHook({

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import swagger from '@fastify/swagger';
 import { errorBodySchema } from '@palaver/contract';
-import type { FastifySchema } from 'fastify';
+import type { FastifyContextConfig, FastifySchema } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { docsPolicy } from './replies.ts';
@@ -84,18 +84,15 @@ export async function addApiDocs(server: Server, options: ApiDocsOptions): Promi
   });
 }
 
-interface Route {
-  method: string | string[];
-  isOpen: boolean;
-  config: { errorBody?: z.ZodType; refuses?: readonly number[] };
-}
-
 /** For any request: a bad URL, a foreign page or host, too long a URL, too many requests, our own faults. */
 const refusals = [400, 403, 414, 429, 500, 503];
 /** For any request with a body: it does not arrive, is too large or of another type. */
 const bodyRefusals = [408, 413, 415];
 
-function withRefusals(schema: FastifySchema = {}, { method, isOpen, config }: Route): FastifySchema {
+function withRefusals(
+  schema: FastifySchema = {},
+  { method, isOpen, config }: { method: string | string[]; isOpen: boolean; config: FastifyContextConfig },
+): FastifySchema {
   const error = config.errorBody ?? errorBodySchema;
   const statuses = [
     ...refusals,

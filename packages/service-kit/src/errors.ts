@@ -37,23 +37,16 @@ export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const { validation, statusCode, message } = error as Partial<FastifyError>;
   if (validation) {
-    const issues = validation.map((issue) => ({
-      path: toDottedPath(issue.instancePath),
-      message: issue.message ?? 'is not valid',
+    const issues = validation.map(({ instancePath, message: text = 'is not valid' }) => ({
+      path: instancePath.replace(/^\//, '').replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~'),
+      message: text,
     }));
-    return new AppError('VALIDATION_FAILED', toSentence(issues), { cause: error, details: { issues } });
+    const sentence = issues.map((issue) => (issue.path ? `${issue.path}: ${issue.message}` : issue.message)).join('; ');
+    return new AppError('VALIDATION_FAILED', sentence, { cause: error, details: { issues } });
   }
   const code = statusCode === undefined || statusCode === 500 ? undefined : codeOfStatus[statusCode];
   if (code && message) return new AppError(code, message, { cause: error });
   return new AppError('INTERNAL_ERROR', 'Something went wrong on our side. Please try again later.', { cause: error });
-}
-
-function toDottedPath(instancePath: string): string {
-  return instancePath.replace(/^\//, '').replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
-}
-
-function toSentence(issues: { path: string; message: string }[]): string {
-  return issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
 }
 
 interface LoggedError {
@@ -61,7 +54,6 @@ interface LoggedError {
   message?: string;
   code?: string | number;
   statusCode?: number;
-  /** The places in the code, without the message in front of them. */
   stack?: string;
   cause?: LoggedError;
   errors?: LoggedError[];

@@ -27,7 +27,6 @@ export interface HealthSources {
 }
 
 const sweepMs = 50;
-/** How long a closing server waits for the rest of a stalled request. */
 const stalledMs = 1_000;
 const leastPruned = 100;
 
@@ -124,7 +123,6 @@ interface ProbedParts {
   redis?: Redis | undefined;
   withoutRedis: string;
   folder?: string | undefined;
-  /** The time of a database on another machine. */
   readTime?: (() => Promise<number>) | undefined;
   isLocked?: (() => Promise<boolean>) | undefined;
 }

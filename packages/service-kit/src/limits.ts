@@ -21,10 +21,8 @@ export function countInMemory(options: Parameters<typeof createMinuteWindows>[0]
   };
 }
 
-/**
- * For all instances that share a Redis, by its clock. While it is unreachable nobody is counted: that must not take the service
- * down. A key over `max` stays so until its oldest use is a minute ago, which is known without asking.
- */
+// For all instances that share a Redis, by its clock. While it is unreachable nobody is counted: that must not take the service
+// down. A key over `max` stays so until its oldest use is a minute ago, which is known without asking.
 export function countInRedis(redis: Redis, name: string): CountInMinute {
   const over = new LRUCache<string, number>({ max: maxOver });
   redis.defineCommand('countInMinute', { numberOfKeys: 1, lua: script });
@@ -80,7 +78,6 @@ return { total + 1, (kept[2] or now) + ${minuteMs} - now }
 `;
 
 export interface RateLimitOptions {
-  /** Separates its counters from those of others in the same Redis. */
   name: string;
   perMinute: number;
   /** Counters are shared by all instances that use the same Redis; without it they are kept in memory. */

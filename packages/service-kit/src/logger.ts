@@ -28,7 +28,8 @@ export function sendLogsTo(path: string): void {
 export function createLogger(options: { name: string; level: string; destination?: DestinationStream }): Logger {
   const chosen = options.destination ?? logFile;
   const pretty = chosen === undefined && process.stdout.isTTY === true;
-  const destination = chosen ?? (pretty ? undefined : useStandardOutput());
+  if (!chosen && !pretty) standardOutput ??= createStandardOutput();
+  const destination = chosen ?? (pretty ? undefined : standardOutput);
   return pino(
     {
       level: options.level,
@@ -57,13 +58,8 @@ function addMessage(this: Logger, args: Parameters<LogFn>, method: LogFn): void 
   else method.call(this, first === error ? { err: error } : first, error.name);
 }
 
-let standardOutput: DestinationStream | undefined;
-
 /** Shared by all loggers of the process: their lines stay in order, and there is one end to wait for. */
-function useStandardOutput(): DestinationStream {
-  standardOutput ??= createStandardOutput();
-  return standardOutput;
-}
+let standardOutput: DestinationStream | undefined;
 
 /** Writes the lines of one tick as one text: pino's own stream measures all waiting text again with every line. */
 function createStandardOutput(): DestinationStream {

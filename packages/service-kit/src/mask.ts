@@ -50,12 +50,7 @@ export function maskPhone(number: string): string {
   return plus + digits.replace(/\p{Nd}/gu, (digit) => (shown-- > 0 ? digit : '*'));
 }
 
-/** For numbers with blanks or dashes. Digits that follow may belong to the number, so all after the fifth are masked. */
-function maskSpaced(text: string): string {
-  return text.replace(spacedPhone, (number) => (/\d\D/.test(number) ? maskAfterFifth(number) : number));
-}
-
-/** The fifth digit and those before it stay, but never one of the last four. */
+/** For numbers with blanks or dashes: digits that follow may belong to the number. Shows none of the last four digits. */
 function maskAfterFifth(number: string): string {
   let left = Math.min(5, (number.match(/\p{Nd}/gu)?.length ?? 0) - 4);
   return number.replace(/\p{Nd}/gu, (digit) => (left-- > 0 ? digit : '*'));
@@ -78,7 +73,6 @@ export function createNumberMask(own: string): (text: string) => string {
 
 /** Shared by all numbers: building a pattern for each row of an export takes longer than the rest of the row. */
 const digitRun = /\p{N}(?:[^\p{L}\p{N}]{0,4}\p{N}){6,}/gu;
-/** The zeros of the scripts that phones write numbers in. */
 const zeros = [0x30, 0x660, 0x6f0, 0xff10];
 
 /** Masks the last four digits wherever the run has `digits`, in any script. */
@@ -101,7 +95,9 @@ function toDigit(character: string): string {
 /** Masks what its form alone shows to be personal or secret: phone numbers, bearer tokens, UCANs, passwords in URLs. */
 export function maskText(text: string): string {
   const numbers = text.replace(phone, (match) => maskPhone(match));
-  const known = (numbers.includes('+') ? maskSpaced(numbers) : numbers).replace(bearer, '$1[hidden]');
+  const maskSpaced = (number: string) => (/\d\D/.test(number) ? maskAfterFifth(number) : number);
+  const spaced = numbers.includes('+') ? numbers.replace(spacedPhone, maskSpaced) : numbers;
+  const known = spaced.replace(bearer, '$1[hidden]');
   const masked = known.includes(ucanStart) ? known.replace(ucan, '[hidden]') : known;
   // Searching for a URL costs more than the rest of the line, and most lines have none.
   return masked.includes('://') ? masked.replace(urlPassword, '$1:[hidden]@') : masked;

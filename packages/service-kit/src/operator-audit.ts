@@ -43,10 +43,8 @@ export function toAuditBy(request: FastifyRequest): { actor: `operator:${string}
   return { actor: `operator:${request.operator?.name ?? 'unknown'}`, from: clientAddress(request) };
 }
 
-/**
- * Records what operators read, export and write, except metrics. A read that is repeated within a minute (a page that refreshes
- * itself) is recorded once, a file each time. A request whose line cannot be written is not served.
- */
+// Records what operators read, export and write, except metrics. A read that is repeated within a minute (a page that refreshes
+// itself) is recorded once, a file each time. A request whose line cannot be written is not served.
 export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
   const recorded = createRecentKeys();
   server.addHook('preHandler', (request, _reply, done) => {
@@ -112,10 +110,8 @@ function toFileFormat({ query, headers }: Pick<FastifyRequest, 'query' | 'header
   return format === 'json' ? undefined : format;
 }
 
-/**
- * Reports have the same times and references, with masked numbers. A viewer who saw whose line is whose, and could get the
- * reference of a guessed number, would have the whole number.
- */
+// Reports have the same times and references, with masked numbers. A viewer who saw whose line is whose, and could get the
+// reference of a guessed number, would have the whole number.
 function hidePersons({ actor, subject, details, ...line }: AuditLine): AuditLine {
   const hide = <Text extends string | null>(text: Text) => (isPerson(text) ? '[hidden]' : text);
   return {
@@ -126,7 +122,6 @@ function hidePersons({ actor, subject, details, ...line }: AuditLine): AuditLine
   };
 }
 
-/** Whether a text is a reference to a person, or an identifier in any spelling. */
 function isPerson(text: string | null | undefined): boolean {
   return text != null && (text.startsWith('person:') || didPattern.test(text) || maskNumbers(text) !== text);
 }

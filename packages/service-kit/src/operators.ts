@@ -67,10 +67,8 @@ export function addOperator(path: string, { name, role }: Operator): string {
   return token;
 }
 
-/**
- * Running services notice at the next request. The file stays when the last operator is gone, so that this machine does not
- * become an admin again. Returns how many are left.
- */
+// Running services notice at the next request. The file stays when the last operator is gone, so that this machine does not
+// become an admin again. Returns how many are left.
 export function revokeOperator(path: string, name: string): number {
   const operators = loadOperators(path) ?? [];
   const rest = operators.filter((entry) => entry.name !== name);
@@ -113,7 +111,6 @@ function stateOf(path: string): string {
 interface OperatorGuardOptions {
   token: string | undefined;
   file: string | undefined;
-  /** Whether trusted requests of this machine are an admin's while there is neither a token nor a named operator. */
   trustsLocal: boolean;
   onWrongToken(): void;
 }
@@ -132,7 +129,7 @@ export function createOperatorGuards(options: OperatorGuardOptions): (needed?: O
     const named = operators();
     if (token === undefined && named === undefined)
       return trustsLocal && isTrustedLocal(request.raw) ? { name: 'loopback', role: 'admin' } : undefined;
-    const given = bearerOf(request);
+    const [, given] = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? [];
     if (given === undefined) return undefined;
     const key = toGuessKey(request);
     limit.check(key);
@@ -208,8 +205,4 @@ export function createSchedulerGuard(operatorGuard: OperatorGuard, secret: strin
     if (secret !== undefined && typeof given === 'string' && equalSecrets(given, secret)) return;
     await operatorGuard(request, reply);
   };
-}
-
-function bearerOf(request: FastifyRequest): string | undefined {
-  return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
 }

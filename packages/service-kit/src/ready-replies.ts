@@ -22,7 +22,6 @@ export type FindReply = (
 
 export interface ReadyRepliesOptions {
   find: FindReply;
-  /** Called for each request that is left to the routes, before they get it. */
   onLeft?: (response: ServerResponse) => void;
   route: string;
   logger: Logger;
@@ -30,10 +29,8 @@ export interface ReadyRepliesOptions {
   cors: CorsOptions | undefined;
 }
 
-/**
- * Sends replies without the framework, whose overhead is larger than the rest. They have the same id, CORS and other headers,
- * metrics, log line and entry in the list of errors, but no spans; `find` has to apply a route's access rules and limits.
- */
+// Sends replies without the framework, whose overhead is larger than the rest. They have the same id, CORS and other headers,
+// metrics, log line and entry in the list of errors, but no spans; `find` has to apply a route's access rules and limits.
 export function addReadyReplies(server: Server, options: ReadyRepliesOptions): void {
   const { find, onLeft, route, logger, allowedHosts, cors } = options;
   const { 'cache-control': _cacheControl, ...fixed } = browserHeaders;

@@ -108,10 +108,8 @@ export function watchOf(redis: Redis): Pick<RedisWatch, 'state' | 'latencyMs' | 
   return watches.get(redis);
 }
 
-/**
- * For commands that the caller can do without: `undefined` while Redis is unreachable or hangs. Only the first caller waits for
- * a time-out; then nobody asks until a probe has been answered.
- */
+// For commands that the caller can do without: `undefined` while Redis is unreachable or hangs. Only the first caller waits for
+// a time-out; then nobody asks until a probe has been answered.
 export async function askRedis<T>(redis: Redis, ask: () => Promise<T>): Promise<T | undefined> {
   const watch = watches.get(redis);
   if (watch?.state !== 'disconnected' && watch?.state !== 'not answering') {
@@ -133,10 +131,8 @@ const pattern = /^redis(s?)(\+sentinel|\+cluster)?:\/\/(?:([^@/]*)@)?([^/?@]+)((
 const expected =
   'expected redis://host:6379, rediss:// for TLS, redis+cluster://host:6379,host:6379 or redis+sentinel://host:26379,host:26379/master-name';
 
-/**
- * `redis://user:password@host:port/db`, `rediss://` for TLS; `redis+cluster://` with one or more nodes;
- * `redis+sentinel://` with one or more sentinels, the master's name, a database, and `?sentinelPassword=`.
- */
+// `redis://user:password@host:port/db`, `rediss://` for TLS; `redis+cluster://` with one or more nodes;
+// `redis+sentinel://` with one or more sentinels, the master's name, a database, and `?sentinelPassword=`.
 export function parseRedisAddress(url: string): RedisAddress | undefined {
   const [, tls, scheme, credentials = '', hosts = '', path = '', query] = pattern.exec(url) ?? [];
   const sentinel = scheme === '+sentinel';

@@ -115,10 +115,8 @@ const shortestLookMs = 100;
 /** How much longer a call may take by the clock, on a busy machine. */
 const clockFactor = 10;
 
-/**
- * Calls `onOver` after `limitMs` of computing, or ten times that by the clock. Before Node 24.6 a thread cannot be measured from
- * outside: only the clock counts. Returns the function that ends the watch.
- */
+// Calls `onOver` after `limitMs` of computing, or ten times that by the clock. Before Node 24.6 a thread cannot be measured from
+// outside: only the clock counts. Returns the function that ends the watch.
 function limitComputing(worker: Worker, limitMs: number, onOver: () => void): () => void {
   let isEnded = false;
   let timer: NodeJS.Timeout | undefined;
@@ -152,10 +150,8 @@ function limitComputing(worker: Worker, limitMs: number, onOver: () => void): ()
 
 const memoryLookMs = 100;
 
-/**
- * Calls `onOver` when a thread uses more memory: at V8's own limit the whole process may end. Before Node 22.16 a thread cannot
- * be measured from outside. Returns the function that ends the watch.
- */
+// Calls `onOver` when a thread uses more memory: at V8's own limit the whole process may end. Before Node 22.16 a thread cannot
+// be measured from outside. Returns the function that ends the watch.
 function limitMemory(worker: Worker, maxMemoryMb: number, onOver: () => void): () => void {
   if (!('getHeapStatistics' in worker)) return () => {};
   let isLooking = false;

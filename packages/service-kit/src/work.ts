@@ -1,7 +1,6 @@
 interface Regular {
   /** Time between rounds, varied by a tenth so that instances do not work in step; 0 turns the work off. */
   everyMs: number;
-  /** Until the first round. Default `everyMs`. */
   firstMs?: number;
   /** One round. It may say when the next one is due. */
   work(setNext: (ms: number) => void): Promise<unknown>;
@@ -114,17 +113,6 @@ export interface QueueOwner {
   client?: string | undefined;
 }
 
-interface QueueLimits {
-  atOnce: number;
-  waiting: number;
-  waitingPerUser: number;
-}
-
-interface Waiting {
-  owner: QueueOwner;
-  start(isAccepted: boolean): void;
-}
-
 /** How many addresses and users are remembered by when they were served; unknown ones come first. */
 const maxServed = 10_000;
 
@@ -132,9 +120,9 @@ const clientOf = ({ client, userDid }: QueueOwner) => client ?? userDid;
 const userOf = ({ userDid }: QueueOwner) => userDid;
 
 /** Runs one piece of work of each user at a time, and next that of whoever was served longest ago. */
-export function createFairQueue(limits: QueueLimits) {
+export function createFairQueue(limits: { atOnce: number; waiting: number; waitingPerUser: number }) {
   const running: QueueOwner[] = [];
-  const waiting: Waiting[] = [];
+  const waiting: { owner: QueueOwner; start(isAccepted: boolean): void }[] = [];
   const served = new Map<string, number>();
   let count = 0;
 

@@ -2,7 +2,6 @@ import type { Kysely } from 'kysely';
 import { databaseTime } from './database-clock.ts';
 import type { Engine } from './engine.ts';
 
-/** The columns of rows that instances work on one at a time. */
 export interface LeaseColumns {
   id: string;
   claimed_by: string | null;
@@ -57,10 +56,8 @@ export function createLeases<Row extends LeaseColumns>(store: { db: unknown; eng
         .execute();
     },
 
-    /**
-     * Gives a row back, changed by `set` if it is still like `from`; nobody takes it for the next `afterMs`. A holder that has
-     * lost the row changes nothing.
-     */
+    // Gives a row back, changed by `set` if it is still like `from`; nobody takes it for the next `afterMs`. A holder that has
+    // lost the row changes nothing.
     async end(
       id: string,
       holder: string,

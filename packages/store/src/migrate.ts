@@ -24,7 +24,6 @@ interface MigrationTable {
 
 interface MigrateOptions<DB> {
   transaction: RunTransaction<DB>;
-  /** A connection beside the transaction's, for concurrent steps. */
   db: Kysely<DB>;
   engine: Engine;
   component: string;

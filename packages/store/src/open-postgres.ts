@@ -65,14 +65,8 @@ export async function openPostgres(url: string, options: StoreOptions, fallback?
   };
 }
 
-interface Pools {
-  connect(): Promise<pg.PoolClient>;
-  end(): Promise<void>;
-  waiting(): number;
-}
-
 /** One pool for each host. The host that served last is used while it can be. */
-function createPools({ urls, writable }: PostgresHosts, options: StoreOptions, pooler: boolean): Pools {
+function createPools({ urls, writable }: PostgresHosts, options: StoreOptions, pooler: boolean) {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
   // A pooler in transaction mode refuses session parameters; the limit on this side still holds.
   const session = pooler
@@ -102,7 +96,7 @@ function createPools({ urls, writable }: PostgresHosts, options: StoreOptions, p
   });
   let current = 0;
   return {
-    async connect() {
+    async connect(): Promise<pg.PoolClient> {
       let first: unknown;
       for (let tried = 0; tried < pools.length; tried++) {
         const index = (current + tried) % pools.length;
@@ -121,6 +115,8 @@ function createPools({ urls, writable }: PostgresHosts, options: StoreOptions, p
     waiting: () => pools.reduce((sum, pool) => sum + pool.waitingCount, 0),
   };
 }
+
+type Pools = ReturnType<typeof createPools>;
 
 async function refuseStandby(client: {
   query(text: string): Promise<{ rows: { standby?: boolean }[] }>;
@@ -215,10 +211,8 @@ interface PostgresHosts {
 
 const pattern = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/;
 
-/**
- * `postgres://user:password@a:5432,b:5432/name`: the first host that takes writes is used, as libpq does with
- * `target_session_attrs=read-write`; `?target_session_attrs=any` takes the first that answers.
- */
+// `postgres://user:password@a:5432,b:5432/name`: the first host that takes writes is used, as libpq does with
+// `target_session_attrs=read-write`; `?target_session_attrs=any` takes the first that answers.
 export function parsePostgresUrl(url: string): PostgresHosts {
   const [, login = '', hosts = '', rest = ''] = pattern.exec(url) ?? [];
   const names = hosts.split(',');

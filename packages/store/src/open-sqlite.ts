@@ -81,10 +81,8 @@ function openFault(path: string, error: unknown): StoreError {
   return new StoreError('unwritable', `cannot write the SQLite database ${path}: ${messageOf(error)}`, error);
 }
 
-/**
- * Claims a SQLite database for this process, until the result is called or the process ends. The operating system holds the
- * lock, on a separate file, so that other programs may still read the database or back it up.
- */
+// Claims a SQLite database for this process, until the result is called or the process ends. The operating system holds the
+// lock, on a separate file, so that other programs may still read the database or back it up.
 export function claimSqliteFile(url: string): () => void {
   const path = toPath(url);
   if (path === ':memory:') return () => {};

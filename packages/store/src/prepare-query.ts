@@ -3,10 +3,8 @@ import { type Compilable, CompiledQuery, type Kysely, type QueryResult, type Tra
 /** Runs with these parameters, on `trx` when given. */
 export type PreparedQuery<DB, P, R> = (params: P, trx?: Kysely<DB>) => Promise<QueryResult<R>>;
 
-/**
- * `const find = store.prepare((db, p: { id: string }) => db.selectFrom('user').selectAll().where('id', '=', p.id))`.
- * `p.id` stands for the value to come; it can go wherever Kysely takes a single value.
- */
+// `const find = store.prepare((db, p: { id: string }) => db.selectFrom('user').selectAll().where('id', '=', p.id))`.
+// `p.id` stands for the value to come; it can go wherever Kysely takes a single value.
 export type PrepareQuery<DB> = <P extends Record<string, BindValue>, R>(
   build: (db: Kysely<DB>, params: P) => Compilable<R>,
 ) => PreparedQuery<DB, P, R>;
@@ -43,10 +41,8 @@ export function createPrepareQuery<DB>(
 
 type BindValue = string | number | bigint | boolean | Date | Uint8Array | null;
 
-/**
- * Parameters mean the same on both engines: booleans are 0 and 1, times are epoch milliseconds, U+0000 is U+FFFD. What the engines
- * would treat differently (undefined, NaN, objects, arrays) is refused, so that it fails in the SQLite tests too.
- */
+// Parameters mean the same on both engines: booleans are 0 and 1, times are epoch milliseconds, U+0000 is U+FFFD. What the engines
+// would treat differently (undefined, NaN, objects, arrays) is refused, so that it fails in the SQLite tests too.
 export function bindValue(value: unknown): string | number | bigint | Uint8Array | null {
   switch (typeof value) {
     case 'string':
@@ -85,6 +81,5 @@ export async function runForEach<DB>(
   rows: readonly Values[],
 ): Promise<number[]> {
   if (rows.length === 0) return [];
-  const result = await trx.executeQuery<number>(CompiledQuery.raw(statement, [new EachRow(rows)]));
-  return result.rows;
+  return (await trx.executeQuery<number>(CompiledQuery.raw(statement, [new EachRow(rows)]))).rows;
 }

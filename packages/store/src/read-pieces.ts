@@ -7,10 +7,8 @@ export interface PieceOptions {
 
 const defaultSize = 200;
 
-/**
- * Each piece begins after the last row of the one before, so every row comes once whatever is added meanwhile. Requests are
- * answered between two pieces: neither SQLite nor work on the rows lets any in.
- */
+// Each piece begins after the last row of the one before, so every row comes once whatever is added meanwhile. Requests are
+// answered between two pieces: neither SQLite nor work on the rows lets any in.
 export async function* readPieces<Row>(
   load: (after: Row | undefined, limit: number) => Promise<Row[]>,
   { size = defaultSize }: PieceOptions = {},

@@ -31,10 +31,8 @@ const maxWaiting = 100;
 /** Starting the thread takes long on a busy machine. */
 const startMs = 60_000;
 
-/**
- * A second, read-only connection to an SQLite file, in a thread of its own, so that reading a whole table takes no time from
- * requests. The thread starts with the first query. A query sees everything that was committed when it begins.
- */
+// A second, read-only connection to an SQLite file, in a thread of its own, so that reading a whole table takes no time from
+// requests. The thread starts with the first query. A query sees everything that was committed when it begins.
 export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderOptions): Dialect {
   let worker: Worker | undefined;
   let current: Waiting | undefined;
@@ -52,7 +50,8 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
   };
   const limit = (ms: number) => {
     clearTimeout(timer);
-    timer = setTimeout(() => end(overLimit(ms)), ms).unref();
+    const message = `a report took longer than ${ms} ms to read from the SQLite database`;
+    timer = setTimeout(() => end(new StoreError('overloaded', message)), ms).unref();
   };
   /** The running query fails; the next one has a new thread. */
   const end = (error: Error) => {
@@ -81,8 +80,7 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
       if (queue.length >= maxWaiting)
         throw new StoreError('overloaded', 'too many reports wait for the SQLite database');
       const rows = await new Promise<unknown[]>((resolve, reject) => {
-        const call = { id: ++count, sql, parameters: parameters.map(bindValue) };
-        queue.push({ call, resolve, reject });
+        queue.push({ call: { id: ++count, sql, parameters: parameters.map(bindValue) }, resolve, reject });
         if (!current) next();
       });
       return { rows: rows as R[] };
@@ -110,8 +108,4 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
     createAdapter: () => new QueueingAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
   };
-}
-
-function overLimit(ms: number): StoreError {
-  return new StoreError('overloaded', `a report took longer than ${ms} ms to read from the SQLite database`);
 }

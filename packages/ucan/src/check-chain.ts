@@ -7,7 +7,6 @@ import type { UcanError, UcanErrorCode } from './result.ts';
 export interface ChainPolicy {
   readonly audiences: ReadonlySet<string>;
   readonly maxTtlSeconds: number;
-  /** For a delegation that signs its issuer in. */
   readonly delegationMaxTtlSeconds: number;
   readonly now: number;
 }
@@ -89,8 +88,7 @@ function checkEnvelope(view: UcanView, policy: ChainPolicy): ChainRefusal | null
 }
 
 function checkLifetime({ expiration }: UcanView, maxSeconds: number, policy: ChainPolicy): ChainRefusal | null {
-  const latest = policy.now + maxSeconds + clockSkewSeconds;
-  if (expiration === null || expiration <= latest) return null;
+  if (expiration === null || expiration <= policy.now + maxSeconds + clockSkewSeconds) return null;
   return refuse('UCAN_TTL_TOO_LONG', `it expires more than ${maxSeconds} s ahead`, true);
 }
 
@@ -113,12 +111,10 @@ function checkProofs(root: UcanView, policy: ChainPolicy): ChainRefusal | null {
   return null;
 }
 
-/**
- * Whether the issuer of a UCAN may use or pass on a capability. Every proof is checked the same way, so looking one
- * link back is enough. A resource that is the issuer's own needs no proof. Attached proofs are what the issuer claims
- * to act under, so they bind. Without any, the chain starts here: a DID belongs to that DID alone, this oracle is open
- * to everyone, and only the service that serves another kind of URI can say who owns it.
- */
+// Whether the issuer of a UCAN may use or pass on a capability. Every proof is checked the same way, so looking one
+// link back is enough. A resource that is the issuer's own needs no proof. Attached proofs are what the issuer claims
+// to act under, so they bind. Without any, the chain starts here: a DID belongs to that DID alone, this oracle is open
+// to everyone, and only the service that serves another kind of URI can say who owns it.
 function isGranted(capability: Capability, { issuer, proofs }: UcanView, policy: ChainPolicy): boolean {
   const resource = capability.with;
   if (resource === issuer) return true;

@@ -81,12 +81,6 @@ interface Check {
   readonly hash: string;
 }
 
-// `from` is when it was reached: if the clock is set back, the token is checked again.
-interface Refused {
-  readonly error: UcanError;
-  readonly from: number;
-}
-
 const defaultCacheBytes = 64 * 1024 * 1024;
 /** A parsed token takes 11 to 13 times its length. */
 const bytesPerCharacter = 16;
@@ -123,7 +117,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
     perf: { now },
     ttlResolution: 0,
   });
-  const refused = new LRUCache<string, Refused>({ max: refusalCacheSize });
+  // If the clock is set back to before `from`, the token is checked again.
+  const refused = new LRUCache<string, { error: UcanError; from: number }>({ max: refusalCacheSize });
 
   async function verify(kinds: readonly Kind[], token: string, client?: string): Promise<Verdict> {
     // It is refused for its length, so no hash is computed.

@@ -31,7 +31,8 @@ export async function parseToken(text: string): Promise<Result<UcanView, UcanErr
     const bytes = decodeMultibaseOrBase64(text) ?? malformed('it is not base64 or multibase');
     const { root, ucans } = readArchive(bytes);
     checkItems(ucans.values());
-    for (const block of [root, ...ucans.values()]) await checkHash(block);
+    for (const { digest, bytes: block } of [root, ...ucans.values()])
+      if (!equalBytes(await sha256(block), digest)) malformed('a block does not match its hash');
     const chain = new Chain(ucans);
     const view = chain.read(readVariant(root));
     if (chain.size !== ucans.size) malformed('it has blocks that do not belong to it');
@@ -39,10 +40,6 @@ export async function parseToken(text: string): Promise<Result<UcanView, UcanErr
   } catch (error) {
     return { error: toUcanError(error) };
   }
-}
-
-async function checkHash({ digest, bytes }: ArchiveBlock): Promise<void> {
-  if (!equalBytes(await sha256(bytes), digest)) malformed('a block does not match its hash');
 }
 
 /** Runs before anything is decoded: decoding, encoding and verifying a value costs a thousand times its one byte. */
@@ -189,10 +186,8 @@ const maxNesting = 16;
 const signaturePrefix = Uint8Array.of(0xed, 0xa1, 0x03, 64);
 const signatureBytes = signaturePrefix.length + 64;
 
-/**
- * Accepts only the one block that ucanto itself writes. The signature covers the JSON form of the fields, which several CBOR
- * blocks share: under another CID a revoked token would come back.
- */
+// Accepts only the one block that ucanto itself writes. The signature covers the JSON form of the fields, which several CBOR
+// blocks share: under another CID a revoked token would come back.
 function readUcan(ucan: UCAN.View, bytes: Uint8Array): UcanFields {
   const { model } = ucan;
   if (ucan.code !== UCAN.code) malformed('it is a JWT inside an archive');

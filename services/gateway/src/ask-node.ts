@@ -1,4 +1,3 @@
-// One query, from the request's bytes to the finished answer: upstream.ts, then encode-response.ts.
 import type { DescMessage } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { type GatewayErrorBody, toGrpcCode } from '@palaver/contract/internal';

@@ -103,11 +103,9 @@ const missing =
 
 type UcanConfig = Pick<GatewayConfig, 'GATEWAY_DIDS' | 'GATEWAY_UCAN_ISSUERS' | 'GATEWAY_UCAN_ABILITY'>;
 
-/**
- * UCANs as the agent service takes them: an invocation that is present decides, a delegation alone is enough. Anyone can
- * make a key, so the token or one of its proofs must come from an issuer that the operator named.
- * Issuers are did:key or did:web; DIDs of the protocol would have to be looked up behind this very door.
- */
+// UCANs as the agent service takes them: an invocation that is present decides, a delegation alone is enough. Anyone can
+// make a key, so the token or one of its proofs must come from an issuer that the operator named.
+// Issuers are did:key or did:web; DIDs of the protocol would have to be looked up behind this very door.
 export function authorizeUcan(config: UcanConfig): Authorize {
   const { GATEWAY_DIDS: audiences, GATEWAY_UCAN_ISSUERS: named, GATEWAY_UCAN_ABILITY: ability } = config;
   const verifier = createVerifier({ audiences, resolveDid: createDidResolver({}) });
@@ -136,8 +134,7 @@ export function authorizeUcan(config: UcanConfig): Authorize {
 }
 
 function readTokens({ headers }: Asker): { invocation: string | undefined; delegation: string | undefined } {
-  const type = String(headers['x-auth-type'] ?? '');
-  const isUcan = type.trim().toLowerCase() === 'ucan';
+  const isUcan = String(headers['x-auth-type']).trim().toLowerCase() === 'ucan';
   const bearer = /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1];
   const delegation = headers['x-ucan-delegation'];
   return {

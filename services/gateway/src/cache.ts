@@ -9,15 +9,6 @@ export interface CacheOptions<T> {
   now?: () => number;
 }
 
-export interface Cache<T> {
-  find(key: string): T | undefined;
-  findStale(key: string): T | undefined;
-  keep(key: string, value: T, ttlMs: number): void;
-  share(key: string, load: () => Loading<T>): Shared<T>;
-  clear(): void;
-  bytes(): number;
-}
-
 export interface Loading<T> {
   value: Promise<T>;
   cancel(): void;
@@ -30,11 +21,6 @@ export interface Shared<T> {
   leave(): void;
 }
 
-interface Stored<T> {
-  value: T;
-  freshUntil: number;
-}
-
 interface Run<T> {
   /** Undefined once it has ended: old copies of the map may keep the run for a while, but must not keep its value. */
   loading: Loading<T> | undefined;
@@ -44,8 +30,8 @@ interface Run<T> {
 /** What an entry costs beside its body: the map's slot, headers, the key's own object. */
 const overhead = 512;
 
-export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: CacheOptions<T>): Cache<T> {
-  const entries = new LRUCache<string, Stored<T>>({
+export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: CacheOptions<T>) {
+  const entries = new LRUCache<string, { value: T; freshUntil: number }>({
     maxSize: maxBytes,
     sizeCalculation: ({ value }, key) => weigh(value) + key.length + overhead,
   });
@@ -74,10 +60,10 @@ export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: Cac
   };
 
   return {
-    find: (key) => look(key, 0),
-    findStale: (key) => look(key, staleMs),
-    keep: (key, value, ttlMs) => void entries.set(key, { value, freshUntil: now() + ttlMs }),
-    share(key, load) {
+    find: (key: string) => look(key, 0),
+    findStale: (key: string) => look(key, staleMs),
+    keep: (key: string, value: T, ttlMs: number) => void entries.set(key, { value, freshUntil: now() + ttlMs }),
+    share(key: string, load: () => Loading<T>): Shared<T> {
       const running = runs.get(key);
       if (running?.loading) return join(key, { run: running, value: running.loading.value, shared: true });
       const loading = load();
@@ -94,3 +80,5 @@ export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: Cac
     bytes: () => entries.calculatedSize,
   };
 }
+
+export type Cache<T> = ReturnType<typeof createCache<T>>;

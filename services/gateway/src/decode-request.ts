@@ -23,8 +23,7 @@ export function decodeRequest({ route, params }: Match, query: string): DecodedR
     if (fault) return { ok: false, message: `type mismatch, parameter: ${path}, error: ${fault}` };
   }
   // Where the path leaves no field for the query, the reference does not read the query, not even its faults.
-  const takesQuery = input.fields.some(({ name }) => !params.some(([path]) => path === name));
-  if (query !== '' && takesQuery) {
+  if (query !== '' && input.fields.some(({ name }) => !params.some(([path]) => path === name))) {
     const parsed = parseQuery(query);
     if (!parsed.ok) return parsed;
     for (const [key, values] of parsed.values) {

@@ -12,20 +12,13 @@ export type Encoded<T = string> =
   /** `missingTypes` are all `Any` types of the message that no loaded file declares; the node may still know them. */
   | { ok: false; message: string; missingTypes?: string[]; isTooLarge?: boolean };
 
-export interface Encoder {
-  /** Wire bytes of `type` as JSON; with `only`, the JSON of that field alone. */
-  encode(type: DescMessage, bytes: Uint8Array, only?: string): Encoded;
-  /** The same for large messages; other requests are answered in between. */
-  encodeInPieces(type: DescMessage, bytes: Uint8Array, only?: string): Promise<Encoded<Buffer>>;
-}
-
 const bareTypes = new Set([
   ...['Double', 'Float', 'Int64', 'UInt64', 'Int32', 'UInt32', 'Bool', 'String', 'Bytes'].map((name) => `${name}Value`),
   ...['Struct', 'ListValue', 'Value'],
 ]);
 
 /** Printers for the types of a registry, compiled when first used: the reference's JSON, or standard proto3 JSON. */
-export function createEncoder(registry: Registry, proto3 = false): Encoder {
+export function createEncoder(registry: Registry, proto3 = false) {
   const printers = new Map<string, MessagePrinter>();
   const find: Printing['find'] = (type, place) => {
     const isOwn = !proto3 && place === 'field' && printsItself(type);
@@ -85,7 +78,8 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
   };
 
   return {
-    encode(type, bytes, only) {
+    /** Wire bytes of `type` as JSON; with `only`, the JSON of that field alone. */
+    encode(type: DescMessage, bytes: Uint8Array, only?: string): Encoded {
       try {
         const printer = only ? findBody(type, only) : find(type);
         missing = new Map();
@@ -94,7 +88,8 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
         return toFault(error);
       }
     },
-    async encodeInPieces(type, bytes, only) {
+    /** For large messages; other requests are answered in between. */
+    async encodeInPieces(type: DescMessage, bytes: Uint8Array, only?: string): Promise<Encoded<Buffer>> {
       const own = new Map<string, string>();
       try {
         const printer = only ? findBody(type, only) : find(type);
@@ -114,6 +109,8 @@ export function createEncoder(registry: Registry, proto3 = false): Encoder {
     },
   };
 }
+
+export type Encoder = ReturnType<typeof createEncoder>;
 
 const maxTypeUrl = 2_048; // bytes
 

@@ -24,7 +24,6 @@ export interface Snapshot {
 }
 
 export interface LiveTableOptions {
-  /** A `FileDescriptorSet` file or a folder of `.proto` files; without it the node is asked. */
   descriptors: string | undefined;
   upstream: Upstream;
   routes: RouteOptions;

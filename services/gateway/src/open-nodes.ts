@@ -7,16 +7,13 @@ import { createLiveTable, type LiveTable } from './live-table.ts';
 import { createBackoff } from './upstream/connection.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 
-interface NodesOptions {
-  config: GatewayConfig;
-  logger: Logger;
-  ca?: string | undefined;
-}
-
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 
-export function openNodes({ config, logger, ca }: NodesOptions, started: CloseStack) {
+export function openNodes(
+  { config, logger, ca }: { config: GatewayConfig; logger: Logger; ca?: string | undefined },
+  started: CloseStack,
+) {
   const upstream = createUpstream({
     addresses: config.GATEWAY_UPSTREAMS,
     ca,

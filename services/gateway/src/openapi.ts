@@ -164,13 +164,14 @@ export function toOpenApi({ routes }: RouteTable) {
     operationIds.set(name, count);
     const operationId = count === 1 ? name : `${name}.${count}`;
     const operation = toOperation(route, { path, operationId, schemas });
-    // Paths that differ in their variables' names alone are the same to OpenAPI.
     const hierarchy = path.replace(/\{[^}]*\}/g, '{}');
     const known = byHierarchy.get(hierarchy);
     if (known) describeBoth(known, operation);
     else paths[path] = { get: operation };
     byHierarchy.set(hierarchy, known ?? operation);
   }
+  const { $defs = {} } = z.toJSONSchema(gatewayErrorBodySchema);
+  const { id: _id, ...errorSchema } = $defs[errorName] as JsonSchema;
   return {
     openapi: '3.1.0',
     info: {
@@ -179,14 +180,8 @@ export function toOpenApi({ routes }: RouteTable) {
       description: 'Queries of the protocol over HTTP. The routes are those the connected node offers at the moment.',
     },
     paths,
-    components: { schemas: { ...schemas.all(), [errorName]: toErrorSchema() } as Record<string, JsonSchema> },
+    components: { schemas: { ...schemas.all(), [errorName]: errorSchema } as Record<string, JsonSchema> },
   };
-}
-
-function toErrorSchema(): JsonSchema {
-  const { $defs = {} } = z.toJSONSchema(gatewayErrorBodySchema);
-  const { id: _id, ...schema } = $defs[errorName] as JsonSchema;
-  return schema;
 }
 
 function toOperation(

@@ -37,7 +37,6 @@ export interface RouteOptions {
 export interface RouteTable {
   /** Each before those that it answers in place of; legacy ones last. */
   routes: Route[];
-  /** The first segments of the routes, to tell clients where to look. */
   prefixes: string[];
   faults: string[];
   match(path: string): Match | undefined;
@@ -214,7 +213,8 @@ function parseTemplate(text: string): ParsedTemplate {
     template.verb = rest.slice(colon + 1);
     rest = rest.slice(0, colon);
   }
-  for (const part of splitOutsideBraces(rest)) {
+  // Slashes inside braces do not separate segments.
+  for (const part of rest.match(/(?:\{[^}]*\}|[^/{}])+|(?<=\/|^)(?=\/|$)|[{}]/g) ?? []) {
     const variable = /^\{([^={}]*)(?:=([^{}]*))?\}$/.exec(part);
     const patterns = variable ? (variable[2] ?? '*').split('/') : [part];
     const from = template.segments.length;
@@ -230,8 +230,4 @@ function parseTemplate(text: string): ParsedTemplate {
   }
   if (template.segments.filter((segment) => segment === '**').length > 1) return refuse('more than one **');
   return { ok: true, template };
-}
-
-function splitOutsideBraces(text: string): string[] {
-  return text.match(/(?:\{[^}]*\}|[^/{}])+|(?<=\/|^)(?=\/|$)|[{}]/g) ?? [];
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import type { Migration } from '../migrate.ts';
 import { changePieces } from '../read-pieces.ts';
 import type { Store } from '../store.ts';
@@ -62,13 +62,9 @@ export async function chainPending(
       { isolation: 'read committed' },
     );
   // Checked without the lock, for which every read of lines would otherwise wait.
-  if (await hasPending(store.db)) await changePieces(chainSome, { size: chained });
+  const found = await store.db.selectFrom('palaver_audit_pending').select(sql`1`.as('one')).limit(1).execute();
+  if (found.length > 0) await changePieces(chainSome, { size: chained });
   return head;
-}
-
-async function hasPending(db: Kysely<AuditTables>): Promise<boolean> {
-  const found = await db.selectFrom('palaver_audit_pending').select(sql`1`.as('one')).limit(1).execute();
-  return found.length > 0;
 }
 
 const size = 1_000;

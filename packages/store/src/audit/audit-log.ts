@@ -115,7 +115,10 @@ export function createAuditLog<DB>(
       await insert(toRow(event, service), trx as unknown as Kysely<AuditTables> | undefined);
       chainSoon();
     },
-    person: (identifier) => toPerson(referenceKey, identifier),
+    person(identifier) {
+      const hash = createHmac('sha256', referenceKey).update('audit person').update(identifier).digest('hex');
+      return `person:${hash.slice(0, 32)}`;
+    },
     async list({ limit, ...filter }) {
       await chain();
       const rows = await select(tables.readDb, service, filter)
@@ -150,10 +153,6 @@ async function* readLines(query: ReturnType<typeof select>): AsyncGenerator<Audi
   const load = (after: ChainedRow | undefined, limit: number) =>
     (after ? query.where('seq', '>', after.seq) : query).orderBy('seq').limit(limit).execute();
   for await (const rows of readPieces(load)) yield rows.map(toLine);
-}
-
-function toPerson(key: Uint8Array, identifier: string): `person:${string}` {
-  return `person:${createHmac('sha256', key).update('audit person').update(identifier).digest('hex').slice(0, 32)}`;
 }
 
 function toRow(event: AuditEvent, service: string): AuditTables['palaver_audit_pending'] {

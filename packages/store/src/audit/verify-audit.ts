@@ -11,22 +11,14 @@ interface AuditFault {
   fault: string;
 }
 
-interface AuditVerdict {
-  lines: number;
-  head: AuditHead;
-  faults: AuditFault[];
-}
-
 const maxFaults = 20;
 
-/**
- * Names every line that was changed, removed, moved or added by other means than the audit log. `anchors` are heads that were
- * kept elsewhere: they show a chain whose end was cut off or rewritten.
- */
+// Names every line that was changed, removed, moved or added by other means than the audit log. `anchors` are heads that were
+// kept elsewhere: they show a chain whose end was cut off or rewritten.
 export async function verifyAudit(
   store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
   anchors: readonly AuditHead[] = [],
-): Promise<AuditVerdict> {
+): Promise<{ lines: number; head: AuditHead; faults: AuditFault[] }> {
   await chainPending(store);
   const { db } = store;
   const floor = await loadState(db);
@@ -54,7 +46,9 @@ export async function verifyAudit(
 
   const checkRest = async () => {
     const before = lines;
-    const rest = readPieces<ChainedRow>((_, limit) => loadLines(db, last.seq, limit));
+    const rest = readPieces<ChainedRow>((_, limit) =>
+      db.selectFrom('palaver_audit').selectAll().where('seq', '>', last.seq).orderBy('seq').limit(limit).execute(),
+    );
     for await (const rows of rest) for (const row of rows) check(row);
     return lines > before;
   };
@@ -81,10 +75,6 @@ function isPruneLine({ action, details }: ChainedRow, seq: number, hash: string)
 
 function loadState(db: Kysely<AuditTables>) {
   return db.selectFrom('palaver_audit_state').selectAll().executeTakeFirstOrThrow();
-}
-
-function loadLines(db: Kysely<AuditTables>, after: number, limit: number): Promise<ChainedRow[]> {
-  return db.selectFrom('palaver_audit').selectAll().where('seq', '>', after).orderBy('seq').limit(limit).execute();
 }
 
 interface Log {
@@ -119,7 +109,6 @@ export function keepAuditHead(path: string, logger: Log): Pick<AuditLogOptions, 
   };
 }
 
-/** `undefined` without a readable file. */
 export function loadAnchor(path: string): AuditHead | undefined {
   try {
     const { seq, hash } = JSON.parse(readFileSync(path, 'utf8')) as Partial<AuditHead>;

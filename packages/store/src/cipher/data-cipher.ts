@@ -39,10 +39,8 @@ interface UnreadableCell {
 /** Encrypts stored data if the service has a key. */
 export type DataCipher = ReturnType<typeof createDataCipher>;
 
-/**
- * Encrypts cells before they are stored and decrypts them when they are read. Without keys it changes nothing, and refuses
- * to read what is encrypted. `load` gives it the index key, which is kept in the database under the key ring.
- */
+// Encrypts cells before they are stored and decrypts them when they are read. Without keys it changes nothing, and refuses
+// to read what is encrypted. `load` gives it the index key, which is kept in the database under the key ring.
 export function createDataCipher(keys: readonly Uint8Array[] = []) {
   const [current, ...old] = keys.map((key) => Buffer.from(key));
   const ring = current && createKeyRing(current, old);
@@ -117,10 +115,8 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
       return stored as Row;
     },
 
-    /**
-     * Undoes `sealRow`. The row must hold the columns of the key. A cell that cannot be decrypted is an error, unless `instead`
-     * has a value for it: lists and exports show what they can.
-     */
+    // Undoes `sealRow`. The row must hold the columns of the key. A cell that cannot be decrypted is an error, unless `instead`
+    // has a value for it: lists and exports show what they can.
     openRow<Row extends object>(table: SealedTable, row: Row, instead: Cells = {}): Row {
       const tokens = encryptedOf(table.tokens, row);
       const sealed = encryptedOf(table.sealed, row);
@@ -178,12 +174,6 @@ export function keyMissing(): StoreError {
   return new StoreError('encrypted', 'the database is encrypted and DATA_ENCRYPTION_KEY is not set');
 }
 
-interface Key {
-  id: string;
-  /** Imported once: importing a key takes three times as long as encrypting a message with it. */
-  secret: KeyObject;
-}
-
 /** Encrypts with the current key (AES-256-GCM) and decrypts what any of its keys encrypted. */
 export interface KeyRing {
   currentId: string;
@@ -230,7 +220,8 @@ export function keyIdOf(sealed: string): string {
   return sealed.split('.')[1] ?? '';
 }
 
-function toKey(bytes: Buffer): Key {
+/** To be called once for each key: importing one takes three times as long as encrypting a message with it. */
+function toKey(bytes: Buffer) {
   const id = createHash('sha256').update('palaver key id').update(bytes).digest('hex').slice(0, 12);
   return { id, secret: createSecretKey(bytes) };
 }

@@ -93,10 +93,8 @@ async function withRegistered(store: CipherStore, tables: readonly SealedTable[]
   return [...tables, ...registered.filter(({ table }) => !given.has(table))];
 }
 
-/**
- * Encrypts tables, also registered ones, and the index key with the current key, while services run; returns how many rows
- * changed. Rejects at the end if some rows could not be encrypted: their old key is still needed.
- */
+// Encrypts tables, also registered ones, and the index key with the current key, while services run; returns how many rows
+// changed. Rejects at the end if some rows could not be encrypted: their old key is still needed.
 export async function encryptTables(store: CipherStore, tables: readonly SealedTable[]): Promise<number> {
   if (!store.cipher.isOn)
     throw new StoreError('encrypted', 'DATA_ENCRYPTION_KEY is not set; make a key with: openssl rand -hex 32');
@@ -145,10 +143,8 @@ export async function convertOnce(
   await insertOnce(db, name, '');
 }
 
-/**
- * Encrypts cells that the current key has not encrypted, while services run: in small steps, each row only as it was read.
- * `left` are rows that are damaged, or that an instance with the key has already written in their encrypted form.
- */
+// Encrypts cells that the current key has not encrypted, while services run: in small steps, each row only as it was read.
+// `left` are rows that are damaged, or that an instance with the key has already written in their encrypted form.
 export async function encryptTable(
   store: CipherStore,
   table: SealedTable,

@@ -13,7 +13,8 @@ const maxKeys = 16;
 
 export function listSigningKeys(document: unknown, did: string): DidKeys {
   if (!isObject(document) || document.id !== did) return { error: { message: 'the DID document is not its issuer’s' } };
-  const methods = new Map(listOf(document.verificationMethod).map((method) => [idOf(method, did), method]));
+  const idOf = (method: unknown) => (isObject(method) && typeof method.id === 'string' ? absolute(method.id, did) : '');
+  const methods = new Map(listOf(document.verificationMethod).map((method) => [idOf(method), method]));
   const keys = purposes
     .flatMap((purpose) => listOf(document[purpose]))
     .map((entry) => toPublicKey(typeof entry === 'string' ? methods.get(absolute(entry, did)) : entry))
@@ -42,10 +43,6 @@ function fromJwk({ kty, crv, x }: Record<string, unknown>): Uint8Array | null {
 function decode(text: unknown, prefix = ''): Uint8Array | null {
   if (typeof text !== 'string' || text === '' || text.length > 128) return null;
   return decodeMultibase(prefix + text);
-}
-
-function idOf(method: unknown, did: string): string {
-  return isObject(method) && typeof method.id === 'string' ? absolute(method.id, did) : '';
 }
 
 function absolute(id: string, did: string): string {

@@ -71,8 +71,7 @@ export function createDidResolver(options: DidResolverOptions = {}): ResolveDid 
     // Colons are data in the last segment; everything else that could end it is escaped.
     const id = encodeURIComponent(did).replaceAll('%3A', ':');
     const base = `${gatewayUrl.replace(/\/+$/, '')}${gatewayPrefix.replace(/\/+$/, '')}`;
-    const url = `${base}/did/dids/${id}`;
-    const { ok, error } = await fetchDocument({ url, headers: gatewayHeaders, timeoutMs });
+    const { ok, error } = await fetchDocument({ url: `${base}/did/dids/${id}`, headers: gatewayHeaders, timeoutMs });
     return error ? { error } : listSigningKeys(unwrap(ok), did);
   }
 

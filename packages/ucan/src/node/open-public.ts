@@ -12,7 +12,6 @@ interface PublicRequest {
   readonly body?: string;
   /** Whether an operator named the host, so that it may be private and without TLS. */
   readonly isAllowed: boolean;
-  /** Name servers instead of the machine's. */
   readonly dnsServers?: readonly string[] | undefined;
   readonly lookup?: LookupFunction | undefined;
 }
@@ -33,10 +32,8 @@ function findRefusal({ protocol, hostname }: URL, isAllowed: boolean): string | 
   return !isAllowed && isIP(host) && !isPublicAddress(host) ? 'private addresses are not allowed' : undefined;
 }
 
-/**
- * Asks a host that a stranger named: over TLS, at public addresses only, checked in the connection's own lookup, so that a name
- * cannot answer differently the second time. Redirects are not followed; the caller reads or destroys the body.
- */
+// Asks a host that a stranger named: over TLS, at public addresses only, checked in the connection's own lookup, so that a name
+// cannot answer differently the second time. Redirects are not followed; the caller reads or destroys the body.
 export async function openPublic(url: URL, options: PublicRequest): Promise<IncomingMessage> {
   const { signal, method = 'GET', headers, body, isAllowed, dnsServers = [] } = options;
   const refusal = findRefusal(url, isAllowed);
@@ -62,7 +59,6 @@ export async function openPublic(url: URL, options: PublicRequest): Promise<Inco
 }
 
 interface HostLookupOptions {
-  /** Name servers (`address` or `address:port`) instead of the machine's. */
   readonly servers?: readonly string[];
   readonly signal: AbortSignal;
 }

@@ -135,7 +135,6 @@ function isSignedBy(key: Uint8Array, bytes: Uint8Array, signature: Uint8Array): 
   }
 }
 
-/** Why a transaction is refused, with the code of the module that refuses it. */
 export interface TxFault {
   ok: false;
   codespace: string;

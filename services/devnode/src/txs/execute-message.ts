@@ -138,8 +138,7 @@ function evaluateClaim(execution: Execution, message: ClaimMessage): Outcome {
     return refuseTx('unknownRequest', 'this node takes the evaluations APPROVED and REJECTED');
   }
 
-  const desc = getMessage(protocol, 'ixo.claims.v1beta1.Claim');
-  const claim = clone(desc, before) as Claim;
+  const claim = clone(getMessage(protocol, 'ixo.claims.v1beta1.Claim'), before) as Claim;
   const evaluationDesc = getMessage(protocol, 'ixo.claims.v1beta1.Evaluation');
   const { adminAddress: _, $typeName: __, ...given } = message;
   claim.evaluation = create(evaluationDesc, { ...given, evaluationDate: timestampFromDate(blockTime) } as never);

@@ -170,8 +170,7 @@ export function createTxPool({ protocol, chain, world, log, past, onChange }: Tx
 export type TxPool = ReturnType<typeof createTxPool>;
 
 function checkFee({ fee }: Tx): TxFault | undefined {
-  const isRight = fee.every(({ amount }) => /^\d{1,78}$/.test(amount));
-  return isRight ? undefined : refuseTx('invalidCoins', 'invalid fee');
+  return fee.every(({ amount }) => /^\d{1,78}$/.test(amount)) ? undefined : refuseTx('invalidCoins', 'invalid fee');
 }
 
 function toResult({ code, codespace, log }: TxFault): Result {

@@ -82,7 +82,6 @@ const nodeTimeoutMs = 5_000;
 
 export interface CheckNodeOptions {
   caFile?: string | undefined;
-  /** Whether the gateway has descriptors and so needs no reflection. */
   hasDescriptors?: boolean;
 }
 

@@ -124,8 +124,7 @@ function emptyIfUnknown(error: unknown): Reply {
 function createAsk(node: Caller, version: string): Ask {
   return async (field, text) => {
     const body = new BinaryWriter().tag(field, WireType.LengthDelimited).string(text).finish();
-    const path = toReflectionPath(version);
-    const reply = await node.call({ path, body, metadata: {}, timeoutMs });
+    const reply = await node.call({ path: toReflectionPath(version), body, metadata: {}, timeoutMs });
     if (!reply.ok) throw new ReflectionError(reply.code, reply.message);
     return parseReply(reply.message);
   };

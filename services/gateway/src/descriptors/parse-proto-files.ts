@@ -31,11 +31,6 @@ type ServiceInit = MessageInitShape<typeof ServiceDescriptorProtoSchema>;
 /** Finds a type as written inside `scope`: its full name, and what it is. */
 type Resolve = (name: string, scope: string) => { typeName: string; type: FieldType };
 
-interface ProtoText {
-  name: string;
-  text: string;
-}
-
 const scalarTypes: Record<string, FieldType> = {
   double: FieldType.DOUBLE,
   float: FieldType.FLOAT,
@@ -55,7 +50,7 @@ const scalarTypes: Record<string, FieldType> = {
 };
 
 /** Throws with the file and line of a syntax error, and names types that are nowhere declared. */
-export function parseProtoFiles(sources: ProtoText[]): FileDescriptorProto[] {
+export function parseProtoFiles(sources: { name: string; text: string }[]): FileDescriptorProto[] {
   // Each file has a root of its own, to keep apart the files of one package.
   const parsed = sources.map(({ name, text }) => {
     const root = new protobuf.Root();

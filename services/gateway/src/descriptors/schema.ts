@@ -55,8 +55,7 @@ export const wellKnownFiles: ReadonlyMap<string, FileDescriptorProto> = new Map(
 
 /** Links the files of a source. Throws when a type is used that no file declares. */
 export function createSchema({ files, services }: DescriptorSource): Schema {
-  const set = create(FileDescriptorSetSchema, { file: inDependencyOrder(files) });
-  const linked = createFileRegistry(set);
+  const linked = createFileRegistry(create(FileDescriptorSetSchema, { file: inDependencyOrder(files) }));
   return {
     registry: createMutableRegistry(linked),
     files: new Map([...linked.files].map((file) => [file.proto.name, file])),

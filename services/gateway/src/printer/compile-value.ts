@@ -11,7 +11,6 @@ import {
 } from './scalar-printers.ts';
 import { WireReader, wire } from './wire-reader.ts';
 
-/** `initial` is what an unset field prints. */
 export interface FieldValue extends ValuePrinter {
   initial(): string;
   /** Prints the fields of a message in `pos..end`; set where a second occurrence adds to the first instead of replacing it. */

@@ -3,7 +3,6 @@ import type { CompiledField, Slots } from './message-printer.ts';
 import { pieceBytes } from './pieces.ts';
 import { type Step, untilEnd, WireError, type WireReader, wire } from './wire-reader.ts';
 
-/** The last occurrence of the field counts. */
 export function compileSingleField({ print, wireType, initial }: FieldValue, at: number): CompiledField {
   return {
     initial,

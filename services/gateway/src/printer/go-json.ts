@@ -7,10 +7,8 @@ import { refuseWireType } from './field-readers.ts';
 import type { MessagePrinter, Printing } from './message-printer.ts';
 import { WireReader, wire } from './wire-reader.ts';
 
-/**
- * Types of the Cosmos SDK that have `MarshalJSON` on the value. It is used wherever they are a field; at the top of an
- * answer and inside an `Any` they print as any other message.
- */
+// Types of the Cosmos SDK that have `MarshalJSON` on the value. It is used wherever they are a field; at the top of an
+// answer and inside an `Any` they print as any other message.
 const selfPrinting = new Set([
   'cosmos.staking.v1beta1.DelegationResponse',
   'cosmos.staking.v1beta1.RedelegationResponse',

@@ -14,10 +14,8 @@ export interface Printing {
   find(type: DescMessage, place?: 'field'): MessagePrinter;
 }
 
-/** The entries of a map by their comparable keys. */
 export type MapEntries = Map<string | number | bigint, { json: string; value: string }>;
 
-/** What has been read of a field so far: JSON text, or a map's entries. */
 export type Slot = string | MapEntries | undefined;
 
 /** A slot for each field of a message, and last the numbers of the fields whose occurrences were merged. */

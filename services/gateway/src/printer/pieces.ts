@@ -47,7 +47,7 @@ export async function printInPieces({ size, print, around }: PiecesOptions): Pro
   let left = size;
   let printed = 0;
   const toPiece = (text: string): Piece => {
-    const piece = splitMarks(text);
+    const piece = text.split('\0').map((part, at) => (at % 2 === 0 ? Buffer.from(part) : Number(part)));
     for (const part of piece) if (typeof part !== 'number') printed += part.length;
     if (printed <= maxJsonMb * 1024 * 1024) return piece;
     throw new JsonTooLargeError(`the answer of the node is larger than ${maxJsonMb} MiB as JSON`);
@@ -108,10 +108,6 @@ async function join(parts: Buffer[]): Promise<Buffer> {
 
 function toMark(no: number): string {
   return `\0${no}\0`;
-}
-
-function splitMarks(text: string): Piece {
-  return text.split('\0').map((part, at) => (at % 2 === 0 ? Buffer.from(part) : Number(part)));
 }
 
 function* expand(piece: Piece | undefined, done: Piece[]): Generator<Buffer> {

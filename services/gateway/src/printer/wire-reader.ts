@@ -9,7 +9,6 @@ export const wire = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 
 
 const maxDepth = 100;
 
-/** Prints something large, a part at each step. */
 type Steps = (reader: WireReader) => Iterator<string, string>;
 
 /** Prints the next part of what is in `pos..end`, and moves on. */
@@ -32,10 +31,8 @@ export interface Pieces {
   keep(text: string): string;
 }
 
-/**
- * Walks over protobuf's wire format inside `pos..end`. The whole message is also kept as a one-byte string: cutting plain
- * text out of it costs a fraction of a decoder call per field.
- */
+// Walks over protobuf's wire format inside `pos..end`. The whole message is also kept as a one-byte string: cutting plain
+// text out of it costs a fraction of a decoder call per field.
 export class WireReader {
   readonly bytes: Buffer;
   readonly text: string;

@@ -80,7 +80,10 @@ export class QueryCall {
     const { kept } = this;
     if (kept) return this.toReply(kept, 'hit', this.lifeOf(kept));
 
-    const query = this.toQuery();
+    const { match, query: text, snapshot } = this.asked;
+    const { bytes, metadata, minHeight } = this;
+    const proto3 = wantsProto3(match, text);
+    const query: Query = { route: match.route, bytes, metadata, minHeight, proto3, snapshot };
     if (this.metadata.hasCredentials) {
       const { value, cancel } = this.parts.ask(query);
       this.whenLeft(cancel);
@@ -94,12 +97,6 @@ export class QueryCall {
       run = this.share(query, `\n${this.minHeight}`);
       return run.value.then((own) => this.finish(own, run.shared));
     });
-  }
-
-  private toQuery(): Query {
-    const { match, query, snapshot } = this.asked;
-    const { bytes, metadata, minHeight } = this;
-    return { route: match.route, bytes, metadata, minHeight, proto3: wantsProto3(match, query), snapshot };
   }
 
   private share(query: Query, suffix: string): Shared<Answer> {

@@ -109,12 +109,7 @@ function createAdmitCall(request: FastifyRequest, { limit, authorize }: RpcParts
   };
 }
 
-interface SocketParts extends RpcParts {
-  address: string;
-  admit: AdmitCall;
-}
-
-function serveSocket(socket: WebSocket, parts: SocketParts): void {
+function serveSocket(socket: WebSocket, parts: RpcParts & { address: string; admit: AdmitCall }): void {
   const { allowed, subscriptions, address, admit } = parts;
   const left = new AbortController();
   const leaves = new Map<string, () => void>();
@@ -210,8 +205,10 @@ function serveEvents({ subscriptions }: RpcParts) {
     let isLost = false;
     const subscribed = await subscriptions.subscribe(clientOf(request), query, {
       onEvent(result) {
+        // `tendermint/event/NewBlock` is `NewBlock`.
+        const [, name = 'message'] = /"type":"tendermint\/event\/(\w+)"/.exec(result) ?? [];
         if (stream && stream.writableLength > maxBuffered) stream.destroy();
-        else stream?.write(toEvent(result, nameOf(result)));
+        else stream?.write(toEvent(result, name));
       },
       onLost() {
         isLost = true;
@@ -226,9 +223,4 @@ function serveEvents({ subscriptions }: RpcParts) {
     if (isLost) stream?.end();
     return reply;
   };
-}
-
-/** `tendermint/event/NewBlock` is `NewBlock`. */
-function nameOf(result: string): string {
-  return /"type":"tendermint\/event\/(\w+)"/.exec(result)?.[1] ?? 'message';
 }

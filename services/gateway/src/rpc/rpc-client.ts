@@ -178,8 +178,7 @@ const foundOf: Record<string, (result: JsonObject) => unknown> = {
 
 /** Whether an answer cannot change any more: it holds the very object that was asked for, by its height or hash. */
 function isFinal(method: string, params: unknown, result: unknown): boolean {
-  const found = foundOf[method]?.(toObject(result));
-  if (found) return true;
+  if (foundOf[method]?.(toObject(result))) return true;
   const { height } = toObject(params);
   // An object has a text of its caller's making, or none; a list is a parameter that came more than once.
   if (typeof height !== 'string' && typeof height !== 'number') return false;
@@ -197,12 +196,6 @@ export function isWrite(method: string): boolean {
   return method.startsWith('broadcast_');
 }
 
-interface RpcRequest {
-  id: unknown;
-  method: string;
-  params: unknown;
-}
-
 export interface AnswerParts {
   client: RpcClient;
   allowed: Set<string>;
@@ -211,7 +204,7 @@ export interface AnswerParts {
 const invalidRequest: RpcError = { code: -32600, message: 'Invalid Request' };
 export const parseError: RpcError = { code: -32700, message: 'Parse error' };
 
-export function toRpcRequest(json: unknown): RpcRequest | undefined {
+export function toRpcRequest(json: unknown): { id: unknown; method: string; params: unknown } | undefined {
   if (typeof json !== 'object' || json === null) return undefined;
   const { id, method, params } = json as Record<string, unknown>;
   const isId = id === null || ['string', 'number', 'undefined'].includes(typeof id);

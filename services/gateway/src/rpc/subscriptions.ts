@@ -17,12 +17,6 @@ export type SubscriptionRefusal = 'client' | 'full' | 'node' | 'outage';
 
 type Subscribed = { ok: true; leave(): void } | { ok: false; reason: SubscriptionRefusal; message: string };
 
-export interface Subscriptions {
-  /** `client` is the key of the client's address. `leave` may be called once. */
-  subscribe(client: string, query: string, listener: EventListener): Promise<Subscribed>;
-  close(): void;
-}
-
 export interface SubscriptionOptions {
   rpcUrl: string;
   logger: Logger;
@@ -53,7 +47,7 @@ const openTimeoutMs = 5_000;
 const defaultSilenceMs = 10_000;
 const ids = { subscribe: 1, health: 2 };
 
-export function createSubscriptions(options: SubscriptionOptions): Subscriptions {
+export function createSubscriptions(options: SubscriptionOptions) {
   const { rpcUrl, logger, metrics, perClient, silenceMs = defaultSilenceMs } = options;
   const { url: node, headers } = splitCredentials(rpcUrl);
   const url = `${node.replace(/^http/, 'ws').replace(/\/$/, '')}/websocket`;
@@ -122,7 +116,8 @@ export function createSubscriptions(options: SubscriptionOptions): Subscriptions
   };
 
   return {
-    async subscribe(client, query, listener) {
+    /** `client` is the key of the client's address. `leave` may be called once. */
+    async subscribe(client: string, query: string, listener: EventListener): Promise<Subscribed> {
       if (query.length > maxQueryLength) return refuse('node', `a query has at most ${maxQueryLength} characters`);
       const giveBack = takeQuery(client, query);
       if (!giveBack) return refuse('client', `at most ${perClient} different queries from one address`);
@@ -154,6 +149,8 @@ export function createSubscriptions(options: SubscriptionOptions): Subscriptions
     },
   };
 }
+
+export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 /** Counts a query of a client and returns the function that takes it off again; undefined at the client's limit. */
 function createClientQueries(perClient: number) {

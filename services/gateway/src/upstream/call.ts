@@ -143,7 +143,8 @@ function readLoss(lost: NonNullable<Received['lost']>): GrpcFailure {
   // Node's client ends a call so whose headers are too large.
   if (lost === constants.NGHTTP2_ENHANCE_YOUR_CALM) return malformed('headers');
   const message = `the node reset the call (HTTP/2 code ${lost})`;
-  return { ok: false, code: codeOfReset(lost), message, fault: 'reset', metadata: {} };
+  const code = toGrpcCode(lost === constants.NGHTTP2_INADEQUATE_SECURITY ? 'PERMISSION_DENIED' : 'INTERNAL');
+  return { ok: false, code, message, fault: 'reset', metadata: {} };
 }
 
 /** What nodes say while they have no block to answer from. It is at the beginning: later words may be a client's. */
@@ -209,11 +210,6 @@ function codeOfHttpStatus(status: number): GrpcCode {
 /** Whether the node did nothing for the call, so that another can be asked: refused, or cut off by something on the way. */
 function isRefused(lost: unknown): boolean {
   return lost === constants.NGHTTP2_REFUSED_STREAM || lost === constants.NGHTTP2_CANCEL;
-}
-
-/** The code for any other reset of a call, by the table of the gRPC protocol. */
-function codeOfReset(code: number): GrpcCode {
-  return toGrpcCode(code === constants.NGHTTP2_INADEQUATE_SECURITY ? 'PERMISSION_DENIED' : 'INTERNAL');
 }
 
 /** `grpc-timeout`: at most eight digits, so long waits go in seconds. */

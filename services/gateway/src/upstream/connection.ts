@@ -24,18 +24,14 @@ export interface Caller {
 interface ConnectionOptions {
   address: string;
   ca?: string | undefined;
-  /** Called at each connect: the node may have been replaced. */
   onConnect?: () => void;
-  /** Called when the node is reached, after a fault only once it stays; `again` from the second time on. */
   onUp?: (again: boolean) => void;
-  /** Called once with the cause when a session was lost, once when none can be opened, and not again before `onUp`. */
   onDown?: (cause: Error, wasReached: boolean) => void;
 }
 
 const firstBackoffMs = 50;
 /** Less than the time that calls wait for a connection. */
 const maxBackoffMs = 1_500;
-/** A session that lasted this long was a good one. */
 const steadyMs = 1_000;
 /** How many connections are open at a time for calls that get one of their own. */
 const maxAlone = 64;

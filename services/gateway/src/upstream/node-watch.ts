@@ -111,7 +111,6 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
       states.delete(connection);
       if (timer) void pollIfDue(connection);
     },
-    /** Whether the node answers and is near enough to the highest one. */
     isCurrent(connection: Connection): boolean {
       const { height, catchingUp, isFailing } = knownOf(connection);
       const highest = currentTip();

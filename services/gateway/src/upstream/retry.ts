@@ -64,7 +64,6 @@ class RetriedCall {
   private answer: GrpcAnswer = unreachable;
   /** Whether the best node so far is below the height that is needed. */
   private isBehind = false;
-  /** Whether the call may be what made a session end. */
   private isSuspect: boolean;
   private hasWaited = false;
   private isDone = false;

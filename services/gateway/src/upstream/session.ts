@@ -5,14 +5,12 @@ import { connect as connectTls, TLSSocket } from 'node:tls';
 // A connection to a node: `node:http2` with a limit on every wait and one callback for each call.
 
 export interface SessionOptions {
-  /** `http://host:port` or `https://host:port`. */
   origin: string;
   ca?: string | undefined;
   /** The node has sent its settings: it speaks HTTP/2. */
   onReady(): void;
   /** The session takes no new calls; running ones may still end. `isOrderly` if the node found no fault. */
   onLeave(cause: Error, isOrderly: boolean): void;
-  /** Called once. `cause` says why it ended. */
   onEnd(cause: Error): void;
 }
 
@@ -59,7 +57,6 @@ export class Session {
   private readonly lifeTimer: NodeJS.Timeout;
   private state: 'opening' | 'open' | 'leaving' | 'ended' = 'opening';
   private isAccused = false;
-  /** Functions that end the running calls. */
   private readonly calls = new Set<(lost: Received['lost']) => void>();
   private bytesRead = 0;
   /** Since when a call has been sent and nothing has come, not even for a call that was given up. */

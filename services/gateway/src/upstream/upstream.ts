@@ -41,7 +41,6 @@ export function createUpstream({ addresses, ca, maxLagBlocks, onUp, onDown }: Up
   const send = limitTime(createRetry({ choose, watch, maxAttempts: Math.max(minAttempts, connections.length) }));
   return {
     send,
-    /** The same as a promise; never rejects, a failure is an answer. */
     call: toCall(send),
     /** One node for calls whose answers must fit together; when it is lost or replaced, they fail. */
     async pin(): Promise<Caller> {
