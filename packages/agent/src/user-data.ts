@@ -29,10 +29,7 @@ interface UserDataParts {
   dropSession?(sessionId: string): void;
 }
 
-interface AskedBy {
-  actor: AuditActor;
-  from: string | null;
-}
+type AskedBy = { actor: AuditActor; from: string | null };
 
 export type UserData = ReturnType<typeof createUserData>;
 

@@ -6,14 +6,9 @@ import type { Awaitable, JsonSchema, Tool, ValueSchema } from './tool.ts';
 type InputSchema = LanguageModelV4FunctionTool['inputSchema'];
 
 /** What we use of a Standard Schema. */
-interface Standard {
-  validate(value: unknown): StandardResult | Promise<StandardResult>;
-}
+type Standard = { validate(value: unknown): StandardResult | Promise<StandardResult> };
 type StandardResult = { value: unknown; issues?: undefined } | { issues: readonly StandardIssue[] };
-interface StandardIssue {
-  path?: readonly (PropertyKey | { key: PropertyKey })[];
-  message: string;
-}
+type StandardIssue = { path?: readonly (PropertyKey | { key: PropertyKey })[]; message: string };
 
 type Checked = { value: unknown } | { error: string };
 

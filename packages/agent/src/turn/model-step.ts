@@ -267,10 +267,7 @@ function createContentCollector() {
   };
 }
 
-interface TextPiece {
-  delta?: string;
-  metadata: SharedV4ProviderMetadata | undefined;
-}
+type TextPiece = { delta?: string; metadata: SharedV4ProviderMetadata | undefined };
 
 function toOptions(metadata: SharedV4ProviderMetadata): SharedV4ProviderOptions {
   return metadata as SharedV4ProviderOptions;

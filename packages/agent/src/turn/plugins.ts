@@ -61,10 +61,7 @@ export async function bindTools({ plugins, rt, callerTools, toTool }: BindParts)
   return toBoundTools(tools, (tool) => Object.values(brought).includes(tool));
 }
 
-interface BoundTool {
-  tool: Tool;
-  from: string;
-}
+type BoundTool = { tool: Tool; from: string };
 
 export function toBoundTools(all: Map<string, BoundTool>, isOfCaller: (tool: Tool) => boolean = () => false) {
   return {
