@@ -161,10 +161,7 @@ async function closeRoom(url: string, key: LiveKitKey, room: string): Promise<vo
   if (!response.ok && response.status !== 404) throw new Error(`LiveKit answered ${response.status}`);
 }
 
-interface LiveKitKey {
-  apiKey: string;
-  apiSecret: string;
-}
+type LiveKitKey = { apiKey: string; apiSecret: string };
 
 interface LiveKitClaims {
   identity?: string;

@@ -36,11 +36,7 @@ export function createTelemetryPlugin(): OraclePlugin {
   });
 }
 
-interface SpanParts {
-  models: Models;
-  agent: { did: string; name: string };
-  hasContent: boolean;
-}
+type SpanParts = { models: Models; agent: { did: string; name: string }; hasContent: boolean };
 
 function createSpans({ models, agent, hasContent }: SpanParts): Middleware {
   const content = (read: () => Attributes) => (hasContent ? read() : {});
