@@ -51,7 +51,6 @@ interface ExportReader {
   reading: Reading;
 }
 
-/** Everything the agent and its plugins keep of a user: handed out, or erased. */
 export function createUserData({ store, audit, agentDid, plugins, dropSession }: UserDataParts) {
   const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
   const sealedTables = parts.flatMap(({ sealed = [] }) => sealed);

@@ -42,7 +42,6 @@ export interface TurnsParts extends SelectOptions {
   models: Models;
   behaviour?: AgentBehaviour;
   redis: Redis | undefined;
-  /** How long turns may continue while the process closes. */
   turnGraceMs: number;
 }
 

@@ -59,7 +59,6 @@ function isJsonSchema(schema: ValueSchema): schema is JsonSchema {
   return typeof schema === 'object' && !('~standard' in schema) && !('validate' in schema && 'jsonSchema' in schema);
 }
 
-/** JSON Schema, as model providers want it. */
 export const toJsonSchema = (schema: ValueSchema): JsonSchema => readSchema(schema).json;
 
 /** A tool as model providers are shown it. Throws where its schema has no form in JSON Schema. */

@@ -55,7 +55,6 @@ export function splitHistory(
   return { old: messages.slice(0, cut), kept: messages.slice(cut) };
 }
 
-/** A conversation as text in pieces that fit a context; very long messages are shortened in the middle. */
 export function toTranscript(messages: StoredMessage[], contextTokens: number): string[] {
   const pieces = [''];
   let tokens = 0;

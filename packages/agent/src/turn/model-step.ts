@@ -83,7 +83,7 @@ function grow(state: StepState, delta: string): StepState {
   return { ...state, phase: 'receiving', received };
 }
 
-/** One call of the model, streamed. It is repeated after a temporary fault of the provider unless something has arrived. */
+/** Repeats the call after a temporary fault of the provider unless something has arrived. */
 export async function streamModelStep(options: ModelStepOptions): Promise<ModelResult> {
   for (let attempt = 1; ; attempt += 1) {
     const ended = await streamOnce(options);
