@@ -21,7 +21,6 @@ const configSchema = z.object({
   }),
 });
 
-/** Spans of turns, model calls and tool calls by OpenTelemetry's conventions for generative AI. */
 export function createTelemetryPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'telemetry',
