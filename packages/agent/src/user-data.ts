@@ -29,10 +29,7 @@ interface UserDataParts {
   dropSession?(sessionId: string): void;
 }
 
-interface AskedBy {
-  actor: AuditActor;
-  from: string | null;
-}
+type AskedBy = { actor: AuditActor; from: string | null };
 
 export type UserData = ReturnType<typeof createUserData>;
 
@@ -54,7 +51,6 @@ interface ExportReader {
   reading: Reading;
 }
 
-/** Everything the agent and its plugins keep of a user: handed out, or erased. */
 export function createUserData({ store, audit, agentDid, plugins, dropSession }: UserDataParts) {
   const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
   const sealedTables = parts.flatMap(({ sealed = [] }) => sealed);

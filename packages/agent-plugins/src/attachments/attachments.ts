@@ -65,12 +65,11 @@ type AttachmentsConfig = z.infer<typeof configSchema>;
 const timeoutMs = 30_000;
 /** A short message can name 50 MB: they are read for one message of a user after the other. */
 const readings = createFairQueue({ atOnce: 4, waiting: 200, waitingPerUser: 20 });
-/** Of whole messages: a homeserver of anyone's may take the full time for each. */
+/** Downloads of whole messages: anyone's homeserver may take the full time for each. */
 const downloads = createFairQueue({ atOnce: 8, waiting: 200, waitingPerUser: 20 });
 /** Half the context at about four characters a token: the other half is for the conversation. */
 const charactersPerContextToken = 2;
 
-/** Files that come with a message, uploaded here or on the user's Matrix homeserver: read and checked before the model runs. */
 export function createAttachmentsPlugin(): OraclePlugin {
   let vault: FileVault;
   let clientOf: FileRoutes['clientOf'];

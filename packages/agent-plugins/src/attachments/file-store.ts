@@ -166,7 +166,6 @@ export function createFileStore(
       return numDeletedRows > 0n;
     },
 
-    /** Removes what was uploaded and not sent within a day, and what is past its time. */
     async removeExpired({ retentionDays }: { retentionDays: number }, now = Date.now()): Promise<void> {
       await db
         .deleteFrom('agent_file_upload')

@@ -160,7 +160,6 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
       }
     },
 
-    /** The whole file, for a message of this session; from now on it goes with the session. */
     async read({ userDid, fileId, sessionId, onSize }: Reading): Promise<Buffer | undefined> {
       const found = await files.find(userDid, fileId);
       if (!found) return undefined;
@@ -189,7 +188,6 @@ export const fileTooLarge = () =>
 const algorithm = 'aes-256-gcm';
 const [keyBytes, nonceBytes] = [32, 12];
 
-/** Writes an upload to `path` encrypted, piece by piece, while it is checked. Throws where its size or kind is refused. */
 async function receiveFile(body: AsyncIterable<Buffer>, path: string, declared: string) {
   const [key, nonce] = [randomBytes(keyBytes), randomBytes(nonceBytes)];
   const cipher = createCipheriv(algorithm, key, nonce);
@@ -218,7 +216,7 @@ async function receiveFile(body: AsyncIterable<Buffer>, path: string, declared: 
   return { path, sha256: hash.digest('hex'), size, mediaType: kind.mediaType, secret };
 }
 
-/** The file as it was uploaded; the stream fails where its bytes have changed since. */
+/** The stream fails where the file's bytes have changed since the upload. */
 function decryptFile(encrypted: Readable, secret: string): Readable {
   const bytes = Buffer.from(secret, 'base64url');
   const tagAt = keyBytes + nonceBytes;

@@ -105,10 +105,7 @@ interface GuardedGetOptions {
   onBytes(count: number): void;
 }
 
-interface GuardedReply {
-  status: number;
-  body: Buffer;
-}
+type GuardedReply = { status: number; body: Buffer };
 
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';

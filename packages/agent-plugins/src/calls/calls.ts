@@ -55,7 +55,6 @@ const joinSeconds = 3_600;
 const adminSeconds = 60;
 const timeoutMs = 5_000;
 
-/** Voice calls about a session: a LiveKit room of its own, a token for it, and a key for its media. */
 export function createCallsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'calls',
@@ -161,10 +160,7 @@ async function closeRoom(url: string, key: LiveKitKey, room: string): Promise<vo
   if (!response.ok && response.status !== 404) throw new Error(`LiveKit answered ${response.status}`);
 }
 
-interface LiveKitKey {
-  apiKey: string;
-  apiSecret: string;
-}
+type LiveKitKey = { apiKey: string; apiSecret: string };
 
 interface LiveKitClaims {
   identity?: string;
@@ -173,7 +169,6 @@ interface LiveKitClaims {
   video: { room?: string; roomJoin?: boolean; roomCreate?: boolean };
 }
 
-/** An access token as LiveKit reads it: a JWT signed by HMAC-SHA256. */
 function createLiveKitToken(
   { apiKey, apiSecret }: LiveKitKey,
   { identity, name, metadata, video }: LiveKitClaims,

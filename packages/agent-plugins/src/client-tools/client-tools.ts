@@ -3,7 +3,6 @@ import type { BrowserTool } from '@palaver/contract';
 import type { AgAction } from '@palaver/contract/internal';
 import { toSilentManifest } from '../plugin-parts.ts';
 
-/** Tools of the user's page: what a message declares becomes a tool of that turn, run on the page. */
 export function createBrowserToolsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'browser-tools',
@@ -13,7 +12,6 @@ export function createBrowserToolsPlugin(): OraclePlugin {
   });
 }
 
-/** AG-UI actions of the user's page, likewise. */
 export function createAgUiPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'ag-ui',

@@ -48,7 +48,6 @@ const configSchema = z.object({
   ...usageVariables,
 });
 
-/** Answers cost credit: set aside before a turn, booked after it, and asked for by claims once it is used up. */
 export function createCreditsPlugin(): OraclePlugin {
   let ledger: Ledger;
   let watch: ReturnType<typeof startPaymentWatch>;

@@ -54,7 +54,7 @@ export const paymentVariables = {
 
 type PaymentConfig = z.infer<z.ZodObject<typeof paymentVariables>>;
 
-/** What users pay, and where; undefined if payments are booked by hand alone. */
+/** Undefined if payments are booked by hand alone. */
 export function toPaymentTerms(config: PaymentConfig): PaymentTerms | undefined {
   const { CREDITS_PAY_TO: address, CREDITS_PRICE: price, CREDITS_SUBSCRIPTION: subscription } = config;
   if (address === undefined) return undefined;

@@ -198,7 +198,6 @@ function isBelow(amount: string, { denom, amount: price }: PaymentTerms['price']
   return coin === denom && BigInt(digits) < price;
 }
 
-/** The credits that an amount of coins buys, and what is left over of the price's coin. */
 export function toCredits(
   amount: string,
   { denom, amount: price }: PaymentTerms['price'],

@@ -3,7 +3,6 @@ import { type DidDocument, didDocumentSchema } from '@palaver/contract/internal'
 import type { FastifyRequest } from 'fastify';
 import { toSilentManifest } from '../plugin-parts.ts';
 
-/** `GET /.well-known/did.json`: the public part of the agent's key, and where the agent is reached. */
 export function createDidDocumentPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'did-document',

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
+  type CallToolRequest,
   CallToolRequestSchema,
   type CallToolResult,
   CancelledNotificationSchema,
@@ -107,10 +108,7 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
   });
 }
 
-interface ToolParams {
-  name: string;
-  arguments?: Record<string, unknown> | undefined;
-}
+type ToolParams = CallToolRequest['params'];
 
 interface Caller {
   sender: Sender;

@@ -64,9 +64,9 @@ export const mcpConfigSchema = z.object({
     }),
 });
 
-/** Of one result. Pictures may be in it, of which the model only learns that they are there. */
+/** Bytes of one result. It may hold pictures, of which the model only learns that they are there. */
 const resultBytes = 8 * 1024 * 1024;
-/** Of all results that are read at a time; each is in memory a few times while it is parsed. */
+/** Bytes of all results that are read at a time; each is in memory a few times while it is parsed. */
 const allResultBytes = 32 * 1024 * 1024;
 
 interface ReadingCall {

@@ -47,7 +47,6 @@ const forgetSchema = z
   })
   .refine(({ id, query }) => (id === undefined) !== (query === undefined), 'give either id or query');
 
-/** Facts about the user and artifacts the agent made, per room: found by their words, in the prompt where they matter. */
 export function createMemoryPlugin(): OraclePlugin {
   let memories: MemoryStore;
 

@@ -2,7 +2,6 @@ import { defineOraclePlugin, type OraclePlugin } from '@palaver/agent';
 import { modelListSchema } from '@palaver/contract/internal';
 import { toSilentManifest } from '../plugin-parts.ts';
 
-/** `GET /models`: what a message may choose from. */
 export function createModelsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'models',

@@ -58,7 +58,7 @@ interface CreateActionsParts {
   work(): Promise<void>;
 }
 
-/** What the agent does on the chain in users' names, each once for its tool call. */
+/** Each order is carried out once for its tool call. */
 export function createActions({ store, outbox, referenceOf, seal, hashClient, perDay, work }: CreateActionsParts) {
   const { db, cipher } = store;
   const open = (row: ActionTable) => cipher.openRow(sealedActions, row, { details: '{}' });
@@ -69,7 +69,6 @@ export function createActions({ store, outbox, referenceOf, seal, hashClient, pe
   return {
     find,
 
-    /** Stores the order and its message together, or says what is more than the user may do in 24 hours. */
     order: ({ id, userDid, client: address, details, invocation, message, coins }: NewAction): Promise<OrderResult> =>
       store.transaction(async (trx) => {
         if (await find(id, trx)) return 'ordered';

@@ -73,7 +73,6 @@ const pollMs = 2_000;
 const maxContent = 10_000;
 const addressPattern = /^ixo1[a-z0-9]{38,58}$/;
 
-/** Claims and payments in users' names, under their delegations. */
 export function createProtocolActionsPlugin(): OraclePlugin {
   let parts: ActionParts;
   let stop = async () => {};

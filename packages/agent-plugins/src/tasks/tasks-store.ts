@@ -46,14 +46,9 @@ export const taskMigrations = toFirstSchema([
 /** Nothing uses a task again once it is over. */
 export const taskRetention = [{ table: 'agent_task', time: 'ended_at', statuses: ['done', 'failed', 'cancelled'] }];
 
-export interface ClaimedTask {
+export interface ClaimedTask extends TaskOwner, Pick<Planned, 'schedule' | 'timezone'> {
   id: string;
-  userDid: string;
-  sessionId: string;
   prompt: string;
-  schedule: Schedule;
-  timezone: string;
-  client: string | undefined;
   clientHash: string | undefined;
   dueAt: number;
   attempts: number;

@@ -55,7 +55,6 @@ const scheduleSchema = z.object({
 
 const listed = 50;
 
-/** Prompts for later: durable, on the user's clock, run by one instance, answered in the session they came from. */
 export function createTasksPlugin(): OraclePlugin {
   let tasks: TaskStore;
   let runner: TaskRunner;
@@ -199,7 +198,7 @@ const failedTasksSchema = z.object({
 });
 const maxListed = 100;
 
-/** Tasks that were given up, for operators. What a task asks for is its user's alone. */
+/** Operators do not see the prompt: what a task asks for is its user's alone. */
 function addFailedTaskRoutes(server: Server, tasks: TaskStore, audit: PluginContext['audit']): void {
   const shared = { tags: ['Tasks'], security: [] };
   const list = {

@@ -21,7 +21,6 @@ const configSchema = z.object({
   }),
 });
 
-/** Spans of turns, model calls and tool calls by OpenTelemetry's conventions for generative AI. */
 export function createTelemetryPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'telemetry',
@@ -36,11 +35,7 @@ export function createTelemetryPlugin(): OraclePlugin {
   });
 }
 
-interface SpanParts {
-  models: Models;
-  agent: { did: string; name: string };
-  hasContent: boolean;
-}
+type SpanParts = { models: Models; agent: { did: string; name: string }; hasContent: boolean };
 
 function createSpans({ models, agent, hasContent }: SpanParts): Middleware {
   const content = (read: () => Attributes) => (hasContent ? read() : {});

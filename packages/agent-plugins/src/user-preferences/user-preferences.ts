@@ -23,7 +23,6 @@ const migrations = toFirstSchema([
     room_id text primary key, record text not null, updated_at bigint not null)`,
 ]);
 
-/** How a user wants to be answered, per room: in the prompt from the first turn on, changed by the agent when asked. */
 export function createUserPreferences(): OraclePlugin {
   let preferences: ReturnType<typeof createPreferenceStore>;
 

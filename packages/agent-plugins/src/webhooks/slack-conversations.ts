@@ -5,10 +5,7 @@ import { sql } from 'kysely';
 import { toFirstSchema } from '../plugin-parts.ts';
 import type { SlackClient, SlackMessage } from './slack-api.ts';
 
-interface Asked {
-  message: SlackMessage;
-  userDid: string;
-}
+type Asked = { message: SlackMessage; userDid: string };
 
 const apology = 'Sorry, that did not work. Please try again in a moment.';
 const stopped = 'Sorry, the service stopped before the answer was complete. Please send the message again.';

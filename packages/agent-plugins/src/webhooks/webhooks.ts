@@ -34,7 +34,6 @@ const configSchema = z.object({
 
 const path = '/webhooks/slack';
 
-/** People talk to the agent in Slack: by a mention in a channel, or in a direct message. */
 export function createWebhooksPlugin(): OraclePlugin {
   const active = new Set<Promise<void>>();
   return defineOraclePlugin({

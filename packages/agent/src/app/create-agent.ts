@@ -136,7 +136,6 @@ export async function createAgent(options: OracleAppOptions = {}): Promise<Oracl
   };
 }
 
-/** The tools of the agent itself, as a plugin that says nothing of them but what they say. */
 export function toOwnPlugin(tools: Tools | undefined): OraclePlugin[] {
   if (!tools) return [];
   const texts = { title: 'App', summary: 'The tools of this agent.', whenToUse: [] };

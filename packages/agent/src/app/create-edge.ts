@@ -1,6 +1,6 @@
 import { agentLimits } from '@palaver/contract';
 import { agentLandingSchema } from '@palaver/contract/internal';
-import { type CloseStack, closeServer, createServer, type Logger, type Server } from '@palaver/service-kit';
+import { type CloseStack, closeServer, createServer, type Server } from '@palaver/service-kit';
 import {
   addApiDocs,
   addAuditRoute,
@@ -13,33 +13,21 @@ import {
   toDataFolder,
   toEdge,
 } from '@palaver/service-kit/internal';
-import type { Store } from '@palaver/store';
 import { timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
-import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute, type RouteMatcher } from '../auth/auth-hook.ts';
 import { createOpenConnections, type OpenConnections } from '../auth/open-connections.ts';
-import type { Cluster } from '../cluster/create-cluster.ts';
-import type { AgentConfig } from '../config.ts';
 import { addHeavyGate, limitHeldBytes } from '../doors/heavy-requests.ts';
 import { addMessageRoutes } from '../doors/native/messages.ts';
 import { createSocketTransport } from '../doors/native/socket.ts';
 import { addDelegationRoutes } from '../routes/delegation.ts';
 import { addSessionRoutes } from '../routes/sessions.ts';
 import { addUserDataRoutes } from '../routes/user-data.ts';
-import type { AgentDatabase } from '../store/schema.ts';
 import { createUserData } from '../user-data.ts';
-import type { AgentIdentity } from './create-identity.ts';
-import { type AgentTurns, addRunMetrics } from './create-turns.ts';
+import { type AgentTurns, addRunMetrics, type TurnsParts } from './create-turns.ts';
 
-interface EdgeParts {
-  config: AgentConfig;
-  logger: Logger;
-  store: Store<AgentDatabase>;
-  redis: Redis | undefined;
-  identity: AgentIdentity;
-  cluster: Cluster;
+interface EdgeParts extends Pick<TurnsParts, 'config' | 'logger' | 'store' | 'redis' | 'identity' | 'cluster'> {
   turns: AgentTurns;
   authExcludedRoutes: PublicRoute[];
   addRoutes?: ((server: Server) => void | Promise<void>) | undefined;

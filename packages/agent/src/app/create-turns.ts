@@ -33,7 +33,7 @@ import { createBrowserCalls } from '../turn/runtime-context.ts';
 import { createExecutor } from '../turn/turn.ts';
 import type { AgentIdentity } from './create-identity.ts';
 
-interface TurnsParts extends SelectOptions {
+export interface TurnsParts extends SelectOptions {
   config: AgentConfig;
   logger: Logger;
   store: Store<AgentDatabase>;
@@ -42,7 +42,6 @@ interface TurnsParts extends SelectOptions {
   models: Models;
   behaviour?: AgentBehaviour;
   redis: Redis | undefined;
-  /** How long turns may continue while the process closes. */
   turnGraceMs: number;
 }
 
@@ -50,7 +49,7 @@ export type AgentTurns = Awaited<ReturnType<typeof createTurns>>;
 
 /** Everything that makes answers: plugins, models, runs and their stores. It does not depend on doors. */
 export async function createTurns(parts: TurnsParts, started: CloseStack) {
-  const { config, logger, store, identity, cluster, models } = parts;
+  const { config, logger, identity, cluster, models } = parts;
   const { broadcast, instance } = cluster;
   const stores = createStores(parts);
   const { sessions, messages, runs } = stores;
@@ -68,26 +67,16 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const elsewhere = new EventEmitter();
   const onElsewhere = () => void elsewhere.emit('found');
   const preparation = createTurnPreparation({ ...stores, ...identity, ...plugins, models });
-  const approvals = createRunApprovals({
-    ...stores,
-    audit: identity.audit,
-    delegations: identity.delegations,
-    broadcast,
-    logger,
-    timeoutMs: config.APPROVAL_TIMEOUT_MS,
-    onElsewhere,
-  });
+  const shared = { ...stores, ...identity, broadcast, logger, onElsewhere };
+  const approvals = createRunApprovals({ ...shared, timeoutMs: config.APPROVAL_TIMEOUT_MS });
   const hub = createTurnHub({
-    runs,
+    ...shared,
     instance,
-    broadcast,
     now: () => Date.now() - cluster.clockSkewMs(),
     clients,
-    logger,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
     explainsFaults: isOwnMachine(config),
     approvals,
-    onElsewhere,
     execute: createExecutor({ ...parts, ...identity, ...stores, plugins, browserCalls, clients }),
     loadInput: preparation.loadInput,
     onNotStored: () => counters.notStored.inc(),
@@ -107,12 +96,10 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const access = createRunAccess({ hub, approvals, runs, messages, reader, preparation, sendLimit });
 
   const upkeep = createRunUpkeep({
-    cluster,
-    store,
+    ...parts,
     runs,
     hub,
     approvals,
-    logger,
     retention: toRetention(config),
     loadTurn: preparation.restore,
     onSwept: (outcome) => counters.swept.inc({ outcome }),

@@ -30,7 +30,7 @@ interface Credentials {
 const missingMessage =
   'Missing UCAN authentication: send the invocation as "Authorization: Bearer <invocation>" with "X-Auth-Type: ucan", or a delegation in the "x-ucan-delegation" header.';
 
-/** The tokens of an HTTP request. Without `X-Auth-Type: ucan` the bearer is read only on routes that take it bare. */
+/** Without `X-Auth-Type: ucan` the bearer is read only on routes that take it bare. */
 export function readCredentials(
   headers: Record<string, string | string[] | undefined>,
   bareBearer = false,

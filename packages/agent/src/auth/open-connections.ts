@@ -76,7 +76,6 @@ export function createOpenPlaces({ all, perUser, perClient }: typeof replyLimits
   };
 }
 
-/** Ends the connections of this instance with the tokens that opened them. */
 export function createOpenConnections({ findStanding }: Pick<DelegationStore, 'findStanding'>) {
   const open = new Map<OpenConnection, number>();
   let isChecking = false;

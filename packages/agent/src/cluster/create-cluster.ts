@@ -68,11 +68,7 @@ export function createCluster(parts: ClusterParts) {
   };
 }
 
-interface RegisteredSocket {
-  sessionId: string;
-  userDid: string;
-  socketId: string;
-}
+type RegisteredSocket = { sessionId: string; userDid: string; socketId: string };
 
 export interface SocketRegistry {
   add(socket: RegisteredSocket): Promise<void>;

@@ -44,7 +44,6 @@ export function createSessionClients(broadcast: Broadcast): SessionClients & { a
   };
 }
 
-/** The other clients of the user see that a turn has begun and what it shows. */
 export function showEvent(clients: Pick<SessionClients, 'notify'>, sessionId: string, { name, data }: SseEvent): void {
   if (name === 'run') clients.notify(sessionId, 'message_cache_invalidation', { sessionId });
   switch (name) {

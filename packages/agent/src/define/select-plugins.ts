@@ -39,7 +39,6 @@ export interface LoadedPlugin {
   middlewares: Middleware[];
 }
 
-/** Decides which plugins are loaded, in which order and with which configuration. Pure. */
 export function selectPlugins({ plugins, features, manifestOverrides, env }: SelectOptions) {
   const faults = checkNames(plugins, features, manifestOverrides);
   const status: PluginStatus[] = [];

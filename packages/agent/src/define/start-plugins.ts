@@ -10,7 +10,7 @@ import { toDeclared } from './tool-arguments.ts';
 
 export type PluginHost = ReturnType<typeof createPluginHost>;
 
-/** The plugins that are to be loaded. All faults are in one error, each with its plugin and remedy. */
+/** All faults are in one error, each with its plugin and remedy. */
 export function createPluginHost(options: SelectOptions & { logger: Logger }) {
   const { selected, status, faults } = selectPlugins(options);
   if (faults.length > 0) throw new StartError(toMessage(faults));
@@ -42,7 +42,7 @@ export function createPluginHost(options: SelectOptions & { logger: Logger }) {
     /** Those that have started, in dependency order. */
     loaded,
     status: () => status,
-    /** Starts one after the other. Where one cannot, those before it end. */
+    /** Where one cannot start, those before it end. */
     async start(
       createContext: (plugin: OraclePlugin, config: Record<string, unknown>) => PluginContext,
     ): Promise<void> {
@@ -67,7 +67,7 @@ export function createPluginHost(options: SelectOptions & { logger: Logger }) {
       }
       return shared;
     },
-    /** Asks every plugin whether a message may be taken in; the first that says no throws. */
+    /** The first plugin that refuses the message throws. */
     async beforeSend(send: PendingSend): Promise<void> {
       try {
         for (const { middlewares } of loaded) for (const middleware of middlewares) await middleware.beforeSend?.(send);

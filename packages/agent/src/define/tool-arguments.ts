@@ -6,14 +6,9 @@ import type { Awaitable, JsonSchema, Tool, ValueSchema } from './tool.ts';
 type InputSchema = LanguageModelV4FunctionTool['inputSchema'];
 
 /** What we use of a Standard Schema. */
-interface Standard {
-  validate(value: unknown): StandardResult | Promise<StandardResult>;
-}
+type Standard = { validate(value: unknown): StandardResult | Promise<StandardResult> };
 type StandardResult = { value: unknown; issues?: undefined } | { issues: readonly StandardIssue[] };
-interface StandardIssue {
-  path?: readonly (PropertyKey | { key: PropertyKey })[];
-  message: string;
-}
+type StandardIssue = { path?: readonly (PropertyKey | { key: PropertyKey })[]; message: string };
 
 type Checked = { value: unknown } | { error: string };
 
@@ -67,7 +62,6 @@ function isJsonSchema(schema: ValueSchema): schema is JsonSchema {
   return typeof standard?.validate !== 'function' && Object.getOwnPropertySymbols(schema).length === 0;
 }
 
-/** JSON Schema, as model providers want it. */
 export const toJsonSchema = (schema: ValueSchema): JsonSchema => readSchema(schema).json;
 
 /** A tool as model providers are shown it. Throws where its schema has no form in JSON Schema. */

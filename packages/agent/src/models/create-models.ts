@@ -45,10 +45,7 @@ const defaultModels: Partial<Record<ModelConfig['LLM_PROVIDER'], string>> = {
   openrouter: 'openrouter/auto',
 };
 
-interface ModelsOptions {
-  fetch?: typeof globalThis.fetch;
-  model?: LanguageModelV4 | undefined;
-}
+type ModelsOptions = { fetch?: typeof globalThis.fetch; model?: LanguageModelV4 | undefined };
 
 export function createModels(config: ModelConfig, { fetch, model: own }: ModelsOptions = {}): Models {
   const create = createFactory(config, limitResponses(fetch));

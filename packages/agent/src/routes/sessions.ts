@@ -27,7 +27,7 @@ export interface SessionRouteParts {
   createLimit: Omit<RateLimitOptions, 'key' | 'hook'>;
 }
 
-/** The session of the caller; the same 404 for a session of another user and for a missing one. */
+/** Gives the same 404 for a session of another user and for a missing one. */
 export async function requireSession(sessions: Pick<SessionStore, 'find'>, did: string, sessionId: string) {
   const session = await sessions.find(did, sessionId);
   if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');

@@ -26,7 +26,6 @@ export interface UserDataRouteParts {
   dids: readonly string[];
 }
 
-/** A user's own data: for themselves under `/me`, for operators under `/users/:did`. */
 export function addUserDataRoutes(server: Server, { userData, audit, clientKey, dids }: UserDataRouteParts): void {
   const tags = ['Your data'];
   const exported = { tags, summary: 'Everything kept of you', response: { 200: exportSchema } };

@@ -7,10 +7,10 @@ import type { Models } from '../models/create-models.ts';
 import { toShown } from '../store/message.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { SendKey } from '../store/run-writes.ts';
-import type { InterruptedRun, RunStore } from '../store/runs.ts';
+import type { InterruptedRun, RunNames, RunStore } from '../store/runs.ts';
 import type { SessionStore } from '../store/sessions.ts';
 import type { RunApprovals } from './approvals.ts';
-import { type OpenRun, type RunNames, type RunReader, toNames } from './follow.ts';
+import { type OpenRun, type RunReader, toNames } from './follow.ts';
 import type { TurnHub } from './hub.ts';
 import {
   checkCallerInput,

@@ -4,7 +4,7 @@ import { createFairQueue } from '@palaver/service-kit/internal';
 import type { Broadcast } from '../cluster/broadcast.ts';
 import type { AgentRun, RunEvent } from '../define/agent-run.ts';
 import type { MessageStore } from '../store/messages.ts';
-import type { RunStore, StoredRun } from '../store/runs.ts';
+import type { RunNames, RunStore, StoredRun } from '../store/runs.ts';
 import { createFrameLog, type FrameLog, readEvents, splitFrames, untilFrames } from './frames.ts';
 import type { TurnHub } from './hub.ts';
 import { toUsageField } from './input.ts';
@@ -234,8 +234,6 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
     },
   };
 }
-
-export type RunNames = Pick<StoredRun, 'runId' | 'sessionId' | 'requestId' | 'messageId'>;
 
 export function toNames({ runId, sessionId, requestId, messageId }: RunNames): RunNames {
   return { runId, sessionId, requestId, messageId };

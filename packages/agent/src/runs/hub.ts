@@ -205,7 +205,6 @@ interface BegunRun {
   aborted: string[];
 }
 
-/** A run that was begun with the same `Idempotency-Key` before. */
 export interface KnownRun {
   known: { runId: string; bodyHash: string };
 }

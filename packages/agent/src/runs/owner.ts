@@ -67,10 +67,7 @@ export interface OwnerParts {
   onTurnEnd?(end: TurnEnd): Promise<void>;
 }
 
-interface Begun {
-  status: LiveRunStatus;
-  steps: StoredStep[];
-}
+type Begun = { status: LiveRunStatus; steps: StoredStep[] };
 
 interface Owning extends Begun {
   ids: RunIds;

@@ -14,16 +14,13 @@ import {
 import { parseJson } from '@palaver/contract/internal';
 import { z } from 'zod';
 import { createMessageBuilder, stoppedMessage } from '../store/message.ts';
+import type { RunNames } from '../store/runs.ts';
 import { createFrameLog, parseFrame, splitFrames, toFrame } from './frames.ts';
 import { toUsageField, type Usage, type UsageByModel } from './input.ts';
 import { hasEnded, nextStatus, type TransitionName } from './transitions.ts';
 
-export interface RunIds {
-  runId: string;
-  sessionId: string;
+export interface RunIds extends RunNames {
   userDid: string;
-  requestId: string;
-  messageId: string;
 }
 
 export interface RunOptions {

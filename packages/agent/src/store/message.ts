@@ -194,7 +194,7 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
   }
 
   return {
-    /** Gives the index of the part of the message that it belongs to. */
+    /** Returns the index of the message's part that the event belongs to. */
     add(event: SseEvent): number | undefined {
       switch (event.name) {
         case 'message':

@@ -5,19 +5,19 @@ import { sql, type Transaction } from 'kysely';
 import type { TransitionName } from '../runs/transitions.ts';
 import { type Prefixed, type StoredMessage, toMessageRow, toPrefixed } from './message.ts';
 import { isActive } from './messages.ts';
-import { bigint, createRunTransitions, createStatements, integer, type OwnedRun, text } from './run-transitions.ts';
+import {
+  bigint,
+  createRunTransitions,
+  createStatements,
+  integer,
+  type NewRun,
+  type OwnedRun,
+  text,
+} from './run-transitions.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
-export interface RunBegin {
-  runId: string;
-  sessionId: string;
-  userDid: string;
-  requestId: string;
-  instance: string;
-  model: string;
+export interface RunBegin extends Omit<NewRun, 'maxLive'> {
   question: StoredMessage;
-  answerId: string;
-  input: string | null;
   send?: SendKey | undefined;
   /** The outcome of an earlier try is unknown: it may have been committed, or may be yet. */
   isRepeated?: boolean;

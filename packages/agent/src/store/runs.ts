@@ -10,16 +10,19 @@ import { createRunTransitions } from './run-transitions.ts';
 import { createRunWrites, type Frames } from './run-writes.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
-export interface StoredRun {
+export interface RunNames {
   runId: string;
   sessionId: string;
   requestId: string;
   messageId: string;
+}
+
+export interface StoredRun extends RunNames {
   status: RunStatus;
   usage: { inputTokens: number; outputTokens: number };
 }
 
-export interface InterruptedRun extends Omit<StoredRun, 'status' | 'usage'> {
+export interface InterruptedRun extends RunNames {
   userDid: string;
   model: string;
   instance: string;

@@ -52,7 +52,6 @@ interface RunTable {
   input: string | null;
 }
 
-/** One step of model and tools that asked for tools. */
 interface StepTable {
   run_id: string;
   number: number;
@@ -141,7 +140,6 @@ export interface AgentDatabase {
   agent_summary: SummaryTable;
   agent_instance: { id: string; seen_at: number };
   agent_lease: LeaseColumns;
-  /** Frames `first` to `last` of a run as they go over the wire. */
   agent_frame: { run_id: string; first: number; last: number; body: string; created_at: number };
   agent_step: StepTable;
   agent_send: { user_did: string; key: string; run_id: string; body_hash: string; created_at: number };

@@ -1,10 +1,11 @@
-import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { Message, ToolCall } from '@palaver/contract';
 import type { MessageAttachment } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
+import type { AgentConfig } from '../config.ts';
 import type { EarlierMessage } from '../define/agent-run.ts';
 import { findLoadedCapabilities } from '../define/capabilities.ts';
-import { estimateTokens, summarise } from '../models/create-models.ts';
+import { estimateTokens, type Models, summarise } from '../models/create-models.ts';
 import type { Usage } from '../runs/input.ts';
 import { isAbortedByUser, type Run } from '../runs/run.ts';
 import { type KeptFile, type StoredMessage, toParts } from '../store/message.ts';
@@ -54,7 +55,6 @@ export function splitHistory(
   return { old: messages.slice(0, cut), kept: messages.slice(cut) };
 }
 
-/** A conversation as text in pieces that fit a context; very long messages are shortened in the middle. */
 export function toTranscript(messages: StoredMessage[], contextTokens: number): string[] {
   const pieces = [''];
   let tokens = 0;
@@ -222,9 +222,8 @@ function toResult({ id, name, output, error }: ToolCall, limit: number) {
 export interface HistoryParts {
   messages: Pick<MessageStore, 'before'>;
   summaries: SummaryStore;
-  model: LanguageModelV4;
-  contextTokens: number;
-  timeoutMs: number;
+  models: Models;
+  config: Pick<AgentConfig, 'LLM_TIMEOUT_MS' | 'LLM_CONTEXT_TOKENS'>;
   logger: Logger;
 }
 
@@ -232,11 +231,12 @@ const summaryCharacters = 8_000;
 
 /** What was said before this run, kept within the model's context: what no longer fits is summarised and replaced for good. */
 export async function loadHistory(parts: HistoryParts, run: Run): Promise<ReturnType<typeof toLoaded>> {
+  const contextTokens = parts.config.LLM_CONTEXT_TOKENS;
   // Twice as many as are kept: what is beyond was said faster than it could be summarised, and is left out.
   const before = await parts.messages.before(run.sessionId, run.runId, 2 * maxHistoryMessages);
-  const said = limitFiles(before.messages, parts.contextTokens);
+  const said = limitFiles(before.messages, contextTokens);
   const earlier = before.isWhole ? undefined : await parts.summaries.find(run.sessionId);
-  const { old, kept } = splitHistory(said, parts.contextTokens);
+  const { old, kept } = splitHistory(said, contextTokens);
   const last = old.at(-1);
   if (!last) return toLoaded(said, earlier);
   const capabilities = [...new Set([...(earlier?.capabilities ?? []), ...findLoadedCapabilities(old)])];
@@ -255,13 +255,14 @@ export async function loadHistory(parts: HistoryParts, run: Run): Promise<Return
 
 /** Piece by piece, so that what is summarised fits a model's context as well. */
 async function summariseAll(
-  { model, contextTokens, timeoutMs }: HistoryParts,
+  { models, config }: HistoryParts,
   { old, earlier, run }: { old: StoredMessage[]; earlier: string | undefined; run: Run },
 ): Promise<string> {
+  const model = models.get('utility');
   const addUsage = (usage: Usage) => run.addUsage({ [model.modelId]: usage });
   let summary = earlier;
-  for (const transcript of toTranscript(old, contextTokens)) {
-    const limit = AbortSignal.any([run.signal, AbortSignal.timeout(timeoutMs)]);
+  for (const transcript of toTranscript(old, config.LLM_CONTEXT_TOKENS)) {
+    const limit = AbortSignal.any([run.signal, AbortSignal.timeout(config.LLM_TIMEOUT_MS)]);
     const sent = estimateTokens(transcript);
     run.signal.throwIfAborted();
     const { text, usage } = await summarise({ model, earlier: summary, transcript, signal: limit }).catch((error) => {

@@ -83,7 +83,7 @@ function grow(state: StepState, delta: string): StepState {
   return { ...state, phase: 'receiving', received };
 }
 
-/** One call of the model, streamed. It is repeated after a temporary fault of the provider unless something has arrived. */
+/** Repeats the call after a temporary fault of the provider unless something has arrived. */
 export async function streamModelStep(options: ModelStepOptions): Promise<ModelResult> {
   for (let attempt = 1; ; attempt += 1) {
     const ended = await streamOnce(options);
@@ -267,10 +267,7 @@ function createContentCollector() {
   };
 }
 
-interface TextPiece {
-  delta?: string;
-  metadata: SharedV4ProviderMetadata | undefined;
-}
+type TextPiece = { delta?: string; metadata: SharedV4ProviderMetadata | undefined };
 
 function toOptions(metadata: SharedV4ProviderMetadata): SharedV4ProviderOptions {
   return metadata as SharedV4ProviderOptions;

@@ -61,10 +61,7 @@ export async function bindTools({ plugins, rt, callerTools, toTool }: BindParts)
   return toBoundTools(tools, (tool) => Object.values(brought).includes(tool));
 }
 
-interface BoundTool {
-  tool: Tool;
-  from: string;
-}
+type BoundTool = { tool: Tool; from: string };
 
 export function toBoundTools(all: Map<string, BoundTool>, isOfCaller: (tool: Tool) => boolean = () => false) {
   return {
@@ -99,7 +96,7 @@ type Next<Call, Result> = (call: Call) => Promise<Result>;
 
 export type TurnMiddlewares = ReturnType<typeof createTurnMiddlewares>;
 
-/** The middlewares of all plugins as one. A hook that fails is logged and skipped, unless it throws a `ToolError` or an `AppError`. */
+/** A hook that fails is logged and skipped, unless it throws a `ToolError` or an `AppError`. */
 export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContext) {
   const all = plugins.flatMap(({ name, middlewares }) => middlewares.map((middleware) => ({ name, middleware })));
 

@@ -161,10 +161,7 @@ export async function resolveServiceDid(url: string): Promise<string> {
   return didDocumentSchema.parse(await reply.json()).id;
 }
 
-export interface BrowserResult {
-  sessionId: string;
-  userDid: string;
-  toolCallId: string;
+export interface BrowserResult extends Pick<BrowserCall, 'sessionId' | 'userDid' | 'toolCallId'> {
   result?: unknown;
   error?: string | undefined;
 }

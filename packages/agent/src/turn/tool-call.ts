@@ -14,10 +14,7 @@ const notApproved = 'APPROVAL_REFUSED: the user has not approved this call. It w
 const notSigned = 'AUTHORIZATION_REQUIRED: the user has not signed an invocation for this call. It was not run.';
 
 type ToolCall = ModelResult['toolCalls'][number];
-interface LoopParts {
-  tools: StepTools;
-  rt: RuntimeContext;
-}
+type LoopParts = { tools: StepTools; rt: RuntimeContext };
 
 /** What the calls of a step wait for. Calls with wrong arguments would fail anyway and are not asked about. */
 export async function findApprovals(toolCalls: ToolCall[], parts: LoopParts): Promise<GatedCall[]> {
@@ -53,11 +50,7 @@ async function findGated(
   return (await Promise.all(found)).filter((call) => call !== undefined);
 }
 
-interface ReadyCall {
-  tool: Tool;
-  args: unknown;
-  rt: ToolContext;
-}
+type ReadyCall = { tool: Tool; args: unknown; rt: ToolContext };
 
 export interface CallApproval {
   isApproved: boolean;

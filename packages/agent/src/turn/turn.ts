@@ -1,27 +1,21 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { agentLimits, type Message } from '@palaver/contract';
 import { reauthorizeComponentName } from '@palaver/contract/internal';
-import type { Logger } from '@palaver/service-kit';
-import type { Signer } from '@palaver/ucan';
 import { z } from 'zod';
-import type { SessionClients } from '../cluster/session-clients.ts';
-import type { AgentConfig } from '../config.ts';
 import { findLoadedCapabilities } from '../define/capabilities.ts';
 import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
-import type { PluginHost } from '../define/start-plugins.ts';
 import type { SubAgent, Tool } from '../define/tool.ts';
-import type { Models } from '../models/create-models.ts';
 import { createDirectModel } from '../models/scripted-model.ts';
 import type { OwnerParts, TurnOutcome, Work } from '../runs/owner.ts';
 import { type Run, TurnError } from '../runs/run.ts';
 import type { RunSteps } from '../runs/steps.ts';
 import type { DelegationStore } from '../store/delegations.ts';
 import { type StoredMessage, toShown } from '../store/message.ts';
-import type { MessageStore, SummaryStore } from '../store/messages.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
 import { type AgentBehaviour, buildSystemPrompt, checkOutput, defaultMaxSteps, toCallOptions } from './behaviour.ts';
 import {
   completeCalls,
+  type HistoryParts,
   loadHistory,
   markUnanswered,
   toAsked,
@@ -32,7 +26,6 @@ import {
 import type { StepOutput } from './model-step.ts';
 import { bindTools, createTurnMiddlewares, type TurnMiddlewares, toBoundTools } from './plugins.ts';
 import {
-  type BrowserCalls,
   createRuntimeContext,
   type RuntimeContextParts,
   resolveServiceDid,
@@ -40,19 +33,12 @@ import {
 } from './runtime-context.ts';
 import { runToolLoop, type ToolLoopParts } from './tool-loop.ts';
 
-export interface ExecutorParts {
-  config: Pick<AgentConfig, 'LLM_TIMEOUT_MS' | 'LLM_CONTEXT_TOKENS'>;
+export interface ExecutorParts
+  extends HistoryParts,
+    Pick<RuntimeContextParts, 'plugins' | 'signer' | 'browserCalls' | 'clients'> {
   oracle: OracleIdentity;
-  plugins: PluginHost;
-  models: Models;
   behaviour?: AgentBehaviour;
-  messages: MessageStore;
-  summaries: SummaryStore;
-  signer: Signer;
-  browserCalls: BrowserCalls;
-  clients: Pick<SessionClients, 'notify' | 'dropDelegation'>;
   delegations: RuntimeContextParts['delegations'] & Pick<DelegationStore, 'findUsable'>;
-  logger: Logger;
 }
 
 export function createExecutor(parts: ExecutorParts): OwnerParts['execute'] {
@@ -65,17 +51,7 @@ export function createExecutor(parts: ExecutorParts): OwnerParts['execute'] {
   };
 
   return async ({ turn, run, steps, count }) => {
-    const { history, summary, capabilities } = await loadHistory(
-      {
-        messages: parts.messages,
-        summaries: parts.summaries,
-        model: parts.models.get('utility'),
-        contextTokens: parts.config.LLM_CONTEXT_TOKENS,
-        timeoutMs: parts.config.LLM_TIMEOUT_MS,
-        logger: parts.logger,
-      },
-      run,
-    );
+    const { history, summary, capabilities } = await loadHistory(parts, run);
     count(history);
     const hasAskedBefore = () => hasAskedLately(run.sessionId, [...history, run.draft('failed')]);
     const mayAskAgain = () => {

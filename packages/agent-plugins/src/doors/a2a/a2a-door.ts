@@ -177,11 +177,7 @@ async function answerCall(ctx: PluginContext, call: Call): Promise<unknown> {
 
 const noPush = () => new A2aFault('PUSH_NOTIFICATION_NOT_SUPPORTED', 'Tasks are polled or subscribed to.');
 
-interface Lister {
-  userDid: string;
-  requestId: unknown;
-  contextOf(run: RunSummary): Promise<string>;
-}
+type Lister = { userDid: string; requestId: unknown; contextOf(run: RunSummary): Promise<string> };
 
 /** Written as it is read: a client that takes nothing holds no page of tasks in memory. */
 async function listTasks(ctx: PluginContext, lister: Lister, query: z.infer<typeof listSchema>): Promise<Readable> {

@@ -49,10 +49,7 @@ export async function toTask(messages: Messages, run: AgentRun, options: TaskOpt
   };
 }
 
-interface Place {
-  taskId: string;
-  contextId: string;
-}
+type Place = { taskId: string; contextId: string };
 
 async function toStatus(run: AgentRun, { status, changedAt, error }: State & Pick<Message, 'error'>, place: Place) {
   const base = { timestamp: changedAt };
@@ -81,11 +78,7 @@ function toArtifact(text: string) {
   return { artifactId: 'answer', parts: [{ text }] };
 }
 
-interface StreamOptions {
-  contextId: string;
-  requestId: unknown;
-  signal: AbortSignal;
-}
+type StreamOptions = { contextId: string; requestId: unknown; signal: AbortSignal };
 
 /** The task, its answer piece by piece, and its end or what it waits for. */
 export async function* toTaskEvents(messages: Messages, run: AgentRun, options: StreamOptions): AsyncGenerator<string> {

@@ -22,7 +22,6 @@ import {
 } from './openai-run.ts';
 import { addResponses } from './responses.ts';
 
-/** `/v1/models`, `/v1/chat/completions` and `/v1/responses` of OpenAI. */
 export function createOpenAiDoor(): OraclePlugin {
   return defineDoor({
     name: 'openai',

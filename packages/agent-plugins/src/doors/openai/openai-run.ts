@@ -26,7 +26,7 @@ interface Served {
   toWhole(answer: Answer, base: RunBase): object;
 }
 
-/** Answers a request by a run, as a stream or whole. The run ends with its client. */
+/** The run ends with its client. */
 export async function serveRun(ctx: PluginContext, served: Served): Promise<object> {
   const { request, reply, prefix } = served;
   const { stream, model } = request.body;
@@ -68,7 +68,6 @@ export const openAiErrorSchema = z.object({
   error: z.object({ message: z.string(), type: z.string(), param: z.string().nullable(), code: z.string().nullable() }),
 });
 
-/** Refuses a model that there is not, with the status that OpenAI has for it. */
 export function checkModel({ models }: Pick<PluginContext, 'models'>, model: string | undefined): void {
   if (model === undefined || models.list.models.some(({ id }) => id === model)) return;
   const message = `The model ${JSON.stringify(model.slice(0, 60))} does not exist. GET /v1/models lists those there are.`;

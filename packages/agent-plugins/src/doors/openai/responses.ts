@@ -188,7 +188,7 @@ function toCompleted(base: ResponseBase, { message, calls, usage }: Answer) {
   });
 }
 
-/** A run as the events of a streamed response. Tools of the agent run here and are not shown. */
+/** Tools of the agent run here and are not shown. */
 async function* toResponseEvents(run: AgentRun, base: ResponseBase, signal: AbortSignal): AsyncGenerator<string> {
   let number = 0;
   let text = '';
