@@ -33,7 +33,7 @@ interface CountedQuestion {
 
 export type TimedOut = Pick<StateStatTable, 'version' | 'state' | 'language'>;
 
-/** What is counted in between is lost when the process is killed. */
+/** A process that is killed loses what it counted in this time. */
 const flushMs = 5_000;
 const maxRows = 500;
 

@@ -1,6 +1,6 @@
 import { AppError } from '@palaver/contract';
 import { nameOf, type ProgramSource } from '@palaver/program/internal';
-import { type Clock, countRows, dayMs, insertOnce, type Trx, type UssdStore } from '../store/tables.ts';
+import { type Clock, countRows, dayMs, insertOnce, type Trx, toTime, type UssdStore } from '../store/tables.ts';
 import type { ProgramFileMap } from './program-files.ts';
 
 const unpublished = { published_at: null, published_by: null, note: null, replaced: null };
@@ -150,7 +150,3 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
 }
 
 export type PublishedPrograms = ReturnType<typeof createPublishedPrograms>;
-
-function toTime(ms: number): string {
-  return new Date(ms).toISOString();
-}

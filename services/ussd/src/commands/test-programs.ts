@@ -37,7 +37,6 @@ export interface TestOptions {
   onProgress?(text: string): void;
 }
 
-/** What `palaver program test` prints: every dialogue of `flows/`, played by a new caller on an empty database. */
 export async function testPrograms(files: ProgramFiles, options: TestOptions = {}): Promise<TestReport> {
   const flows: FlowResult[] = [];
   const found = await listFlows(files.folder);

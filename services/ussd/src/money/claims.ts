@@ -150,13 +150,8 @@ export function createClaims(parts: ClaimsParts) {
     for (const { claimId, accountId } of found) {
       const now = clock.now();
       await book(claimId, async (trx) => {
-        const changed = await trx
-          .updateTable('ussd_claim')
-          .set({ status: 'paid', checked_at: now, fault: null })
-          .where('id', '=', claimId)
-          .where('status', '=', 'unclaimed')
-          .executeTakeFirst();
-        if (changed.numUpdatedRows > 0n) await bookUnclaimed(trx, { claimId, accountId, now });
+        const change = { from: ['unclaimed' as const], status: 'paid' as const, checked_at: now, fault: null };
+        if (await setStatus(trx, claimId, change)) await bookUnclaimed(trx, { claimId, accountId, now });
       });
     }
   }
@@ -180,13 +175,8 @@ export function createClaims(parts: ClaimsParts) {
     const content = renewContent(cipher.openRow(sealedTables.claim, row).content, row.id);
     const fresh = { ...cipher.openRow(sealedTables.claim, row), id: toClaimId(content), content };
     const { id, content: sealed } = cipher.sealRow(sealedTables.claim, fresh);
-    const changed = await trx
-      .updateTable('ussd_claim')
-      .set({ id, content: sealed, status: 'queued', fault: null, checked_at: 0 })
-      .where('id', '=', row.id)
-      .where('status', '=', 'failed')
-      .executeTakeFirst();
-    return changed.numUpdatedRows > 0n;
+    const change = { id, content: sealed, status: 'queued' as const, fault: null, checked_at: 0 };
+    return setStatus(trx, row.id, { from: ['failed'], ...change });
   }
 
   return {
@@ -258,7 +248,8 @@ export async function onClaimSettled(trx: Trx, row: OutboxRow, outcome: 'include
 async function setStatus(
   trx: Pick<Trx, 'updateTable'>,
   id: string,
-  { from, ...change }: { from: ClaimTable['status'][]; status: ClaimTable['status']; fault?: string | null },
-): Promise<void> {
-  await trx.updateTable('ussd_claim').set(change).where('id', '=', id).where('status', 'in', from).execute();
+  { from, ...change }: Partial<ClaimTable> & { from: ClaimTable['status'][] },
+): Promise<boolean> {
+  const update = trx.updateTable('ussd_claim').set(change).where('id', '=', id).where('status', 'in', from);
+  return (await update.executeTakeFirst()).numUpdatedRows > 0n;
 }

@@ -19,10 +19,7 @@ export interface Result extends UssdResult {
   phoneNumber: string;
 }
 
-export interface ResultFilter {
-  /** Milliseconds since 1970; `until` is not included. */
-  since?: number | undefined;
-  until?: number | undefined;
+export interface ResultFilter extends Pick<RowFilter, 'since' | 'until'> {
   status?: DeliveryStatus | undefined;
   column?: string | undefined;
   value?: string | undefined;

@@ -54,9 +54,10 @@ export function createAgentClient(transportFor: TransportFor): AgentClient {
           body: { message: text, metadata: toMetadata(language) },
         });
       const askInNew = async (transport: Transport) => {
-        const chat = chatSchema.parse(
-          await transport.json('/sessions', { method: 'POST', signal: AbortSignal.timeout(requestMs), body: {} }),
-        ).sessionId;
+        const signal = AbortSignal.timeout(requestMs);
+        const { sessionId: chat } = chatSchema.parse(
+          await transport.json('/sessions', { method: 'POST', signal, body: {} }),
+        );
         await onChat(chat);
         return askIn(transport, chat);
       };

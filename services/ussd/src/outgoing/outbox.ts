@@ -31,7 +31,6 @@ export interface Sender {
   stop(): Promise<void>;
 }
 
-/** What an entry begins with. */
 export const unsent = { attempts: 0, fault: null, claimed_by: null, lease_until: 0 } as const;
 /** Longer than a request may take: until then no other instance sends the same. */
 const leaseMs = 60_000;
@@ -61,7 +60,7 @@ export async function retryFailed(
   return Number((await query.executeTakeFirst()).numUpdatedRows);
 }
 
-/** What it was when it was last asked for: metrics do not wait for a database that is unreachable. */
+/** Returns the value of the last load and starts the next: metrics do not wait for an unreachable database. */
 export function createLastKnown<T>(initial: T, load: () => Promise<T>): () => T {
   let known = initial;
   let isLoading = false;

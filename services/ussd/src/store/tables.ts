@@ -70,6 +70,8 @@ interface ProgramTable {
 
 export const dayMs = 24 * 3_600_000;
 
+export const toTime = (ms: number) => new Date(ms).toISOString();
+
 export const dayOf = (ms: number) => Math.floor(ms / dayMs);
 
 export const countColumns = ['shown', 'answered', 'refused', 'back', 'exited', 'timed_out'] as const;
