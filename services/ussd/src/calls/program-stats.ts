@@ -11,7 +11,7 @@ import {
   type UssdStore,
 } from '../store/tables.ts';
 
-/** The upper limits of the intervals in which times to an answer are counted, in seconds; the last interval has none. */
+/** Times to an answer are counted in intervals with these upper limits; the last interval has none. */
 export const answerSeconds = [2, 4, 7, 10, 15, 20, 30, 60, 120] as const;
 
 export interface CountedRequest {

@@ -47,7 +47,7 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
       const { revision, draft, draft_at, draft_by } = row;
       return { files: JSON.parse(draft), revision, updatedAt: toTime(draft_at), updatedBy: draft_by ?? '' };
     },
-    /** How often a draft of it was changed; 0 where there has been none. */
+    /** 0 where there has been no draft. */
     async revision(name: string) {
       const row = await db.selectFrom('ussd_program').select('revision').where('name', '=', name).executeTakeFirst();
       return row?.revision ?? 0;
@@ -82,7 +82,7 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
         .executeTakeFirst();
       return removed.numUpdatedRows > 0n;
     },
-    /** Takes a version that is kept into use; `null` takes the program out of use. */
+    /** `null` takes the program out of use. */
     async use(trx: Trx, name: string, id: string | null) {
       await trx
         .insertInto('ussd_program')

@@ -33,7 +33,7 @@ export async function readMenuSource(name: string, { menus, locales }: MenuSourc
   return { name, files: [...own, ...texts.map((file) => ({ ...file, path: `locales/${file.path}` }))] };
 }
 
-/** The programs of a folder: the folder itself when it has a `program.yaml`, else each of its folders that has one. */
+/** The folder itself when it has a `program.yaml`, else each of its folders that has one. */
 export async function findPrograms(path: string): Promise<string[]> {
   if (!(await statOf(path)).isDirectory()) throw new SourceFault(path, 'this is not a folder');
   if (await isFile(join(path, programFile))) return [path];

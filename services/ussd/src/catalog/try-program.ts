@@ -25,13 +25,13 @@ export interface Trial {
   phoneNumber: string;
 }
 
-/** What the trial has shown; the channel adds what its telecom gateway would send and get. */
+/** The channel adds what its telecom gateway would send and get. */
 export type PlayedTrial = Omit<TriedCall, 'exchange'>;
 
 const maxActions = 10;
 const maxMs = 15_000;
 
-/** Plays inputs on a program from its start. Nothing is stored, sent or asked of other servers: results are made up. */
+/** Nothing is stored, sent or asked of other servers: results of actions are made up. */
 export async function tryProgram(menu: Menu, forms: Pick<Forms, 'press'>, trial: Trial): Promise<PlayedTrial> {
   const { inputs, timedOut } = trial;
   const [first = 'en'] = menu.locales.keys();

@@ -152,7 +152,7 @@ function fieldOf(value: unknown, name: string): unknown {
   return (value as Fields)[name];
 }
 
-/** The fields of a body; `undefined` where it cannot be read. Names that objects inherit are fields like others. */
+/** They return `undefined` for a body that cannot be read. Names that objects inherit are fields like others. */
 const bodyReaders: Record<Exclude<BodyFormat, 'query'>, (body: string) => Fields | undefined> = {
   json(body) {
     try {

@@ -180,7 +180,7 @@ export function createClaims(parts: ClaimsParts) {
   }
 
   return {
-    /** Notes a claim in the caller's transaction; it is submitted after the commit. */
+    /** The claim is submitted after the caller's transaction commits. */
     async add(trx: Trx, { source, phone, collection = parts.collection, content, now }: NewClaim) {
       const text = JSON.stringify({ source, collection, ...content });
       const row: ClaimTable = {
@@ -196,7 +196,7 @@ export function createClaims(parts: ClaimsParts) {
       const rows = await db.selectFrom('ussd_claim').selectAll().where('source', 'in', sources).execute();
       return new Map(rows.map((row) => [row.source, open(row)]));
     },
-    /** Submits what waits and reads how submitted claims were evaluated; gives the number of claims by status. */
+    /** Returns the number of claims by status. */
     async process() {
       await submit();
       await outbox.step();
@@ -217,7 +217,7 @@ export function createClaims(parts: ClaimsParts) {
         .orderBy('created_at');
       return (await query.limit(limit).execute()).map(open);
     },
-    /** Submits a failed claim again, under a new id where a stranger has taken its own; false if there is none of that id. */
+    /** Submits under a new id where a stranger has taken the own one. False if no failed claim has the id. */
     async retry(id: string) {
       const taken = await outbox.findTakenClaim(toEntryId(id));
       return store.transaction(async (trx) => {
@@ -237,7 +237,7 @@ export type Claims = ReturnType<typeof createClaims>;
 
 const toEntryId = (claimId: string) => `claim:${claimId}`;
 
-/** For the outbox: what became of a claim's transaction, in the transaction that books it. */
+/** Called by the outbox in the transaction that books the outcome. */
 export async function onClaimSettled(trx: Trx, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void> {
   if (!row.id.startsWith('claim:')) return;
   const status = outcome === 'included' ? 'submitted' : 'failed';

@@ -38,7 +38,7 @@ const historySchema = z.object({
 });
 const answerSchema = z.object({ message: messageSchema.pick({ content: true, status: true }) });
 
-/** A language model may take its time: the user is meanwhile offered to look again. */
+/** Long for a language model: the user is meanwhile offered to look again. */
 const answerTimeoutMs = 120_000;
 const requestMs = 5_000;
 

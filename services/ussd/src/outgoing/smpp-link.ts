@@ -138,7 +138,7 @@ interface Connection {
   unbind(): Promise<void>;
 }
 
-/** A bound connection; rejects where it cannot be opened or the SMSC refuses the bind. */
+/** Rejects where it cannot be opened or the SMSC refuses the bind. */
 async function openConnection(
   options: SmppOptions,
   onDeliver: (pdu: Pdu) => Promise<number>,
