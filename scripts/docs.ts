@@ -70,28 +70,19 @@ function writeReference(name: string, document: OpenApiDocument): void {
 
 function writePackageReferences(): void {
   for (const name of packages) {
-    const args = [
-      join(tools, 'node_modules/typedoc/bin/typedoc'),
-      '--plugin',
-      join(tools, 'node_modules/typedoc-plugin-markdown/dist/index.js'),
-      '--tsconfig',
-      join(root, 'tsconfig.docs.json'),
-      '--entryPoints',
-      join(root, `packages/${name}/src/index.ts`),
-      '--readme',
-      'none',
-      '--name',
-      `@palaver/${name}`,
-      '--hideBreadcrumbs',
-      '--router',
-      'module',
-      '--disableSources',
-      '--skipErrorChecking',
-      '--logLevel',
-      'Error',
-      '--out',
-      join(source, 'reference', name),
-    ];
+    const options = {
+      plugin: join(tools, 'node_modules/typedoc-plugin-markdown/dist/index.js'),
+      tsconfig: join(root, 'tsconfig.docs.json'),
+      entryPoints: join(root, `packages/${name}/src/index.ts`),
+      readme: 'none',
+      name: `@palaver/${name}`,
+      router: 'module',
+      logLevel: 'Error',
+      out: join(source, 'reference', name),
+    };
+    const args = Object.entries(options).flatMap(([option, value]) => [`--${option}`, value]);
+    args.unshift(join(tools, 'node_modules/typedoc/bin/typedoc'));
+    args.push('--hideBreadcrumbs', '--disableSources', '--skipErrorChecking');
     if (spawnSync(process.execPath, args, { stdio: 'inherit', cwd: root }).status !== 0)
       throw new Error(`the reference of ${name} could not be written`);
   }

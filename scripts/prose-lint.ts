@@ -26,13 +26,6 @@ const rules = Object.entries(words).map(([pattern, advice]) => ({
   advice,
 }));
 
-interface Finding {
-  file: string;
-  line: number;
-  found: string;
-  advice: string;
-}
-
 /** The lines of a document without its code; of a source, its texts and comments. */
 function toProse(file: string, text: string): string[] {
   if (!/\.(?:tsx?|json)$/.test(file)) {
@@ -53,7 +46,7 @@ function toProse(file: string, text: string): string[] {
   });
 }
 
-export function lintProse(file: string, text: string): Finding[] {
+export function lintProse(file: string, text: string) {
   const prose = toProse(file, text).join('\n');
   return rules
     .flatMap(({ pattern, advice }) =>
@@ -69,12 +62,8 @@ export function lintProse(file: string, text: string): Finding[] {
 
 if (import.meta.main) {
   const given = process.argv.slice(2);
-  const files =
-    given.length > 0
-      ? given
-      : globSync([...documents, ...sources], { cwd: root }).filter(
-          (file) => !/node_modules|prose-lint\.test/.test(file),
-        );
+  const all = () => globSync([...documents, ...sources], { cwd: root });
+  const files = given.length > 0 ? given : all().filter((file) => !/node_modules|prose-lint\.test/.test(file));
   const findings = files
     .sort()
     .flatMap((file) => lintProse(file, readFileSync(new URL(file, `file://${root}`), 'utf8')));

@@ -15,11 +15,13 @@ interface Simulation {
   mustCover: { seeds: number; what: readonly string[] }[];
 }
 
+interface Loaders {
+  load(): Promise<Simulation>;
+  loadMutations(): Promise<{ mutations: Mutation[] }>;
+}
+
 /** They replace clocks and timers as they are loaded, so each is loaded by a process of its own. */
-const simulations: Record<
-  string,
-  { load(): Promise<Simulation>; loadMutations(): Promise<{ mutations: Mutation[] }> }
-> = {
+const simulations: Record<string, Loaders> = {
   runs: {
     load: () => import('../packages/agent/test/simulation/simulate.ts'),
     loadMutations: () => import('../packages/agent/test/simulation/mutations.ts'),

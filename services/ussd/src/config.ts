@@ -21,6 +21,7 @@ export type { SmppOptions } from './smpp-options.ts';
 const keyExpected = 'expected 32 bytes as 64 hex digits or base64, or a text of 32 characters';
 const keyExample = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
 const minute = 60;
+const envScreen = () => z.string().min(1).refine(fitsOneScreen, 'expected a text that fits one screen');
 
 export const programSecretPrefix = 'USSD_SECRET_';
 export const adapterSecretPrefix = 'USSD_ADAPTER_SECRET_';
@@ -103,15 +104,10 @@ export const ussdConfigSchema = z.object({
       'Requests of telecom gateways that may be under way at once; beyond it callers read USSD_BUSY_TEXT at once instead of waiting until their telecom gateway gives up.',
     example: '2000',
   }),
-  USSD_BUSY_TEXT: z
-    .string()
-    .min(1)
-    .refine(fitsOneScreen, 'expected a text that fits one screen')
-    .prefault('Many people are calling right now. Please dial again in a minute.')
-    .meta({
-      description: 'What callers read when more than USSD_MAX_IN_FLIGHT requests are under way.',
-      example: 'Beaucoup de personnes appellent en ce moment. Merci de rappeler dans une minute.',
-    }),
+  USSD_BUSY_TEXT: envScreen().prefault('Many people are calling right now. Please dial again in a minute.').meta({
+    description: 'What callers read when more than USSD_MAX_IN_FLIGHT requests are under way.',
+    example: 'Beaucoup de personnes appellent en ce moment. Merci de rappeler dans une minute.',
+  }),
   USSD_REPEAT_MINUTES: envInteger({ min: 0, max: 24 * 60 })
     .prefault('5')
     .meta({
@@ -216,15 +212,10 @@ export const ussdConfigSchema = z.object({
       'Hosts (`name` or `name:port`) that programs may call although they have a private address or no TLS, comma separated.',
     example: 'prices.internal,127.0.0.1:8081',
   }),
-  USSD_UNKNOWN_CODE_TEXT: z
-    .string()
-    .min(1)
-    .refine(fitsOneScreen, 'expected a text that fits one screen')
-    .prefault('This code is not in service. Please check it and dial again.')
-    .meta({
-      description: 'What callers of a service code read that no program of USSD_PROGRAMS answers.',
-      example: "Ce code n'est pas en service. Merci de verifier et de rappeler.",
-    }),
+  USSD_UNKNOWN_CODE_TEXT: envScreen().prefault('This code is not in service. Please check it and dial again.').meta({
+    description: 'What callers of a service code read that no program of USSD_PROGRAMS answers.',
+    example: "Ce code n'est pas en service. Merci de verifier et de rappeler.",
+  }),
   USSD_WATCH_MENUS: envBoolean().prefault('true').meta({
     description: 'Use changed menus and texts without a restart, once they pass the check.',
     example: 'false',
@@ -325,15 +316,9 @@ export function toBlockList(ranges: string[]): BlockList | undefined {
     const [address = '', bits, ...more] = range.split('/');
     const family = isIP(address);
     const most = family === 4 ? 32 : 128;
-    if (
-      family === 0 ||
-      more.length > 0 ||
-      (bits !== undefined && !/^\d{1,3}$/.test(bits)) ||
-      Number(bits ?? 0) > most
-    ) {
-      return undefined;
-    }
-    list.addSubnet(address, bits === undefined ? most : Number(bits), family === 4 ? 'ipv4' : 'ipv6');
+    const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.POSITIVE_INFINITY;
+    if (family === 0 || more.length > 0 || prefix > most) return undefined;
+    list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6');
   }
   return list;
 }
@@ -351,8 +336,6 @@ export function toSecrets(env: Env, prefix: string): Record<string, string> {
 
 /** 32 bytes as 64 hex digits or base64; a text of 32 characters is key material. `undefined` when it is none of these. */
 export function parseKey(text: string): Buffer | undefined {
-  const bytes = parseKeyBytes(text);
-  if (bytes) return bytes;
-  if (Array.from(text).length === 32) return Buffer.from(hkdfSync('sha256', text, '', 'palaver pin key', 32));
-  return undefined;
+  const toKey = () => Buffer.from(hkdfSync('sha256', text, '', 'palaver pin key', 32));
+  return parseKeyBytes(text) ?? (Array.from(text).length === 32 ? toKey() : undefined);
 }

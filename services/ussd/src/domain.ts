@@ -16,7 +16,7 @@ export interface DomainParts extends Omit<Deployment, 'clock' | 'access' | 'star
   servers?: ProgramServers | undefined;
 }
 
-/** Puts the parts of the service together, from the lowest folder to the highest. Everything they start ends with `close`. */
+/** From the lowest folder to the highest. Everything that starts here ends with `close`. */
 export async function createDomain(parts: DomainParts) {
   const { config, store, keys, servers } = parts;
   await using started = new CloseStack();

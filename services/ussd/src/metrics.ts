@@ -1,7 +1,7 @@
 import { Durations } from '@palaver/service-kit/internal';
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** What is read when the metrics are asked for; nothing of it may cost more with more sessions. */
+/** Read at every scrape, so none may cost more with more sessions. */
 export interface UssdGauges {
   activeSessions(): number;
   sweepLagSeconds(): number;

@@ -1,21 +1,7 @@
 import smpp, { addTLV } from 'smpp';
 import { z } from 'zod';
 
-export interface SmppOptions {
-  host: string;
-  port: number;
-  isTls: boolean;
-  systemId: string;
-  password: string;
-  systemType: string;
-  window: number;
-  perSecond?: number | undefined;
-  enquireMs: number;
-  /** The field that identifies a USSD session: `its_session_info`, or a vendor's tag. */
-  sessionField: string;
-  /** The USSD operation of a last screen. */
-  lastOperation: number;
-}
+export type SmppOptions = Exclude<ReturnType<typeof parseSmppLink>, string>;
 
 const defaultPorts = { 'smpp:': 2775, 'smpps:': 3550 } as const;
 const wholeNumber = (max: number) => z.coerce.number().int().min(1).max(max);
@@ -33,7 +19,7 @@ const parameters = z.strictObject({
 });
 
 /** `smpp://user:password@host:port?window=20`, or `smpps://` for TLS; a reason where it is neither. */
-export function parseSmppLink(text: string): SmppOptions | string {
+export function parseSmppLink(text: string) {
   if (!URL.canParse(text)) return 'expected smpp://user:password@host:port or smpps://…';
   const { protocol, hostname, port, username, password, searchParams } = new URL(text);
   if (protocol !== 'smpp:' && protocol !== 'smpps:') return 'expected smpp:// or smpps://';
@@ -52,7 +38,9 @@ export function parseSmppLink(text: string): SmppOptions | string {
     window,
     perSecond: per_second,
     enquireMs: enquire_seconds * 1_000,
+    /** The field that identifies a USSD session: `its_session_info`, or a vendor's tag. */
     sessionField: toField(session.toLowerCase()),
+    /** The USSD operation of a last screen. */
     lastOperation: last === 'response' ? 17 : 3,
   };
 }

@@ -29,7 +29,6 @@ export interface ActionContext {
 }
 
 export interface DeclaredAction extends ActionSignature {
-  /** What it does, for the reference. */
   about?: string;
   /** May run again for the same key, because it writes through `commit` only; the first recorded result counts. */
   repeatable?: boolean;

@@ -105,7 +105,7 @@ async function fileClaim(claims: BuiltInParts['claims'], call: BuiltInCall<'clai
 /** Enough digits to identify a number, also without its country code. */
 const lastDigits = 9;
 
-/** Whether a value, or one inside it, holds one of these phone numbers or a text that viewers would see masked. */
+/** Also true of a text that viewers would see masked. */
 export function holdsPhoneNumber(value: unknown, known: readonly string[]): boolean {
   if (typeof value === 'string' || typeof value === 'number') {
     if (typeof value === 'string' && maskNumbers(value) !== value) return true;

@@ -21,7 +21,7 @@ interface PinQuestion extends PinParts {
   action?: AuditAction;
 }
 
-/** Continues with `act` when the PIN is right; a wrong one is counted in the same transaction that records the outcome. */
+/** A wrong PIN is counted in the same transaction that records the outcome. */
 export async function withPin(
   { accounts, audit, simSwap, context, answer, action }: PinQuestion,
   act: (trx: Trx, account: Account) => Promise<ActionResult>,

@@ -184,7 +184,7 @@ function toType(type: Records[string][string] | undefined, value: unknown): unkn
 const maxScanned = 100_000;
 /** The same for everyone's records, because a telecom gateway waits only some seconds. */
 const scansAtOnce = { concurrency: 2, maxWaiting: 20, maxWaitMs: 3_000 };
-/** One at a time, and a pause as long as each has taken: on SQLite the caller of the next key press waits for what they read. */
+/** One at a time, each followed by a pause of its own length: on SQLite the next key press waits for their reads. */
 const checksAtOnce = { ...scansAtOnce, concurrency: 1, pauses: true };
 const maxChecked = 20_000;
 /** How often a check reads records that others have changed meanwhile. */

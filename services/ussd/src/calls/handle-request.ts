@@ -4,7 +4,6 @@ import {
   type Caller,
   type Dialogue,
   type Menu,
-  type Opening,
   openDialogue,
   type Step,
   takeInput,
@@ -92,7 +91,7 @@ async function runRequest(parts: RequestParts, request: OwnRequest): Promise<Req
   const write = toSaving(request.call, outcome, reply, request.now);
   if (!write) return { reply: reply.text, kind: 'retried' };
   const { isFull } = reply;
-  // What is alive here is alive for as long as the commit takes, for every request that waits for it: keep it small.
+  // Keep few values alive across the commit: every request that waits for one holds them in memory.
   if (!(await parts.sessions.save(write))) return undefined;
   keepInMemory(parts.cache, write.session);
   countRequest(parts, request, outcome, isFull);
@@ -166,12 +165,8 @@ async function openSession(
   return { menu, known, opening, step, kind: 'opened' };
 }
 
-interface Course {
-  /** The one in use when the request came: a reload meanwhile changes nothing for it. */
-  menu: Menu;
-  known: SessionTable | undefined;
+interface Course extends Pick<Outcome, 'menu' | 'known' | 'opening'> {
   first: number;
-  opening: Opening;
   from: Dialogue | undefined;
 }
 

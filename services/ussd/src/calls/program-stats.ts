@@ -12,7 +12,7 @@ import {
   type UssdStore,
 } from '../store/tables.ts';
 
-/** The upper limits of the intervals in which times to an answer are counted, in seconds; the last interval has none. */
+/** Times to an answer are counted in intervals with these upper limits; the last interval has none. */
 export const answerSeconds = [2, 4, 7, 10, 15, 20, 30, 60, 120] as const;
 
 interface OpenedCall {
@@ -41,7 +41,7 @@ interface CountedQuestion {
 
 export type TimedOut = Pick<StateStatTable, 'version' | 'state' | 'language'>;
 
-/** What is counted in between is lost when the process is killed. */
+/** A process that is killed loses what it counted in this time. */
 const flushMs = 5_000;
 const maxRows = 500;
 

@@ -39,7 +39,7 @@ export interface RunActionParts {
   metrics: { countActionFailure(action: string): void };
 }
 
-/** Runs the action of a state at most once for a key; its result is recorded whether it wrote anything or not. */
+/** Runs an action at most once for a key; its result is recorded even if it wrote nothing. */
 export function createRunAction({ actions, runBuiltIn, results, submissions, metrics }: RunActionParts): RunAction {
   const run: RunAction = async (call) => {
     const { sessionId, key, isFirst, pending, menu, dialogue, phoneNumber, reveal, now, log } = call;
@@ -78,7 +78,6 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
       },
     };
     const result = await (builtIn ? runBuiltIn(builtIn, { menu, dialogue, context }) : (action as Action).run(context));
-    // The recorded result: a replay finds the same and no more.
     return committed ?? results.record(own, result);
   };
   return (call) =>

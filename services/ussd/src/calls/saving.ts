@@ -17,6 +17,7 @@ import type { TakenInput } from './program-stats.ts';
 import { packDialogue, packOpening, unpackDialogue } from './session.ts';
 
 export interface Outcome {
+  /** The one in use when the request came: a reload meanwhile changes nothing for it. */
   menu: Menu;
   known: SessionTable | undefined;
   opening: Opening;

@@ -71,7 +71,6 @@ interface SweeperParts extends SweepParts {
   intervalMs: number;
 }
 
-/** Sweeps again and again until stopped; a sweep that fails (the database is unreachable) is tried at the next time. */
 export function startSweeper(parts: SweeperParts) {
   let doneAt = performance.now();
   const stopping = new AbortController();

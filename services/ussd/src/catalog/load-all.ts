@@ -196,7 +196,6 @@ export async function loadMenu(sources: MenuSources, registry: Registry): Promis
 
 const versionCharacters = 12;
 
-/** A hash of everything the program is made of, including the program it extends. */
 function toVersion(source: ProgramSource, base: ProgramSource): string {
   const hash = createHash('sha256');
   const all = source === base ? [source] : [source, base];

@@ -16,7 +16,7 @@ export interface ProgramChecksOptions {
 const workerFile = new URL(import.meta.url.replace(/program-checks(\.[jt]s)(\?.*)?$/, 'program-worker$1'));
 const idleMs = 30_000;
 
-/** Checks and tries programs in threads with limits: whatever a program holds, callers are served meanwhile. */
+/** Uses threads with limits, so that callers are served whatever a program holds. */
 export function createProgramChecks(
   registry: Registry,
   { timeoutMs = 60_000, tryMs = 20_000, ownActions }: ProgramChecksOptions = {},
@@ -60,7 +60,6 @@ export function createProgramChecks(
 
 type Send = Thread<ProgramCall, ProgramReply>['send'];
 
-/** A thread that is started when it is needed, and ends when it has not been for a while. */
 function createIdleThread(what: string): { send: Send; stop(): void } {
   let thread: Thread<ProgramCall, ProgramReply> | undefined;
   let idle: NodeJS.Timeout | undefined;

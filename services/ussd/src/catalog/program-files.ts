@@ -37,7 +37,6 @@ const documented = {
   maxProperties: programLimits.files,
 };
 
-/** What may be kept as a program: only files that a program has, none too large, and not too many. */
 export const programFilesSchema = z
   .record(z.string(), z.string())
   .meta(documented)
@@ -60,7 +59,7 @@ export function fromSource({ files }: ProgramSource): Record<string, string> {
   return Object.fromEntries(files.map(({ path, text }) => [path, text]));
 }
 
-/** What a text message that says only this does, whatever the program. */
+/** Handled whatever the program, if a text message says only this. */
 export const stopWords: ReadonlySet<string> = new Set([
   'STOP',
   'STOPALL',
@@ -86,7 +85,7 @@ const schema = z.strictObject({
     ),
 });
 
-/** The service codes that a program answers; none of its own means every code that no other program names. */
+/** None means every code that no other program names. */
 export function codesOf({ channel }: Menu): readonly string[] {
   return schema.safeParse(channel).data?.codes ?? [];
 }

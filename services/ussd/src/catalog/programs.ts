@@ -22,7 +22,7 @@ const settleMs = 100;
 const maxOldVersions = 50;
 const pollMs = 2_000;
 
-/** Loads every program, or throws with every fault. When watched, a changed program is in use once it is right. */
+/** Throws with every fault of every program. When watched, a changed program is in use once it has none. */
 export async function openPrograms(options: ProgramOptions) {
   const { logger, registry, published } = options;
   const base = await readMenuSource('palaver', options.bundled);
@@ -69,7 +69,7 @@ export async function openPrograms(options: ProgramOptions) {
     };
   }
 
-  /** Compiles the expressions of a program one after another, so that no caller waits for all of them. */
+  /** One expression at a time, so that no caller waits for all of them. */
   async function prepare({ expressions }: Menu): Promise<void> {
     for (const expression of expressions.values()) {
       if (closing.signal.aborted) return;
@@ -118,7 +118,7 @@ export async function openPrograms(options: ProgramOptions) {
     return menu;
   }
 
-  /** A version by its id; `undefined` when nobody keeps it any more, or when it cannot run here. */
+  /** `undefined` for a version that is no longer kept or cannot run here. */
   function find(id: string): Menu | Promise<Menu | undefined> {
     const menu = byId.get(id);
     if (menu) return menu;
@@ -127,15 +127,15 @@ export async function openPrograms(options: ProgramOptions) {
     return running;
   }
 
-  // One at a time: the last to begin has read the newest.
+  // One at a time, so that the last to begin reads the newest.
   let reloading: Promise<void> = Promise.resolve();
-  /** Reads all programs again, now; `checked` need not be checked again. */
+  /** `checked` is not checked again. */
   const refresh = (checked?: Menu) => {
     if (checked) byId.set(checked.id, checked);
     reloading = reloading.catch(() => {}).then(loadCurrent);
     return reloading;
   };
-  /** Reads all programs again, soon: editors write a file in several steps, and it is read when they are done. */
+  /** Waits a moment first: editors write a file in several steps. */
   const reload = () => {
     const onFault = (error: unknown) => logger.error({ err: error }, 'the changed menus cannot be loaded');
     clearTimeout(timer);
@@ -159,7 +159,6 @@ export async function openPrograms(options: ProgramOptions) {
     current: () => [...inUse.menus.values()],
     reload,
     refresh,
-    /** Checks files as the program of this name, beside the programs in use. */
     async check(name: string, files: ProgramFileMap): Promise<CheckedProgram> {
       const checked = await checkSource({ ...parts, check: checks.checkDraft }, toSource(name, files));
       if (!checked.check.ok) return checked;

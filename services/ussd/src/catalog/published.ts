@@ -1,6 +1,6 @@
 import { AppError } from '@palaver/contract';
 import { nameOf, type ProgramSource } from '@palaver/program/internal';
-import { type Clock, countRows, dayMs, insertOnce, type Trx, type UssdStore } from '../store/tables.ts';
+import { type Clock, countRows, dayMs, insertOnce, type Trx, toTime, type UssdStore } from '../store/tables.ts';
 import type { ProgramFileMap } from './program-files.ts';
 
 const unpublished = { published_at: null, published_by: null, note: null, replaced: null };
@@ -47,7 +47,7 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
       const { revision, draft, draft_at, draft_by } = row;
       return { files: JSON.parse(draft), revision, updatedAt: toTime(draft_at), updatedBy: draft_by ?? '' };
     },
-    /** How often a draft of it was changed; 0 where there has been none. */
+    /** 0 where there has been no draft. */
     async revision(name: string) {
       const row = await db.selectFrom('ussd_program').select('revision').where('name', '=', name).executeTakeFirst();
       return row?.revision ?? 0;
@@ -82,7 +82,7 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
         .executeTakeFirst();
       return removed.numUpdatedRows > 0n;
     },
-    /** Takes a version that is kept into use; `null` takes the program out of use. */
+    /** `null` takes the program out of use. */
     async use(trx: Trx, name: string, id: string | null) {
       await trx
         .insertInto('ussd_program')
@@ -150,7 +150,3 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
 }
 
 export type PublishedPrograms = ReturnType<typeof createPublishedPrograms>;
-
-function toTime(ms: number): string {
-  return new Date(ms).toISOString();
-}

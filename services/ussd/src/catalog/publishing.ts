@@ -44,7 +44,7 @@ export function createPublishing(parts: PublishingParts) {
     const files = fromSource((await load(name, id)).source);
     return { files, revision: await published.revision(name), updatedAt: null, updatedBy: null };
   };
-  /** What others have published, once this instance serves it too: the check of service codes reads the programs in use. */
+  /** Refreshes too, because the check of service codes reads the programs in use here. */
   const readOthers = async (name: string) => {
     const others = toOthers(name, await published.current());
     await programs.refresh();
@@ -166,7 +166,6 @@ interface Change {
   action: 'program.published' | 'program.rolledBack' | 'program.withdrawn';
   note?: string | undefined;
   menu?: Menu;
-  /** What others had published when it was checked. */
   others?: string;
 }
 

@@ -28,16 +28,12 @@ export async function readMenuSource(name: string, { menus, locales }: MenuSourc
   const isFolder = (await statOf(menus)).isDirectory();
   const own = isFolder ? await readFolder(menus, yaml) : [await readOne(menus, basename(menus))];
   const texts = await readFolder(locales, yaml);
-  for (const [path, files] of [
-    [menus, own],
-    [locales, texts],
-  ] as const) {
-    if (files.length === 0) throw new SourceFault(path, 'there is no .yaml file here');
-  }
+  const empty = own.length === 0 ? menus : texts.length === 0 ? locales : undefined;
+  if (empty !== undefined) throw new SourceFault(empty, 'there is no .yaml file here');
   return { name, files: [...own, ...texts.map((file) => ({ ...file, path: `locales/${file.path}` }))] };
 }
 
-/** The programs of a folder: the folder itself when it has a `program.yaml`, else each of its folders that has one. */
+/** The folder itself when it has a `program.yaml`, else each of its folders that has one. */
 export async function findPrograms(path: string): Promise<string[]> {
   if (!(await statOf(path)).isDirectory()) throw new SourceFault(path, 'this is not a folder');
   if (await isFile(join(path, programFile))) return [path];

@@ -25,18 +25,18 @@ export interface Trial {
   phoneNumber: string;
 }
 
-/** What the trial has shown; the channel adds what its telecom gateway would send and get. */
+/** The channel adds what its telecom gateway would send and get. */
 export type PlayedTrial = Omit<TriedCall, 'exchange'>;
 
 const maxActions = 10;
 const maxMs = 15_000;
 
-/** Plays inputs on a program from its start. Nothing is stored, sent or asked of other servers: results are made up. */
+/** Nothing is stored, sent or asked of other servers: results of actions are made up. */
 export async function tryProgram(menu: Menu, forms: Pick<Forms, 'press'>, trial: Trial): Promise<PlayedTrial> {
-  const { inputs, timedOut, phoneNumber } = trial;
+  const { inputs, timedOut } = trial;
   const [first = 'en'] = menu.locales.keys();
   const language = trial.language !== undefined && menu.locales.has(trial.language) ? trial.language : first;
-  const play = createPlay(menu, forms, { outcomes: trial.outcomes ?? {}, phoneNumber });
+  const play = createPlay(menu, forms, trial);
   const before = timedOut && (await play(timedOut, { language }));
   const resume = before && !before.step.ended ? toFormSnapshot(menu, before.step.dialogue) : undefined;
   const { step, actions } = await play(inputs, { language, ...(resume && { resume }) });
@@ -47,12 +47,7 @@ export async function tryProgram(menu: Menu, forms: Pick<Forms, 'press'>, trial:
   return { screen: text, ended, state, language: spoken, values, actions, serviceCode };
 }
 
-interface Player {
-  outcomes: Readonly<Record<string, string>>;
-  phoneNumber: string;
-}
-
-function createPlay(menu: Menu, forms: Pick<Forms, 'press'>, { outcomes, phoneNumber }: Player) {
+function createPlay(menu: Menu, forms: Pick<Forms, 'press'>, { outcomes = {}, phoneNumber }: Trial) {
   const constants = constantsOf(menu);
 
   function settle({ dialogue, pending }: Step, actions: TriedCall['actions']): Step {

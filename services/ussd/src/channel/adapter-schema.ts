@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toBlockList } from '../config.ts';
 import type { SampleCall } from './adapter.ts';
-import { escapeXml } from './xml.ts';
+import { escapeXml, type Fields } from './xml.ts';
 
 const place = z.string().min(1).max(100);
 const seconds = z
@@ -116,7 +116,7 @@ export function toSample(
   { sessionId, phoneNumber, serviceCode, inputs }: SampleCall,
 ) {
   const { number, code, input, first, format } = request;
-  const fields: Record<string, unknown> = {};
+  const fields: Fields = {};
   const query: Record<string, string> = {};
   let filled = path;
   const set = (place: string, value: unknown) => {
@@ -149,30 +149,21 @@ function otherThan(value: unknown, sample: unknown): unknown {
   return typeof value === 'boolean' ? !value : typeof value === 'number' ? value + 1 : 'response';
 }
 
-function setField(fields: Record<string, unknown>, [name = '', ...more]: string[], value: unknown): void {
-  if (more.length === 0) {
-    fields[name] = value;
-    return;
-  }
-  const inner = (fields[name] ?? {}) as Record<string, unknown>;
-  setField(inner, more, value);
-  fields[name] = inner;
+function setField(fields: Fields, [name = '', ...more]: string[], value: unknown): void {
+  const inner = (fields[name] ?? {}) as Fields;
+  if (more.length > 0) setField(inner, more, value);
+  fields[name] = more.length > 0 ? inner : value;
 }
 
-const sampleBodies: Record<BodyFormat, (fields: Record<string, unknown>) => string> = {
+const sampleBodies: Record<BodyFormat, (fields: Fields) => string> = {
   json: (fields) => JSON.stringify(fields),
   form: (fields) => new URLSearchParams(fields as Record<string, string>).toString(),
   query: () => '',
-  xml: (fields) =>
-    Object.entries(fields)
-      .map(([name, value]) => toElement(name, value))
-      .join(''),
+  xml: (fields) => Object.entries(fields).map(toElement).join(''),
 };
 
-function toElement(name: string, value: unknown): string {
-  const inner =
-    typeof value === 'object' && value !== null
-      ? sampleBodies.xml(value as Record<string, unknown>)
-      : escapeXml(String(value));
+function toElement([name, value]: [string, unknown]): string {
+  const isNested = typeof value === 'object' && value !== null;
+  const inner = isNested ? sampleBodies.xml(value as Fields) : escapeXml(String(value));
   return `<${name}>${inner}</${name}>`;
 }

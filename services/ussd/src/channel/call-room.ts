@@ -37,7 +37,6 @@ const callTexts = { low: 'main.callLow', full: 'main.callFull' } as const;
 /** For menus without a text of their own, which may offer nothing to continue. */
 const fullText = 'No more input fits into this call. Please dial again.';
 
-/** What the screen says without its choices, where it fits, then that the call is over. */
 function toClosing(menu: Menu, dialogue: Dialogue): string {
   const said = renderAlone(menu, dialogue);
   const full = hasText(menu, dialogue, callTexts.full)

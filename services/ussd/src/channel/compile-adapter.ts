@@ -10,7 +10,7 @@ import {
   placeholder,
   toSample,
 } from './adapter-schema.ts';
-import { escapeXml, readXml } from './xml.ts';
+import { escapeXml, type Fields, readXml } from './xml.ts';
 
 interface Source {
   raw: RawRequest;
@@ -149,12 +149,10 @@ function compilePlace(place: string): Get {
 
 function fieldOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
-  return (value as Record<string, unknown>)[name];
+  return (value as Fields)[name];
 }
 
-type Fields = Record<string, unknown>;
-
-/** The fields of a body; `undefined` where it cannot be read. Names that objects inherit are fields like others. */
+/** They return `undefined` for a body that cannot be read. Names that objects inherit are fields like others. */
 const bodyReaders: Record<Exclude<BodyFormat, 'query'>, (body: string) => Fields | undefined> = {
   json(body) {
     try {
@@ -199,7 +197,7 @@ function compileValue(template: unknown, toSafe: (text: string) => string): Writ
   }
   const entries = Object.entries(template).map(([key, value]) => [key, compileValue(value, toSafe)] as const);
   return (source, reply) => {
-    const object: Record<string, unknown> = {};
+    const object: Fields = {};
     for (const [key, write] of entries) object[key] = write(source, reply);
     return object;
   };

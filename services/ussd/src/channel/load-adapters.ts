@@ -26,15 +26,11 @@ export async function loadAdapters(
     if (!check.ok) faults.push(...check.faults);
     else adapters.set(check.adapter.name, check.adapter);
   }
+  if (faults.length > 0) throw new StartError(faults.map(formatFault).join('\n'));
   const loaded = [...adapters.values()];
   const own = loaded.filter(({ path }) => path === ownPath);
-  if (faults.length > 0 || own.length !== 1 || own[0]?.name !== ownName)
-    throw new StartError(
-      [
-        ...faults.map(formatFault),
-        ...(faults.length > 0 ? [] : [`the path ${ownPath} is that of ${ownName} alone`]),
-      ].join('\n'),
-    );
+  if (own.length !== 1 || own[0]?.name !== ownName)
+    throw new StartError(`the path ${ownPath} is that of ${ownName} alone`);
   return loaded;
 }
 
@@ -56,7 +52,6 @@ export async function loadAdapter(file: string, secrets: Readonly<Record<string,
 
 type AdapterCheck = { ok: true; adapter: Adapter } | { ok: false; faults: Fault[] };
 
-/** Checks a mapping and compiles it: what a request costs does not depend on how much the file says. */
 export function parseAdapter(file: string, text: string, secrets: Readonly<Record<string, string>>): AdapterCheck {
   const yaml = parseYaml(file, text);
   if (yaml.faults.length > 0) return { ok: false, faults: yaml.faults };
@@ -80,11 +75,8 @@ type Refuse = (path: PropertyKey[], message: string) => void;
 
 function checkMapping({ path, request, reply, auth }: AdapterMapping, refuse: Refuse): void {
   const { input, first, method, format } = request;
-  if (input.newest !== undefined && !first)
-    refuse(
-      ['request', 'input'],
-      'a gateway that sends only the newest input needs request.first: how a new call is known',
-    );
+  const needsFirst = 'a gateway that sends only the newest input needs request.first: how a new call is known';
+  if (input.newest !== undefined && !first) refuse(['request', 'input'], needsFirst);
   if (input.accumulated !== undefined && first)
     refuse(['request', 'first'], 'a call with accumulated input begins with an empty text; remove request.first');
   for (const name of ['sequence', 'repeatWithin'] as const)

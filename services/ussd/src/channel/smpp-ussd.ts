@@ -22,7 +22,7 @@ export interface SmppReceiverParts {
   logger: Logger;
 }
 
-/** What a message says of its session, whether it has come or is made here. */
+/** The fields that identify the session of a message, received or made here. */
 type SentBy = Pick<
   Pdu,
   'source_addr' | 'source_addr_ton' | 'destination_addr' | 'dest_addr_ton' | 'short_message' | 'message_payload'

@@ -58,7 +58,7 @@ export function createAnswer(parts: AnswerParts): Answer {
     try {
       const newest = input?.input;
       const valid = toUssdRequest(config, input);
-      // Only where there is something to wait for, for the same reason.
+      // Awaited only where needed, for the same reason.
       const request =
         newest?.isFirst === false && !('invalid' in valid)
           ? await addInputs(parts, valid, { ...newest, arrivedAt })
@@ -73,7 +73,8 @@ export function createAnswer(parts: AnswerParts): Answer {
         const opened = { phoneNumber, serviceCode, openedWith: newest.sequence };
         request.callId = await inputLog.openReused(sessionId, opened);
       }
-      const result = 'invalid' in request ? request : await handleRequest(toCall(request, textHash), log);
+      const toCall = (own: CallRequest) => new UssdCall({ ...own, sessionId: own.callId ?? own.sessionId }, textHash);
+      const result = 'invalid' in request ? request : await handleRequest(toCall(request), log);
       if ('invalid' in result) {
         metrics.countRequest('invalid');
         log.info({ reason: result.invalid, operator: input?.operator }, 'invalid request');
@@ -135,11 +136,6 @@ async function addInputs(
   const kept = await inputLog.append(request.sessionId, request.phoneNumber, newest);
   if (!kept) return { invalid: 'the session is not known' };
   return 'ended' in kept ? kept : { ...request, ...kept };
-}
-
-function toCall(request: CallRequest, textHash: TextHash): UssdCall {
-  const { callId } = request;
-  return new UssdCall(callId === undefined ? request : { ...request, sessionId: callId }, textHash);
 }
 
 export class UssdCall implements Call {

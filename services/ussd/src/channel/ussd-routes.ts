@@ -153,24 +153,15 @@ function createAdapterCheck({ allows }: AdapterAccess): Check | undefined {
 
 /** Who may call the adapters that do not say it themselves. */
 function createSharedCheck(config: UssdConfig): Check | undefined {
-  const { USSD_SHARED_SECRET, USSD_ALLOWED_IPS, USSD_ACCESS, NODE_ENV } = config;
-  if (USSD_SHARED_SECRET !== undefined || USSD_ALLOWED_IPS !== undefined)
-    return (request) => checkCaller(request, config);
-  return USSD_ACCESS === undefined && isProduction(NODE_ENV) ? createDirectCheck() : undefined;
-}
-
-function checkCaller(
-  request: FastifyRequest,
-  { USSD_SHARED_SECRET: secret, USSD_ALLOWED_IPS: allowed }: UssdConfig,
-): void {
-  if (secret !== undefined) {
+  const { USSD_SHARED_SECRET: secret, USSD_ALLOWED_IPS: allowed, USSD_ACCESS, NODE_ENV } = config;
+  if (secret === undefined && allowed === undefined)
+    return USSD_ACCESS === undefined && isProduction(NODE_ENV) ? createDirectCheck() : undefined;
+  return (request) => {
     const given = request.headers['x-gateway-secret'];
-    if (!equalSecrets(typeof given === 'string' ? given : undefined, secret)) throw forbidden();
-  }
-  if (allowed !== undefined) {
+    const isSecret = secret === undefined || equalSecrets(typeof given === 'string' ? given : undefined, secret);
     const address = clientAddress(request);
-    if (!allowed.check(address, address.includes(':') ? 'ipv6' : 'ipv4')) throw forbidden();
-  }
+    if (!isSecret || allowed?.check(address, address.includes(':') ? 'ipv6' : 'ipv4') === false) throw forbidden();
+  };
 }
 
 /** Production starts without a secret only on loopback. A proxy of this machine would let everyone in there. */

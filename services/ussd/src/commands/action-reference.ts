@@ -10,7 +10,7 @@ page is written by \`npm run action-docs\`.
 
 `;
 
-/** docs/ussd-actions.md: every bundled action, with what it reads, its outcomes and the values it gives. */
+/** The text of docs/ussd-actions.md. */
 export function toActionReference(): string {
   const builtIns = builtInNames.map(describeBuiltIn).join('\n');
   const named = Object.entries<DeclaredAction>(defaultSignatures).map(describeNamed).join('');
@@ -57,7 +57,7 @@ export function toStateReference(): string {
   return `| Kind | Shows | Continues with |\n| --- | --- | --- |\n${rows.join('')}`;
 }
 
-/** What the console's editor knows of the keywords: apps/console/web/programs/keywords.json. */
+/** The text of apps/console/web/programs/keywords.json. */
 export function toEditorFields(): string {
   const fieldsOf = (keywords: Record<string, { editor: object }>) =>
     Object.fromEntries(Object.entries(keywords).map(([name, { editor }]) => [name, editor]));

@@ -5,7 +5,6 @@ import { loadAdapter } from '../channel/load-adapters.ts';
 import { adapterSecretPrefix, toSecrets } from '../config.ts';
 import type { MenuReport } from './check-menu-files.ts';
 
-/** What `palaver adapter check` prints: faults, or a dialogue in the telecom gateway's own form. */
 export async function checkAdapterFile(file: string, env: Env): Promise<MenuReport> {
   const check = await loadAdapter(file, toSecrets(env, adapterSecretPrefix));
   if (!check.ok) return { ok: false, lines: check.faults.map(formatFault) };

@@ -33,12 +33,9 @@ async function load({ menus, locales, actions }: MenuFiles): Promise<MenuCheck> 
   return loadMenu(toMenuSources({ USSD_MENUS: menus, USSD_LOCALES: locales }), await loadRegistry(actions));
 }
 
-interface ProgramCheckReport extends MenuReport {
-  faults: Fault[];
-  warnings: Fault[];
-}
-
-export async function checkProgramFiles(files: ProgramFiles): Promise<ProgramCheckReport> {
+export async function checkProgramFiles(
+  files: ProgramFiles,
+): Promise<MenuReport & Record<'faults' | 'warnings', Fault[]>> {
   const faults: Fault[] = [];
   const warnings: Fault[] = [];
   const report = await eachProgram(files, (check) => {

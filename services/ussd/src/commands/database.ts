@@ -64,7 +64,7 @@ export function withPersonData<T>(
   );
 }
 
-/** Seals everything with PIN_ENCRYPTION_KEY that was sealed with a key of PIN_ENCRYPTION_KEYS_OLD. Services may run on. */
+/** Services may run meanwhile. */
 export async function rotateKeys(env: Env): Promise<{ accounts: number; secret: boolean }> {
   const config = loadConfig(ussdConfigSchema, env);
   if (!config.PIN_ENCRYPTION_KEY) throw new StartError('Set PIN_ENCRYPTION_KEY to the new key to rotate to.');

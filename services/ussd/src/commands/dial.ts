@@ -15,24 +15,24 @@ export interface DialOptions {
 export async function runDial({ phone, serviceCode, input, output }: DialOptions): Promise<FlowStep[]> {
   const steps: FlowStep[] = [];
   const secret: (boolean | undefined)[] = [false];
-  const result = () => maskSecrets(steps, secret);
   const lines = createInterface({ input })[Symbol.asyncIterator]();
   output.write(`Dialling ${serviceCode} (Ctrl-D hangs up)\n`);
   let reply = await phone.dial();
   steps.push({ dial: serviceCode, reply: formatReply(reply) });
-  while (true) {
-    output.write(`${drawScreen(reply)}\n`);
-    if (reply.ended) return result();
+  output.write(`${drawScreen(reply)}\n`);
+  while (!reply.ended) {
     output.write('> ');
     const line = await lines.next();
     if (line.done) {
       output.write('\n');
-      return result();
+      break;
     }
     secret.push(await phone.asksSecret());
     reply = await phone.send(line.value.trim());
     steps.push({ send: line.value.trim(), reply: formatReply(reply) });
+    output.write(`${drawScreen(reply)}\n`);
   }
+  return maskSecrets(steps, secret);
 }
 
 const screenWidth = 40;

@@ -79,7 +79,7 @@ interface ProgramWalk {
   onProgress: ExploreFiles['onProgress'];
 }
 
-/** Walks a program in one language. What was found in another language before gets this one as well. */
+/** A finding that another language had before gets this language added. */
 async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]): Promise<ExploredProgram> {
   const { menu, language, forms, maxSeconds, onProgress, ...options } = walk;
   const result = await explore({
@@ -115,7 +115,7 @@ async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]): Promi
 type Listed = [kind: ExploreFinding['kind'], finding: Pick<Finding, 'state' | 'message'> & Partial<Finding>];
 
 function listFindings(menu: Menu, found: Exploration): Listed[] {
-  // Of what a program extends it may use a part.
+  // A program need not use all that it inherits.
   const unreached = [...menu.places].flatMap(([name, { inherited }]) =>
     inherited || found.reached.has(name) || !isShown(menu, name) ? [] : name,
   );
@@ -155,7 +155,7 @@ function isShown(menu: Menu, name: string): boolean {
   return state !== undefined && ('text' in state || state.kind === 'form' || state.kind === 'action');
 }
 
-/** What the dialogues of the program answer is worth trying: it fits patterns and checks of its own. */
+/** Answers of the program's own dialogues fit its patterns and checks. */
 async function readSamples(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   const texts = await Promise.all(
@@ -171,7 +171,7 @@ async function readSamples(folder: string): Promise<string[]> {
   return [...new Set(sent)];
 }
 
-/** None where a pattern uses what RE2 has and the expressions of JavaScript have not. */
+/** None for a pattern that RE2 knows and JavaScript does not. */
 function textsMatching(pattern: string): string[] {
   try {
     return sample(stringMatching(new RegExp(`^(?:${pattern})$`)), { numRuns: 20, seed: 1 });

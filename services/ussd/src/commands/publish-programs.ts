@@ -58,7 +58,7 @@ function toStartError(error: unknown, toFile = (path: string) => path): unknown 
   return new StartError(lines?.join('\n') ?? error.message, { cause: error });
 }
 
-/** An XLSForm was converted when it was read: it is kept as the XML that it became. */
+/** XLSForms were converted when they were read, so their names and references become those of XML files. */
 function asXml(files: Record<string, string>): Record<string, string> {
   const converted = Object.keys(files).filter((path) => path.endsWith('.xlsx'));
   return Object.fromEntries(
@@ -73,7 +73,7 @@ export function listVersions(env: Env, name: string) {
   return withPublishing(env, (publishing) => publishing.versions(name));
 }
 
-/** Takes an earlier version into use: what the current one replaced when none is named. */
+/** Without a version: the one that the current version replaced. */
 export function rollBack(env: Env, name: string, version?: string): Promise<string> {
   return withPublishing(env, async (publishing) => {
     const all = await publishing.versions(name);

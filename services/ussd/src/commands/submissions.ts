@@ -35,7 +35,6 @@ export function exportSubmissions(
   });
 }
 
-/** Queues what the forms server has refused again: one, or all. */
 export function retrySubmissions(env: Env, instanceId?: string): Promise<number> {
   return withDatabase(env, async ({ store, audit }) => {
     const queued = await createSubmissions(store).retry(Date.now(), { instanceId });

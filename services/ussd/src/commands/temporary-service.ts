@@ -60,7 +60,7 @@ export async function startTemporary({ folder, actions, env, servers }: Temporar
   });
   return {
     url: service.url,
-    /** The SMS messages that programs have sent, once none is queued. */
+    /** Waits until none is queued. */
     messages: () => readMessages(service.url, join(dataDir, 'sms')),
     claims: claims.of,
     serviceCode: (menus[0] && codesOf(menus[0])[0]) ?? defaultServiceCode,

@@ -23,7 +23,6 @@ export interface FlowResult {
   file: string;
   name?: string;
   ok: boolean;
-  /** The file was rewritten with what is received now. */
   isUpdated: boolean;
   fault?: string;
 }
@@ -37,7 +36,6 @@ export interface TestOptions {
   onProgress?(text: string): void;
 }
 
-/** What `palaver program test` prints: every dialogue of `flows/`, played by a new caller on an empty database. */
 export async function testPrograms(files: ProgramFiles, options: TestOptions = {}): Promise<TestReport> {
   const flows: FlowResult[] = [];
   const found = await listFlows(files.folder);
@@ -77,7 +75,7 @@ async function testFlow(file: string, bed: TestBed): Promise<FlowResult> {
   }
 }
 
-/** What is wrong, or `undefined` when everything is as the dialogue says. Differences go to `changed` if it is given. */
+/** Returns what is wrong. Differences go to `changed` instead if it is given. */
 async function playFlow(flow: Flow, { service, servers }: TestBed, changed?: Document): Promise<string | undefined> {
   servers.use(flow);
   const phoneNumber = flow.phoneNumber ?? makePhoneNumber();
@@ -98,7 +96,7 @@ async function playFlow(flow: Flow, { service, servers }: TestBed, changed?: Doc
   return undefined;
 }
 
-/** In any order, each message once. */
+/** The order does not matter. */
 function compareSms(received: readonly string[], expected: Flow['sms'], seen: Map<string, string>): string | undefined {
   if (!expected) return undefined;
   const left = [...received];

@@ -2,7 +2,6 @@ import { insertOnce, type Trx } from '../store/tables.ts';
 
 // Double entry: the entries of every transaction sum to zero, and a balance is the sum of the entries of its account.
 
-/** What an account holder has of a coin, in its smallest unit. */
 export const holderAccount = (accountId: string, denom: string) => `holder:${accountId}:${denom}`;
 
 /** Where coins come from and go to; only these may be below zero. */
@@ -17,7 +16,7 @@ export const systemAccounts = (denom: string) => ({
   paid: `system:paid:${denom}`,
 });
 
-/** Books a transaction; false if its id is booked already. Throws where a holder has too little. */
+/** False if the id is booked already. Throws where a holder has too little. */
 export async function post(
   trx: Trx,
   { id, entries, now }: { id: string; entries: Record<string, bigint>; now: number },

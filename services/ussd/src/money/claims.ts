@@ -150,13 +150,8 @@ export function createClaims(parts: ClaimsParts) {
     for (const { claimId, accountId } of found) {
       const now = clock.now();
       await book(claimId, async (trx) => {
-        const changed = await trx
-          .updateTable('ussd_claim')
-          .set({ status: 'paid', checked_at: now, fault: null })
-          .where('id', '=', claimId)
-          .where('status', '=', 'unclaimed')
-          .executeTakeFirst();
-        if (changed.numUpdatedRows > 0n) await bookUnclaimed(trx, { claimId, accountId, now });
+        const change = { from: ['unclaimed' as const], status: 'paid' as const, checked_at: now, fault: null };
+        if (await setStatus(trx, claimId, change)) await bookUnclaimed(trx, { claimId, accountId, now });
       });
     }
   }
@@ -180,17 +175,12 @@ export function createClaims(parts: ClaimsParts) {
     const content = renewContent(cipher.openRow(sealedTables.claim, row).content, row.id);
     const fresh = { ...cipher.openRow(sealedTables.claim, row), id: toClaimId(content), content };
     const { id, content: sealed } = cipher.sealRow(sealedTables.claim, fresh);
-    const changed = await trx
-      .updateTable('ussd_claim')
-      .set({ id, content: sealed, status: 'queued', fault: null, checked_at: 0 })
-      .where('id', '=', row.id)
-      .where('status', '=', 'failed')
-      .executeTakeFirst();
-    return changed.numUpdatedRows > 0n;
+    const change = { id, content: sealed, status: 'queued' as const, fault: null, checked_at: 0 };
+    return setStatus(trx, row.id, { from: ['failed'], ...change });
   }
 
   return {
-    /** Notes a claim in the caller's transaction; it is submitted after the commit. */
+    /** The claim is submitted after the caller's transaction commits. */
     async add(trx: Trx, { source, phone, collection = parts.collection, content, now }: NewClaim) {
       const text = JSON.stringify({ source, collection, ...content });
       const row: ClaimTable = {
@@ -206,7 +196,7 @@ export function createClaims(parts: ClaimsParts) {
       const rows = await db.selectFrom('ussd_claim').selectAll().where('source', 'in', sources).execute();
       return new Map(rows.map((row) => [row.source, open(row)]));
     },
-    /** Submits what waits and reads how submitted claims were evaluated; gives the number of claims by status. */
+    /** Returns the number of claims by status. */
     async process() {
       await submit();
       await outbox.step();
@@ -227,7 +217,7 @@ export function createClaims(parts: ClaimsParts) {
         .orderBy('created_at');
       return (await query.limit(limit).execute()).map(open);
     },
-    /** Submits a failed claim again, under a new id where a stranger has taken its own; false if there is none of that id. */
+    /** Submits under a new id where a stranger has taken the own one. False if no failed claim has the id. */
     async retry(id: string) {
       const taken = await outbox.findTakenClaim(toEntryId(id));
       return store.transaction(async (trx) => {
@@ -247,7 +237,7 @@ export type Claims = ReturnType<typeof createClaims>;
 
 const toEntryId = (claimId: string) => `claim:${claimId}`;
 
-/** For the outbox: what became of a claim's transaction, in the transaction that books it. */
+/** Called by the outbox in the transaction that books the outcome. */
 export async function onClaimSettled(trx: Trx, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void> {
   if (!row.id.startsWith('claim:')) return;
   const status = outcome === 'included' ? 'submitted' : 'failed';
@@ -258,7 +248,8 @@ export async function onClaimSettled(trx: Trx, row: OutboxRow, outcome: 'include
 async function setStatus(
   trx: Pick<Trx, 'updateTable'>,
   id: string,
-  { from, ...change }: { from: ClaimTable['status'][]; status: ClaimTable['status']; fault?: string | null },
-): Promise<void> {
-  await trx.updateTable('ussd_claim').set(change).where('id', '=', id).where('status', 'in', from).execute();
+  { from, ...change }: Partial<ClaimTable> & { from: ClaimTable['status'][] },
+): Promise<boolean> {
+  const update = trx.updateTable('ussd_claim').set(change).where('id', '=', id).where('status', 'in', from);
+  return (await update.executeTakeFirst()).numUpdatedRows > 0n;
 }

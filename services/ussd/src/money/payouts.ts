@@ -80,7 +80,7 @@ export function createPayouts({
 
 export type Payouts = ReturnType<typeof createPayouts>;
 
-/** Books a reward that reached this service, once for each claim: to the account holder, or as unclaimed where there is none. */
+/** Once for each claim: to the account holder, or as unclaimed where there is none. */
 export async function bookReward(
   trx: Trx,
   reward: { claimId: string; accountId: string | undefined; coins: readonly Coin[]; now: number },
@@ -95,7 +95,7 @@ export async function bookReward(
   }
 }
 
-/** Gives an unclaimed reward to a number that has an account by now. */
+/** For a number that has an account by now. */
 export async function bookUnclaimed(
   trx: Trx,
   { claimId, accountId, now }: { claimId: string; accountId: string; now: number },
@@ -121,7 +121,7 @@ async function postNew(trx: Trx, transaction: Parameters<typeof post>[1]): Promi
   if (!(await post(trx, transaction))) throw new Error(`transaction ${transaction.id} is booked already`);
 }
 
-/** For the outbox: the outcome of a payment. One that the chain finally refused is given back. */
+/** Called by the outbox. A payment that the chain finally refused is given back. */
 export async function onPayoutSettled(trx: Trx, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void> {
   if (!row.id.startsWith(entryPrefix)) return;
   const entries = await trx.selectFrom('ussd_money_entry').selectAll().where('transaction_id', '=', row.id).execute();

@@ -35,7 +35,7 @@ const pushSchema = z.strictObject({
   by: z.enum(['ussd', 'sms']).default('ussd'),
 });
 
-/** One caller at a time, for operators. Numbers are masked until an operator asks for them; each look and each request is in the audit log. */
+/** Numbers are masked until an operator asks for them; each look and each request is in the audit log. */
 export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
   const { callers, callerReferences, accounts, audit, push } = parts;
   const name = (phoneNumber: string) => ({
@@ -154,7 +154,7 @@ export const protocolAddressSchema = z
   .regex(/^[a-z]{1,20}1[02-9ac-hj-np-z]{38,70}$/, 'must be a protocol address');
 const changeParams = z.object({ id: z.uuid() });
 
-/** Where an account is paid to. With `fourEyes` a change waits until another admin approves it. */
+/** With `fourEyes` a change waits until another admin approves it. */
 export function addAddressRoutes(server: Server, { accounts, addressChanges, fourEyes }: AddressParts): void {
   const admin = { onRequest: server.operatorGuardFor('admin') };
 

@@ -3,7 +3,14 @@ import { unpackDialogue, unpackOpening } from '../calls/session.ts';
 import { type Accounts, shorten } from '../people/accounts.ts';
 import { isLocked, isLockedForGood } from '../people/pin-vault.ts';
 import { isErased, sessionStatus } from '../store/session-row.ts';
-import { type AccountTable, type Clock, type SessionTable, sealedTables, type UssdStore } from '../store/tables.ts';
+import {
+  type AccountTable,
+  type Clock,
+  type SessionTable,
+  sealedTables,
+  toTime,
+  type UssdStore,
+} from '../store/tables.ts';
 import type { Results } from './results.ts';
 
 export interface CallerParts {
@@ -19,7 +26,6 @@ const statuses = Object.entries(sessionStatus) as [keyof typeof sessionStatus, n
 
 export function createCallers({ store, accounts, results, clock }: CallerParts) {
   const { readDb, cipher } = store;
-  const open = (row: SessionTable) => cipher.openRow(sealedTables.session, row);
   return {
     async recent(limit: number) {
       // A number may have called several times. One status at a time, because the index begins with it.
@@ -65,7 +71,7 @@ export function createCallers({ store, accounts, results, clock }: CallerParts) 
       return {
         account: account ? toAccount(account, clock.now()) : null,
         language: profile?.language ?? null,
-        sessions: sessions.map((row) => toSession(open(row))),
+        sessions: sessions.map((row) => toSession(cipher.openRow(sealedTables.session, row))),
         results: kept,
       };
     },
@@ -91,5 +97,3 @@ function toAccount(account: AccountTable, now: number): CallerOverview['account'
   const lock = isLockedForGood(account) ? 'until unlocked' : isLocked(account, now) ? 'for a time' : 'none';
   return { name, createdAt: toTime(created_at), lock, failedPins, address: shorten(address), hasWallet: did !== null };
 }
-
-const toTime = (ms: number) => new Date(ms).toISOString();

@@ -18,7 +18,7 @@ const listQuerySchema = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(20),
 });
 
-/** Claims for operators; a scheduler may only have them processed. Repeating the request is harmless. */
+/** A scheduler may only have claims processed. Repeating the request is harmless. */
 export function addClaimRoutes(server: Server, { claims, secret }: ClaimRouteParts): void {
   const onRequest = createSchedulerGuard(server.operatorGuard, secret);
   server.post('/api/ussd/claims/process', { onRequest }, async () => ({ claims: await claims.process() }));

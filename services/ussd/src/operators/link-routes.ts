@@ -1,20 +1,14 @@
 import { AppError } from '@palaver/contract';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAddressKey } from '@palaver/service-kit/internal';
-import type { VerifiedToken, Verifier } from '@palaver/ucan';
+import type { VerifiedToken } from '@palaver/ucan';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Links } from '../people/links.ts';
+import type { createLinking, Links } from '../people/links.ts';
 import { protocolAddressSchema } from './caller-routes.ts';
 
-export interface LinkRouteParts {
+export interface LinkRouteParts extends Awaited<ReturnType<typeof createLinking>> {
   links: Links;
-  audience: string;
-  verifier: Verifier;
-  findAddress(
-    did: string,
-    given: string | undefined,
-  ): Promise<{ ok: true; address: string | undefined } | { ok: false }>;
 }
 
 /** For pages: the user of a wallet gets a code, and types it on the phone. */

@@ -8,7 +8,7 @@ import type { Messages } from '../outgoing/messages.ts';
 import { type Submissions, toSubmission } from '../outgoing/submissions.ts';
 import { reportKind, rowToReport, toRecord } from '../store/records.ts';
 import type { Row, Rows } from '../store/rows.ts';
-import type { Clock } from '../store/tables.ts';
+import { type Clock, toTime } from '../store/tables.ts';
 import { toResult } from './results.ts';
 import { mapPieces, showCallersTo, submissionCsv, toCsv, toXml } from './show-rows.ts';
 
@@ -140,16 +140,6 @@ export function addListRoutes(server: Server, { rows, submissions, messages, clo
 const valuesOf = ({ values }: { values: Record<string, string> }) => values;
 
 /** Without its text, which may hold a voucher or a name. */
-function toMessage({ phone, created_at, ...row }: Row) {
-  const { id, program, status, attempts, fault, receipt } = row;
-  return {
-    id,
-    program,
-    phoneNumber: phone,
-    createdAt: new Date(created_at).toISOString(),
-    status,
-    attempts,
-    fault,
-    receipt,
-  };
+function toMessage({ id, program, phone: phoneNumber, created_at, status, attempts, fault, receipt }: Row) {
+  return { id, program, phoneNumber, createdAt: toTime(created_at), status, attempts, fault, receipt };
 }

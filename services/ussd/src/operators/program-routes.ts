@@ -30,7 +30,7 @@ const inputsSchema = z.array(z.string().max(160)).max(100);
 /** JSON needs two characters for a line break. */
 const bodyLimit = 2 * programLimits.bytes;
 
-/** Programs in the database: operators draft and check, admins publish, roll back and withdraw. */
+/** Operators draft and check; admins publish, roll back and withdraw. */
 export function addProgramRoutes(server: Server, publishing: Publishing, adapters: readonly Adapter[]): void {
   const samples = toSampleAdapters(adapters);
   const admin = { onRequest: server.operatorGuardFor('admin'), config: { audited: true, refuses: [409] } };
@@ -155,7 +155,7 @@ export function addProgramRoutes(server: Server, publishing: Publishing, adapter
   });
 }
 
-/** Reads and sends the files of a program, of which a reply may hold megabytes: few at a time, until they are taken. */
+/** A reply may hold megabytes of files, so few are read at a time, until they are taken. */
 function createSendFiles() {
   const toError = () => new AppError('LIMIT_REACHED', 'Files of programs are being read. Try again in a minute.');
   const [ofViewers, ofOthers] = [

@@ -73,12 +73,8 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
       const load = () => results.page(set, { ...toFilter(query), show }, { limit, offset });
       const isScan = query.column !== undefined || query.search !== undefined;
       const page = await (isScan ? scan(load) : load());
-      return {
-        ...page,
-        results: await mapRows(page.results, (result) => toView(show(result), result.phoneNumber)),
-        limit,
-        offset,
-      };
+      const shown = await mapRows(page.results, (result) => toView(show(result), result.phoneNumber));
+      return { ...page, results: shown, limit, offset };
     },
   );
   server.get(

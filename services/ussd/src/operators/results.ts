@@ -19,15 +19,12 @@ export interface Result extends UssdResult {
   phoneNumber: string;
 }
 
-export interface ResultFilter {
-  /** Milliseconds since 1970; `until` is not included. */
-  since?: number | undefined;
-  until?: number | undefined;
+export interface ResultFilter extends Pick<RowFilter, 'since' | 'until'> {
   status?: DeliveryStatus | undefined;
   column?: string | undefined;
   value?: string | undefined;
   search?: string | undefined;
-  /** A result as the reader sees it. Only that is compared, so that nobody finds a masked number by guessing its digits. */
+  /** Only what the reader sees is compared, so that nobody finds a masked number by guessing its digits. */
   show?(result: Result): Result;
 }
 
@@ -57,7 +54,7 @@ export function createResults(rows: Rows) {
       );
       return (await Promise.all(lists)).flat();
     },
-    /** The newest of one phone number, `limit` of each source. */
+    /** The newest, `limit` of each source. */
     async ofCaller(phone: string, limit: number) {
       const lists = resultSources.map(async (source) =>
         (await rows.page(source, { phone }, { limit })).map((row) => {

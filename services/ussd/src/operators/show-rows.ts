@@ -3,7 +3,7 @@ import { mapRows } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import type { StoredSubmission } from '../outgoing/submissions.ts';
 
-/** Rows as an operator's role may see them: viewers see masked phone numbers, in answers too. */
+/** Viewers see masked phone numbers, in answers too. */
 export function showCallersTo(
   operator: FastifyRequest['operator'],
 ): <Row extends { phoneNumber: string }>(row: Row) => Row {
@@ -33,7 +33,6 @@ const maxColumns = 2_000;
 
 export interface CsvOptions<Row> {
   columns: readonly string[];
-  /** What becomes columns of its own. */
   valuesOf?(row: Row): Readonly<Record<string, string>>;
   forSpreadsheet?: boolean | undefined;
 }

@@ -94,7 +94,7 @@ function toHistogram(entries: { value: string; count: number }[], answered: numb
   return { bins, median, mean: Number((sum / answered).toFixed(2)) };
 }
 
-/** The next of 1, 2, 5, 10, 20 … that is not smaller. */
+/** Rounds up to 1, 2, 5, 10, 20 … */
 function toRoundWidth(width: number): number {
   if (width <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(width));

@@ -38,7 +38,7 @@ const historySchema = z.object({
 });
 const answerSchema = z.object({ message: messageSchema.pick({ content: true, status: true }) });
 
-/** A language model may take its time: the user is meanwhile offered to look again. */
+/** Long for a language model: the user is meanwhile offered to look again. */
 const answerTimeoutMs = 120_000;
 const requestMs = 5_000;
 
@@ -54,9 +54,10 @@ export function createAgentClient(transportFor: TransportFor): AgentClient {
           body: { message: text, metadata: toMetadata(language) },
         });
       const askInNew = async (transport: Transport) => {
-        const chat = chatSchema.parse(
-          await transport.json('/sessions', { method: 'POST', signal: AbortSignal.timeout(requestMs), body: {} }),
-        ).sessionId;
+        const signal = AbortSignal.timeout(requestMs);
+        const { sessionId: chat } = chatSchema.parse(
+          await transport.json('/sessions', { method: 'POST', signal, body: {} }),
+        );
         await onChat(chat);
         return askIn(transport, chat);
       };

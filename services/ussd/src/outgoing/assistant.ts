@@ -39,7 +39,7 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
         task.finally(() => running.delete(question.id)),
       );
     },
-    /** Waits until the question is settled, at most `waitMs`. Questions of other instances are simply not waited for. */
+    /** Waits at most `waitMs`. Questions of other instances are not waited for. */
     async wait(id: string) {
       const task = running.get(id);
       if (!task) return;
@@ -47,7 +47,7 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
       const timeout = setTimeout(timer.resolve, waitMs);
       await Promise.race([task, timer.promise]).finally(() => clearTimeout(timeout));
     },
-    /** Asks the agent for the answer to a question that no task of this process waits for, and keeps it. */
+    /** For a question that no task of this process waits for. */
     async recover({ id, isOld, phone }: Pick<Question, 'id' | 'phone'> & { isOld: boolean }, log: Logger) {
       if (running.has(id)) return;
       const session = await questions.findChat(phone);
@@ -72,7 +72,6 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
 
 export type Assistant = ReturnType<typeof createAssistant>;
 
-/** Questions and their answers, kept for a day: a slow answer is there when the user asks for it, at the next dial too. */
 export function createQuestions({ db, cipher }: UssdStore) {
   const toQuestion = (row: QuestionTable | undefined) => row && cipher.openRow(sealedTables.question, row);
   return {
@@ -106,7 +105,7 @@ export function createQuestions({ db, cipher }: UssdStore) {
         .executeTakeFirst();
       return row?.agent_session;
     },
-    /** The chat of a question's phone; nothing where the question was erased meanwhile. */
+    /** Writes nothing where the question was erased meanwhile. */
     async setChat(questionId: string, agentSession: string) {
       await db
         .insertInto('ussd_chat')

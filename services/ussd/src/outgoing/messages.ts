@@ -60,7 +60,7 @@ export function createMessages({ db, cipher, transaction }: UssdStore, { perDay 
         if (answers < answersPerDay) await insert(trx, { ...message, caller: message.phone });
         return answers < answersPerDay;
       }),
-    /** What the provider reports of a message, by its own id; `false` if it is not known here. */
+    /** `reference` is the provider's own id; `false` if it is not known here. */
     async noteReceipt(reference: string, receipt: string) {
       const changed = db.updateTable('ussd_sms').set({ receipt }).where('reference', '=', reference);
       return (await changed.executeTakeFirst()).numUpdatedRows > 0n;
@@ -78,7 +78,6 @@ export function createMessages({ db, cipher, transaction }: UssdStore, { perDay 
       await insert(trx, { id, program, phone, caller, text, now });
       return true;
     },
-    /** Queues failed ones again: one, those of a program, or all of them. Gives their number. */
     retry: (now: number, only: { id?: string | undefined; program?: string | undefined } = {}) =>
       retryFailed(db, 'ussd_sms', { now, only }),
     countWaiting,

@@ -16,7 +16,7 @@ type OutboxTable = 'ussd_submission' | 'ussd_sms';
 export interface OutboxParts<Table extends OutboxTable> {
   store: UssdStore;
   table: Table;
-  /** The status while an instance sends it: one that is found in it after its lease was left by an instance that died. */
+  /** The status while an instance sends it. After its lease it means that the instance has died. */
   claimedStatus: 'queued' | 'sending';
   send(row: UssdTables[Table]): Promise<Delivery<UssdTables[Table]>>;
   onDone?(result: 'sent' | 'retried' | 'failed'): void;
@@ -31,7 +31,6 @@ export interface Sender {
   stop(): Promise<void>;
 }
 
-/** What an entry begins with. */
 export const unsent = { attempts: 0, fault: null, claimed_by: null, lease_until: 0 } as const;
 /** Longer than a request may take: until then no other instance sends the same. */
 const leaseMs = 60_000;
@@ -46,7 +45,7 @@ const stopMs = 3_000;
 const writeMs = 15_000;
 const maxPauseMs = 2_000;
 
-/** Queues failed entries again: all of them, or those with these columns. Gives their number. */
+/** All failed entries, or those with these columns. Returns their number. */
 export async function retryFailed(
   db: Kysely<UssdTables>,
   table: OutboxTable,
@@ -61,7 +60,7 @@ export async function retryFailed(
   return Number((await query.executeTakeFirst()).numUpdatedRows);
 }
 
-/** What it was when it was last asked for: metrics do not wait for a database that is unreachable. */
+/** Returns the value of the last load and starts the next: metrics do not wait for an unreachable database. */
 export function createLastKnown<T>(initial: T, load: () => Promise<T>): () => T {
   let known = initial;
   let isLoading = false;
@@ -76,7 +75,6 @@ export function createLastKnown<T>(initial: T, load: () => Promise<T>): () => T 
   };
 }
 
-/** Sends what is queued in a table, one instance at a time for each row, until it is sent or has finally failed. */
 export function startOutbox<Table extends OutboxTable>({ intervalMs = 2_000, ...parts }: OutboxParts<Table>): Sender {
   const stopping = new AbortController();
   const sending = runEvery({

@@ -1,6 +1,6 @@
 /** An accumulated text of 182 characters has room for some fifty times `98`: nobody can page further than this. */
 const maxCharacters = 8_000;
-/** What is read of an answer: more than its marks can take away from what is shown. */
+/** More than the marks of an answer can take away from what is shown. */
 const maxRead = 4 * maxCharacters;
 const maxBullet = 40;
 
@@ -21,7 +21,6 @@ function stripMarks(markdown: string): string {
   return lines.join('\n').trim();
 }
 
-/** Takes the mark of a heading away and makes every bullet a hyphen. */
 function stripLineMark(line: string): string {
   const start = line.slice(0, maxBullet);
   const heading = /^ {0,3}#{1,6} +/.exec(start)?.[0];
@@ -30,7 +29,7 @@ function stripLineMark(line: string): string {
   return bullet === undefined ? line : `${indent}- ${line.slice(bullet.length).trimStart()}`;
 }
 
-/** The next place of a mark. Remembered, so that a line full of openings is searched once, not once for each. */
+/** Remembers the next place of a mark, so that a line full of openings is searched once, not once for each. */
 function createFinder(line: string): (mark: string, from: number) => number {
   const known = new Map<string, { from: number; at: number }>();
   return (mark, from) => {

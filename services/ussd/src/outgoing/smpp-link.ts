@@ -118,10 +118,8 @@ export function startSmppLink(
         await connection.closed;
         if (!stopping.signal.aborted) logger.warn({ smsc: name }, 'the link to the SMSC broke');
       } catch (error) {
-        logger.warn(
-          { smsc: name, reason: error instanceof Error ? error.message : String(error) },
-          'no SMSC is connected',
-        );
+        const reason = error instanceof Error ? error.message : String(error);
+        logger.warn({ smsc: name, reason }, 'no SMSC is connected');
       }
       bound = undefined;
       // Instances that lost the same SMSC do not come back at the same moment.
@@ -140,7 +138,7 @@ interface Connection {
   unbind(): Promise<void>;
 }
 
-/** A bound connection; rejects where it cannot be opened or the SMSC refuses the bind. */
+/** Rejects where it cannot be opened or the SMSC refuses the bind. */
 async function openConnection(
   options: SmppOptions,
   onDeliver: (pdu: Pdu) => Promise<number>,

@@ -55,7 +55,6 @@ export function createSubmissions({ db, readDb, cipher }: UssdStore, { isSent = 
       };
       await insertOnce(trx, 'ussd_submission', cipher.sealRow(sealedTables.submission, row));
     },
-    /** Queues failed ones again: one, those of a form or program, or all of them. Gives their number. */
     retry: (now: number, { instanceId, program, formId }: RetryOnly = {}) =>
       retryFailed(db, 'ussd_submission', { now, only: { id: instanceId, program, form_id: formId } }),
     countWaiting: () => (isSent ? countWaiting() : { queued: 0, failed: 0 }),

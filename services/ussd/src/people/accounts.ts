@@ -27,7 +27,6 @@ import {
   resetFailures,
 } from './pin-vault.ts';
 
-type Db = Kysely<UssdTables>;
 const unreadable = { name: unreadableText, address: unreadableText, did: unreadableText };
 const maxLinkTries = 5;
 
@@ -49,7 +48,11 @@ export function createAccounts(
 ) {
   const { cipher } = store;
   const setNotice = createSetNotice(cipher);
-  const findBy = async (db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> => {
+  const findBy = async (
+    db: Kysely<UssdTables>,
+    column: 'id' | 'phone',
+    value: string,
+  ): Promise<AccountTable | undefined> => {
     const key = column === 'phone' ? cipher.token(value) : value;
     const row = await db.selectFrom('ussd_account').selectAll().where(column, '=', key).executeTakeFirst();
     return row && cipher.openRow(sealedTables.account, row, unreadable);

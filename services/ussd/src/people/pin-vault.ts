@@ -8,7 +8,7 @@ const cost = { N: 2 ** 14, r: 8, p: 1 };
 type PinRecord = typeof cost & { salt: string; hash: string };
 const hashBytes = 32;
 
-/** Makes and checks the records of PINs: a slow salted hash, sealed, bound to the account. */
+/** The record of a PIN is a slow salted hash, sealed and bound to the account. */
 export function createPinVault(keys: KeyRing) {
   // Hashing runs on Node's thread pool of four; two at a time leave room for name lookups and files.
   const limit = createLimiter({

@@ -1,7 +1,8 @@
 import { type FormSnapshot, type Menu, nameOf, type Opening } from '@palaver/program/internal';
+import type { Kysely } from 'kysely';
 import { createBatchLoader } from '../store/batch-loader.ts';
 import { openNotices } from '../store/notices.ts';
-import { dayMs, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
+import { dayMs, type ProfileTable, sealedTables, type Trx, type UssdStore, type UssdTables } from '../store/tables.ts';
 
 export interface ProfileOptions {
   /** Of callers who have not chosen one, where the program has it; else the program's first. */
@@ -14,6 +15,10 @@ const emptyProfile = { language: null, resume: null, resume_at: null, notice: nu
 export function createProfiles(store: UssdStore, options: ProfileOptions) {
   const { cipher } = store;
   const load = createBatchLoader<UssdTables['ussd_profile']>(store, 'ussd_profile', 'phone');
+  const set = async (db: Kysely<UssdTables>, phone: string, change: Partial<ProfileTable>) => {
+    const insert = db.insertInto('ussd_profile').values({ ...emptyProfile, phone: cipher.token(phone), ...change });
+    await insert.onConflict((conflict) => conflict.column('phone').doUpdateSet(change)).execute();
+  };
   return {
     async loadOpening({ sessionId, phoneNumber }: { sessionId: string; phoneNumber: string }, now: number, menu: Menu) {
       const row = await load(cipher.token(phoneNumber));
@@ -34,13 +39,7 @@ export function createProfiles(store: UssdStore, options: ProfileOptions) {
     },
     /** When the unfinished form of a phone was last changed, finished ones included. */
     findResumeAt: async (phone: string) => (await load(cipher.token(phone)))?.resume_at,
-    async setStopped(phone: string, stoppedAt: number | null) {
-      await store.db
-        .insertInto('ussd_profile')
-        .values({ ...emptyProfile, phone: cipher.token(phone), stopped_at: stoppedAt })
-        .onConflict((conflict) => conflict.column('phone').doUpdateSet({ stopped_at: stoppedAt }))
-        .execute();
-    },
+    setStopped: (phone: string, stoppedAt: number | null) => set(store.db, phone, { stopped_at: stoppedAt }),
     /** Whether the service may open a session at a number now; it then may not again for a day. */
     async takePush(phone: string, now: number) {
       const { numUpdatedRows } = await store.db
@@ -53,13 +52,7 @@ export function createProfiles(store: UssdStore, options: ProfileOptions) {
       return numUpdatedRows > 0n;
     },
     isStopped: async (phone: string) => Boolean((await load(cipher.token(phone)))?.stopped_at),
-    async setLanguage(trx: Trx, phone: string, language: string) {
-      await trx
-        .insertInto('ussd_profile')
-        .values({ ...emptyProfile, phone: cipher.token(phone), language })
-        .onConflict((conflict) => conflict.column('phone').doUpdateSet({ language }))
-        .execute();
-    },
+    setLanguage: (trx: Trx, phone: string, language: string) => set(trx, phone, { language }),
   };
 }
 

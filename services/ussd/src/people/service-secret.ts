@@ -36,12 +36,11 @@ export async function rotateServiceSecret(store: UssdStore, keys: KeyRing): Prom
   return true;
 }
 
-/** The key of references to persons in the audit log. */
 export function toReferenceKey(secret: Buffer): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secret, '', 'palaver ussd audit person', 32));
 }
 
-/** The key ring of PINs: from the configuration, or a development key made once in the data folder. */
+/** From the configuration, or a development key made once in the data folder. */
 export function loadKeys(config: UssdConfig, logger: Pick<Logger, 'warn'>): KeyRing {
   const old = config.PIN_ENCRYPTION_KEYS_OLD;
   if (config.PIN_ENCRYPTION_KEY) return createKeyRing(config.PIN_ENCRYPTION_KEY, old);

@@ -2,7 +2,6 @@ import type { Logger } from '@palaver/service-kit';
 import { fetchJson } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 
-/** Whether a phone number's SIM may be trusted with a PIN right now. */
 export type SimSwapCheck = (phone: string, log: Logger) => Promise<'allowed' | 'vetoed'>;
 
 export interface SimSwapOptions {

@@ -1,11 +1,6 @@
 import { sql } from 'kysely';
 import type { UssdStore, UssdTables } from './tables.ts';
 
-interface Waiting<Row> {
-  resolve(row: Row | undefined): void;
-  reject(error: unknown): void;
-}
-
 /** Loads rows by key; what is asked for in one tick of the event loop is one query. */
 export function createBatchLoader<Row>(
   store: UssdStore,
@@ -23,7 +18,7 @@ export function createBatchLoader<Row>(
     const statement = sql<Record<string, unknown>>`select * from ${sql.table(table)} where ${sql.ref(key)} ${wanted}`;
     return { compile: () => statement.compile(db) };
   });
-  let waiting = new Map<string, Waiting<Row>[]>();
+  let waiting = new Map<string, PromiseWithResolvers<Row | undefined>>();
 
   async function flush(): Promise<void> {
     const batch = waiting;
@@ -31,17 +26,16 @@ export function createBatchLoader<Row>(
     try {
       const { rows } = await select({ keys: JSON.stringify([...batch.keys()]) });
       const found = new Map(rows.map((row) => [row[key] as string, row as Row]));
-      for (const [value, callers] of batch) for (const { resolve } of callers) resolve(found.get(value));
+      for (const [value, { resolve }] of batch) resolve(found.get(value));
     } catch (error) {
-      for (const callers of batch.values()) for (const { reject } of callers) reject(error);
+      for (const { reject } of batch.values()) reject(error);
     }
   }
 
-  return (value) =>
-    new Promise((resolve, reject) => {
-      if (waiting.size === 0) setImmediate(flush);
-      const callers = waiting.get(value);
-      if (callers) callers.push({ resolve, reject });
-      else waiting.set(value, [{ resolve, reject }]);
-    });
+  return (value) => {
+    if (waiting.size === 0) setImmediate(flush);
+    const asked = waiting.get(value) ?? Promise.withResolvers<Row | undefined>();
+    waiting.set(value, asked);
+    return asked.promise;
+  };
 }

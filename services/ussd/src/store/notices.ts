@@ -37,16 +37,14 @@ type NoticeKind = 'pinChanged' | 'unlocked' | 'addressChanged' | 'walletLinked';
 
 export const noticeTexts = ['notice.pinChanged', 'notice.unlocked', 'notice.addressChanged'];
 
-type SetNotice = (db: Kysely<UssdTables>, person: { phone: string; now: number }, kind: NoticeKind) => Promise<void>;
-
-/** The most serious one is shown first. */
+/** By seriousness. */
 const kinds: NoticeKind[] = ['pinChanged', 'walletLinked', 'addressChanged', 'unlocked'];
 const textOf = (kind: NoticeKind) => `notice.${kind}`;
 
-/** Keeps a notice until it is shown; a newer one takes the place of its own kind alone. */
+/** A newer notice takes the place of its own kind alone. */
 export const createSetNotice =
-  (cipher: DataCipher): SetNotice =>
-  async (db, { phone, now }, kind) => {
+  (cipher: DataCipher) =>
+  async (db: Kysely<UssdTables>, { phone, now }: { phone: string; now: number }, kind: NoticeKind): Promise<void> => {
     const known = await db
       .selectFrom('ussd_profile')
       .select(['phone', 'notice'])

@@ -7,7 +7,7 @@ import type { TextHash } from './text-hash.ts';
 const ofPhone = (phone: string) => sql<SqlBool>`phone = ${phone}`;
 const ofAccount = (phone: string) => sql<SqlBool>`account_id in (select id from ussd_account where phone = ${phone})`;
 
-/** What the USSD gateway keeps of a phone number, given as it is stored. */
+/** The phone number is given as it is stored. */
 export const createPersonalData = (textHash: Pick<TextHash, 'ofErased'>): PersonalData<string> =>
   personalTables<string>([
     { table: 'ussd_input', sealed: sealedTables.input, omit: ['sealed'], where: ofPhone },

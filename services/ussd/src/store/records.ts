@@ -34,7 +34,7 @@ export interface RecordMarks {
   marks: bigint;
 }
 
-/** Records of a kind, of one phone or of everyone. */
+/** Without a phone: the records of everyone. */
 export type WantedRecords = RecordKind & { phone?: string | undefined };
 
 interface RecordChange {
@@ -67,7 +67,7 @@ export function createRecordStore({ db, cipher }: UssdStore) {
       const row = { id, program, kind, phone, fields: JSON.stringify(fields), created_at: now, mark: newMark() };
       await insertOnce(trx, 'ussd_record', seal(row));
     },
-    /** Changes a record if it still matches, as it is in the transaction; false if it does not, or is gone. */
+    /** False if the record does not match any more, as the transaction sees it, or is gone. */
     async update(trx: Trx, { id, matches, fields }: RecordChange) {
       const row = await trx.selectFrom('ussd_record').selectAll().where('id', '=', id).executeTakeFirst();
       const before = row && open(row);
@@ -80,7 +80,7 @@ export function createRecordStore({ db, cipher }: UssdStore) {
     find: async ({ limit, ...wanted }: WantedRecords & { limit: number }) =>
       (await newest(db, wanted).limit(limit).execute()).map(openAny),
     count: (wanted: RecordKind & { phone: string }) => countRows(select(db, wanted)),
-    /** How many records there are and in which state, read from an index alone; `count` is above `most` where there are more. */
+    /** Read from an index alone; `count` is above `most` where there are more. */
     async mark({ most, ...wanted }: WantedRecords & { most: number }, trx?: Trx) {
       const reader = trx ?? db;
       const some = select(reader, wanted).select('mark');

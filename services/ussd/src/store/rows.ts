@@ -84,7 +84,7 @@ const xmlPieceSize = 20;
 export const isAfter = ({ created_at: at, id }: Pick<Row, 'created_at' | 'id'>) =>
   sql<SqlBool>`created_at <= ${at} and (created_at < ${at} or id > ${id})`;
 
-/** What programs have collected and sent, as operators read it: the newest first. */
+/** The newest first. */
 export function createRows({ readDb, cipher }: UssdStore) {
   const toWhere = ({ name, status }: Source, filter: RowFilter, after?: Row): RawBuilder<SqlBool> => {
     const { id, program, phone, since, until } = filter;
@@ -126,7 +126,6 @@ export function createRows({ readDb, cipher }: UssdStore) {
       );
       for await (const rows of pieces) yield await open(source, rows);
     },
-    /** How many there are, by these columns and in their order. */
     async count<Column extends 'program' | 'name' | 'status'>(
       name: ResultSource,
       columns: readonly Column[],

@@ -53,7 +53,7 @@ export function toShown(writes: readonly SessionWrite[], written: ReadonlySet<st
 /** No phone has an empty number. */
 export const isErased = ({ phone }: Pick<SessionTable, 'phone'>) => phone === '';
 
-/** Ends the sessions of a phone number, given as it is stored. The version grows: instances that have one in memory notice. */
+/** `phone` is the number as it is stored. The version grows, so that instances with the session in memory notice. */
 export async function endSessions(
   trx: Kysely<UssdTables>,
   phone: string,

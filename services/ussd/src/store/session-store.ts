@@ -43,7 +43,6 @@ export function createSessionStore(
     },
     /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
     save: (write: SessionWrite) => writer.write(write),
-    /** The sessions that are open now, and the ids of the oldest thousand. */
     async listActive(now: number) {
       const active = store.readDb
         .selectFrom('ussd_session')

@@ -5,7 +5,7 @@ import { type SessionTable, sealedTables, type UssdStore } from './tables.ts';
 
 type Columns = readonly (keyof SessionTable)[];
 
-/** What a step changes. No index has any of it: SQLite rewrites the index of every column that is set. */
+/** No index has any of these: SQLite rewrites the index of every column that is set. */
 const ofStep: Columns = [
   'service_code',
   'version',

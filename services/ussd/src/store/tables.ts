@@ -70,10 +70,11 @@ interface ProgramTable {
 
 export const dayMs = 24 * 3_600_000;
 
+export const toTime = (ms: number) => new Date(ms).toISOString();
+
 export const dayOf = (ms: number) => Math.floor(ms / dayMs);
 
 export const countColumns = ['shown', 'answered', 'refused', 'back', 'exited', 'timed_out'] as const;
-/** Times to an answer are counted in intervals that end at so many seconds. */
 export const answerColumns = ['s2', 's4', 's7', 's10', 's15', 's20', 's30', 's60', 's120', 'longer'] as const;
 export const statColumns = [...countColumns, ...answerColumns];
 export type StatCount = (typeof statColumns)[number];
@@ -103,9 +104,7 @@ export interface ProfileTable {
   notice: string | null;
   /** The session of its first call, in which it stays a newcomer. */
   first_session?: string | null;
-  /** When the number asked for no more messages. */
   stopped_at?: number | null;
-  /** When a session was last opened by the service. */
   pushed_at?: number | null;
 }
 
@@ -171,7 +170,6 @@ export interface RecordTable {
 export interface OutboxColumns extends LeaseColumns {
   status: string;
   attempts: number;
-  /** When it is sent next. */
   next_at: number | null;
   fault: string | null;
 }
@@ -245,7 +243,6 @@ export interface ClaimTable {
   source: string;
   phone: string;
   collection: string;
-  /** JSON that the evaluator reads. */
   content: string;
   status: (typeof claimStatuses)[number];
   /** What was paid for it, as phones show it. */

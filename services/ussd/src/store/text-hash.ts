@@ -1,12 +1,11 @@
 import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
 
-/** Hashes under a key derived from the service's secret, so that a guess at a PIN or a number cannot be tried against a stolen table. */
+/** Keyed, so that a guess at a PIN or a number cannot be tried against a stolen table. */
 export function createTextHash(secret: Uint8Array) {
   const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', 'palaver ussd text, hmac', 32)));
   const mac = (message: string) => createHmac('sha256', key).update(message).digest('base64url').slice(0, 22);
   return {
     ofText: (sessionId: string, text: string) => (text === '' ? '' : mac(`t\0${sessionId}\0${text}`)),
-    /** The key of the `step`-th action that the last of these inputs runs. */
     ofAction: (sessionId: string, inputs: readonly string[], step: number) =>
       mac(`e\0${sessionId}\0${step}\0${inputs.join('\0')}`),
     /** The id that the session of an erased caller is kept under: the telecom gateway's own may hold the number. */
