@@ -13,13 +13,8 @@ export interface ServiceDatabase {
   url: string;
 }
 
-export interface Databases {
-  dataDir: string;
-  /** Only those that exist: one that all services share, or one file for each. */
-  databases: ServiceDatabase[];
-}
-
-export function findDatabases(env: Env): Databases {
+/** Finds only those that exist: one that all services share, or one file for each. */
+export function findDatabases(env: Env): { dataDir: string; databases: ServiceDatabase[] } {
   const config = loadConfig(schema, env);
   const dataDir = resolve(config.DATA_DIR);
   if (config.DATABASE_URL !== undefined) {

@@ -186,9 +186,5 @@ function SignOut({ identity, onSignOut }: { identity: Identity; onSignOut(): voi
 }
 
 /** The agent fetches attachments from there, in the user's name. */
-export interface MatrixSession {
-  homeServer: string;
-  accessToken: string;
-}
-
-export const noMatrix: MatrixSession = { homeServer: '', accessToken: '' };
+export type MatrixSession = typeof noMatrix;
+export const noMatrix = { homeServer: '', accessToken: '' };

@@ -51,9 +51,7 @@ export function Handset({ name, phone, language }: { name: string; phone: PhoneL
     setAnswer('');
     phone.hangUp();
   }
-  const leaveOnEscape = (event: KeyboardEvent) => {
-    if (event.key === 'Escape') hangUp();
-  };
+  const leaveOnEscape = ({ key }: KeyboardEvent) => key === 'Escape' && hangUp();
 
   return (
     <Form className="handset" aria-label={name} onSubmit={submit} onKeyDown={leaveOnEscape}>

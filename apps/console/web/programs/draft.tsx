@@ -64,12 +64,6 @@ export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) 
   );
 }
 
-interface History {
-  past: ProgramFiles[];
-  files: ProgramFiles;
-  future: ProgramFiles[];
-}
-
 type SaveStatus = { kind: 'saved' | 'waiting' } | { kind: 'failed'; message: string };
 
 const maxSteps = 200;
@@ -78,7 +72,8 @@ const saveAfterMs = 700;
 /** Every change can be undone, and is saved a moment later. */
 export function useDraft(name: string, draft: Draft) {
   const queries = useQueryClient();
-  const [history, setHistory] = useState<History>({ past: [], files: draft.files, future: [] });
+  const none: ProgramFiles[] = [];
+  const [history, setHistory] = useState({ past: none, files: draft.files, future: none });
   const [status, setStatus] = useState<SaveStatus>({ kind: 'saved' });
   const [refused, setRefused] = useState('');
   const revision = useRef(draft.revision);

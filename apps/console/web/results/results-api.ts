@@ -12,16 +12,8 @@ export type {
 export type ExportedResult = UssdResult & { phoneNumber: string };
 
 /** Empty fields filter nothing. */
-export interface Filter {
-  from: string;
-  to: string;
-  status: string;
-  search: string;
-  column: string;
-  value: string;
-}
-
-export const noFilter: Filter = { from: '', to: '', status: '', search: '', column: '', value: '' };
+export const noFilter = { from: '', to: '', status: '', search: '', column: '', value: '' };
+export type Filter = typeof noFilter;
 
 export interface SetRef {
   program: string;

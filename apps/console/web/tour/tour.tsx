@@ -31,9 +31,7 @@ export function Tour() {
     navigate(`/${following}`);
     heading.current?.focus();
   }
-  const closeOnEscape = (event: KeyboardEvent) => {
-    if (event.key === 'Escape') closeTour();
-  };
+  const closeOnEscape = ({ key }: KeyboardEvent) => key === 'Escape' && closeTour();
 
   return (
     <aside className="tour panel" aria-label={t('tour.title')} onKeyDown={closeOnEscape}>
