@@ -90,7 +90,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
   addStoreMetrics(server.metrics, store, logger);
   addOperatorAudit(server, domain.audit);
   const limit = { perMinute: config.RATE_LIMIT_PER_MINUTE, redis };
-  // Counted by themselves: the provider of a phone that sends hundreds may be the gateway of all who call.
+  // Counted apart from calls: the provider of a phone that sends hundreds may be the gateway of all who call.
   await server.register(async (scope) => {
     addRateLimit(scope, { name: 'ussd texts', ...limit });
     addTextRoute(scope, { config, receiveText: texts.receive });
