@@ -16,7 +16,7 @@ import { createPush } from './channel/push.ts';
 import { createSmppReceiver } from './channel/smpp-ussd.ts';
 import { createTexts } from './channel/texts.ts';
 import { createAnswer } from './channel/ussd-call.ts';
-import { addUssdRoutes } from './channel/ussd-routes.ts';
+import { addTextRoute, addUssdRoutes } from './channel/ussd-routes.ts';
 import { createDomain, type DomainParts } from './domain.ts';
 import { createUssdMetrics } from './metrics.ts';
 import { addUssdDocs } from './operators/api-docs.ts';
@@ -87,10 +87,16 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
   const push = createPush({ ...domain, config, texts, pushScreen: domain.smpp && smpp.push });
   addStoreMetrics(server.metrics, store, logger);
   addOperatorAudit(server, domain.audit);
+  const limit = { perMinute: config.RATE_LIMIT_PER_MINUTE, redis };
+  // Counted apart from calls: the provider of a phone that sends hundreds may be the gateway of all who call.
+  await server.register(async (scope) => {
+    addRateLimit(scope, { name: 'ussd texts', ...limit });
+    addTextRoute(scope, { config, receiveText: texts.receive });
+  });
   await server.register(async (scope) => {
     const limited = scope.withTypeProvider<ZodTypeProvider>();
-    addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
-    await addUssdRoutes(limited, { ...domain, config, metrics, adapters, answer, receiveText: texts.receive });
+    addRateLimit(scope, { name: 'ussd', ...limit });
+    await addUssdRoutes(limited, { ...domain, config, metrics, adapters, answer });
     await addOperatorRoutes(limited, { ...domain, adapters, push, fourEyes: config.FOUR_EYES });
     addLinkRoutes(limited, domain.linking);
     const { claiming } = domain;

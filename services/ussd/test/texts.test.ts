@@ -252,6 +252,13 @@ test('a program starts at a phone that has called, once a day, and not where mes
   expect(lines).toHaveLength(5);
 });
 
+test('texts beyond the limit of their provider leave its callers theirs', async () => {
+  await using service = await startService('sqlite', { RATE_LIMIT_PER_MINUTE: '3' });
+  const sent = Array.from({ length: 5 }, () => send(service, { from: grower, to: '1234', text: 'hello' }));
+  expect((await Promise.all(sent)).map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429]);
+  expect(await service.say('call', '')).toMatch(/^CON/);
+});
+
 test.each([
   ['20-8', 7, true],
   ['20-8', 8, false],

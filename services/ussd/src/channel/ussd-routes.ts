@@ -16,7 +16,6 @@ import type { Answer } from './ussd-call.ts';
 export interface UssdRouteParts {
   adapters: readonly Adapter[];
   answer: Answer;
-  receiveText: ReceiveText;
   config: UssdConfig;
   inputLog: InputLog;
   metrics: UssdMetrics;
@@ -26,7 +25,6 @@ export interface UssdRouteParts {
 export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Promise<void> {
   const { answer } = parts;
   const checkShared = createSharedCheck(parts.config);
-  await server.register(async (scope) => addTextRoute(scope, { ...parts, check: checkShared }));
   for (const adapter of parts.adapters)
     await server.register(async (scope) => {
       readTexts(scope, adapter.contentTypes);
@@ -76,8 +74,12 @@ const textFields = {
   id: ['id', 'MessageSid'],
 } as const;
 
-function addTextRoute(scope: FastifyInstance, { receiveText, check }: UssdRouteParts & { check: Check | undefined }) {
+export function addTextRoute(
+  scope: FastifyInstance,
+  { receiveText, config }: { receiveText: ReceiveText; config: UssdConfig },
+): void {
   readTexts(scope, [formType, 'application/json']);
+  const check = createSharedCheck(config);
   if (check) scope.addHook('onRequest', async (request) => check(request));
   scope.post('/api/ussd/texts', { schema: { hide: true } }, async (request, reply) => {
     const fields = readFields(String(request.body), request.headers['content-type']);
