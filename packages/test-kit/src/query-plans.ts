@@ -69,7 +69,8 @@ function listInSqlite(path: string, statements: Statements): Scan[] {
   const scans = [...statements.keys()].flatMap((statement) => {
     const rows = database.prepare(`explain query plan ${statement}`).all() as { detail: string }[];
     return rows.flatMap(({ detail }) => {
-      const [, name = '', isIndex] = /^SCAN (\S+)( USING)?/.exec(detail) ?? [];
+      const [, name, isIndex] = /^SCAN (\w+)( USING)?(?!.* VIRTUAL TABLE)/.exec(detail) ?? [];
+      if (name === undefined) return [];
       const table = tables.has(name) ? name : aliasOf(statement, name, tables);
       // In the order of an index, a statement with a limit stops when it has enough.
       return table && !(isIndex && /\blimit\b/i.test(statement)) ? [{ table, statement }] : [];

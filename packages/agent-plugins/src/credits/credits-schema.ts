@@ -97,6 +97,7 @@ const statements = [
     id text primary key, balance bigint not null check (balance >= 0))`,
   sql`create table agent_credit_transaction (
     id text primary key, kind text not null, user_did text not null, created_at bigint not null, usage_claim text)`,
+  sql`create index agent_credit_transaction_by_user on agent_credit_transaction (user_did)`,
   sql`create index agent_credit_unclaimed on agent_credit_transaction (user_did, created_at) where ${unclaimedUsage}`,
   sql`create index agent_credit_claimed on agent_credit_transaction (usage_claim) where usage_claim is not null`,
   sql`create table agent_credit_entry (
@@ -112,12 +113,13 @@ const statements = [
     created_at bigint not null)`,
   sql`create index agent_credit_claim_by_user on agent_credit_claim (user_did, status, id)`,
   sql`create table agent_credit_newcomer (
-    client text not null, day integer not null, users integer not null, primary key (client, day))`,
+    client text not null, day integer not null, users integer not null, primary key (day, client))`,
   sql`create table agent_credit_payment (
     hash text not null, transfer_index integer not null, height bigint not null, sender text not null,
     memo text not null, amount text not null, credits bigint not null, rest text not null, user_did text,
     status text not null, created_at bigint not null, primary key (hash, transfer_index))`,
   sql`create index agent_credit_payment_status on agent_credit_payment (status, created_at)`,
+  sql`create index agent_credit_payment_by_user on agent_credit_payment (user_did)`,
   sql`create table agent_credit_cursor (address text primary key, height bigint not null)`,
   sql`create table agent_credit_subscription (
     user_did text primary key, opened_at bigint not null, ends_at bigint not null, allowance bigint not null,
