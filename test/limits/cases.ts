@@ -2,15 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDelegation, createInvocation, parseToken, type UcanView } from '@palaver/ucan';
-import { eachOf, type Key, nextAddress } from './key.ts';
-
-export interface World {
-  url: string;
-  did: string;
-  keys: Key[];
-  /** How often each key does it: what one key does many times, two hundred do a few times each. */
-  share(ofOne: number, ofMany: number): number;
-}
+import { leaveConnections, leaveReaders, leaveSockets } from './idle-cases.ts';
+import { createSession, eachOf, type Key, nextAddress, range, type World } from './key.ts';
 
 export interface Case {
   /** What is tried. */
@@ -21,7 +14,6 @@ export interface Case {
 }
 
 const loopMs = 8_000;
-const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 const each = (keys: Key[], count: number) => keys.flatMap((key) => range(count).map((index) => ({ key, index })));
 
 export const cases: Case[] = [
@@ -38,6 +30,7 @@ export const cases: Case[] = [
   { name: 'unread lists of tasks', attack: leaveTasksUnread },
   { name: 'idle readers of one run', attack: leaveReaders },
   { name: 'idle sockets', attack: leaveSockets },
+  { name: 'connections without credentials', attack: leaveConnections },
   { name: '1,000 delegations', prepare: mintDelegations, attack: readDelegations },
 ];
 
@@ -160,10 +153,6 @@ async function upload(key: Key, bytes: Buffer, type = 'image/png'): Promise<obje
   const headers = { 'content-type': type };
   const { body } = await key.send('POST', '/files?filename=file', { body: bytes, headers });
   return { fileId: body.fileId, filename: 'file', mimetype: type };
-}
-
-async function createSession(key: Key): Promise<string> {
-  return (await key.send('POST', '/sessions')).body.sessionId;
 }
 
 /** Files of 50 MB for each of 20 approvals; or of 5 MB for each of five approvals of 200 keys; then all are approved at once. */
@@ -307,48 +296,6 @@ async function leaveTasksUnread({ keys, share }: World): Promise<void> {
   });
   await sleep(3_000);
   for (const reply of unread) reply.destroy();
-}
-
-/** Each reads the answer that is being written, and stays. */
-async function leaveReaders({ keys, share }: World): Promise<void> {
-  const unread: IncomingMessage[] = [];
-  await eachOf(keys, 50, async (key) => {
-    const body = { message: '/long 4000', stream: true };
-    const running = await key.open('POST', `/messages/${await createSession(key)}`, { body }).catch(() => undefined);
-    if (!running) return;
-    unread.push(running);
-    await eachOf(range(share(5_000, 60)), share(50, 5), async () => {
-      const reply = await key.open('GET', `/runs/${running.headers['x-run-id']}`).catch(() => undefined);
-      if (reply) unread.push(reply);
-    });
-  });
-  await sleep(3_000);
-  for (const reply of unread) reply.destroy();
-}
-
-/** All from the address of this machine. */
-async function leaveSockets({ url, keys, share }: World): Promise<void> {
-  const sockets: WebSocket[] = [];
-  const perSession = 50;
-  await eachOf(keys, 20, async (key) => {
-    for (let left = share(3_000, 60); left > 0; left -= perSession) {
-      const query = `EIO=4&transport=websocket&sessionId=${await createSession(key)}`;
-      await eachOf(range(Math.min(left, perSession)), share(50, 5), async () => {
-        const socket = new WebSocket(`${url.replace('http', 'ws')}/socket.io/?${query}`);
-        sockets.push(socket);
-        await new Promise<void>((resolve) => {
-          socket.onclose = () => resolve();
-          socket.onopen = () => socket.send(`40${JSON.stringify({ invocation: key.invocation })}`);
-          socket.onmessage = ({ data }) => {
-            if (data === '2') socket.send('3');
-            if (/^4[24]/.test(data)) resolve();
-          };
-        });
-      });
-    }
-  });
-  await sleep(3_000);
-  for (const socket of sockets) socket.close();
 }
 
 /** As many as one user may have; or of 200 users a few, each nearly as long as a token may be. */

@@ -109,3 +109,17 @@ export async function eachOf<T>(
   };
   await Promise.all(Array.from({ length: atOnce }, next));
 }
+
+export interface World {
+  url: string;
+  did: string;
+  keys: Key[];
+  /** How often each key does it: what one key does many times, two hundred do a few times each. */
+  share(ofOne: number, ofMany: number): number;
+}
+
+export async function createSession(key: Key): Promise<string> {
+  return (await key.send('POST', '/sessions')).body.sessionId;
+}
+
+export const range = (count: number) => Array.from({ length: count }, (_, index) => index);

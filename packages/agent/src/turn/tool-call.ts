@@ -89,7 +89,7 @@ function isGated({ needsApproval, needsDelegation, needsInvocation }: Tool): boo
 
 /** A rule that fails asks the user. */
 async function needsApproval({ tool: { needsApproval: rule }, args, rt }: ReadyCall): Promise<boolean> {
-  // JavaScript has no types: anything but false asks.
+  // Code without types may give something else: it asks.
   if (typeof rule !== 'function') return Boolean(rule);
   try {
     return await rule(args, rt);
