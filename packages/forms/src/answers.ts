@@ -176,7 +176,8 @@ export function toScreen(stop: Stop, { search, hint }: ScreenOptions): FormScree
   }
   const type = screenTypeOf(node);
   const { label, hint: help, required } = node.currentState;
-  const screen: FormScreen = { type, body: joinLines([...titlesOf(stop), toPlain(label), toPlain(help)]), ...added };
+  const lines = [...titlesOf(stop), toPlain(label), toPlain(help)].filter((line) => line !== '');
+  const screen: FormScreen = { type, body: lines.join('\n'), ...added };
   if (type === 'note') return forbids(node) ? { ...screen, hint: { key: 'form.blocked' } } : screen;
   if (!required) screen.optional = true;
   const options = node.currentState.valueOptions;
@@ -223,8 +224,4 @@ function toPlain(text: FormText | null): string {
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/\*\*|__/g, '')
     .trim();
-}
-
-function joinLines(lines: string[]): string {
-  return lines.filter((line) => line !== '').join('\n');
 }

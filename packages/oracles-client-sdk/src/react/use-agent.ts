@@ -1,34 +1,16 @@
 'use client';
 
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
-import { type AgentApi, createAgentApi } from '../core/agent-api.ts';
+import { createAgentApi } from '../core/agent-api.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import { OracleError } from '../core/oracle-error.ts';
-import type { Transport } from '../core/transport.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useLatest, useLoad } from './use-load.ts';
-
-interface Agent {
-  /** Names this agent and this user: a key for what is loaded from it. */
-  key: string;
-  did: string;
-  config: OracleConfig;
-  transport: Transport;
-  api: AgentApi;
-}
-
-interface AgentResult {
-  agent: Agent | undefined;
-  error: OracleError | undefined;
-  refetch: () => Promise<void>;
-  /** The agent, waited for while it is looked up: what a user asks for before that is done once it is found. */
-  whenReady: () => Promise<Agent>;
-}
 
 export const notReady = () =>
   new OracleError('The agent is not ready yet.', { code: 'ORACLE_NOT_READY', retryable: true });
 
-export function useAgent(oracleDid?: string, overrides?: ConfigOverrides): AgentResult {
+export function useAgent(oracleDid?: string, overrides?: ConfigOverrides) {
   const { createTransport, wallet } = useOraclesContext();
   const did = useOracleDid(oracleDid);
   const { config, isReady, isLoading, error, refetch } = useOraclesConfig(did, overrides);
@@ -45,6 +27,7 @@ export function useAgent(oracleDid?: string, overrides?: ConfigOverrides): Agent
   useEffect(() => {
     for (const look of waiting.current) look();
   }, [agent, error, isLoading]);
+  /** What a user asks for while the agent is looked up is done once it is found. */
   const whenReady = useCallback(async () => {
     for (;;) {
       const { agent: found, error: fault, isLoading: isLooking } = latest.current;

@@ -78,13 +78,8 @@ export function createFakeRoutes(parts: RouteParts): (request: FakeRequest) => R
     },
     'GET /memory': ({ query }) => {
       const wanted = (query.get('query') ?? '').toLowerCase();
-      return json(
-        toPage(
-          'memories',
-          memories.filter(({ text }) => text.toLowerCase().includes(wanted)),
-          query,
-        ),
-      );
+      const found = memories.filter(({ text }) => text.toLowerCase().includes(wanted));
+      return json(toPage('memories', found, query));
     },
     'POST /memory': ({ body }) => {
       const memory: Memory = { id: createRandomId(), kind: 'fact', ...body, createdAt: now() };
