@@ -55,6 +55,9 @@ export interface OraclesConfigResult {
 }
 
 const unknown: Partial<OracleConfig> = {};
+const noAgent = new OracleError('No agent: give oracleDid to the hook or to OraclesProvider.', {
+  code: 'ORACLE_MISSING',
+});
 
 /** What is publicly known about an agent: where it is, its model, its price. */
 export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides): OraclesConfigResult {
@@ -70,16 +73,10 @@ export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides
     if (baseUrl) return { apiUrl: baseUrl, socketUrl: wsUrl ?? baseUrl };
     return data && { ...data, socketUrl: wsUrl ?? data.socketUrl };
   }, [baseUrl, wsUrl, data]);
-  const missing = useMemo(
-    () =>
-      did
-        ? undefined
-        : new OracleError('No agent: give oracleDid to the hook or to OraclesProvider.', { code: 'ORACLE_MISSING' }),
-    [did],
-  );
+  const fault = error ?? (did ? undefined : noAgent);
   const refetch = useCallback(async () => void (await reload()), [reload]);
   const isReady = config !== undefined;
-  return { config: config ?? unknown, isLoading: isLoading && !isReady, isReady, error: error ?? missing, refetch };
+  return { config: config ?? unknown, isLoading: isLoading && !isReady, isReady, error: fault, refetch };
 }
 
 /** The agent of a hook: the one it is given, else the provider's, else the only one that the page uses. */

@@ -135,9 +135,7 @@ function answer(
   return stream(run, 0, signal);
 }
 
-type Readable = NonNullable<ReturnType<FakeSessions['findRun']>>;
-
-function stream(run: Readable, after: number, signal: FakeRequest['signal']): Response {
+function stream(run: FakeRun, after: number, signal: FakeRequest['signal']): Response {
   const headers = { 'content-type': 'text/event-stream', 'x-run-id': run.runId };
   return new Response(run.read(after, signal), { headers });
 }
