@@ -5,10 +5,7 @@ import { boundedText, didSchema, jsonObjectSchema, offsetPageFields, timestampSc
 export const defaultSessionTitle = 'New chat';
 
 const createSessionFields = z
-  .object({
-    title: boundedText(1, agentLimits.titleCharacters).optional(),
-    metadata: jsonObjectSchema.optional(),
-  })
+  .object({ title: boundedText(1, agentLimits.titleCharacters).optional(), metadata: jsonObjectSchema.optional() })
   .meta({ id: 'CreateSession', description: 'The optional body of a new session.' });
 
 // Existing clients send no body, an empty one, or null.

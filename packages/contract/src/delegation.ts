@@ -63,12 +63,7 @@ export const didDocumentSchema = z
     '@context': z.array(z.string()),
     id: didSchema,
     verificationMethod: z.array(
-      z.object({
-        id: z.string(),
-        type: z.string(),
-        controller: didSchema,
-        publicKeyMultibase: z.string(),
-      }),
+      z.object({ id: z.string(), type: z.string(), controller: didSchema, publicKeyMultibase: z.string() }),
     ),
     authentication: z.array(z.string()),
     assertionMethod: z.array(z.string()),

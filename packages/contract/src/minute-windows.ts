@@ -14,14 +14,8 @@ type Entry = { from: number; at: number; count: number };
 /** `total` is the sum of the counts: a busy key has 61 of them, and every request asks. */
 type Window = { entries: Entry[]; total: number };
 
-export interface MinuteWindows {
-  /** Does not count as a use. */
-  look(key: string): MinuteCount;
-  add(key: string): void;
-}
-
 /** Two generations: the older is dropped once the newer is a minute old or full; keys in use are then in the newer. */
-export function createMinuteWindows({ now = () => performance.now(), maxKeys = 100_000 } = {}): MinuteWindows {
+export function createMinuteWindows({ now = () => performance.now(), maxKeys = 100_000 } = {}) {
   let older = new Map<string, Window>();
   let newer = new Map<string, Window>();
   let rotateAt = Number.NEGATIVE_INFINITY;
@@ -35,12 +29,13 @@ export function createMinuteWindows({ now = () => performance.now(), maxKeys = 1
     return window;
   };
   return {
-    look(key) {
+    /** Does not count as a use. */
+    look(key: string): MinuteCount {
       const time = now();
       const { entries, total: count } = find(key, time);
       return { count, leftMs: (entries[0]?.at ?? time) + minuteMs - time };
     },
-    add(key) {
+    add(key: string): void {
       const time = now();
       if (time >= rotateAt || newer.size >= maxKeys) {
         older = newer;

@@ -75,9 +75,7 @@ export const resultSummarySchema = z
   .meta({ id: 'UssdResultSummary', description: 'Results by day, and the answers to every question.' });
 
 export const recentCallersSchema = z
-  .object({
-    callers: z.array(callerNameSchema.extend({ serviceCode: z.string(), seenAt: timestampSchema })),
-  })
+  .object({ callers: z.array(callerNameSchema.extend({ serviceCode: z.string(), seenAt: timestampSchema })) })
   .meta({ id: 'UssdRecentCallers', description: 'Who called last, each number once.' });
 
 const callerOverviewSchema = z.object({

@@ -33,7 +33,7 @@ export function answerQuestion(node: FormNode, input: string): FormHint | undefi
     if (held.hasChanges) throw new RepeatsChanged();
     return undefined;
   }
-  const hint = isTaken && violation ? toHint(violation) : { key: typeHints[type] };
+  const hint = isTaken && violation ? toHint(violation) : { key: typeHintOf(type) };
   if (held.hasChanges) throw new RefusedAnswer(hint);
   setAnswer(node, before);
   return hint;
@@ -83,26 +83,22 @@ function setAnswer(node: FormNode, values: readonly string[]): void {
   else node.setValue(values[0] ?? (emptyAsNull.includes(node.valueType ?? '') ? null : ''));
 }
 
-const typeHints: Record<ScreenType, string> = {
+const typeHints: Partial<Record<ScreenType, string>> = {
   text: 'hint.text',
   integer: 'hint.integer',
   decimal: 'hint.decimal',
   date: 'hint.date',
   time: 'form.timeHint',
   dateTime: 'form.dateTimeHint',
-  choice: 'hint.choice',
   choices: 'hint.choices',
   rank: 'form.rankHint',
-  note: 'hint.choice',
-  accept: 'hint.choice',
-  another: 'hint.choice',
-  send: 'hint.choice',
 };
+const typeHintOf = (type: ScreenType) => typeHints[type] ?? 'hint.choice';
 
 type Parsed = { values: string[] } | { hint: FormHint };
 
 function parseInput(node: FormNode, type: ScreenType, input: string): Parsed {
-  const refuse = (): Parsed => ({ hint: { key: typeHints[type] } });
+  const refuse = (): Parsed => ({ hint: { key: typeHintOf(type) } });
   const take = (value: string | undefined): Parsed => (value === undefined ? refuse() : { values: [value] });
   switch (type) {
     case 'choice':
@@ -176,7 +172,8 @@ export function toScreen(stop: Stop, { search, hint }: ScreenOptions): FormScree
   }
   const type = screenTypeOf(node);
   const { label, hint: help, required } = node.currentState;
-  const screen: FormScreen = { type, body: joinLines([...titlesOf(stop), toPlain(label), toPlain(help)]), ...added };
+  const lines = [...titlesOf(stop), toPlain(label), toPlain(help)].filter((line) => line !== '');
+  const screen: FormScreen = { type, body: lines.join('\n'), ...added };
   if (type === 'note') return forbids(node) ? { ...screen, hint: { key: 'form.blocked' } } : screen;
   if (!required) screen.optional = true;
   const options = node.currentState.valueOptions;
@@ -223,8 +220,4 @@ function toPlain(text: FormText | null): string {
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/\*\*|__/g, '')
     .trim();
-}
-
-function joinLines(lines: string[]): string {
-  return lines.filter((line) => line !== '').join('\n');
 }

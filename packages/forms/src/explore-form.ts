@@ -17,7 +17,6 @@ const strategies: readonly Strategy[] = ['first', 'last', 1, 2, 3, 4];
 
 export async function exploreForm(forms: Pick<Forms, 'press'>, form: FormToExplore): Promise<FormExploration> {
   const { source, see, isOver, samples, ...call } = form;
-  const { language, phoneNumber, take } = call;
   const result: FormExploration = { submissions: [], seen: new Set(), faults: [] };
   const constants = readConstants(conditionsOf(source.xml));
   const choices = choicesOf(source.xml);
@@ -34,9 +33,7 @@ export async function exploreForm(forms: Pick<Forms, 'press'>, form: FormToExplo
         choices,
         press: (shown, input) =>
           forms.press(source, {
-            language,
-            phoneNumber,
-            take,
+            ...call,
             ...(shown && { progress: shown.progress }),
             ...(input !== undefined && { input }),
           }),
@@ -144,19 +141,15 @@ export async function walkForm(walk: Walk): Promise<Submission> {
     const isAgain = last?.shown.progress.at === reply.progress.at && reply.screen.hint !== undefined;
     if (!isAgain) asked.push({ shown: reply, answers: answersTo(reply.screen, walk, step), tries: 0 });
     else Object.assign(last, { shown: reply, tries: last.tries + 1 });
-    while (isUsedUp(asked.at(-1))) {
-      const { shown, answers } = asked.pop() as Asked;
-      fault ??= toFault(shown, answers.length);
+    for (let used = asked.at(-1); used && used.tries >= used.answers.length; used = asked.at(-1)) {
+      asked.pop();
+      fault ??= toFault(used.shown, used.answers.length);
       const before = asked.at(-1);
       if (!before || returns++ >= maxReturns) throw fault;
       before.tries += 1;
     }
   }
   throw fault ?? new WalkFault(`the form does not end after ${maxSteps} answers`);
-}
-
-function isUsedUp(asked: Asked | undefined): boolean {
-  return asked !== undefined && asked.tries >= asked.answers.length;
 }
 
 function toFault({ progress: { at }, screen }: ShownForm, tried: number): WalkFault {
@@ -183,31 +176,14 @@ function answersTo(
     optional && type !== 'note' && (strategy === 'last' || (typeof strategy === 'number' && seed % 3 === 0));
   const numbers = around(constants?.numbers ?? []);
   const isLate = step >= manySteps;
+  const small = isLate ? ['1'] : [];
   const texts = constants?.texts ?? [];
+  const common = ['a', '12345', '0712345678', 'ana@example.org', 'ABC-123'];
   const ordered = strategy === 'last' ? keys.toReversed() : rotate(keys);
   const two = ordered.slice(0, 2);
   const answers: Record<FormScreen['type'], string[]> = {
-    text: rotate([
-      'Ana',
-      ...texts,
-      ...samples,
-      'a',
-      '12345',
-      '0712345678',
-      'ana@example.org',
-      'ABC-123',
-      ...choices,
-      ...numbers,
-    ]),
-    integer: [
-      ...(isLate ? ['1'] : []),
-      ...rotate(['3', '1', '12', '0', '40']),
-      '100',
-      '2020',
-      ...numbers,
-      ...samples,
-      '-1',
-    ],
+    text: rotate(['Ana', ...texts, ...samples, ...common, ...choices, ...numbers]),
+    integer: [...small, ...rotate(['3', '1', '12', '0', '40']), '100', '2020', ...numbers, ...samples, '-1'],
     decimal: [...rotate(['2.5', '12', '0.5', '100', '0']), ...numbers, ...samples, '-1'],
     date: ['01022020', '01011980', '01012030', today(), ...samples],
     time: ['0730', '1800'],

@@ -61,7 +61,9 @@ async function press(
     if (progress) own?.instances.delete(progress.id);
     loading.created++;
     const start = computedMs();
-    const restored = progress && (await restore(loading.form, progress.xml, phoneNumber));
+    // Answers to an earlier version of the form may be ones that this one cannot read.
+    const restored =
+      progress && (await restoreInstance(loading.form, progress.xml, phoneNumber).catch(() => undefined));
     const root = restored ?? createInstance(loading.form, phoneNumber);
     if (progress && !restored) return begin(loading, root, call);
     before = { root, builtMs: computedMs() - start };
@@ -108,11 +110,6 @@ async function takeInput(
   const tookMs = computedMs() - start;
   if (root !== before.root) return { root, builtMs: tookMs, reply };
   return { root, builtMs: before.builtMs + (hasGrown() ? tookMs : 0), reply };
-}
-
-/** Answers to an earlier version of the form that this one cannot read are `undefined`. */
-function restore(form: LoadedForm, xml: string, phoneNumber: string): Promise<FormRoot | undefined> {
-  return restoreInstance(form, xml, phoneNumber).catch(() => undefined);
 }
 
 async function begin(

@@ -56,13 +56,10 @@ export async function inspectForm(source: FormSource): Promise<FormReport> {
       faults,
     };
   } catch (error) {
-    if (isMissingPackage(error)) {
-      const message =
-        'forms need the packages @getodk/xforms-engine and jsdom, which "npm install" brings as optional ones';
-      return { ...report, faults: [{ line: 1, message }] };
-    }
-    const message =
+    let message =
       error instanceof FormFault ? error.message : `the form cannot be loaded: ${messageOf(error as Error)}`;
+    if (isMissingPackage(error))
+      message = 'forms need the packages @getodk/xforms-engine and jsdom, which "npm install" brings as optional ones';
     return { ...report, faults: [{ line: 1, message }] };
   }
 }
@@ -110,13 +107,8 @@ function findMissing(
     const line = xml.slice(0, Math.max(0, xml.indexOf(`"${ref}"`))).split('\n').length;
     const what = mediaNames[type] ?? `an answer of type ${type}`;
     const remedy = `make it optional, or leave it out with waive: [${ref.split('/').at(-1)}]`;
-    return [
-      {
-        line,
-        question: ref,
-        message: `${ref} is required and asks for ${what}, which a keypad cannot give: ${remedy}`,
-      },
-    ];
+    const message = `${ref} is required and asks for ${what}, which a keypad cannot give: ${remedy}`;
+    return [{ line, question: ref, message }];
   });
 }
 

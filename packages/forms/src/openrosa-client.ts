@@ -137,15 +137,11 @@ interface Credentials {
   password: string;
 }
 
-interface Challenged {
-  method: string;
-  path: string;
-  challenge: string;
-}
-
 /** The header `Authorization` that a server asks for: Digest (RFC 7616) before Basic. */
-function authorize({ user, password }: Credentials, request: Challenged): string | undefined {
-  const { method, path, challenge } = request;
+function authorize(
+  { user, password }: Credentials,
+  { method, path, challenge }: { method: string; path: string; challenge: string },
+): string | undefined {
   const digest = /\bDigest\s+(.*)$/is.exec(challenge)?.[1];
   if (digest === undefined)
     return /\bBasic\b/i.test(challenge) ? `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` : undefined;

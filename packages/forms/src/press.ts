@@ -116,7 +116,8 @@ function goBack(root: FormRoot, stops: readonly Stop[], index: number, show: Ask
 
 async function send(root: FormRoot, { take = {}, waive = [] }: FormCall, show: Asked['show']): Promise<FormReply> {
   // As in ODK Collect, a calculation that is empty or out of its limits keeps no form from being sent.
-  const asked = new Set(stopsOf(root).flatMap(({ at, node }) => (isHarmlessNote(node) ? [] : at)));
+  const isHarmless = (node: FormNode) => screenTypeOf(node) === 'note' && !forbids(node);
+  const asked = new Set(stopsOf(root).flatMap(({ at, node }) => (isHarmless(node) ? [] : at)));
   const wrong = root.validationState.violations?.find(({ reference }) => asked.has(reference));
   if (wrong) return show(wrong.reference, { hint: toHint(wrong.violation) });
   const prefix = `${root.currentState.reference}/`.length;
@@ -149,10 +150,6 @@ function sayWaived(xml: string, paths: string): string {
     /^((?:<\?[^>]*\?>)?\s*<[\w:.-]+)/,
     (root) => `${root} xmlns:palaver="urn:palaver:forms" ${waivedName}="${paths}"`,
   );
-}
-
-function isHarmlessNote(node: FormNode): boolean {
-  return screenTypeOf(node) === 'note' && !forbids(node);
 }
 
 function attributeOf(attributes: string, name: string): string {

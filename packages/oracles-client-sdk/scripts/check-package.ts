@@ -10,17 +10,7 @@ const attw = join(installTools('check'), 'node_modules/@arethetypeswrong/cli/dis
 await buildPackage();
 const folder = mkdtempSync(join(tmpdir(), 'palaver-package-'));
 const packed = await packPublished(folder);
-const args = [
-  attw,
-  packed,
-  '--profile',
-  'esm-only',
-  '--format',
-  'ascii',
-  '--exclude-entrypoints',
-  'ui.css',
-  'palaver-chat.js',
-];
-const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });
+const options = '--profile esm-only --format ascii --exclude-entrypoints ui.css palaver-chat.js'.split(' ');
+const { status } = spawnSync(process.execPath, [attw, packed, ...options], { stdio: 'inherit' });
 rmSync(folder, { recursive: true });
 process.exit(status ?? 1);

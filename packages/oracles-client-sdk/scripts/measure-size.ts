@@ -30,11 +30,7 @@ const uses = [
     code: `export { OraclesProvider } from './src/index.ts'; export { Chat } from './src/ui/index.ts';`,
     budget: 28_300,
   },
-  {
-    name: 'element (without React)',
-    code: `export * from './src/element/index.ts';`,
-    budget: 36_000,
-  },
+  { name: 'element (without React)', code: `export * from './src/element/index.ts';`, budget: 36_000 },
   { name: 'wallet', code: `export * from './src/wallet/index.ts';`, budget: 3_500 },
 ];
 

@@ -6,7 +6,7 @@ export {
   builtInNames,
 } from './actions/actions.ts';
 export { claimsPerDay } from './actions/claim.ts';
-export { parseTotal, type RecordCheck, type Totals } from './actions/records.ts';
+export { parseTotal, type Totals } from './actions/records.ts';
 export { checkMenu, checkProgram, type MenuCheck } from './check/check-program.ts';
 export { explore, findCircles } from './explore/explore.ts';
 export { resultsOf } from './explore/made-up.ts';
@@ -38,7 +38,6 @@ export {
   type Reveal,
   type ScreenType,
   type ScreenView,
-  type SecretRef,
   type Step,
   type Submission,
   toInput,
@@ -63,7 +62,7 @@ export { type ActionResult, type Opening, openDialogue, takeFormReply, takeInput
 export { toFormSnapshot, toSnapshot } from './run/snapshot.ts';
 export { drawMenu } from './show/draw-menu.ts';
 export { countSeptets, isGsm, toShowable } from './show/gsm.ts';
-export { fitsOneScreen, layOut } from './show/lay-out.ts';
+export { fitsOneScreen } from './show/lay-out.ts';
 export { backKeyOf, canGoBack, countPages, createSay, renderAlone, renderScreen } from './show/render.ts';
 export type { ActionState } from './states/action.ts';
 export { findAnswer, type PromptState } from './states/prompt.ts';
@@ -72,6 +71,5 @@ export { type Expression, ExpressionLimit, restoreExpression } from './values/ex
 export { type Fault, formatFault, suggest } from './values/fault.ts';
 export { reservedKeys } from './values/keys.ts';
 export { maxTextLength } from './values/limits.ts';
-export { hasMatch } from './values/pattern.ts';
-export { parseAnswer, type Question, type Validation } from './values/question.ts';
+export type { Question, Validation } from './values/question.ts';
 export { fromExpressionValue, parseJson } from './values/value-types.ts';

@@ -97,16 +97,8 @@ const columnAliases: Record<string, string> = {
   'jr:count': 'repeat_count',
   'choice filter': 'choice_filter',
 };
-const translated = [
-  'label',
-  'hint',
-  'guidance_hint',
-  'constraint_message',
-  'required_message',
-  'image',
-  'audio',
-  'video',
-];
+const mediaColumns = ['image', 'audio', 'video'];
+const translated = ['label', 'hint', 'guidance_hint', 'constraint_message', 'required_message', ...mediaColumns];
 
 /** One spelling of each column. A column of a language is `label::English (en)`. */
 function normalizeRow(row: SheetRow): SheetRow {
@@ -207,7 +199,7 @@ function textsOf(form: Form, row: SheetRow, field: string): Map<string, string> 
 
 /** Keeps the texts of a field under an id, in all languages; `false` where there are none. */
 function keepTexts(form: Form, id: string, row: SheetRow, field: string, context: Item): boolean {
-  const media = field === 'label' ? ['image', 'audio', 'video'] : [];
+  const media = field === 'label' ? mediaColumns : [];
   const fields = field === 'hint' ? ['hint', 'guidance_hint'] : [field, ...media];
   let has = false;
   for (const each of fields) {
@@ -228,8 +220,7 @@ function keepTexts(form: Form, id: string, row: SheetRow, field: string, context
 
 function toText(form: Form, tag: 'label' | 'hint', item: Item): string {
   const { row, path } = item;
-  const isKept =
-    form.isTranslated || ['image', 'audio', 'video', 'guidance_hint'].some((each) => row[each] !== undefined);
+  const isKept = form.isTranslated || [...mediaColumns, 'guidance_hint'].some((each) => row[each] !== undefined);
   if (!isKept) return row[tag] === undefined ? '' : element(tag, {}, [toMarkup(form, row[tag], item)]);
   const id = `${path}:${tag}`;
   return keepTexts(form, id, row, tag, item) ? element(tag, { ref: `jr:itext('${id}')` }, []) : '';
@@ -290,12 +281,8 @@ function toData(item: Item, isTemplate: boolean): string {
   if (typeOf(type)?.isMeta) return '';
   const inner = children.map((child) => toData(child, isTemplate));
   if (type !== 'repeat') return element(name, {}, [...inner, isDynamic(row.default) ? '' : toXml(row.default ?? '')]);
-  const first = element(
-    name,
-    {},
-    children.map((child) => toData(child, false)),
-  );
-  return (isTemplate ? element(name, { 'jr:template': '' }, inner) : '') + first;
+  const first = children.map((child) => toData(child, false));
+  return (isTemplate ? element(name, { 'jr:template': '' }, inner) : '') + element(name, {}, first);
 }
 
 const isDynamic = (text: string | undefined) => text !== undefined && (/\$\{/.test(text) || /^[\w-]+\(.*\)/.test(text));
@@ -365,7 +352,7 @@ function toList(form: Form, name: string, rows: readonly SheetRow[]): List {
   const isTranslated = rows.some((row) => Object.keys(row).some((head) => /::|^(image|audio|video)$/.test(head)));
   const items = rows.map((row, i) => {
     const own = Object.entries(row).filter(
-      ([head]) => /^[a-z_][\w.-]*$/i.test(head) && !['list_name', 'label', 'image', 'audio', 'video'].includes(head),
+      ([head]) => /^[a-z_][\w.-]*$/i.test(head) && !['list_name', 'label', ...mediaColumns].includes(head),
     );
     const id = `${name}-${i}`;
     const label =
@@ -402,19 +389,11 @@ function toBody(form: Form, item: Item, lists: ReadonlyMap<string, List>): strin
   const { type, row, path, children } = item;
   const appearance = row.appearance === undefined ? {} : { appearance: row.appearance };
   const label = toText(form, 'label', item);
-  if (type === 'group' || type === 'loop') {
-    return element('group', { ref: path, ...appearance }, [
-      label,
-      ...children.map((child) => toBody(form, child, lists)),
-    ]);
-  }
+  const inner = children.map((child) => toBody(form, child, lists));
+  if (type === 'group' || type === 'loop') return element('group', { ref: path, ...appearance }, [label, ...inner]);
   if (type === 'repeat') {
     const count = row.repeat_count === undefined ? {} : { 'jr:count': countOf(form, item) };
-    const repeat = element(
-      'repeat',
-      { nodeset: path, ...appearance, ...count },
-      children.map((child) => toBody(form, child, lists)),
-    );
+    const repeat = element('repeat', { nodeset: path, ...appearance, ...count }, inner);
     return element('group', { ref: path }, [label, repeat]);
   }
   const texts = [label, toText(form, 'hint', item)];
@@ -433,9 +412,7 @@ function toBody(form: Form, item: Item, lists: ReadonlyMap<string, List>): strin
 function countOf(form: Form, item: Item): string {
   const count = `${item.name}_count`;
   const own = form.items.some(({ path }) => path === `${item.parent?.path}/${count}`);
-  return own
-    ? toExpression(form, `\${${count}}`, item).trim()
-    : toExpression(form, item.row.repeat_count ?? '', item).trim();
+  return toExpression(form, own ? `\${${count}}` : (item.row.repeat_count ?? ''), item).trim();
 }
 
 function toItemset(

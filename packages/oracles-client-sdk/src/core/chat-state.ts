@@ -84,10 +84,7 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
     }
     case 'uploading': {
       const uploadProgress = action.share < 1 ? action.share : undefined;
-      const messages = state.messages.map((message) =>
-        message.key === humanKey(action.localId) ? { ...message, uploadProgress } : message,
-      );
-      return { ...state, messages };
+      return { ...state, messages: changeMessage(state, humanKey(action.localId), { uploadProgress }) };
     }
     case 'set':
       return { ...state, messages: action.messages };
@@ -101,14 +98,9 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
       return fail(state, action.localId, action.error);
     case 'received':
       return applySocketEvent(state, action.event);
-    case 'broken': {
+    case 'broken':
       // What was read stays until the history is loaded.
-      const key = answerKey(action.localId);
-      const messages = state.messages.map((message) =>
-        message.key === key ? { ...message, status: 'failed' as const } : message,
-      );
-      return { ...state, messages };
-    }
+      return { ...state, messages: changeMessage(state, answerKey(action.localId), { status: 'failed' }) };
     case 'settled':
       return { ...state, runs: state.runs.filter(({ localId }) => localId !== action.localId) };
     case 'detached': {
@@ -181,17 +173,13 @@ function proceed(state: ChatState, localId: string, event: StreamEvent): ChatSta
 
 /** Of a turn that the user has stopped, only where it is stored and how it ended. */
 function streamStopped(state: ChatState, localId: string, event: StreamEvent): ChatState {
-  if (event.eventName === 'run') return { ...state, messages: acceptQuestion(state.messages, localId, event.payload) };
+  if (event.eventName === 'run') return { ...state, messages: acceptQuestion(state, localId, event.payload) };
   return event.eventName === 'done' ? proceed(state, localId, event) : state;
 }
 
 function stop(state: ChatState, localId: string): ChatState {
   const runs = state.runs.map((run) => (run.localId === localId ? { ...run, phase: 'stopped' as const } : run));
-  const key = answerKey(localId);
-  const messages = state.messages.map((message) =>
-    message.key === key ? { ...message, status: 'aborted' as const } : message,
-  );
-  return { ...state, runs, messages };
+  return { ...state, runs, messages: changeMessage(state, answerKey(localId), { status: 'aborted' }) };
 }
 
 /** A message that seemed lost with its connection and is found in the history has not failed. */
@@ -218,7 +206,7 @@ function begin(state: ChatState, localId: string, named: Partial<StreamEventData
   const { requestId = localId, messageId: storedId } = named;
   const key = answerKey(localId);
   const runs = state.runs.map((run) => (run.localId === localId ? { ...run, phase: 'streaming' as const } : run));
-  const messages = acceptQuestion(state.messages, localId, named);
+  const messages = acceptQuestion(state, localId, named);
   const createdAt = new Date().toISOString();
   const earlier = messages.find((message) => message.key === humanKey(localId))?.earlier;
   const local = { key, id: storedId ?? key, storedId, earlier, isStored: false } as const;
@@ -233,13 +221,15 @@ function begin(state: ChatState, localId: string, named: Partial<StreamEventData
 }
 
 function acceptQuestion(
-  messages: readonly ChatMessage[],
+  state: ChatState,
   localId: string,
   { requestId = localId, userMessageId: storedId }: Partial<StreamEventData['run']>,
 ): ChatMessage[] {
-  return messages.map((message) =>
-    message.key === humanKey(localId) ? { ...message, status: 'complete', requestId, storedId } : message,
-  );
+  return changeMessage(state, humanKey(localId), { status: 'complete', requestId, storedId });
+}
+
+function changeMessage({ messages }: ChatState, key: string, change: Partial<ChatMessage>): ChatMessage[] {
+  return messages.map((message) => (message.key === key ? { ...message, ...change } : message));
 }
 
 function fail(state: ChatState, localId: string, error: OracleError): ChatState {

@@ -1,4 +1,4 @@
-import { type AgentApi, createAgentApi, type LiveRun } from './agent-api.ts';
+import { createAgentApi, type LiveRun } from './agent-api.ts';
 import { createApprovals, createReauthorizer } from './approvals.ts';
 import type { Chat, ChatOptions, ChatParts, ChatSnapshot } from './chat-interface.ts';
 import { type ChatAction, initialChatState, reduceChat } from './chat-state.ts';
@@ -27,12 +27,9 @@ export function createChat(options: ChatOptions): Chat {
     const { isRealTimeConnected, ...state } = store.get();
     store.set({ ...reduceChat(state, action), isRealTimeConnected });
   };
+  const base = { options, api, get: store.get, dispatch, signal };
   const history = createHistorySync({
-    api,
-    sessionId,
-    pageSize: () => options.pageSize,
-    dispatch,
-    signal,
+    ...base,
     onLoaded: () => channel?.connect(),
     onLiveRun({ runId }, runSignal) {
       // While a send waits for its reply, the live run may well be its own.
@@ -41,11 +38,7 @@ export function createChat(options: ChatOptions): Chat {
   });
   const { sync, syncQuietly } = history;
   const parts: ChatParts = {
-    options,
-    api,
-    get: store.get,
-    dispatch,
-    signal,
+    ...base,
     sync,
     syncQuietly,
     take(event) {
@@ -145,16 +138,10 @@ function openChatChannel(
   return channel;
 }
 
-interface ClientCallParts {
-  options: Pick<ChatOptions, 'clientTools' | 'onClientCall' | 'sessionId'>;
-  show(event: StreamEvent): void;
-  emit(event: 'tool_result' | 'action_call_result', payload: Record<string, unknown>): void;
-}
-
 /** Runs a call on this page. How it goes is shown at once; the service says the same in its stream. */
 async function runClientCall(
   { eventName, payload: call }: ClientCallEvent,
-  { options, show, emit }: ClientCallParts,
+  { options, show, emit }: { options: ChatOptions; show(event: StreamEvent): void; emit: SocketChannel['emit'] },
 ): Promise<void> {
   const { toolCallId } = call;
   const isTool = eventName === 'browser_tool_call';
@@ -169,18 +156,14 @@ async function runClientCall(
   emit(isTool ? 'tool_result' : 'action_call_result', { sessionId: options.sessionId, toolCallId, ...outcome });
 }
 
-interface SyncParts {
-  api: AgentApi;
-  sessionId: string;
-  pageSize(): number | undefined;
-  dispatch(action: ChatAction): void;
-  signal(): AbortSignal;
+interface SyncParts extends Pick<ChatParts, 'options' | 'api' | 'dispatch' | 'signal'> {
   onLoaded(): void;
   onLiveRun(run: LiveRun, signal: AbortSignal): void;
 }
 
 /** The history, and the turn that is under way. Calls meanwhile make it one more round. */
-function createHistorySync({ api, sessionId, dispatch, ...parts }: SyncParts) {
+function createHistorySync({ options, api, dispatch, ...parts }: SyncParts) {
+  const { sessionId } = options;
   let syncing: Promise<void> | undefined;
   let isStale = false;
   /** The life of the chat in which `syncQuietly` is under way. */
@@ -188,7 +171,7 @@ function createHistorySync({ api, sessionId, dispatch, ...parts }: SyncParts) {
 
   async function load(signal: AbortSignal): Promise<void> {
     try {
-      const limit = parts.pageSize();
+      const { pageSize: limit } = options;
       const page = await api.listMessages(sessionId, limit ? { limit } : {}, signal);
       dispatch({ type: 'loaded', page, older: false });
     } catch (error) {

@@ -44,17 +44,12 @@ export function declareClientTools({ browserTools = {}, actions = [] }: ClientTo
   tools?: Declaration[];
   agActions?: (Declaration & { hasRender: boolean })[];
 } {
-  const tools = Object.values(browserTools).map(({ toolName: name, description, schema }) => ({
-    name,
-    description,
-    schema: toJsonSchema(schema),
-  }));
-  const agActions = actions.map(({ name, description, parameters, hasRender }) => ({
-    name,
-    description,
-    schema: toJsonSchema(parameters),
-    hasRender,
-  }));
+  const tools = Object.values(browserTools).map(({ toolName: name, description, schema }) => {
+    return { name, description, schema: toJsonSchema(schema) };
+  });
+  const agActions = actions.map(({ name, description, parameters, hasRender }) => {
+    return { name, description, schema: toJsonSchema(parameters), hasRender };
+  });
   return { ...(tools.length > 0 && { tools }), ...(agActions.length > 0 && { agActions }) };
 }
 

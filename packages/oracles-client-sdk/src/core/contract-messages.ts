@@ -6,8 +6,7 @@ export interface ChainMessage {
   value: Record<string, unknown>;
 }
 
-export function toPaymentMessages(payment: { from: string; to: string; price: Price }): ChainMessage[] {
-  const { from, to, price } = payment;
+export function toPaymentMessages({ from, to, price }: { from: string; to: string; price: Price }): ChainMessage[] {
   return [
     {
       typeUrl: '/cosmos.bank.v1beta1.MsgSend',

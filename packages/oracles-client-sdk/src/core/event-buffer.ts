@@ -39,15 +39,13 @@ function delay(work: () => void, ms: number): () => void {
 function schedule(work: () => void): () => void {
   const stop = delay(work, hiddenMs);
   // Missing outside of pages.
-  const { requestAnimationFrame, cancelAnimationFrame } = globalThis as Partial<Page>;
+  const { requestAnimationFrame, cancelAnimationFrame } = globalThis as {
+    requestAnimationFrame?(work: () => void): number;
+    cancelAnimationFrame?(frame: number): void;
+  };
   const frame = requestAnimationFrame?.(work);
   return () => {
     stop();
     if (frame !== undefined) cancelAnimationFrame?.(frame);
   };
-}
-
-interface Page {
-  requestAnimationFrame(work: () => void): number;
-  cancelAnimationFrame(frame: number): void;
 }

@@ -158,7 +158,7 @@ export async function followRun({ transport, signal, onEvent, ...start }: Follow
     try {
       response ??= await transport.request(`/runs/${encodeURIComponent(runId ?? '')}?after=${last}`, { signal });
       for await (const frame of readEventStream(response, signal)) {
-        const number = toNumber(frame.id);
+        const number = /^\d+$/.test(frame.id) ? Number(frame.id) : undefined;
         if (number !== undefined) {
           if (number <= last) continue;
           // A frame was lost on the way: what follows is asked for again, from where we are.
@@ -179,10 +179,6 @@ export async function followRun({ transport, signal, onEvent, ...start }: Follow
     response = undefined;
     await retries.wait(fault);
   }
-}
-
-function toNumber(id: string): number | undefined {
-  return /^\d+$/.test(id) ? Number(id) : undefined;
 }
 
 /** A frame that cannot be read would be no better the next time: it is passed over. */

@@ -27,15 +27,10 @@ function toMatrixSession(session: Partial<MatrixSession & OlderSession> = {}): M
   throw new OracleError(message, { code: 'VALIDATION_FAILED' });
 }
 
-interface Minted {
-  token: Promise<OpenIdToken>;
-  renewAt: number;
-}
-
 const renewMs = 30_000;
 const timeoutMs = 15_000;
 
-const minted = new Map<string, Minted>();
+const minted = new Map<string, { token: Promise<OpenIdToken>; renewAt: number }>();
 
 /** A Matrix OpenID token for the user of a session, by the client-server API; the same one until it is about to expire. */
 export async function getOpenIdToken(session: MatrixSession | OlderSession): Promise<OpenIdToken> {
@@ -45,7 +40,7 @@ export async function getOpenIdToken(session: MatrixSession | OlderSession): Pro
   const key = JSON.stringify([matrix.homeServer, matrix.accessToken]);
   const known = minted.get(key);
   if (known) return known.token;
-  const fresh: Minted = { token: mint(matrix), renewAt: Number.POSITIVE_INFINITY };
+  const fresh = { token: mint(matrix), renewAt: Number.POSITIVE_INFINITY };
   minted.set(key, fresh);
   try {
     const token = await fresh.token;

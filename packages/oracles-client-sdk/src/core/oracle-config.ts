@@ -63,7 +63,7 @@ export async function resolveOracleConfig(options: ResolveOptions): Promise<Orac
   };
 }
 
-async function findAgent(options: ResolveOptions): Promise<Partial<AgentProfile>> {
+async function findAgent(options: ResolveOptions): Promise<Partial<ReturnType<typeof parseEntity>>> {
   const { oracleDid, gatewayUrl, gatewayAccess = {} } = options;
   const documentUrl = toDocumentUrl(oracleDid);
   if (documentUrl) return parseDocument(await read(documentUrl, options));
@@ -126,14 +126,7 @@ function toDocumentUrl(did: string): string | undefined {
   return `${scheme}://${decodeURIComponent(host)}${folder}/did.json`;
 }
 
-interface AgentProfile {
-  apiUrl: string | undefined;
-  socketUrl: string | undefined;
-  termsUrl: string | undefined;
-  payee: string | undefined;
-}
-
-function parseDocument(document: unknown): Omit<AgentProfile, 'payee'> {
+function parseDocument(document: unknown) {
   const { service, linkedResource } = asRecord(document) ?? {};
   return {
     apiUrl: findEndpoint(service, 'oracleService'),
@@ -142,7 +135,7 @@ function parseDocument(document: unknown): Omit<AgentProfile, 'payee'> {
   };
 }
 
-function parseEntity(reply: unknown): AgentProfile {
+function parseEntity(reply: unknown) {
   const { entity, iidDocument } = asRecord(reply) ?? {};
   const accounts = toRecords(asRecord(entity)?.accounts);
   const account = accounts.find(({ name }) => name === 'admin') ?? accounts[0];

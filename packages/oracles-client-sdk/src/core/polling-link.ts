@@ -31,9 +31,7 @@ export function openPollingLink(options: LinkOptions): Link {
   };
   socket.on('connect', options.onConnected);
   socket.onAny((name: string, body: unknown) => options.onEvent(name, body));
-  socket.on('disconnect', (reason) =>
-    end(reason === 'io server disconnect' ? { reason: 'ended' } : { reason: 'broken' }),
-  );
+  socket.on('disconnect', (reason) => end({ reason: reason === 'io server disconnect' ? 'ended' : 'broken' }));
   socket.on('connect_error', (error: Error & { data?: unknown }) =>
     end('data' in error ? { reason: 'refused', data: asRecord(error.data) } : { reason: 'broken' }),
   );

@@ -11,7 +11,9 @@ export function createRetryPolicy(signal: AbortSignal, limitMs = defaultLimitMs)
     /** Waits before the next attempt; throws `fault` if another attempt cannot help. */
     async wait(fault: unknown): Promise<void> {
       signal.throwIfAborted();
-      if (!isTransient(fault) || Date.now() - progressAt > limitMs) throw fault;
+      // No connection, a broken stream, an overloaded or restarting service; not a wallet that declined.
+      const isTransient = !(fault instanceof OracleError) || fault.retryable;
+      if (!isTransient || Date.now() - progressAt > limitMs) throw fault;
       const asked = fault instanceof OracleError ? (fault.retryAfterMs ?? 0) : 0;
       if (asked > limitMs) throw fault;
       await pause(Math.max(asked, Math.min(longestPauseMs, firstPauseMs * 2 ** attempts)), signal);
@@ -33,11 +35,6 @@ export async function withRetries<T>(work: () => Promise<T>, signal: AbortSignal
       await policy.wait(error);
     }
   }
-}
-
-/** No connection, a broken stream, an overloaded or restarting service; not a wallet that declined. */
-function isTransient(error: unknown): boolean {
-  return !(error instanceof OracleError) || error.retryable;
 }
 
 /** With jitter, so that clients do not all return at the same moment. Ends early when the network is back. */

@@ -157,10 +157,7 @@ const isInteger = (def: Def, schema: Def) => schema.isInt === true || checksOf(d
 
 function numberLimits(schema: Def): JsonSchema {
   const { minValue, maxValue } = schema;
-  return {
-    ...(isLimit(minValue) && { minimum: minValue }),
-    ...(isLimit(maxValue) && { maximum: maxValue }),
-  };
+  return { ...(isLimit(minValue) && { minimum: minValue }), ...(isLimit(maxValue) && { maximum: maxValue }) };
 }
 
 /** Integers of version 4 are limited to what a number can hold, which says nothing. */

@@ -1,4 +1,4 @@
-import type { ChatOptions, ChatParts, ChatSnapshot, SendOptions } from './chat-interface.ts';
+import type { ChatParts, ChatSnapshot, SendOptions } from './chat-interface.ts';
 import type { ChatMessage } from './chat-message.ts';
 import { humanKey } from './chat-state.ts';
 import { declareClientTools } from './client-tools.ts';
@@ -11,6 +11,13 @@ import { isBlob, toShownFiles, uploadAll } from './upload-files.ts';
 interface SenderParts extends ChatParts {
   turns: TurnFollower;
   channel(): SocketChannel | undefined;
+}
+
+interface Posting {
+  requestId: string;
+  messageId: string;
+  text: string;
+  extra: SendOptions;
 }
 
 const keptExtras = 20;
@@ -42,21 +49,41 @@ export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
     });
   }
 
-  type Sending = Pick<Posting, 'requestId' | 'messageId' | 'text' | 'extra'>;
-  async function post(sending: Sending, signal: AbortSignal): Promise<Response> {
-    const { requestId, extra } = sending;
+  /** Uploads the files of a message and sends it; resolves with the head of the stream. */
+  async function post({ requestId, messageId, text, extra }: Posting, signal: AbortSignal): Promise<Response> {
+    const { transport, sessionId } = options;
+    const { attachments, ...rest } = extra;
+    // Named by the service; others may refuse its header in a browser's preflight.
+    const socketId = channel()?.socketId();
     const upload = new AbortController();
     const leave = () => upload.abort(signal.reason);
     signal.addEventListener('abort', leave);
-    if (extra.attachments?.some(isBlob)) uploads.set(requestId, upload);
+    if (attachments?.some(isBlob)) uploads.set(requestId, upload);
     try {
-      return await postMessage(options, {
-        ...sending,
-        socketId: channel()?.socketId(),
-        signal: upload.signal,
-        onUpload: (share) => dispatch({ type: 'uploading', localId: requestId, share }),
-        onUploaded: () => uploads.delete(requestId),
-      });
+      const { navigator } = globalThis as { navigator?: { onLine?: boolean } };
+      if (navigator?.onLine === false)
+        throw new OracleError('This device is offline.', { code: 'OFFLINE', retryable: true });
+      const onProgress = (share: number) => dispatch({ type: 'uploading', localId: requestId, share });
+      const files = attachments && (await uploadAll(transport, attachments, { onProgress, signal: upload.signal }));
+      uploads.delete(requestId);
+      const { accessToken, homeServer } = options.matrix ?? {};
+      const body = {
+        ...rest,
+        ...(files && { attachments: files }),
+        message: text,
+        messageId,
+        stream: true,
+        ...declareClientTools(options.clientTools?.() ?? {}),
+        ...(homeServer && { homeServer }),
+      };
+      const headers = {
+        'x-request-id': requestId,
+        ...(socketId && { 'x-socket-id': socketId }),
+        ...(accessToken && { 'x-matrix-access-token': accessToken }),
+        ...(homeServer && { 'x-matrix-homeserver': homeServer }),
+      };
+      const path = `/messages/${encodeURIComponent(sessionId)}`;
+      return await transport.request(path, { method: 'POST', body, headers, signal: upload.signal });
     } finally {
       signal.removeEventListener('abort', leave);
       uploads.delete(requestId);
@@ -125,50 +152,4 @@ function hasFailed({ requestId, status }: ChatMessage, messages: readonly ChatMe
 function findQuestion({ messages }: ChatSnapshot, messageId: string | undefined): ChatMessage | undefined {
   const at = messageId === undefined ? messages.length : messages.findIndex(({ id }) => id === messageId) + 1;
   return messages.slice(0, at).findLast(({ type }) => type === 'human');
-}
-
-interface Posting {
-  requestId: string;
-  /** The id that the question is stored under: the page shows it at once. */
-  messageId: string;
-  text: string;
-  extra: SendOptions;
-  /** Named by the service; others may refuse its header in a browser's preflight. */
-  socketId: string | undefined;
-  signal: AbortSignal;
-  onUpload(share: number): void;
-  /** The message itself is about to be sent. */
-  onUploaded(): void;
-}
-
-/** Uploads the files of a message and sends it; resolves with the head of the stream. */
-async function postMessage(options: ChatOptions, posting: Posting): Promise<Response> {
-  const { requestId, messageId, text, extra, socketId, signal } = posting;
-  const { transport, sessionId } = options;
-  if (isOffline()) throw new OracleError('This device is offline.', { code: 'OFFLINE', retryable: true });
-  const { attachments, ...rest } = extra;
-  const files = attachments && (await uploadAll(transport, attachments, { onProgress: posting.onUpload, signal }));
-  posting.onUploaded();
-  const { accessToken, homeServer } = options.matrix ?? {};
-  const body = {
-    ...rest,
-    ...(files && { attachments: files }),
-    message: text,
-    messageId,
-    stream: true,
-    ...declareClientTools(options.clientTools?.() ?? {}),
-    ...(homeServer && { homeServer }),
-  };
-  const headers = {
-    'x-request-id': requestId,
-    ...(socketId && { 'x-socket-id': socketId }),
-    ...(accessToken && { 'x-matrix-access-token': accessToken }),
-    ...(homeServer && { 'x-matrix-homeserver': homeServer }),
-  };
-  return transport.request(`/messages/${encodeURIComponent(sessionId)}`, { method: 'POST', body, headers, signal });
-}
-
-function isOffline(): boolean {
-  const { navigator } = globalThis as { navigator?: { onLine?: boolean } };
-  return navigator?.onLine === false;
 }

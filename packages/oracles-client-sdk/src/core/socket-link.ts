@@ -1,12 +1,8 @@
 import { asRecord } from './oracle-error.ts';
 import { toQuery } from './to-query.ts';
 
-export type LinkEnd =
-  | { reason: 'refused'; data: unknown }
-  | { reason: 'ended' }
-  | { reason: 'declined' }
-  /** No connection, or one that broke. */
-  | { reason: 'broken' };
+/** `declined`: the wallet did not sign. `broken`: no connection, or one that broke. */
+export type LinkEnd = { reason: 'refused'; data: unknown } | { reason: 'ended' | 'declined' | 'broken' };
 
 export interface LinkOptions {
   origin: string;

@@ -67,14 +67,17 @@ export function createTransport(options: TransportOptions): Transport {
         ...(file && { 'content-type': file.type || 'application/octet-stream' }),
         ...request.headers,
       };
-      if (file && onProgress && !options.fetch && canReportProgress()) {
+      // Missing outside of pages.
+      const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => UploadRequest };
+      if (file && onProgress && !options.fetch && XMLHttpRequest) {
         const report = (share: number) => {
           clearTimeout(idleTimer);
           // Sent is what the network stack has taken: after the last byte, only the limit of the whole upload holds.
           if (share < 1) idleTimer = setTimeout(expire, headTimeoutMs);
           onProgress(share);
         };
-        return await sendFile(baseUrl + path, { file, headers, onProgress: report, signal: late.signal });
+        const upload = { file, headers, onProgress: report, signal: late.signal };
+        return await sendFile(new XMLHttpRequest(), baseUrl + path, upload);
       }
       const content = file ?? (body !== undefined ? JSON.stringify(body) : undefined);
       return await (options.fetch ?? globalThis.fetch)(baseUrl + path, {
@@ -144,21 +147,14 @@ interface UploadRequest {
   abort(): void;
 }
 
-/** Missing outside of pages. */
-const findRequest = () => (globalThis as { XMLHttpRequest?: new () => UploadRequest }).XMLHttpRequest;
-
-const canReportProgress = () => findRequest() !== undefined;
-
 /** A request with a file as its body. `fetch` does not report how much has been sent; browsers do with `XMLHttpRequest`. */
 function sendFile(
+  request: UploadRequest,
   url: string,
   init: { file: Blob; headers: Record<string, string>; onProgress: (share: number) => void; signal: AbortSignal },
 ): Promise<Response> {
   const { file, headers, onProgress, signal } = init;
   return new Promise((resolve, reject) => {
-    const Request = findRequest();
-    if (!Request) return reject(new TypeError('Uploads cannot be watched here.'));
-    const request = new Request();
     const cancel = () => request.abort();
     request.open('POST', url);
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);

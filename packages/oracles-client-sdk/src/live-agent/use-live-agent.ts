@@ -27,22 +27,8 @@ import {
   toParticipants,
 } from './live-state.ts';
 
-interface LiveCallOptions {
+interface LiveCallOptions extends Pick<LiveAgentOptions, 'sessionId' | 'createWorker'> {
   api: Pick<AgentApi, 'startCall' | 'endCall'>;
-  sessionId: string;
-  /** Starts LiveKit's encryption worker; the application does it because only its bundler has the address of the worker. */
-  createWorker: () => Worker;
-}
-
-interface LiveCall {
-  get(): LiveState;
-  subscribe(listener: () => void): () => void;
-  /** Calls the agent with the microphone on. */
-  join(): Promise<void>;
-  leave(): Promise<void>;
-  setMicrophone(isOn: boolean): Promise<void>;
-  setCamera(isOn: boolean): Promise<void>;
-  setScreenShare(isOn: boolean): Promise<void>;
 }
 
 interface Line {
@@ -52,13 +38,14 @@ interface Line {
 }
 
 /** One end-to-end encrypted call with the agent at a time; failures are in the state. */
-function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions): LiveCall {
+function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions) {
   const store = createStore<LiveState>(initialLiveState);
   const change = (next: Partial<LiveState>) => store.set({ ...store.get(), ...next });
   let line: Line | undefined;
   /** Counts joins and leaves, so that a join that was left meanwhile hangs up. */
   let turn = 0;
 
+  /** Calls the agent with the microphone on. */
   async function join(): Promise<void> {
     if (store.get().status !== 'idle') return;
     turn += 1;
@@ -158,8 +145,9 @@ function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions): Live
     join,
     leave: () => end(),
     setMicrophone,
-    setCamera: (isOn) => setDevice('camera', ({ room }) => room.localParticipant.setCameraEnabled(isOn)),
-    setScreenShare: (isOn) => setDevice('screen', ({ room }) => room.localParticipant.setScreenShareEnabled(isOn)),
+    setCamera: (isOn: boolean) => setDevice('camera', ({ room }) => room.localParticipant.setCameraEnabled(isOn)),
+    setScreenShare: (isOn: boolean) =>
+      setDevice('screen', ({ room }) => room.localParticipant.setScreenShareEnabled(isOn)),
   };
 }
 
@@ -196,13 +184,11 @@ export interface LiveAgentOptions {
   oracleDid?: string | undefined;
   sessionId: string;
   overrides?: ConfigOverrides | undefined;
-  /** `() => new Worker(new URL('livekit-client/e2ee-worker', import.meta.url), { type: 'module' })` */
+  /** `() => new Worker(new URL('livekit-client/e2ee-worker', import.meta.url), { type: 'module' })`: only a bundler knows it. */
   createWorker: () => Worker;
 }
 
-export interface LiveAgentResult
-  extends LiveState,
-    Pick<LiveCall, 'join' | 'leave' | 'setMicrophone' | 'setCamera' | 'setScreenShare'> {
+export interface LiveAgentResult extends LiveState, Omit<ReturnType<typeof createLiveCall>, 'get' | 'subscribe'> {
   isMicrophoneOn: boolean;
   isCameraOn: boolean;
   isScreenShared: boolean;
@@ -226,7 +212,8 @@ export function useLiveAgent(options: LiveAgentOptions): LiveAgentResult {
   // Leaving the page's call when its component goes; nothing is open when strict mode tries it out.
   useEffect(() => () => void call.leave(), [call]);
 
-  const state = useSyncExternalStore(call.subscribe, call.get, call.get);
+  const { get, subscribe, ...controls } = call;
+  const state = useSyncExternalStore(subscribe, get, get);
   const me = state.participants.find(({ isLocal }) => isLocal);
   return {
     ...state,
@@ -234,10 +221,6 @@ export function useLiveAgent(options: LiveAgentOptions): LiveAgentResult {
     isMicrophoneOn: me?.isMicrophoneOn ?? false,
     isCameraOn: me?.isCameraOn ?? false,
     isScreenShared: me?.isScreenShared ?? false,
-    join: call.join,
-    leave: call.leave,
-    setMicrophone: call.setMicrophone,
-    setCamera: call.setCamera,
-    setScreenShare: call.setScreenShare,
+    ...controls,
   };
 }

@@ -30,7 +30,8 @@ export function splitBlocks(text: string): string[] {
   let isGap = true;
   for (const line of text.replaceAll('\r\n', '\n').split('\n')) {
     const mark = matchMark(fencePattern, line)?.[1];
-    const continues = isIndented(line) || matchMark(itemPattern, line) !== null;
+    const isIndented = line !== '' && line[0]?.trim() === '';
+    const continues = isIndented || matchMark(itemPattern, line) !== null;
     const isList = matchMark(itemPattern, pieces.at(-1)?.[0] ?? '') !== null;
     if (fence !== undefined || !(isGap && line !== '') || (isList && continues)) pieces.at(-1)?.push(line);
     else pieces.push([line]);
@@ -73,10 +74,6 @@ function readBlock(lines: string[], at: number, depth: number): Read {
   if (depth < maxDepth && matchMark(itemPattern, line)) return readList(lines, at, depth);
   if (line.includes('|') && isDivider(lines[at + 1] ?? '')) return readTable(lines, at);
   return readParagraph(lines, at);
-}
-
-function isIndented(line: string): boolean {
-  return line !== '' && line[0]?.trim() === '';
 }
 
 function readLanguage(rest: string): string {

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import type { ReactNode, RefObject } from 'react';
 import type { ClientAction } from '../core/client-tools.ts';
 import type { Schema, SchemaOutput } from '../core/schema.ts';
 import { createStore } from '../core/store.ts';
@@ -24,10 +24,8 @@ export interface AgActionOptions<S extends Schema = Schema> {
   render?: ((props: ActionRenderProps<SchemaOutput<S>>) => ReactNode) | undefined;
 }
 
-interface Registration {
-  /** The options of the latest render. */
-  current: AgActionOptions;
-}
+/** The options of the latest render. */
+type Registration = RefObject<AgActionOptions>;
 
 /** The actions of the page. The version changes whenever something would be drawn differently. */
 export interface ActionRegistry {

@@ -65,7 +65,9 @@ function toContent(message: ChatMessage): MessageContent {
   const content = toMessageParts(message)
     .flatMap(toContentPart)
     .map((part) => (typeof part !== 'string' && refused.has(part.props.id) ? withRefusal(part) : part));
-  if (message.error) content.push(toErrorContent(message.error.message));
+  // Drawn by a component named `Error`, if the page has one.
+  if (message.error)
+    content.push({ name: 'Error', props: { id: 'error', args: {}, status: 'done', output: message.error.message } });
   return content.every((part) => typeof part === 'string') ? (message.content ?? '') : content;
 }
 
@@ -95,9 +97,4 @@ export function toContentPart(part: MessagePart): (string | IComponentMetadata)[
     default:
       return [];
   }
-}
-
-/** Drawn by a component named `Error`, if the page has one. */
-function toErrorContent(output: string): IComponentMetadata {
-  return { name: 'Error', props: { id: 'error', args: {}, status: 'done', output } };
 }

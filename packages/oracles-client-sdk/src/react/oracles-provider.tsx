@@ -1,6 +1,6 @@
 'use client';
 
-import { type ReactNode, useMemo } from 'react';
+import { type ReactNode, useCallback, useMemo } from 'react';
 import type { Chat } from '../core/chat-interface.ts';
 import { type CredentialCache, createCredentialCache, type Sign } from '../core/credentials.ts';
 import {
@@ -73,10 +73,8 @@ export function OraclesProvider(props: OraclesProviderProps) {
       }),
     [wallet.did, hasInvocations, credentialStorage, latest],
   );
-  const request = useMemo<typeof globalThis.fetch>(
-    () =>
-      (...args) =>
-        (latest.current.fetch ?? globalThis.fetch)(...args),
+  const request = useCallback<typeof globalThis.fetch>(
+    (...args) => (latest.current.fetch ?? globalThis.fetch)(...args),
     [latest],
   );
   const { apiKey, ucan, prefix } = props.gatewayAccess ?? {};

@@ -4,20 +4,13 @@ import type { StreamingMode } from '../core/event-buffer.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import type { OracleError } from '../core/oracle-error.ts';
 import type { Schema } from '../core/schema.ts';
-import type { AnyEvent, Arguments, CallStatus } from '../core/wire.ts';
-import type { IMessage } from './message-content.ts';
+import type { AnyEvent, CallStatus } from '../core/wire.ts';
+import type { IComponentMetadata, IMessage } from './message-content.ts';
 
-interface ComponentProps {
-  id: string;
+interface ComponentProps extends Pick<IComponentMetadata['props'], 'id' | 'args' | 'output' | 'error' | 'isRefused'> {
   name: string;
-  args: Arguments;
   status: CallStatus;
   isLoading?: boolean | undefined;
-  // biome-ignore lint/suspicious/noExplicitAny: what a tool gives back is the tool's.
-  output?: any;
-  error?: string | undefined;
-  /** The user refused the call, or did not answer in time: nothing has failed. */
-  isRefused?: boolean | undefined;
 }
 
 /** A component of the agent also gets each of its `args` as a property, a tool call `toolName` and `eventId`, an event its fields. */

@@ -1,34 +1,16 @@
 'use client';
 
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
-import { type AgentApi, createAgentApi } from '../core/agent-api.ts';
+import { createAgentApi } from '../core/agent-api.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import { OracleError } from '../core/oracle-error.ts';
-import type { Transport } from '../core/transport.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useLatest, useLoad } from './use-load.ts';
-
-interface Agent {
-  /** Names this agent and this user: a key for what is loaded from it. */
-  key: string;
-  did: string;
-  config: OracleConfig;
-  transport: Transport;
-  api: AgentApi;
-}
-
-interface AgentResult {
-  agent: Agent | undefined;
-  error: OracleError | undefined;
-  refetch: () => Promise<void>;
-  /** The agent, waited for while it is looked up: what a user asks for before that is done once it is found. */
-  whenReady: () => Promise<Agent>;
-}
 
 export const notReady = () =>
   new OracleError('The agent is not ready yet.', { code: 'ORACLE_NOT_READY', retryable: true });
 
-export function useAgent(oracleDid?: string, overrides?: ConfigOverrides): AgentResult {
+export function useAgent(oracleDid?: string, overrides?: ConfigOverrides) {
   const { createTransport, wallet } = useOraclesContext();
   const did = useOracleDid(oracleDid);
   const { config, isReady, isLoading, error, refetch } = useOraclesConfig(did, overrides);
@@ -45,6 +27,7 @@ export function useAgent(oracleDid?: string, overrides?: ConfigOverrides): Agent
   useEffect(() => {
     for (const look of waiting.current) look();
   }, [agent, error, isLoading]);
+  /** What a user asks for while the agent is looked up is done once it is found. */
   const whenReady = useCallback(async () => {
     for (;;) {
       const { agent: found, error: fault, isLoading: isLooking } = latest.current;
@@ -72,6 +55,9 @@ export interface OraclesConfigResult {
 }
 
 const unknown: Partial<OracleConfig> = {};
+const noAgent = new OracleError('No agent: give oracleDid to the hook or to OraclesProvider.', {
+  code: 'ORACLE_MISSING',
+});
 
 /** What is publicly known about an agent: where it is, its model, its price. */
 export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides): OraclesConfigResult {
@@ -87,16 +73,10 @@ export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides
     if (baseUrl) return { apiUrl: baseUrl, socketUrl: wsUrl ?? baseUrl };
     return data && { ...data, socketUrl: wsUrl ?? data.socketUrl };
   }, [baseUrl, wsUrl, data]);
-  const missing = useMemo(
-    () =>
-      did
-        ? undefined
-        : new OracleError('No agent: give oracleDid to the hook or to OraclesProvider.', { code: 'ORACLE_MISSING' }),
-    [did],
-  );
+  const fault = error ?? (did ? undefined : noAgent);
   const refetch = useCallback(async () => void (await reload()), [reload]);
   const isReady = config !== undefined;
-  return { config: config ?? unknown, isLoading: isLoading && !isReady, isReady, error: error ?? missing, refetch };
+  return { config: config ?? unknown, isLoading: isLoading && !isReady, isReady, error: fault, refetch };
 }
 
 /** The agent of a hook: the one it is given, else the provider's, else the only one that the page uses. */

@@ -3,15 +3,6 @@
 import { type RefObject, useCallback, useEffect, useInsertionEffect, useRef, useState } from 'react';
 import { type OracleError, toError } from '../core/oracle-error.ts';
 
-interface Loaded<T> {
-  data: T | undefined;
-  error: OracleError | undefined;
-  isLoading: boolean;
-  /** Loads again; resolves with what came, or undefined after a failure. */
-  reload(): Promise<T | undefined>;
-  update(change: (data: T) => T): void;
-}
-
 interface State<T> {
   key: string | undefined;
   data?: T;
@@ -22,7 +13,7 @@ interface State<T> {
 const retryMs = 5_000;
 
 /** Loads something when `key` appears or changes, never without one. An answer to an older key is ignored. */
-export function useLoad<T>(key: string | undefined, load: () => Promise<T>): Loaded<T> {
+export function useLoad<T>(key: string | undefined, load: () => Promise<T>) {
   const [state, setState] = useState<State<T>>({ key, isLoading: key !== undefined });
   const latest = useLatest({ load, key });
   const changes = useRef(0);

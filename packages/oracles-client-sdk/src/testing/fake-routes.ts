@@ -78,13 +78,8 @@ export function createFakeRoutes(parts: RouteParts): (request: FakeRequest) => R
     },
     'GET /memory': ({ query }) => {
       const wanted = (query.get('query') ?? '').toLowerCase();
-      return json(
-        toPage(
-          'memories',
-          memories.filter(({ text }) => text.toLowerCase().includes(wanted)),
-          query,
-        ),
-      );
+      const found = memories.filter(({ text }) => text.toLowerCase().includes(wanted));
+      return json(toPage('memories', found, query));
     },
     'POST /memory': ({ body }) => {
       const memory: Memory = { id: createRandomId(), kind: 'fact', ...body, createdAt: now() };
@@ -140,9 +135,7 @@ function answer(
   return stream(run, 0, signal);
 }
 
-type Readable = NonNullable<ReturnType<FakeSessions['findRun']>>;
-
-function stream(run: Readable, after: number, signal: FakeRequest['signal']): Response {
+function stream(run: FakeRun, after: number, signal: FakeRequest['signal']): Response {
   const headers = { 'content-type': 'text/event-stream', 'x-run-id': run.runId };
   return new Response(run.read(after, signal), { headers });
 }

@@ -12,6 +12,7 @@ import {
 import type { SendOptions } from '../core/chat-interface.ts';
 import { isBlob, type OutgoingFile } from '../core/upload-files.ts';
 import type { UseChatResult } from '../react/use-chat.ts';
+import { Button } from './button.tsx';
 import { type Labels, nameIn } from './labels.ts';
 
 export interface ComposerProps {
@@ -115,13 +116,9 @@ export function Composer({ chat, labels, options, notice, attach, children }: Co
         />
         {children}
         {isSending ? (
-          <button type="button" className="palaver-button" onClick={() => void abortStream()}>
-            {labels.stop}
-          </button>
+          <Button label={labels.stop} onClick={() => void abortStream()} />
         ) : (
-          <button type="submit" className="palaver-button palaver-main" disabled={isEmpty}>
-            {labels.send}
-          </button>
+          <Button type="submit" className="palaver-button palaver-main" label={labels.send} disabled={isEmpty} />
         )}
       </form>
     </div>
@@ -141,12 +138,7 @@ function Fault({ chat: { error, sendMessageError, retry }, labels }: Pick<Compos
   if (!fault) return null;
   return (
     <p role="alert">
-      {fault.message}{' '}
-      {(sendMessageError || fault.retryable) && (
-        <button type="button" className="palaver-button" onClick={retry}>
-          {labels.retry}
-        </button>
-      )}
+      {fault.message} {(sendMessageError || fault.retryable) && <Button label={labels.retry} onClick={retry} />}
     </p>
   );
 }

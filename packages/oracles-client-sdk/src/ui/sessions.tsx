@@ -4,6 +4,7 @@ import { type FormEvent, useEffect, useState } from 'react';
 import type { Session } from '../core/wire.ts';
 import { useLatest } from '../react/use-load.ts';
 import type { OracleSessionsResult } from '../react/use-oracle-sessions.ts';
+import { Button } from './button.tsx';
 import { type Labels, nameIn } from './labels.ts';
 
 export interface SessionsProps {
@@ -39,9 +40,7 @@ export function Sessions({ list, sessionId, onOpen, labels }: SessionsProps) {
   };
   return (
     <nav className="palaver-sessions" aria-label={labels.sessions}>
-      <button type="button" className="palaver-button palaver-main" onClick={() => void attempt(create)}>
-        {labels.newSession}
-      </button>
+      <Button className="palaver-button palaver-main" label={labels.newSession} onClick={() => void attempt(create)} />
       {sessions.length > 0 && (
         <input
           type="search"
@@ -55,11 +54,7 @@ export function Sessions({ list, sessionId, onOpen, labels }: SessionsProps) {
       {error && (
         <p role="alert">
           {error.message}{' '}
-          {error === list.error && (
-            <button type="button" className="palaver-button" onClick={() => void attempt(list.refetch)}>
-              {labels.retry}
-            </button>
-          )}
+          {error === list.error && <Button label={labels.retry} onClick={() => void attempt(list.refetch)} />}
         </p>
       )}
       <ul>
@@ -76,11 +71,7 @@ export function Sessions({ list, sessionId, onOpen, labels }: SessionsProps) {
           </li>
         ))}
       </ul>
-      {hasMore && (
-        <button type="button" className="palaver-button" onClick={() => void attempt(loadMore)}>
-          {labels.more}
-        </button>
-      )}
+      {hasMore && <Button label={labels.more} onClick={() => void attempt(loadMore)} />}
     </nav>
   );
 }
@@ -121,9 +112,7 @@ function SessionRow({ session, isOpen, labels, onOpen, onRename, onDelete }: Ses
           // biome-ignore lint/a11y/noAutofocus: the user has just asked for this field.
           autoFocus
         />
-        <button type="submit" className="palaver-button">
-          {labels.save}
-        </button>
+        <Button type="submit" label={labels.save} />
       </form>
     );
   }
@@ -134,10 +123,8 @@ function SessionRow({ session, isOpen, labels, onOpen, onRename, onDelete }: Ses
         <button type="button" className="palaver-button palaver-danger" onClick={() => void onDelete().finally(show)}>
           {labels.confirm}
         </button>
-        {/* biome-ignore lint/a11y/noAutofocus: the question replaces the button that had the focus. */}
-        <button type="button" className="palaver-button" onClick={show} autoFocus>
-          {labels.cancel}
-        </button>
+        {/* The question replaces the button that had the focus. */}
+        <Button label={labels.cancel} onClick={show} autoFocus />
       </fieldset>
     );
   }

@@ -8,6 +8,7 @@ import { type IMessage, toIMessage } from '../react/message-content.ts';
 import { renderMessageContent } from '../react/render-message-content.tsx';
 import type { UIComponents } from '../react/ui-components.ts';
 import type { UseChatResult } from '../react/use-chat.ts';
+import { Button } from './button.tsx';
 import { type Labels, nameIn } from './labels.ts';
 
 export interface ThreadProps {
@@ -52,11 +53,7 @@ export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
         setAway(!isFollowing.current);
       }}
     >
-      {hasMore && (
-        <button type="button" className="palaver-button" onClick={() => void loadMore().catch(() => {})}>
-          {labels.older}
-        </button>
-      )}
+      {hasMore && <Button label={labels.older} onClick={() => void loadMore().catch(() => {})} />}
       {messages.length === 0 && !isLoading && empty}
       <WordsContext.Provider value={labels}>
         <CodeContext.Provider value={Code}>
@@ -75,9 +72,7 @@ export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
         </CodeContext.Provider>
       </WordsContext.Provider>
       {status === 'ready' && messages.at(-1)?.type === 'ai' && (
-        <button type="button" className="palaver-button" onClick={() => void chat.regenerate()}>
-          {labels.regenerate}
-        </button>
+        <Button label={labels.regenerate} onClick={() => void chat.regenerate()} />
       )}
       {isAway && (
         <button type="button" className="palaver-button palaver-latest" onClick={jump}>
@@ -145,9 +140,7 @@ const Message = memo(({ message: latest, labels, uiComponents, onEdit, onDownloa
           )}
           <CopyText text={text} labels={labels} />
           {isHuman && onEdit && (
-            <button type="button" className="palaver-quiet" onClick={() => setEditing(true)}>
-              {labels.edit}
-            </button>
+            <Button className="palaver-quiet" label={labels.edit} onClick={() => setEditing(true)} />
           )}
         </p>
       )}
@@ -195,15 +188,13 @@ interface VersionsProps {
 
 function Versions({ back, count, labels, onChoose }: VersionsProps) {
   const step = (to: number, name: string, sign: string) => (
-    <button
-      type="button"
+    <Button
       className="palaver-quiet"
       aria-label={name}
+      label={sign}
       disabled={to < 0 || to === count}
       onClick={() => onChoose(to)}
-    >
-      {sign}
-    </button>
+    />
   );
   return (
     // biome-ignore lint/a11y/useSemanticElements: a line cannot hold a fieldset.
@@ -234,14 +225,12 @@ function SentFile({ file: { fileId, filename }, labels, onDownload }: SentFilePr
     setTimeout(() => URL.revokeObjectURL(link.href), shownMs);
   }
   return (
-    <button
-      type="button"
+    <Button
       className="palaver-quiet"
       aria-label={nameIn(labels.download, filename ?? fileId)}
+      label={`↓ ${filename ?? fileId}`}
       onClick={() => void save(fileId).catch(() => {})}
-    >
-      ↓ {filename ?? fileId}
-    </button>
+    />
   );
 }
 
@@ -270,12 +259,8 @@ function EditMessage({ text, labels, onSend, onCancel }: EditMessageProps) {
         // biome-ignore lint/a11y/noAutofocus: the user has just asked for this field.
         autoFocus
       />
-      <button type="submit" className="palaver-button palaver-main">
-        {labels.resend}
-      </button>
-      <button type="button" className="palaver-button" onClick={onCancel}>
-        {labels.cancel}
-      </button>
+      <Button type="submit" className="palaver-button palaver-main" label={labels.resend} />
+      <Button label={labels.cancel} onClick={onCancel} />
     </form>
   );
 }

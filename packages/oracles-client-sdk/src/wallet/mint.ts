@@ -37,14 +37,11 @@ export async function mintToken(options: TokenOptions): Promise<SignedArtifact> 
   const signed = `${toPart({ alg: 'EdDSA', ucv: version, typ: 'JWT' })}.${toPart(claims)}`;
   const signature = await signer.sign(toUtf8(signed));
   const token = encodeCbor({
+    ...claims,
     v: version,
     iss: toPrincipal(signer.did),
     aud: toPrincipal(audience),
     s: concat(ed25519Signature, toVarint(signature.length), signature),
-    att,
-    exp: expiration,
-    prf: [],
-    nnc: nonce,
   });
   const cid = await toCid(token);
   const root = encodeCbor({ [`ucan@${version}`]: new Link(cid) });

@@ -58,12 +58,6 @@ export function writeSignature(done: string[], check: RecordCheck | undefined): 
   return check ? { values: totalValues(check) } : { outcomes: done, values: {} };
 }
 
-function findFields(keyword: string, kind: string, { records, say }: ActionCheck) {
-  if (Object.hasOwn(records, kind)) return records[kind];
-  say([keyword], `program.yaml declares no record ${kind}${suggest(kind, Object.keys(records))}`);
-  return undefined;
-}
-
 interface UsedRecord {
   keyword: string;
   kind: string;
@@ -73,9 +67,12 @@ interface UsedRecord {
 }
 
 export function checkRecord({ keyword, kind, fields = {}, totals, at = [] }: UsedRecord, check: ActionCheck): void {
-  const known = findFields(keyword, kind, check);
-  if (!known) return;
-  const { say, expressions } = check;
+  const { say, expressions, records } = check;
+  const known = Object.hasOwn(records, kind) ? records[kind] : undefined;
+  if (!known) {
+    say([keyword], `program.yaml declares no record ${kind}${suggest(kind, Object.keys(records))}`);
+    return;
+  }
   const typeOf = (field: string, path: PropertyKey[]) => {
     const type = Object.hasOwn(known, field) ? known[field] : undefined;
     if (!type) say(path, `the record ${kind} has no field ${field}${suggest(field, Object.keys(known))}`);

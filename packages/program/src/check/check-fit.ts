@@ -42,17 +42,11 @@ export function checkFit(menu: Menu, places: PlacedStates): { faults: Fault[]; w
   return { faults, warnings };
 }
 
-interface Tried {
-  language: string;
-  hint: string | undefined;
-  isWide: boolean;
-}
-
 function fitsWith(
   menu: Menu,
   name: string,
   state: PromptState | StateKinds['end'],
-  { language, hint, isWide }: Tried,
+  { language, hint, isWide }: { language: string; hint: string | undefined; isWide: boolean },
 ): boolean {
   const texts = menu.locales.get(language);
   const named = [state.text, hint ?? ''].flatMap((key) => placeholdersOf(texts?.get(key) ?? ''));

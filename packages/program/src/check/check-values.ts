@@ -87,10 +87,7 @@ function toScope(types: ReadonlyMap<string, ValueType>): Scope {
 }
 
 function openScope(scope: Scope): Scope {
-  return {
-    get: (name) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn'),
-    keys: () => scope.keys(),
-  };
+  return { get: (name) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn'), keys: () => scope.keys() };
 }
 
 const valueTypeOf: Record<ResultType, ValueType> = {

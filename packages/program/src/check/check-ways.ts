@@ -122,18 +122,14 @@ export function warnOfUnchecked(states: PlacedStates, { expressions }: Checked, 
         const placed = states.get(name);
         return placed && !isNew(name) ? targetsOf(placed.state).map(({ to }) => to) : [];
       };
-      for (const name of reach(
-        targetsOf(state).map(({ to }) => to),
-        next,
-      )) {
+      const first = targetsOf(state).map(({ to }) => to);
+      for (const name of reach(first, next)) {
         const placed = states.get(name);
         const stored = specWith('store', placed);
         if (!placed || isNew(name) || stored?.store !== total || stored.check) continue;
         const remedy = 'a `check` of the store looks at it again';
-        warnings.set(
-          name,
-          placed.fault(['store'], `calls at the same time may have read the same \`${value}\` before; ${remedy}`),
-        );
+        const message = `calls at the same time may have read the same \`${value}\` before; ${remedy}`;
+        warnings.set(name, placed.fault(['store'], message));
       }
     }
   }

@@ -41,7 +41,7 @@ export function resultsOf(menu: Menu, state: ActionState, constants: Constants):
       const toCell = (field: string) => [field, variant === 1 ? `${field} as text` : 12];
       return toRows(Object.fromEntries(fields.map(toCell)), variant);
     };
-    const isUsed = given.some(([name]) => isInExpressions(menu, name));
+    const isUsed = [...menu.expressions.values()].some(({ names }) => given.some(([name]) => names.includes(name)));
     return Array.from({ length: isUsed ? variants : 1 }, (_, variant) => toResult(variant));
   });
 }
@@ -84,10 +84,6 @@ function toRecordRow(menu: Menu, kind: string, variant: number): Record<string, 
   };
   const fields = Object.entries(menu.records[kind] ?? {}).map(([name, type]) => [name, samples[type]]);
   return { ...Object.fromEntries(fields), id: '0123456789abcdef', phone: '+254700000001', date: '2026-01-31' };
-}
-
-function isInExpressions({ expressions }: Menu, name: string): boolean {
-  return [...expressions.values()].some(({ names }) => names.includes(name));
 }
 
 /** The fields of a list's rows, as far as the program names them: in menus made of it, in loops, in expressions. */

@@ -36,18 +36,13 @@ export interface ActionSignature {
   values?: Readonly<Record<string, ValueType>>;
 }
 
-interface ValidatorContext {
-  /** The answer saved under a name, secret ones included. */
-  answer(name: string): string | undefined;
-  phoneNumber: string;
-}
-
 export interface Validator {
   /** Every hint it may give, so that the check can ask for the translations. */
   hints: readonly string[];
   /** What expressions see of the answer; a text by default. */
   type?: ValueType;
-  check(input: string, context: ValidatorContext): Validation;
+  /** `answer` gives what was saved under a name, secret answers included. */
+  check(input: string, context: { answer(name: string): string | undefined; phoneNumber: string }): Validation;
 }
 
 export interface Registry {

@@ -199,7 +199,7 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   if (kind.enter) return kind.enter(state, next, course);
   // Answers of a form are dropped at its end, and so is an unfinished login.
   const isAtEnd = menu.isProgram ? to === menu.start : state.kind === 'menu' && !isQuestion(state);
-  if (isAtEnd && !inForm(menu, next)) {
+  if (isAtEnd && !stack.some((name) => isQuestion(menu.states.get(name)))) {
     const { afterLogin: _, frames: __, ...kept } = next;
     return { dialogue: forgetSecrets({ ...kept, values: {} }), ended: false };
   }
@@ -227,10 +227,6 @@ function leaveFrames(dialogue: Dialogue, isKept: (frame: Frame) => boolean): Dia
   return kept.length > 0 ? { ...rest, frames: kept } : rest;
 }
 
-function inForm(menu: Menu, dialogue: Dialogue): boolean {
-  return dialogue.stack.some((name) => isQuestion(menu.states.get(name)));
-}
-
 /** Cuts off the screens of a finished form, which began with its first question or with the menu that offers its action. */
 function cutToMenu(menu: Menu, { state: action, stack }: Dialogue): readonly string[] {
   const question = stack.findIndex((name, i) => i > 0 && isQuestion(menu.states.get(name)));
@@ -247,8 +243,6 @@ function offers(menu: Menu, { options }: MenuState, action: string): boolean {
     const state = menu.states.get(name);
     return state && !('text' in state) ? targetsOf(state).map(({ to }) => to) : [];
   };
-  return reach(
-    options.map(({ to }) => to),
-    next,
-  ).has(action);
+  const first = options.map(({ to }) => to);
+  return reach(first, next).has(action);
 }

@@ -7,7 +7,7 @@ export function drawMenu(menu: Menu, language: string): string {
   for (const [name, state] of menu.states) {
     const text =
       'text' in state
-        ? firstLine(translate(menu.locales, language, state.text))
+        ? translate(menu.locales, language, state.text).split('\n', 1)[0]
         : (kindOf(state).summary?.(state) ?? state.kind);
     const label = `"${escapeLabel(`${name}: ${text}`)}"`;
     const [open, close] = kindOf(state).outline;
@@ -17,10 +17,6 @@ export function drawMenu(menu: Menu, language: string): string {
     }
   }
   return `${lines.join('\n')}\n`;
-}
-
-function firstLine(text: string): string {
-  return text.split('\n', 1)[0] ?? '';
 }
 
 function escapeLabel(text: string): string {

@@ -11,9 +11,8 @@ const schema = z.strictObject({
     .max(40),
   else: nameSchema,
 });
-type BranchState = z.infer<typeof schema>;
 
-export const branch: Kind<BranchState> = {
+export const branch: Kind<z.infer<typeof schema>> = {
   shows: 'nothing',
   leadsTo: 'the first of its `when` that holds, or `else`',
   schema,

@@ -3,9 +3,8 @@ import { nameSchema } from '../actions/keyword.ts';
 import { at, type Kind } from './kind.ts';
 
 const schema = z.strictObject({ kind: z.literal('call'), flow: nameSchema, to: nameSchema });
-type CallState = z.infer<typeof schema>;
 
-export const call: Kind<CallState> = {
+export const call: Kind<z.infer<typeof schema>> = {
   shows: 'nothing',
   leadsTo: 'its `flow`; at a state of kind `return`, its `to`',
   schema,

@@ -4,10 +4,9 @@ import { reservedKeys } from '../values/keys.ts';
 import type { Kind } from './kind.ts';
 
 const schema = z.strictObject({ kind: z.literal('end'), text: textKeySchema });
-type EndState = z.infer<typeof schema>;
 
 /** A closing text that is longer than a screen ends with its last page. */
-export const end: Kind<EndState> = {
+export const end: Kind<z.infer<typeof schema>> = {
   shows: 'a last text',
   leadsTo: 'nothing: the call ends',
   schema,

@@ -19,10 +19,8 @@ const schema = z.strictObject({
   to: nameSchema,
 });
 
-type FormState = z.infer<typeof schema>;
-
 /** Asks the questions of an ODK form; its answers are one submission. The host fills the form in. */
-export const form: Kind<FormState> = {
+export const form: Kind<z.infer<typeof schema>> = {
   shows: 'the questions of an [ODK form](ussd-forms.md)',
   leadsTo: '`to`, once the form is sent',
   schema,

@@ -9,9 +9,8 @@ const schema = z.strictObject({
   values: z.record(nameSchema, expressionSchema),
   to: nameSchema,
 });
-type SetState = z.infer<typeof schema>;
 
-export const set: Kind<SetState> = {
+export const set: Kind<z.infer<typeof schema>> = {
   shows: 'nothing',
   leadsTo: '`to`, with computed values',
   schema,

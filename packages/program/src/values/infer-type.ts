@@ -74,11 +74,9 @@ export function inferType(expr: Expr | undefined, scope: Scope): ResultType {
   if (kind === 'structExpr') return 'map';
   if (kind === 'comprehensionExpr') {
     inferType(value.iterRange, scope);
-    const variables = [value.iterVar, value.iterVar2, value.accuVar].filter((name) => name !== '');
-    const inner = extendScope(
-      scope,
-      variables.map((name) => [name, 'dyn'] as const),
-    );
+    const names = [value.iterVar, value.iterVar2, value.accuVar].filter((name) => name !== '');
+    const variables = names.map((name) => [name, 'dyn'] as const);
+    const inner = extendScope(scope, variables);
     inferType(value.loopStep, inner);
     return inferType(value.result, inner);
   }

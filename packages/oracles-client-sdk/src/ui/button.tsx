@@ -1,0 +1,9 @@
+import type { ComponentProps } from 'react';
+
+export function Button({ label, ...props }: ComponentProps<'button'> & { label: string }) {
+  return (
+    <button type="button" className="palaver-button" {...props}>
+      {label}
+    </button>
+  );
+}
