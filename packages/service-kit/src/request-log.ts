@@ -31,11 +31,9 @@ const { info = 0, debug = 0 } = levels.values;
 /** Monitors poll these so often that good answers are logged at `debug`. */
 const polled = new Set(['/health', '/ready', '/metrics']);
 
-type LineStream = { write(line: string): void };
-
 /** Builds the line itself: pino with child loggers and masks takes a quarter of a request's time (docs/decisions/http-server.md). */
 export function createRequestLog(logger: Logger): (answered: AnsweredRequest) => void {
-  const { [symbols.streamSym]: stream } = logger as unknown as { [symbols.streamSym]: LineStream };
+  const { [symbols.streamSym]: stream } = logger as unknown as { [symbols.streamSym]: { write(line: string): void } };
   const service = JSON.stringify(logger.bindings().service);
   let time = '';
   let at = 0;

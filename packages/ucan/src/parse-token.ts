@@ -103,12 +103,6 @@ interface UcanBlock extends ArchiveBlock {
   readonly link: ReturnType<typeof decodeLink>;
 }
 
-interface Archive {
-  /** The root of the CAR: it names the UCAN that is the token. */
-  readonly root: ArchiveBlock;
-  readonly ucans: ReadonlyMap<string, UcanBlock>;
-}
-
 /** The token and its proofs. */
 const maxUcans = 20;
 // CIDv1, DAG-CBOR, SHA-256 of 32 bytes: the only kind of link a ucanto archive is built of.
@@ -121,7 +115,7 @@ const headerEnd = Uint8Array.of(0x67, ...ascii('version'), 0x01);
 const variantStart = Uint8Array.of(0xa1, 0x6a, ...ascii('ucan@0.9.1'), 0xd8, 0x2a, 0x58, 0x25, 0x00);
 
 /** A CAR (version 1) with one ucanto archive, stricter than the format: one token has one sequence of bytes per order of its blocks. */
-function readArchive(bytes: Uint8Array): Archive {
+function readArchive(bytes: Uint8Array): { root: ArchiveBlock; ucans: ReadonlyMap<string, UcanBlock> } {
   if (!startsWithBytes(bytes, headerStart)) malformed('it is not a CAR archive with one root');
   const rootCid = readCid(bytes, headerStart.length);
   let at = headerStart.length + cidBytes;
@@ -149,6 +143,7 @@ function readArchive(bytes: Uint8Array): Archive {
   return { root: root ?? malformed('its root block is missing'), ucans };
 }
 
+/** The CID of the token, which the root block names. */
 function readVariant({ bytes }: ArchiveBlock): string {
   if (bytes.length !== variantStart.length + cidBytes || !startsWithBytes(bytes, variantStart)) {
     malformed('its root is not a UCAN of version 0.9.1');

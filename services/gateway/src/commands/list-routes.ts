@@ -119,10 +119,10 @@ export function toClientSource({ paths, components }: ClientDocument): string {
       .filter(({ in: place }) => place !== 'header')
       .map(({ name, in: place, schema }) => {
         const type = place === 'path' ? 'string | number | boolean' : toParameterType(schema);
-        return `${quote(name)}${place === 'path' ? '' : '?'}: ${type}`;
+        return `${JSON.stringify(name)}${place === 'path' ? '' : '?'}: ${type}`;
       });
     const result = toType(responses[200].content['application/json'].schema);
-    return `  /** ${summary} */\n  ${quote(path)}: { params: { ${params.join('; ')} }; result: ${result} };`;
+    return `  /** ${summary} */\n  ${JSON.stringify(path)}: { params: { ${params.join('; ')} }; result: ${result} };`;
   });
   const types = Object.entries(components.schemas).map(
     ([name, schema]) => `export type ${toTypeName(name)} = ${toType(schema)};`,
@@ -139,14 +139,14 @@ function toType(schema: JsonSchema): string {
   const { $ref, anyOf, enum: values, type, items, properties, required = [], additionalProperties } = schema;
   if (typeof $ref === 'string') return toTypeName($ref.slice($ref.lastIndexOf('/') + 1));
   if (Array.isArray(anyOf)) return anyOf.map((each: JsonSchema) => toType(each)).join(' | ');
-  if (Array.isArray(values)) return values.map((value) => quote(String(value))).join(' | ');
+  if (Array.isArray(values)) return values.map((value) => JSON.stringify(String(value))).join(' | ');
   if (Array.isArray(type)) return type.map((each: unknown) => toType({ type: each })).join(' | ');
   if (type === 'array') return `(${toType((items ?? {}) as JsonSchema)})[]`;
   if (type === 'integer' || type === 'number') return 'number';
   if (type === 'string' || type === 'boolean' || type === 'null') return type;
   if (type !== 'object') return 'unknown';
   const fields = Object.entries((properties ?? {}) as Record<string, JsonSchema>).map(
-    ([name, inner]) => `${quote(name)}${(required as string[]).includes(name) ? '' : '?'}: ${toType(inner)}`,
+    ([name, inner]) => `${JSON.stringify(name)}${(required as string[]).includes(name) ? '' : '?'}: ${toType(inner)}`,
   );
   if (additionalProperties) {
     const others = typeof additionalProperties === 'object' ? toType(additionalProperties as JsonSchema) : 'unknown';
@@ -165,8 +165,4 @@ function toParameterType(schema: JsonSchema): string {
 
 function toTypeName(name: string): string {
   return name.replace(/(?:^|[._])(\w)/g, (_match, letter: string) => letter.toUpperCase()).replace(/\W/g, '_');
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text);
 }

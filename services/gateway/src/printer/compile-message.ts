@@ -9,15 +9,7 @@ import type { CompiledField, MessagePrinter, Printing, ReadField, Slots } from '
 import { pieceBytes } from './pieces.ts';
 import { type Step, untilEnd, WireError, WireReader } from './wire-reader.ts';
 
-interface Layout {
-  names: string[];
-  indexes: Map<string, number>;
-  finish: CompiledField['finish'][];
-  initial: CompiledField['initial'][];
-  createSlots(): Slots;
-  /** Reads fields into the slots until `until` or until enough is printed. `start` is where the message began. */
-  read(reader: WireReader, slots: Slots, start: number, until: number): void;
-}
+type Layout = ReturnType<typeof compileLayout>;
 
 export function compileMessage(type: DescMessage, printing: Printing): MessagePrinter {
   const layout = compileLayout(type, printing, false);
@@ -85,7 +77,7 @@ function printLayout(
 const dense = 128;
 
 /** `isBare`: unset fields have text even where the JSON leaves them out. */
-function compileLayout(type: DescMessage, printing: Printing, isBare: boolean): Layout {
+function compileLayout(type: DescMessage, printing: Printing, isBare: boolean) {
   const names: string[] = [];
   const indexes = new Map<string, number>();
   const compiled: CompiledField[] = [];
@@ -127,11 +119,12 @@ function compileLayout(type: DescMessage, printing: Printing, isBare: boolean): 
     indexes,
     finish: compiled.map((field) => field.finish),
     initial,
-    createSlots() {
+    createSlots(): Slots {
       template ??= [...initial.map(valueOrUndefined), undefined];
       return template.slice();
     },
-    read(reader, slots, start, until) {
+    /** Reads fields into the slots until `until` or until enough is printed. `start` is where the message began. */
+    read(reader: WireReader, slots: Slots, start: number, until: number): void {
       while (reader.pos < until && reader.room > 0) {
         const tag = reader.tag();
         const no = tag >>> 3;

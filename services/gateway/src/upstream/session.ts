@@ -39,7 +39,6 @@ const sessionWindow = 32 * 1024 * 1024;
 /** Nodes refuse to send more than this as headers and trailers. */
 const maxHeaderListSize = 64 * 1024;
 const maxSessionMemory = 128; // MB
-const maxReason = 200;
 const lifeCheckMs = 1_000;
 /** How long a node may be silent while calls wait for it, and then how long to a ping. */
 const maxSilenceMs = 3_000;
@@ -88,7 +87,7 @@ export class Session {
     });
     this.session.on('goaway', (code, _lastStream, data) => {
       this.isAccused = accusations.has(code);
-      const reason = data ? ` ${JSON.stringify(Buffer.from(data).toString('latin1', 0, maxReason))}` : '';
+      const reason = data ? ` ${JSON.stringify(Buffer.from(data).toString('latin1', 0, maxCause))}` : '';
       this.leave(new Error(`the node ended the session (HTTP/2 code ${code}${reason})`), code === 0);
     });
     this.session.on('error', (error) => this.end(error));
