@@ -68,8 +68,7 @@ function addUpload(server: Server, { vault, clientOf }: FileRoutes): void {
   server.post('/files', { config: { isUpload: true, takesFile: '*/*' }, schema }, async (request, reply) => {
     const { headers, query } = request;
     const length = Number(headers['content-length'] ?? 0);
-    const isTooLarge = length > agentLimits.attachmentBytes;
-    const fault = findEncodingFault(headers) ?? (isTooLarge ? fileTooLarge() : undefined);
+    const fault = findEncodingFault(headers) ?? (length > agentLimits.attachmentBytes ? fileTooLarge() : undefined);
     try {
       if (fault) {
         await discard(request.body);
@@ -115,9 +114,7 @@ function discard(body: unknown): Promise<void> {
   });
 }
 
-function fileNotFound(): AppError {
-  return new AppError('NOT_FOUND', 'There is no such file.');
-}
+const fileNotFound = (): AppError => new AppError('NOT_FOUND', 'There is no such file.');
 
 /** The name in ASCII for old clients, and as it is (RFC 6266). */
 function toDisposition({ filename }: UploadedFile): string {

@@ -180,6 +180,4 @@ function createLiveKitToken(
   return `${unsigned}.${createHmac('sha256', apiSecret).update(unsigned).digest('base64url')}`;
 }
 
-function encode(part: object): string {
-  return Buffer.from(JSON.stringify(part)).toString('base64url');
-}
+const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');

@@ -253,8 +253,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
       await closeClaim(trx, claimId, debt > 0 ? 'settled' : 'withdrawn');
     }
     const { balance, held } = await readFunds(trx, did);
-    const isSpent = balance < 1 && held === 0;
-    if (isSpent && (await openClaims(trx, did)).length === 0)
+    if (balance < 1 && held === 0 && (await openClaims(trx, did)).length === 0)
       await openClaim(trx, did, { amount: options.claim, debt: 0 });
   }
 }

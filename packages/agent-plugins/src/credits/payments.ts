@@ -70,8 +70,7 @@ export function startPaymentWatch(ctx: PluginContext<PaymentConfig, CreditsDatab
   const terms = toPaymentTerms(config);
   if (!terms) return undefined;
   const gateway = openGateway(config, 'CREDITS_PAY_TO', 'payments are');
-  const ownDids = [oracle.did, oracle.keyDid];
-  const watch = createPaymentWatch({ store, ledger, logger, ownDids, terms, gateway });
+  const watch = createPaymentWatch({ store, ledger, logger, ownDids: [oracle.did, oracle.keyDid], terms, gateway });
   return runEvery({
     everyMs: config.CREDITS_POLL_MS,
     firstMs: 0,

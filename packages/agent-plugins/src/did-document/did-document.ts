@@ -8,28 +8,27 @@ export function createDidDocumentPlugin(): OraclePlugin {
     name: 'did-document',
     version: '1.0.0',
     manifest: toSilentManifest('DID document', "Shows the agent's public key."),
-    getRoutes:
-      ({ oracle, urlOf }) =>
-      (server) => {
-        const document = toDidDocument(oracle.keyDid, oracle.signingDid);
-        const services = (request: FastifyRequest) => {
-          const serviceEndpoint = urlOf(request);
-          return ['oracleService', 'wsService'].map((type) => ({
-            id: `${oracle.keyDid}#${type}`,
-            type,
-            serviceEndpoint,
-          }));
-        };
-        const schema = {
-          tags: ['Identity'],
-          summary: "The agent's DID document",
-          response: { 200: didDocumentSchema },
-        };
-        server.get('/.well-known/did.json', { schema }, async (request) => ({
-          ...document,
-          service: services(request),
+    getRoutes: (ctx) => (server) => {
+      const { oracle, urlOf } = ctx;
+      const document = toDidDocument(oracle.keyDid, oracle.signingDid);
+      const services = (request: FastifyRequest) => {
+        const serviceEndpoint = urlOf(request);
+        return ['oracleService', 'wsService'].map((type) => ({
+          id: `${oracle.keyDid}#${type}`,
+          type,
+          serviceEndpoint,
         }));
-      },
+      };
+      const schema = {
+        tags: ['Identity'],
+        summary: "The agent's DID document",
+        response: { 200: didDocumentSchema },
+      };
+      server.get('/.well-known/did.json', { schema }, async (request) => ({
+        ...document,
+        service: services(request),
+      }));
+    },
     getAuthExcludedRoutes: () => [{ path: '/.well-known/did.json', method: 'GET' }],
   });
 }

@@ -210,9 +210,7 @@ async function toResult(
   return { ...toTextResult(content), structuredContent: { answer: content, conversation: run.sessionId } };
 }
 
-function toTextResult(text: string): CallToolResult {
-  return { content: [{ type: 'text', text }] };
-}
+const toTextResult = (text: string): CallToolResult => ({ content: [{ type: 'text', text }] });
 
 function toFault(code: string, message: string): CallToolResult {
   return { ...toTextResult(`${code}: ${message}`), isError: true };

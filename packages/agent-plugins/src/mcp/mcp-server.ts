@@ -203,9 +203,7 @@ export function connectMcpServer(config: McpServerConfig, logger: Logger) {
   };
 }
 
-function createClient(): Client {
-  return new Client({ name: 'palaver', version: '1.0.0' });
-}
+const createClient = (): Client => new Client({ name: 'palaver', version: '1.0.0' });
 
 async function endQuietly(client: Client): Promise<void> {
   await client.close().catch(() => {});

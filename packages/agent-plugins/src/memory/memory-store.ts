@@ -86,8 +86,7 @@ function createIndex(cipher: DataCipher, roomId: string) {
 
 /** Encrypts what was remembered before there was a key. */
 export async function encryptMemories({ db, cipher, transaction }: Store<MemoryDatabase>): Promise<void> {
-  const ids = await db.selectFrom('agent_memory').select('id').execute();
-  for (const { id } of ids) {
+  for (const { id } of await db.selectFrom('agent_memory').select('id').execute()) {
     await transaction(async (trx) => {
       const own = trx.selectFrom('agent_memory').where('id', '=', id);
       const row = await own.select(['id', 'room_id', 'kind', 'text', 'created_at']).executeTakeFirst();
@@ -245,9 +244,7 @@ function toBeginnings(words: string[]): string[] {
   return [...new Set(beginnings)];
 }
 
-function toBeginning(term: string): string {
-  return [...term].slice(0, beginningCharacters).join('');
-}
+const toBeginning = (term: string): string => [...term].slice(0, beginningCharacters).join('');
 
 export function countMatches(words: string, terms: string[]): number {
   const padded = ` ${words}`;

@@ -100,10 +100,7 @@ export function createMemoryPlugin(): OraclePlugin {
       const intro = `You remember ${total} ${total === 1 ? 'thing' : 'things'} about this user; recall finds them.`;
       return lines.length === 0 ? intro : `${intro} This may matter now:\n${lines.join('\n')}`;
     },
-    getRoutes:
-      ({ roomOf }) =>
-      (server) =>
-        addMemoryRoutes(server, memories, (request) => roomOf(identityOf(request).did)),
+    getRoutes: (ctx) => (server) => addMemoryRoutes(server, memories, (request) => ctx.roomOf(identityOf(request).did)),
   });
 }
 

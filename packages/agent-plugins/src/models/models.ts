@@ -7,16 +7,14 @@ export function createModelsPlugin(): OraclePlugin {
     name: 'models',
     version: '1.0.0',
     manifest: toSilentManifest('Models', 'Lists the language models.'),
-    getRoutes:
-      ({ models }) =>
-      (server) => {
-        const schema = {
-          tags: ['Models'],
-          summary: 'The language models a message may choose',
-          response: { 200: modelListSchema },
-        };
-        server.get('/models', { schema }, async () => models.list);
-      },
+    getRoutes: (ctx) => (server) => {
+      const schema = {
+        tags: ['Models'],
+        summary: 'The language models a message may choose',
+        response: { 200: modelListSchema },
+      };
+      server.get('/models', { schema }, async () => ctx.models.list);
+    },
     getAuthExcludedRoutes: () => [{ path: '/models', method: 'GET' }],
   });
 }

@@ -173,8 +173,7 @@ function createClaimTool({ actions, gateway, address }: ActionParts): Tool {
         const agent = { agentDid: did, agentAddress: address, adminAddress: found.collection.admin };
         const message = toSubmitClaim({ collectionId: collection, claimId, ...agent });
         const details = { claimId, collection, content: source };
-        const order = { id, userDid: did, client: rt.client, details, invocation, message };
-        checkOrder(await actions.order(order), rt);
+        checkOrder(await actions.order({ id, userDid: did, client: rt.client, details, invocation, message }), rt);
       }
       return { claimId, ...toOutcome(await actions.wait(id, rt.abortSignal)) };
     },
@@ -241,9 +240,7 @@ function checkOrder(ordered: OrderResult, { logger }: RuntimeContext): void {
 }
 
 /** The same for a call that is made again after a crash. */
-function toActionId({ session, toolCallId }: RuntimeContext): string {
-  return `${session.runId}:${toolCallId}`;
-}
+const toActionId = ({ session, toolCallId }: RuntimeContext): string => `${session.runId}:${toolCallId}`;
 
 const toDid = (address: string) => `did:x:${address}`;
 

@@ -148,9 +148,7 @@ export async function askGateway({ gateway, path, query = {}, what, signal }: Ga
 }
 
 // Colons are data in the gateway's paths and more readable unencoded.
-function toSegment(text: string): string {
-  return encodeURIComponent(text).replaceAll('%3A', ':');
-}
+const toSegment = (text: string): string => encodeURIComponent(text).replaceAll('%3A', ':');
 
 function toToolError({ kind, status, message }: GatewayFault, what: string): ToolError {
   switch (kind) {

@@ -21,7 +21,7 @@ const atOnce = 20;
 /** The other places are for other addresses, whatever one address has scheduled. */
 const atOncePerClient = 10;
 const retryMs = 60_000;
-/** A task holds a place while it begins: its run goes on without one. */
+/** A task holds a place while it begins: its run continues without one. */
 const followMs = 30_000;
 const maxAttempts = 3;
 const maxFailures = 10;

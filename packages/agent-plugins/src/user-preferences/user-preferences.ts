@@ -64,18 +64,16 @@ export function createUserPreferences(): OraclePlugin {
       );
       return entries.length > 0 ? `Preferences of this user:\n${entries.join('\n')}` : undefined;
     },
-    getRoutes:
-      ({ roomOf }) =>
-      (server) => {
-        const schema = {
-          tags: ['Preferences'],
-          summary: 'How the user wants to be answered',
-          response: { 200: userPreferencesReplySchema },
-        };
-        server.get('/user-preferences', { schema }, async (request) => ({
-          preferences: await preferences.find(roomOf(identityOf(request).did)),
-        }));
-      },
+    getRoutes: (ctx) => (server) => {
+      const schema = {
+        tags: ['Preferences'],
+        summary: 'How the user wants to be answered',
+        response: { 200: userPreferencesReplySchema },
+      };
+      server.get('/user-preferences', { schema }, async (request) => ({
+        preferences: await preferences.find(ctx.roomOf(identityOf(request).did)),
+      }));
+    },
   });
 }
 

@@ -176,9 +176,7 @@ function isCountedRead({ method, routeOptions }: FastifyRequest): boolean {
   return isRead(method) && method !== 'OPTIONS' && !isProbe;
 }
 
-function isRead(method: string): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
-}
+const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 
 const description = `
 Sessions, messages and streams of a conversational agent.

@@ -83,14 +83,12 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     onTurnEnd: plugins.onTurnEnd,
   });
   const drain = once(async () => {
-    const hasOthers = await cluster.hasOthers().catch(() => false);
-    await hub.close(parts.turnGraceMs, hasOthers);
+    await hub.close(parts.turnGraceMs, await cluster.hasOthers().catch(() => false));
     broadcast.publish({ kind: 'released' });
   });
   started.defer(drain);
 
-  const follower = createRunFollower({ runs, broadcast, logger });
-  const reader = createRunReader({ hub, runs, messages, follower });
+  const reader = createRunReader({ hub, runs, messages, follower: createRunFollower({ runs, broadcast, logger }) });
   const perMinute = config.SENDS_PER_MINUTE;
   const sendLimit = createRateLimit({ name: 'agent-sends', perMinute, redis: parts.redis });
   const access = createRunAccess({ hub, approvals, runs, messages, reader, preparation, sendLimit });

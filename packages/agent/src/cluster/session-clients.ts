@@ -1,17 +1,15 @@
 import type { ServerEventName, ServerEventPayload, SseEvent } from '@palaver/contract';
 import type { RefusedDelegation } from '../auth/open-connections.ts';
+import type { ToolCallRequest } from '../define/middleware.ts';
 import type { Broadcast } from './broadcast.ts';
 
-export interface BrowserCall {
+export interface BrowserCall extends ToolCallRequest {
   event: 'browser_tool_call' | 'action_call';
   sessionId: string;
   requestId: string;
   userDid: string;
   /** The socket of the tab that sent the message. */
   socketId?: string | undefined;
-  toolCallId: string;
-  toolName: string;
-  args: Record<string, unknown>;
   signal: AbortSignal;
 }
 

@@ -181,9 +181,7 @@ const types = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'nul
 type JsonType = (typeof types)[number];
 
 /** A list of types is an alternative and is not checked here. */
-function asType(type: unknown): JsonType | undefined {
-  return types.find((known) => known === type);
-}
+const asType = (type: unknown): JsonType | undefined => types.find((known) => known === type);
 
 function isOfType(value: unknown, type: JsonType): boolean {
   if (type === 'null') return value === null;

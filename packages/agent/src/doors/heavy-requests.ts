@@ -99,8 +99,7 @@ export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientK
   server.addHook('preParsing', async (request, _reply, payload) => {
     request.leavePlace();
     if (!mayBeLarge(request)) return payload;
-    const client = clientKey(request) ?? request.identity?.did ?? '';
-    const share = arriving(client);
+    const share = arriving(clientKey(request) ?? request.identity?.did ?? '');
     try {
       const body = await readBody(payload, request.routeOptions.bodyLimit, share.take);
       await request.takePlace(body.bytes);

@@ -48,8 +48,7 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
   const tooMany = () => new AppError('UNAVAILABLE', 'Too many runs are being read. Please read it again in a moment.');
 
   function add(log: FrameLog, first: number, body: string): void {
-    const known = log.length - first + 1;
-    for (const frame of splitFrames(body).slice(Math.max(known, 0))) log.appendText(frame);
+    for (const frame of splitFrames(body).slice(Math.max(log.length - first + 1, 0))) log.appendText(frame);
     if (body.includes('event: done\n')) log.end();
   }
 

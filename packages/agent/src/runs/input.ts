@@ -12,26 +12,24 @@ import { measureJson } from '@palaver/service-kit/internal';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
 import type { CallerResult, OpenMessage } from '../define/agent-run.ts';
-import type { TurnEnd } from '../define/middleware.ts';
-import type { BlobSource, BlobStore, RuntimeContext } from '../define/runtime-context.ts';
+import type { PendingSend, TurnEnd } from '../define/middleware.ts';
+import type { BlobSource, BlobStore } from '../define/runtime-context.ts';
 import { isNestedDeeper, sizeOf } from '../define/tool-arguments.ts';
 import { type KeptFile, type StoredMessage, toParts } from '../store/message.ts';
 
-export interface Turn extends CallerInput, Pick<OpenMessage, 'call' | 'socketId' | 'client'> {
-  /** Unique, where a request id may be repeated by its client. */
-  sendId: string;
+export interface Turn
+  extends CallerInput,
+    Pick<OpenMessage, 'call' | 'socketId' | 'client'>,
+    Pick<PendingSend, 'sendId' | 'requestId' | 'model' | 'secrets'> {
   session: { sessionId: string; roomId: string; isNamed: boolean };
   /** `delegation`: the user's to this agent, for calls downstream. */
   user: { did: string; delegation?: string | undefined };
-  requestId: string;
   body: SendMessage;
   /** Calls of an earlier run that the caller has answered. */
   results?: ToolCall[] | undefined;
-  model: string;
   timezone: string | undefined;
   /** Who opened it finds it again: where the service stops, the next process continues it. */
   isKeyed?: boolean | undefined;
-  secrets: RuntimeContext['secrets'];
   blobs: TurnBlobs;
 }
 
@@ -118,8 +116,7 @@ export function toStoredInput({ body, blobs, ...turn }: Turn): string | null {
 
 /** The id of the message a run answers, for plugins; undefined if the input was not stored. */
 export function sendIdOf(input: string | null): string | undefined {
-  const parsed = storedInputSchema.pick({ sendId: true }).safeParse(JSON.parse(input ?? 'null'));
-  return parsed.data?.sendId;
+  return storedInputSchema.pick({ sendId: true }).safeParse(JSON.parse(input ?? 'null')).data?.sendId;
 }
 
 /** Undefined if another version stored it in another form. */

@@ -232,8 +232,7 @@ export function createOwner(parts: OwnerParts) {
   async function storeLater(last: RunEnd): Promise<void> {
     const failed: RunEnd = { ...last, status: 'failed', answer: { ...last.answer, status: 'failed' } };
     const untilClosing = () => (Number.isFinite(parts.closeBy()) ? 0 : Number.POSITIVE_INFINITY);
-    const stored = await storeEnd(runs, failed, untilClosing);
-    if (stored.kind === 'stored') queue.callNext(last.sessionId);
+    if ((await storeEnd(runs, failed, untilClosing)).kind === 'stored') queue.callNext(last.sessionId);
   }
 
   /** Whatever throws, the run must not stay: its session would be blocked. */

@@ -152,8 +152,7 @@ async function sweepRun(found: InterruptedRun, parts: SweepParts): Promise<void>
 }
 
 async function findTurn(found: InterruptedRun, parts: SweepParts): Promise<Turn | undefined> {
-  const steps = await parts.runs.steps(found.runId);
-  return canContinue(found, steps) ? parts.loadTurn(found) : undefined;
+  return canContinue(found, await parts.runs.steps(found.runId)) ? parts.loadTurn(found) : undefined;
 }
 
 function logUnreadable({ runId }: InterruptedRun, error: unknown, { logger }: SweepParts): undefined {

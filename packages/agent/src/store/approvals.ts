@@ -6,6 +6,7 @@ import type { Capability } from '@palaver/ucan';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { Seal } from '../auth/seal.ts';
+import type { ToolCallRequest } from '../define/middleware.ts';
 import type { OwnedRun } from './run-transitions.ts';
 import { createRunTransitions } from './run-transitions.ts';
 import type { StepBegin } from './run-writes.ts';
@@ -23,10 +24,7 @@ export interface ApprovalAnswer {
 }
 
 /** A tool call that runs only with an approval. */
-export interface GatedCall {
-  toolCallId: string;
-  toolName: string;
-  args: Record<string, unknown>;
+export interface GatedCall extends ToolCallRequest {
   /** Where it waits for a delegation: what is missing. */
   capability?: Capability;
   /** Where it is made with an invocation of the user: what they have to sign. */
@@ -249,6 +247,4 @@ function fromApprovalRow(row: ApprovalRow): Approval {
   };
 }
 
-function toTime(epochMs: number): string {
-  return new Date(epochMs).toISOString();
-}
+const toTime = (epochMs: number): string => new Date(epochMs).toISOString();

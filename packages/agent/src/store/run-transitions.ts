@@ -1,7 +1,6 @@
-import type { RunStatus } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import { databaseTime } from '@palaver/store/internal';
-import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely';
 import {
   type Change,
   type Condition,
@@ -14,15 +13,10 @@ import { deadAfterMs } from './instances.ts';
 import type { Prefixed, toMessageRow } from './message.ts';
 import type { AgentDatabase } from './schema.ts';
 
-interface Moved {
-  id: string;
-  session_id: string;
-  number: number;
-  status: RunStatus;
-  epoch: number;
-  deaths: number;
-  aborting: number;
-}
+type Moved = Pick<
+  Selectable<AgentDatabase['agent_run']>,
+  'id' | 'session_id' | 'number' | 'status' | 'epoch' | 'deaths' | 'aborting'
+>;
 
 // Type aliases, not interfaces: only those fit the store's record of parameters.
 export type NewRun = {

@@ -35,12 +35,7 @@ export interface InterruptedRun extends RunNames {
   input: string | null;
 }
 
-export interface StoredStep {
-  number: number;
-  said: number;
-  body: string;
-  outcomes: string | null;
-}
+export type StoredStep = Pick<AgentDatabase['agent_step'], 'number' | 'said' | 'body' | 'outcomes'>;
 
 export interface RunState {
   epoch: number;

@@ -126,6 +126,4 @@ function describeTime({ user: { currentTime, timezone } }: RuntimeContext): stri
   return `It is ${currentTime} (UTC); for the user, in ${timezone}, it is ${local}.`;
 }
 
-function toList(lines: string[]): string {
-  return lines.map((line) => `- ${line}`).join('\n');
-}
+const toList = (lines: string[]): string => lines.map((line) => `- ${line}`).join('\n');

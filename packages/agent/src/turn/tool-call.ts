@@ -189,8 +189,7 @@ export async function runToolCall(
     const request = { ...call, args: checked.args };
     abortSignal.throwIfAborted();
     const work = middlewares.wrapToolCall(request, ({ args }) => execute(args), toolRt);
-    const output = await Promise.race([work, rejectOnAbort(abortSignal)]);
-    return limitOutput(output);
+    return limitOutput(await Promise.race([work, rejectOnAbort(abortSignal)]));
   } catch (error) {
     if (rt.abortSignal.aborted) throw rt.abortSignal.reason;
     if (late.signal.aborted)

@@ -110,9 +110,7 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
   );
 }
 
-function isHandedOff(outcomes: ToolOutcome[]): boolean {
-  return outcomes.some((outcome) => outcome.isHandedOff);
-}
+const isHandedOff = (outcomes: ToolOutcome[]): boolean => outcomes.some((outcome) => outcome.isHandedOff);
 
 const lastStepNote =
   'You have used all the tool calls of this turn. Answer now with what you have, and say what is missing.';

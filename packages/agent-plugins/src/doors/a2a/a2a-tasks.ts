@@ -74,9 +74,7 @@ function toMessage(messageId: string, role: string, parts: object[], { taskId, c
   return { messageId, role, parts, taskId, contextId };
 }
 
-function toArtifact(text: string) {
-  return { artifactId: 'answer', parts: [{ text }] };
-}
+const toArtifact = (text: string) => ({ artifactId: 'answer', parts: [{ text }] });
 
 type StreamOptions = { contextId: string; requestId: unknown; signal: AbortSignal };
 

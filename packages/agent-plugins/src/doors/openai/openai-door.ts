@@ -32,8 +32,7 @@ export function createOpenAiDoor(): OraclePlugin {
       const tags = ['OpenAI'];
       const config = { bareBearer: true };
       const toModel = (id: string) => ({ id, object: 'model', created: 0, owned_by: ctx.oracle.name });
-      const listSchema = { tags, summary: 'Models as OpenAI lists them' };
-      server.get('/v1/models', { config, schema: listSchema }, async () => ({
+      server.get('/v1/models', { config, schema: { tags, summary: 'Models as OpenAI lists them' } }, async () => ({
         object: 'list',
         data: ctx.models.list.models.map(({ id }) => toModel(id)),
       }));

@@ -245,9 +245,7 @@ function toEnd(finish: MessageFinish | undefined): Pick<ResponseEnd, 'status' | 
   return finish === 'content_filter' ? { status: 'incomplete', reason: finish } : { status: 'completed' };
 }
 
-function toTextPart(text: string) {
-  return { type: 'output_text', text, annotations: [], logprobs: [] };
-}
+const toTextPart = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] });
 
 function toMessageItem(id: string, text: string, status = 'completed') {
   const content = status === 'completed' ? [toTextPart(text)] : [];

@@ -20,11 +20,10 @@ import {
   toOriginRules,
   toRateError,
 } from '@palaver/service-kit/internal';
-import type { IssuedToken } from '@palaver/ucan/internal';
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
-import { type AuthorizeOptions, authorize, type ClientKey } from '../../auth/authorize.ts';
+import { type AuthorizeOptions, authorize, type ClientKey, type Identity } from '../../auth/authorize.ts';
 import { noLongerSignsIn, type OpenConnections, tooManyOpen } from '../../auth/open-connections.ts';
 import type { SocketRegistry } from '../../cluster/create-cluster.ts';
 import type { BrowserCall } from '../../cluster/session-clients.ts';
@@ -271,16 +270,12 @@ function disconnectFor(socket: AgentSocket, { code, message }: AppError): void {
   socket.disconnect(true);
 }
 
-interface SocketData {
+interface SocketData extends Pick<Identity, 'did' | 'expiration' | 'chain'> {
   sessionId: string;
-  did: string;
   /** Undefined for an address that many users share. */
   client: string | undefined;
   /** The key by which its events are counted: the address, or the user if many users share it. */
   counter: string;
-  expiration: number;
-  /** The token that signed the user in, then its proofs: each can be revoked. */
-  chain: readonly IssuedToken[];
 }
 
 /** Why a handshake is refused. It counts like a write: anyone can send as many as they like, with or without a credential. */
