@@ -32,7 +32,6 @@ export async function startUssd(
   const logger = createLogger({ name: 'ussd', level: config.LOG_LEVEL });
   const keys = loadKeys(config, logger);
   const { DRAIN_DELAY_MS: drainDelayMs } = config;
-  const { servers } = options;
   await using started = new CloseStack();
   const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
   started.defer(() => redis?.disconnect());
@@ -51,7 +50,7 @@ export async function startUssd(
     redis,
     secrets: toProgramSecrets(env),
     adapterSecrets: toSecrets(env, adapterSecretPrefix),
-    servers,
+    servers: options.servers,
   });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });

@@ -98,8 +98,5 @@ function refuse(path: string): (error: NodeJS.ErrnoException) => never {
 }
 
 async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
+  return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 }

@@ -121,9 +121,8 @@ function toUssdRequest(config: UssdConfig, input: AdapterRequest | undefined): C
   if (!parsed.success)
     return { invalid: parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ') };
   const request = parsed.data;
-  if (!isLater && config.SERVICE_CODES.length > 0 && !config.SERVICE_CODES.includes(request.serviceCode)) {
+  if (!isLater && config.SERVICE_CODES.length > 0 && !config.SERVICE_CODES.includes(request.serviceCode))
     return { invalid: 'serviceCode: is not one of SERVICE_CODES' };
-  }
   return request;
 }
 

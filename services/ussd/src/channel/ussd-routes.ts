@@ -129,10 +129,8 @@ function toRefusals(adapter: Adapter, { config, metrics }: UssdRouteParts): Rout
       metrics.countRequest(isLimited ? 'limited' : 'invalid');
       request.log.info({ reason: error.message }, 'invalid request');
       const body = isLimited || error.statusCode === 415 ? await readUnread(request.raw) : '';
-      const { contentType, body: text } = adapter.write(
-        adapter.read(request, body),
-        isLimited ? busy : ussdReplies.invalidInput,
-      );
+      const screen = isLimited ? busy : ussdReplies.invalidInput;
+      const { contentType, body: text } = adapter.write(adapter.read(request, body), screen);
       return reply.status(200).header('content-type', contentType).send(text);
     },
   };

@@ -75,14 +75,9 @@ export async function rotateKeys(env: Env): Promise<{ accounts: number; secret: 
     const secret = await rotateServiceSecret(store, keys);
     const referenceKey = toReferenceKey(await loadServiceSecret(store, keys));
     const audit = createAuditLog(store, { service: 'ussd', referenceKey });
-    const accounts = await createAccounts(store, { vault: createPinVault(keys), audit, clock: Date }).rotate(
-      keys.currentId,
-    );
-    await audit.record({
-      actor: 'command',
-      action: 'keys.rotated',
-      details: { accounts, secret, key: keys.currentId },
-    });
+    const key = keys.currentId;
+    const accounts = await createAccounts(store, { vault: createPinVault(keys), audit, clock: Date }).rotate(key);
+    await audit.record({ actor: 'command', action: 'keys.rotated', details: { accounts, secret, key } });
     await audit.close();
     return { accounts, secret };
   } finally {

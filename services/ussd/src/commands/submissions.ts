@@ -38,11 +38,8 @@ export function exportSubmissions(
 export function retrySubmissions(env: Env, instanceId?: string): Promise<number> {
   return withDatabase(env, async ({ store, audit }) => {
     const queued = await createSubmissions(store).retry(Date.now(), { instanceId });
-    await audit.record({
-      actor: 'command',
-      action: 'operator.write',
-      details: { command: 'submissions retry', queued },
-    });
+    const details = { command: 'submissions retry', queued };
+    await audit.record({ actor: 'command', action: 'operator.write', details });
     return queued;
   });
 }

@@ -43,12 +43,9 @@ export function createPayouts({
   return {
     denom,
     async balanceOf(accountId: string, now: number) {
-      const row = await db
-        .selectFrom('ussd_money_account')
-        .select('balance')
-        .where('id', '=', holderAccount(accountId, denom))
-        .executeTakeFirst();
-      const balance = BigInt(row?.balance ?? 0);
+      const holder = holderAccount(accountId, denom);
+      const accounts = db.selectFrom('ussd_money_account').select('balance').where('id', '=', holder);
+      const balance = BigInt((await accounts.executeTakeFirst())?.balance ?? 0);
       const left = Number(limit.amount) - (await readSent(db, accountId, now));
       return { balance, sendable: Math.max(0, Math.min(Number(balance), left)) };
     },

@@ -127,7 +127,7 @@ export function addPersonDataRoutes(
   const options = {
     onRequest: server.operatorGuardFor('admin'),
     config: { audited: true },
-    schema: { params: z.object({ phoneNumber: phoneNumberSchema }) },
+    schema: ofNumber,
   };
   server.get('/api/ussd/users/:phoneNumber/export', options, async (request) => {
     const { phoneNumber } = request.params;
@@ -163,7 +163,7 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
     {
       ...admin,
       schema: {
-        params: z.object({ phoneNumber: phoneNumberSchema }),
+        ...ofNumber,
         body: z.object({ address: protocolAddressSchema.nullable() }),
         response: {
           200: z.unknown().describe('Changed'),

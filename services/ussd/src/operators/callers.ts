@@ -60,11 +60,8 @@ export function createCallers({ store, accounts, results, clock }: CallerParts) 
         .orderBy('seen_at', 'desc')
         .limit(shownSessions)
         .execute();
-      const profile = await readDb
-        .selectFrom('ussd_profile')
-        .select('language')
-        .where('phone', '=', phone)
-        .executeTakeFirst();
+      const profiles = readDb.selectFrom('ussd_profile').select('language').where('phone', '=', phone);
+      const profile = await profiles.executeTakeFirst();
       const account = await accounts.find(phoneNumber);
       const kept = await results.ofCaller(phoneNumber, shownResults);
       if (sessions.length + kept.length === 0 && !profile && !account) return undefined;

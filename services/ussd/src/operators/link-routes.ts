@@ -49,14 +49,10 @@ export function addLinkRoutes(server: Server, { links, audience, verifier, findA
 
 /** An invocation that someone else has seen must not give them a code for another address. */
 function readAddress({ capabilities }: VerifiedToken, given: string | undefined): string | undefined {
-  const named = protocolAddressSchema.safeParse(
-    capabilities.find(({ can }) => can === 'oracle/link')?.nb?.address,
-  ).data;
-  if (given !== undefined && given !== named)
-    throw new AppError(
-      'VALIDATION_FAILED',
-      'Name the address in the invocation too: `nb: { address }` of `oracle/link`.',
-    );
+  const link = capabilities.find(({ can }) => can === 'oracle/link');
+  const named = protocolAddressSchema.safeParse(link?.nb?.address).data;
+  const advice = 'Name the address in the invocation too: `nb: { address }` of `oracle/link`.';
+  if (given !== undefined && given !== named) throw new AppError('VALIDATION_FAILED', advice);
   return named;
 }
 

@@ -61,15 +61,12 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
         const now = parts.clock.now();
         // An id that no gateway could have sent is unknown; PostgreSQL rejects some of them.
         const session = visibleAsciiPattern.test(params.sessionId) ? await sessions.load(params.sessionId) : undefined;
-        if (!session || !isOpen(session) || isExpired(session, now, timeoutMs)) {
+        if (!session || !isOpen(session) || isExpired(session, now, timeoutMs))
           throw new AppError('SESSION_NOT_FOUND', 'There is no active session with this id.');
-        }
         const { program } = unpackOpening(session.opening);
         const menu = program === undefined ? undefined : await parts.programs.find(program);
-        const { phoneNumber: phone, reply } = showCallersTo(operator)({
-          phoneNumber: session.phone,
-          reply: session.reply,
-        });
+        const caller = { phoneNumber: session.phone, reply: session.reply };
+        const { phoneNumber: phone, reply } = showCallersTo(operator)(caller);
         return toDebugRecord({ ...session, phone, reply }, (await sessions.listActive(now)).ids, menu);
       },
     );

@@ -63,12 +63,8 @@ export function createAgentClient(transportFor: TransportFor): AgentClient {
       };
       try {
         const transport = await transportFor(phone);
-        const reply =
-          session === undefined
-            ? askInNew(transport)
-            : askIn(transport, session).catch((error) =>
-                isUnknown(error) ? askInNew(transport) : Promise.reject(error),
-              );
+        const retry = (error: unknown) => (isUnknown(error) ? askInNew(transport) : Promise.reject(error));
+        const reply = session === undefined ? askInNew(transport) : askIn(transport, session).catch(retry);
         const { message } = answerSchema.parse(await reply);
         if (message.status === 'failed' || message.content.trim() === '')
           return { ok: false, reason: 'an empty answer' };
@@ -112,10 +108,8 @@ export function createAgentPerson(transportFor: TransportFor) {
       const transport = await transportFor(phone, maxBytes);
       return await transport.json(path, { method, signal: AbortSignal.timeout(personMs) });
     } catch (error) {
-      throw new AppError(
-        'UNAVAILABLE',
-        `The agent service cannot be asked (${toReason(error)}); nothing was done. Try again later.`,
-      );
+      const message = `The agent service cannot be asked (${toReason(error)}); nothing was done. Try again later.`;
+      throw new AppError('UNAVAILABLE', message);
     }
   }
   return {

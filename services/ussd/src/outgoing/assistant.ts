@@ -98,12 +98,8 @@ export function createQuestions({ db, cipher }: UssdStore) {
       await trx.updateTable('ussd_question').set({ shown: 1 }).where('id', '=', id).execute();
     },
     async findChat(phone: string) {
-      const row = await db
-        .selectFrom('ussd_chat')
-        .selectAll()
-        .where('phone', '=', cipher.token(phone))
-        .executeTakeFirst();
-      return row?.agent_session;
+      const chats = db.selectFrom('ussd_chat').select('agent_session').where('phone', '=', cipher.token(phone));
+      return (await chats.executeTakeFirst())?.agent_session;
     },
     /** Writes nothing where the question was erased meanwhile. */
     async setChat(questionId: string, agentSession: string) {

@@ -62,11 +62,8 @@ export function createAccounts(
     await trx.updateTable('ussd_account').set({ address, did }).where('id', '=', id).execute();
   }
   async function setPin(trx: Trx, { id, phone }: AccountTable, pin: string): Promise<void> {
-    await trx
-      .updateTable('ussd_account')
-      .set({ pin, ...noFailures })
-      .where('id', '=', id)
-      .execute();
+    const change = { pin, ...noFailures };
+    await trx.updateTable('ussd_account').set(change).where('id', '=', id).execute();
     await setNotice(trx, { phone, now: clock.now() }, 'pinChanged');
   }
   return {

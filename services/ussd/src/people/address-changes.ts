@@ -19,11 +19,8 @@ export function createAddressChanges(store: UssdStore, audit: UssdAudit) {
     /** `undefined` if no account has the number. A new proposal for an account replaces the one before. */
     propose: (phone: string, address: string | null, by: By) =>
       store.transaction(async (trx) => {
-        const account = await trx
-          .selectFrom('ussd_account')
-          .select('id')
-          .where('phone', '=', cipher.token(phone))
-          .executeTakeFirst();
+        const accounts = trx.selectFrom('ussd_account').select('id').where('phone', '=', cipher.token(phone));
+        const account = await accounts.executeTakeFirst();
         if (!account) return undefined;
         await trx.deleteFrom('ussd_address_change').where('account_id', '=', account.id).execute();
         await trx.deleteFrom('ussd_address_change').where('expires_at', '<=', Date.now()).execute();
@@ -50,12 +47,9 @@ export function createAddressChanges(store: UssdStore, audit: UssdAudit) {
     },
     /** Takes a proposal away, so that it is approved or rejected once only. */
     async remove(id: string) {
-      const { numDeletedRows } = await store.db
-        .deleteFrom('ussd_address_change')
-        .where('id', '=', id)
-        .where('expires_at', '>', Date.now())
-        .executeTakeFirst();
-      return Number(numDeletedRows) === 1;
+      const removal = store.db.deleteFrom('ussd_address_change').where('id', '=', id);
+      const { numDeletedRows } = await removal.where('expires_at', '>', Date.now()).executeTakeFirst();
+      return numDeletedRows > 0n;
     },
   };
 }

@@ -60,11 +60,8 @@ export function createLinks({ store, secret, clock }: { store: UssdStore; secret
     find: (code: string) => findRow(store.db, code),
     async take(trx: Trx, code: string) {
       const wallet = await findRow(trx, code);
-      const { numDeletedRows } = await trx
-        .deleteFrom('ussd_link')
-        .where('id', '=', hash('code', code))
-        .executeTakeFirst();
-      return numDeletedRows > 0n ? wallet : undefined;
+      const removal = trx.deleteFrom('ussd_link').where('id', '=', hash('code', code));
+      return (await removal.executeTakeFirst()).numDeletedRows > 0n ? wallet : undefined;
     },
   };
 }

@@ -28,11 +28,8 @@ export async function rotateServiceSecret(store: UssdStore, keys: KeyRing): Prom
   const secret = await loadServiceSecret(store, keys);
   const row = await store.db.selectFrom('ussd_secret').selectAll().where('name', '=', name).executeTakeFirstOrThrow();
   if (keyIdOf(row.sealed) === keys.currentId) return false;
-  await store.db
-    .updateTable('ussd_secret')
-    .set({ sealed: keys.seal(secret, name) })
-    .where('name', '=', name)
-    .execute();
+  const sealed = keys.seal(secret, name);
+  await store.db.updateTable('ussd_secret').set({ sealed }).where('name', '=', name).execute();
   return true;
 }
 

@@ -45,11 +45,8 @@ const textOf = (kind: NoticeKind) => `notice.${kind}`;
 export const createSetNotice =
   (cipher: DataCipher) =>
   async (db: Kysely<UssdTables>, { phone, now }: { phone: string; now: number }, kind: NoticeKind): Promise<void> => {
-    const known = await db
-      .selectFrom('ussd_profile')
-      .select(['phone', 'notice'])
-      .where('phone', '=', cipher.token(phone))
-      .executeTakeFirst();
+    const profiles = db.selectFrom('ussd_profile').select(['phone', 'notice']);
+    const known = await profiles.where('phone', '=', cipher.token(phone)).executeTakeFirst();
     const kept = known ? openNotices(cipher, known) : [];
     const notices = [
       ...kept.filter(({ text }) => text !== textOf(kind)),

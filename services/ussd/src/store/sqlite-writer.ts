@@ -48,11 +48,13 @@ export function createSqliteWriter({ cipher }: UssdStore): ApplyWrites {
     const [known, opened] = [others.filter(isKnown), others.filter((other) => !isKnown(other))];
     await write(updateSession, known, toUpdateValues(changing));
     await write(insertSession, opened, (row) => all.map((name) => row[name]));
-    const forms = toForms(
-      cipher,
-      writes.filter(({ session }) => written.has(session.id)),
-    );
-    const formValues = forms.map((form) => [form.phone, form.resume, form.resume_at, form.first_session]);
+    const done = writes.filter(({ session }) => written.has(session.id));
+    const formValues = toForms(cipher, done).map((form) => [
+      form.phone,
+      form.resume,
+      form.resume_at,
+      form.first_session,
+    ]);
     await runForEach(trx, writeForm, formValues);
     await forgetNotices(trx, cipher, toShown(writes, written));
     return writes.map(({ session }) => written.has(session.id));
