@@ -131,7 +131,10 @@ export function createFormThreads(
         slowCallers.set(call.call.phoneNumber, true);
         enqueue(job);
       } else job.resolve(reply);
-      if ('loads' in reply && reply.loads >= maxLoads) replace(own);
+      if ('loads' in reply && reply.loads >= maxLoads) {
+        threads.delete(own);
+        own.thread.retire();
+      }
     } catch (error) {
       threads.delete(own);
       guilty.set(key, true);
@@ -153,10 +156,6 @@ export function createFormThreads(
     queue.push(job);
   };
   const isLoading = (key: string) => [...threads].some((own) => own.job?.key === key && own.isLoading);
-  const replace = (own: FormThread) => {
-    threads.delete(own);
-    own.thread.retire();
-  };
 
   return {
     /** Rejects when it has waited or computed for too long; other calls continue. */

@@ -142,15 +142,12 @@ function createElementClass(): new () => PalaverChatElement {
       this.#finding = url;
       this.#fault = undefined;
       while (this.isConnected && this.#finding === url && this.#found?.url !== url) {
-        await findAgentDid(url).then(
-          (did) => {
-            this.#found = { url, did };
-          },
-          (error: OracleError) => {
-            this.#fault = error.message;
-            this.#send('palaver-error', error);
-          },
-        );
+        try {
+          this.#found = { url, did: await findAgentDid(url) };
+        } catch (error) {
+          this.#fault = (error as OracleError).message;
+          this.#send('palaver-error', error);
+        }
         this.#draw();
         if (this.#found?.url !== url) await new Promise((resolve) => setTimeout(resolve, 5_000));
       }

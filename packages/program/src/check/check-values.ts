@@ -8,13 +8,13 @@ import type { Fault } from '../values/fault.ts';
 import { ExpressionFault, extendScope, type ResultType, resultTypes, type Scope } from '../values/infer-type.ts';
 import type { ValueType } from '../values/value-types.ts';
 
-const always: readonly (readonly [string, ResultType])[] = [
+const alwaysThere = new Map<string, ResultType>([
   ['today', 'string'],
   ['caller', 'map'],
   ['caller.phone', 'string'],
   ['caller.language', 'string'],
   ['caller.authenticated', 'bool'],
-];
+]);
 
 export function checkValues(states: PlacedStates, declared: Declared): CheckedValues & { faults: Fault[] } {
   const types = new Map<string, ValueType>();
@@ -69,8 +69,6 @@ function checkExpressions({ state, fault }: PlacedState, checked: Checked, decla
     }
   }
 }
-
-const alwaysThere = new Map(always);
 
 /** What all expressions of a menu can use. A value of the menu hides a name of the same spelling. */
 function toScope(types: ReadonlyMap<string, ValueType>): Scope {

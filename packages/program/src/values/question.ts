@@ -97,18 +97,8 @@ const parsers: Record<QuestionType, (input: string, question: Question, context:
     const value = input.normalize('NFC').replace(/\s+/g, ' ');
     return { value, size: [...value].length };
   },
-  integer(input) {
-    const match = /^([-+]?)0*(\d{1,15})$/.exec(input.replace(/\s/g, ''));
-    if (!match) return undefined;
-    const number = Number(`${match[1]}${match[2]}`) || 0;
-    return { value: String(number), size: number };
-  },
-  decimal(input) {
-    const match = /^([-+]?\d{1,12})(?:[.,](\d{1,6}))?$/.exec(input.replace(/\s/g, ''));
-    if (!match) return undefined;
-    const number = Number(`${match[1]}.${match[2] ?? 0}`) || 0;
-    return { value: String(number), size: number };
-  },
+  integer: (input) => parseNumber(input, /^([-+]?0*\d{1,15})$/),
+  decimal: (input) => parseNumber(input, /^([-+]?\d{1,12})(?:[.,](\d{1,6}))?$/),
   date(input) {
     const iso = /^(\d{4})-(\d{1,2})-(\d{1,2})$/.exec(input);
     const local = /^(\d{1,2})[-/. ](\d{1,2})[-/. ](\d{4})$/.exec(input) ?? /^(\d{2})(\d{2})(\d{4})$/.exec(input);
@@ -142,3 +132,10 @@ const parsers: Record<QuestionType, (input: string, question: Question, context:
       : undefined;
   },
 };
+
+function parseNumber(input: string, pattern: RegExp): Parsed {
+  const [, whole, part = '0'] = pattern.exec(input.replace(/\s/g, '')) ?? [];
+  if (whole === undefined) return undefined;
+  const number = Number(`${whole}.${part}`) || 0;
+  return { value: String(number), size: number };
+}
