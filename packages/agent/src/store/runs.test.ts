@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { EndedRunStatus, Message } from '@palaver/contract';
 import { openStore, type Store } from '@palaver/store';
 import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { storeEnd } from '../runs/owner.ts';
 import { createInstanceStore } from './instances.ts';
@@ -293,6 +293,21 @@ describe.each(engines)('runs on %s', (engine) => {
   });
 });
 
+/** Locks the sessions before it resolves, with what releases them. */
+async function holdSessions({ db }: Store<AgentDatabase>, which: RawBuilder<unknown>): Promise<() => Promise<void>> {
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = db.transaction().execute(async (trx) => {
+    await sql`select 1 from agent_session where ${which} for update`.execute(trx);
+    held.resolve();
+    await released.promise;
+  });
+  await held.promise;
+  return async () => {
+    released.resolve();
+    await holding;
+  };
+}
+
 test.each(['abort', 'claim'] as const)('no step begins after an %s that did not find it', async (kind) => {
   await using fixture = await setUp('postgres');
   const { store, runs, begin } = fixture;
@@ -300,14 +315,7 @@ test.each(['abort', 'claim'] as const)('no step begins after an %s that did not 
   const [found] = await runs.listInterrupted({ instance: 'two', isAlone: false, limit: 1 });
   if (!found) throw new Error('the run was not found');
   const other = await createSessionStore(store, oracle).create(userDid, {});
-  const released = Promise.withResolvers<void>();
-  const held = Promise.withResolvers<void>();
-  const holding = store.db.transaction().execute(async (trx) => {
-    await sql`select 1 from agent_session where id = ${other.sessionId} for update`.execute(trx);
-    held.resolve();
-    await released.promise;
-  });
-  await held.promise;
+  const release = await holdSessions(store, sql`id = ${other.sessionId}`);
   // Written in one tick: the begin waits for its session.
   const step = runs.beginStep({ ...run, number: 0, said: 0, body: '{}' });
   const waiting = runs.begin({
@@ -322,8 +330,8 @@ test.each(['abort', 'claim'] as const)('no step begins after an %s that did not 
   if (kind === 'abort') expect(await runs.requestAbort(run.runId, 0)).toBe(true);
   else expect(await runs.claim(found, 'two')).toMatchObject({ epoch: 2 });
   const steps = await runs.steps(run.runId);
-  released.resolve();
-  await Promise.all([holding, waiting]);
+  await release();
+  await waiting;
   expect(await step).toBe(steps?.length === 1);
 });
 
@@ -331,11 +339,7 @@ test('of two messages with one key that are sent to two sessions at once, one be
   await using fixture = await setUp('postgres');
   const { store, sessionId } = fixture;
   const other = await createSessionStore(store, oracle).create(userDid, {});
-  const released = Promise.withResolvers<void>();
-  const holding = store.db.transaction().execute(async (trx) => {
-    await sql`select 1 from agent_session for update`.execute(trx);
-    await released.promise;
-  });
+  const release = await holdSessions(store, sql`true`);
   // Each with a writer of its own, as two instances have.
   const begun = [sessionId, other.sessionId].map((id) =>
     createRunStore(store).begin({
@@ -348,7 +352,6 @@ test('of two messages with one key that are sent to two sessions at once, one be
       where datname = current_database() and wait_event_type = 'Lock'`.execute(store.db);
     return rows.length === 2;
   });
-  released.resolve();
-  await holding;
+  await release();
   expect((await Promise.all(begun)).map(({ kind }) => kind).sort()).toEqual(['begun', 'known']);
 });
