@@ -4,6 +4,6 @@ export { checkForms } from './check-forms.ts';
 export { convertXlsForm, XlsFormFault } from './convert-xlsform.ts';
 export { exploreForm, questionsOf, walkForm } from './explore-form.ts';
 export { startFetching } from './fetch-forms.ts';
-export type { FormReport } from './form-protocol.ts';
+export type { FormCall, FormReport } from './form-protocol.ts';
 export { askForm, createForms, type Forms } from './forms.ts';
-export { createOpenRosaClient, elementsOf, type OpenRosaClient } from './openrosa-client.ts';
+export { createOpenRosaClient, elementsOf, type ListedForm, type OpenRosaClient } from './openrosa-client.ts';
