@@ -43,6 +43,7 @@ export const signingVariables = {
   }),
 };
 
+/** One message of a transaction: its type and its bytes. */
 export interface TxMessage {
   typeUrl: string;
   value: Uint8Array;
