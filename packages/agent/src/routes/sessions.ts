@@ -55,8 +55,10 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
   );
 
   const rename = {
-    ...{ ...ofSession, summary: 'Rename a session' },
-    ...{ body: renameSessionSchema, response: { 200: sessionSchema } },
+    ...ofSession,
+    summary: 'Rename a session',
+    body: renameSessionSchema,
+    response: { 200: sessionSchema },
   };
   server.patch('/sessions/:sessionId', { schema: rename }, async (request) => {
     const { sessionId } = await find(request);

@@ -1,3 +1,4 @@
+// One file: the states of a run, every step that may follow, and what must hold, read beside each other.
 import { type Condition, endings, type TransitionName } from '../../src/runs/transitions.ts';
 import { applyTransition, type RunRow } from './apply-transition.ts';
 import type { Model, Step } from './explore.ts';
