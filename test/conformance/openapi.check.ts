@@ -44,8 +44,11 @@ test('the services answer as their OpenAPI documents say', async () => {
   const services = startProcess(process.execPath, [palaver, 'up'], {
     env: {
       DATA_DIR: join(dir.path, 'data'),
-      ...{ AGENT_PORT: `${agent}`, USSD_PORT: `${ussd}`, GATEWAY_PORT: `${gateway}` },
-      ...{ DEVNODE_PORT: `${devnode}`, CONSOLE_PORT: `${console_}` },
+      AGENT_PORT: `${agent}`,
+      USSD_PORT: `${ussd}`,
+      GATEWAY_PORT: `${gateway}`,
+      DEVNODE_PORT: `${devnode}`,
+      CONSOLE_PORT: `${console_}`,
       OPERATOR_TOKEN: operator,
       LOG_LEVEL: 'error',
       OFFLINE_WORDS_PER_SECOND: '1000',

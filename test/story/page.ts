@@ -51,11 +51,20 @@ export async function walkPageStory({ url: gatewayUrl, access, ana, eve, amountO
   const [{ address: payTo }, { address: shop }] = [await createAccount(), await createAccount()];
   const limits = { denom: 'uixo', perCall: '3000', perDay: '5000' };
   await using instances = await createAgentInstances('sqlite', {
-    ...{ GATEWAY_URL: gatewayUrl, GATEWAY_API_KEY: access.apiKey, GATEWAY_PREFIX: access.prefix },
-    ...{ CREDITS_ENABLED: 'true', CREDITS_FREE: '1', CREDITS_RESERVATION: '1', CREDITS_CLAIM: '20' },
+    GATEWAY_URL: gatewayUrl,
+    GATEWAY_API_KEY: access.apiKey,
+    GATEWAY_PREFIX: access.prefix,
+    CREDITS_ENABLED: 'true',
+    CREDITS_FREE: '1',
+    CREDITS_RESERVATION: '1',
+    CREDITS_CLAIM: '20',
     CREDITS_PRICES: '{"*":{"input":0,"output":0}}', // every answer costs one credit
-    ...{ CREDITS_PAY_TO: payTo, CREDITS_PRICE: '100uixo', CREDITS_POLL_MS: '100' },
-    ...{ ACTIONS_ENABLED: 'true', SEND_LIMIT_PER_CALL: '3000uixo', SEND_LIMIT_PER_DAY: '5000uixo' },
+    CREDITS_PAY_TO: payTo,
+    CREDITS_PRICE: '100uixo',
+    CREDITS_POLL_MS: '100',
+    ACTIONS_ENABLED: 'true',
+    SEND_LIMIT_PER_CALL: '3000uixo',
+    SEND_LIMIT_PER_DAY: '5000uixo',
   });
   let agent = await instances.start();
   const user = await createTestUser({ url: () => agent.url, audience: instances.did, signer: ana.signer });

@@ -71,8 +71,11 @@ export async function startWorld() {
       const [latest, own] = [await readLatestBlock(client), await readAccount(client, signer.address)];
       if (!latest.ok || !own.ok) throw new Error('the chain can be read');
       const { bytes, hash } = await signer.sign({
-        ...{ messages: [message], memo, chainId: latest.chainId },
-        ...{ ...own, timeoutHeight: latest.height + 1_000 },
+        messages: [message],
+        memo,
+        chainId: latest.chainId,
+        ...own,
+        timeoutHeight: latest.height + 1_000,
       });
       const sent = await broadcastTx(client, Buffer.from(bytes).toString('base64'));
       if (!sent.ok || sent.code !== 0) throw new Error(`the node refused a transaction: ${JSON.stringify(sent)}`);
@@ -91,10 +94,13 @@ async function createPerson(address: string) {
   const key = await createSigner();
   const did = `did:x:${key.did().slice('did:key:'.length)}`;
   const document = {
-    ...{ id: did, controller: [did], service: [], authentication: [`${did}#key`] },
+    id: did,
+    controller: [did],
+    service: [],
+    authentication: [`${did}#key`],
     verificationMethod: [
       { id: `${did}#key`, type: 'Multikey', controller: did, publicKeyMultibase: did.slice('did:x:'.length) },
-      { ...{ id: `${did}#account`, type: 'CosmosAccountAddress', controller: did }, blockchainAccountID: address },
+      { id: `${did}#account`, type: 'CosmosAccountAddress', controller: did, blockchainAccountID: address },
     ],
   };
   return { did, signer: key.withDid(did as ReturnType<typeof key.did>), document };

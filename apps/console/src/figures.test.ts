@@ -45,8 +45,12 @@ test('however much changes, a page reads at most 20 kB in a minute, and every pa
 
 test('errors are sent once, and a fault comes before a flood of refusals', async () => {
   const toError = (second: number, status: number) => ({
-    ...{ time: `2026-11-17T10:00:${second}.000Z`, ms: 1, requestId: `r${second}` },
-    ...{ method: 'GET', path: '/', status },
+    time: `2026-11-17T10:00:${second}.000Z`,
+    ms: 1,
+    requestId: `r${second}`,
+    method: 'GET',
+    path: '/',
+    status,
   });
   const errors = [toError(10, 500), ...Array.from({ length: 20 }, (_, at) => toError(11 + at, 404))];
   const source = newErrors({ name: 'errors', read: async () => ({ errors }) });

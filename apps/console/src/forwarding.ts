@@ -79,7 +79,9 @@ export async function addServiceRoutes(server: Server, targets: Targets, gateway
       await scope.register(
         httpProxy,
         toOptions({
-          ...{ title: titles[name as keyof Targets], prefix: `/api/${name}`, upstream: base },
+          title: titles[name as keyof Targets],
+          prefix: `/api/${name}`,
+          upstream: base,
           ...(name === 'gateway' && {
             headers: gateway.headers,
             toPath: (path: string) => path.replace(/^\/ixo(?=\/|$)/, () => gateway.prefix),

@@ -336,7 +336,8 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
 
   const texts = strFromU8(files['market/locales/en.yaml'] ?? new Uint8Array());
   const toZip = (english: string) => ({
-    ...{ name: 'market.zip', mimeType: 'application/zip' },
+    name: 'market.zip',
+    mimeType: 'application/zip',
     buffer: Buffer.from(zipSync({ ...files, 'market/locales/en.yaml': strToU8(english) })),
   });
   const zip = toZip(texts.replace('Market', 'Imported market'));

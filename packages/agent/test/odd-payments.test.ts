@@ -12,8 +12,12 @@ test.each(engines)(
   async (engine) => {
     await using chain = await startPaymentChain();
     await using instances = await createAgentInstances(engine, {
-      ...{ CREDITS_ENABLED: 'true', CREDITS_PAY_TO: chain.payTo, CREDITS_PRICE: '100uixo', CREDITS_POLL_MS: '100' },
-      ...{ CREDITS_FREE: '1000', ...chain.env },
+      CREDITS_ENABLED: 'true',
+      CREDITS_PAY_TO: chain.payTo,
+      CREDITS_PRICE: '100uixo',
+      CREDITS_POLL_MS: '100',
+      CREDITS_FREE: '1000',
+      ...chain.env,
     });
     const agent = await instances.start();
     const read = async (path: string) => (await agent.user.send('GET', path)).body;

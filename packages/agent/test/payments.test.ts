@@ -10,9 +10,15 @@ test('chat until 402, pay on the chain, continue; every coin is booked once, whe
   await using chain = await startPaymentChain();
   const { pay, payTo } = chain;
   await using instances = await createAgentInstances('sqlite', {
-    ...{ CREDITS_ENABLED: 'true', CREDITS_FREE: '1', CREDITS_RESERVATION: '1', CREDITS_CLAIM: '2' },
+    CREDITS_ENABLED: 'true',
+    CREDITS_FREE: '1',
+    CREDITS_RESERVATION: '1',
+    CREDITS_CLAIM: '2',
     CREDITS_PRICES: '{"*":{"input":0,"output":0}}', // every answer costs one credit
-    ...{ CREDITS_PAY_TO: payTo, CREDITS_PRICE: '100uixo', CREDITS_POLL_MS: '100', ...chain.env },
+    CREDITS_PAY_TO: payTo,
+    CREDITS_PRICE: '100uixo',
+    CREDITS_POLL_MS: '100',
+    ...chain.env,
     CREDITS_SUBSCRIPTION: '{"days":30,"allowance":50,"price":"1000uixo"}',
   });
   let agent = await instances.start();

@@ -48,8 +48,11 @@ export async function startPaymentChain() {
     const [latest, account] = [await readLatestBlock(client), await readAccount(client, payer.address)];
     if (!latest.ok || !account.ok) throw new Error('the chain can be read');
     const { bytes, hash } = await payer.sign({
-      ...{ messages: [message], memo, chainId: latest.chainId },
-      ...{ ...account, timeoutHeight: latest.height + 1_000 },
+      messages: [message],
+      memo,
+      chainId: latest.chainId,
+      ...account,
+      timeoutHeight: latest.height + 1_000,
     });
     await broadcastTx(client, Buffer.from(bytes).toString('base64'));
     await waitFor('the block', async () => (await readTx(client, hash)).ok);
@@ -62,7 +65,10 @@ export async function startPaymentChain() {
     return transact(toEvaluateClaim({ claimId, collectionId: '1', ...by, isApproved }), '');
   };
   return {
-    ...{ pay, evaluate, client, payTo },
+    pay,
+    evaluate,
+    client,
+    payTo,
     /** How an agent reaches them. */
     env: { GATEWAY_URL: gateway.url, SIGNING_NODE: node.address },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),

@@ -11,9 +11,14 @@ const secret = 'sixteen characters';
 test('usage is claimed once, approved usage stays paid, and rejected usage is refunded; the books sum to 0', async () => {
   await using chain = await startPaymentChain();
   await using instances = await createAgentInstances('sqlite', {
-    ...{ CREDITS_ENABLED: 'true', CREDITS_FREE: '10', CREDITS_RESERVATION: '5', ...chain.env },
+    CREDITS_ENABLED: 'true',
+    CREDITS_FREE: '10',
+    CREDITS_RESERVATION: '5',
+    ...chain.env,
     CREDITS_PRICES: '{"*":{"input":0,"output":0}}', // every answer costs one credit
-    ...{ USAGE_COLLECTION: '1', USAGE_PERIOD_SECONDS: '1', CLAIMS_INTERVAL_SECONDS: '0' },
+    USAGE_COLLECTION: '1',
+    USAGE_PERIOD_SECONDS: '1',
+    CLAIMS_INTERVAL_SECONDS: '0',
     CLAIMS_SCHEDULER_SECRET: secret,
   });
   let agent = await instances.start();

@@ -64,7 +64,8 @@ export async function findGranter(
     const query = `message.action='${grantType}' AND message.sender='${granter}'`;
     const result = await gateway.get('/cosmos/tx/v1beta1/txs', {
       query: { query, page: '1', limit: '20', order_by: 'ORDER_BY_DESC' },
-      ...{ signal, timeoutMs: 10_000 },
+      signal,
+      timeoutMs: 10_000,
     });
     if (!result.ok) return result;
     const { txs, tx_responses: responses } = searchSchema.parse(result.value);

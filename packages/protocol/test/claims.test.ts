@@ -25,7 +25,11 @@ test('a claim that someone else submitted under our id is not ours', async () =>
       await store.migrate('test', migrations);
       const settled = new Map<string, string>();
       const outbox = createTxOutbox({
-        ...{ store, service: 'test', gateway, account, logger },
+        store,
+        service: 'test',
+        gateway,
+        account,
+        logger,
         onSettled: async (_trx, row, outcome) => void settled.set(row.id, `${outcome} ${row.fault}`),
       });
       return async (id: string, claim: Partial<NewClaim> & { claimId: string }) => {

@@ -48,7 +48,11 @@ describe.concurrent.each(engines.map((engine, index) => [engine, index] as const
     const settled: string[] = [];
     const start = () =>
       createTxOutbox({
-        ...{ store, service: 'test', account, logger, batch: 7 },
+        store,
+        service: 'test',
+        account,
+        logger,
+        batch: 7,
         gateway: createGatewayClient({ url: proxy.url }),
         async onSettled(_trx, row, outcome) {
           settled.push(`${row.id} ${outcome}`);
@@ -109,8 +113,11 @@ test("a transaction goes to the node's own interface where that is named, and no
   const to = (await createSigningAccount('7'.repeat(64), { fee: '0uixo', gas: 1 })).address;
   const message = toSend({ from: account.address, to, coins: [{ denom: 'uixo', amount: '5' }] });
   const { bytes, hash } = await account.sign({
-    ...{ messages: [message], memo: '', chainId: latest.chainId },
-    ...{ ...own, timeoutHeight: latest.height + 1_000 },
+    messages: [message],
+    memo: '',
+    chainId: latest.chainId,
+    ...own,
+    timeoutHeight: latest.height + 1_000,
   });
   const signed = Buffer.from(bytes).toString('base64');
   expect(await broadcastTx(gateway, signed)).toMatchObject({ ok: true, code: 0 });
@@ -138,7 +145,11 @@ test('a changed signing key begins with its own sequence, and what the old one h
   );
   const open = (account: SigningAccount) =>
     createTxOutbox({
-      ...{ store, service: 'test', account, logger, batch: 1 },
+      store,
+      service: 'test',
+      account,
+      logger,
+      batch: 1,
       gateway: createGatewayClient({ url: proxy.url }),
       async onSettled(_trx, row, outcome) {
         settled.push(`${row.id} ${outcome}`);

@@ -40,7 +40,9 @@ describe.each(engines.map((engine, index) => [engine, index] as const))('on %s',
     const outbox = createTxOutbox({ store, service: 'test', account, logger, gateway });
     const direct = createGatewayClient({ url: chain.gatewayUrl });
     return {
-      ...{ account, direct, outbox },
+      account,
+      direct,
+      outbox,
       async order(id: string, amount: number) {
         const coins = [{ denom: 'uixo', amount: String(amount) }];
         const message = toSend({ from: account.address, to: receiver, coins });
@@ -168,7 +170,10 @@ describe.each(engines.map((engine, index) => [engine, index] as const))('on %s',
     const coins = [{ denom: 'uixo', amount: '1' }];
     const { bytes, hash } = await set.account.sign({
       messages: [toSend({ from: set.account.address, to: set.account.address, coins })],
-      ...{ memo: '', chainId: latest.chainId, ...own, timeoutHeight: latest.height + 1_000 },
+      memo: '',
+      chainId: latest.chainId,
+      ...own,
+      timeoutHeight: latest.height + 1_000,
     });
     await broadcastTx(set.direct, Buffer.from(bytes).toString('base64'));
     await waitFor('the other transaction', async () => (await readTx(set.direct, hash)).ok);

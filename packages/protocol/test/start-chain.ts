@@ -33,7 +33,10 @@ export async function startChain(payerCount: number, funds: number, dids: string
   await writeFile(join(dir.path, 'balances.json'), JSON.stringify(payers.map(({ address }) => ({ address, coins }))));
   const blockchainAccountID = payers[0]?.address;
   const documents = dids.map((id) => ({
-    ...{ id, controller: [id], service: [], authentication: [] },
+    id,
+    controller: [id],
+    service: [],
+    authentication: [],
     verificationMethod: [{ id: `${id}#account`, type: 'CosmosAccountAddress', controller: id, blockchainAccountID }],
   }));
   const others = JSON.parse(await readFile(join(seed, 'iid-documents.json'), 'utf8')) as object[];

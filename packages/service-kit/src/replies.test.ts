@@ -10,7 +10,11 @@ test('a file that cannot be written to its end is cut off, and the log has the c
   const lines = new PassThrough();
   const logger = createLogger({ name: 'test', level: 'warn', destination: lines });
   const server = await createServer({
-    ...{ name: 'test', logger, bodyLimit: 1_000, trustProxy: false, operatorToken: undefined },
+    name: 'test',
+    logger,
+    bodyLimit: 1_000,
+    trustProxy: false,
+    operatorToken: undefined,
     health: async () => ({ healthy: true, body: {} }),
   });
   server.get('/file', (_request, reply) =>

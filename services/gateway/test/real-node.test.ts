@@ -41,7 +41,13 @@ async function readValues(url: string): Promise<Record<string, string>> {
   return {
     ...Object.fromEntries(addresses.map((name) => [name, delegator])),
     ...Object.fromEntries(['validator_addr', 'validator_address'].map((name) => [name, validator])),
-    ...{ hash, height: '5', denom: 'stake', proposal_id: '1', module_name: 'gov', name: 'gov', params_type: 'voting' },
+    hash,
+    height: '5',
+    denom: 'stake',
+    proposal_id: '1',
+    module_name: 'gov',
+    name: 'gov',
+    params_type: 'voting',
   };
 }
 

@@ -109,7 +109,9 @@ test('a form that cannot be kept is fetched again, and holds up no other', async
   let changes = 0;
   const fetching = await startFetching({
     client: createOpenRosaClient({ server: server.url, credentials: formsServerCredentials }),
-    ...{ folder: dir.path, refreshMs: 50, logger: createLogger({ name: 'test', level: 'silent' }) },
+    folder: dir.path,
+    refreshMs: 50,
+    logger: createLogger({ name: 'test', level: 'silent' }),
     onChange: () => changes++,
   });
   const paths = () => fetching.files().map(({ path }) => path);

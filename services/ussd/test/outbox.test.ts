@@ -30,8 +30,12 @@ test.each(engines)('what two instances find at the same time is sent by one of t
   const sent: string[] = [];
   const senders = stores.map((store) =>
     startOutbox({
-      ...{ store, table: 'ussd_sms', claimedStatus: 'sending', intervalMs: 5 },
-      ...{ clock: { now: () => 1_000 }, logger: createLogger({ name: 'test', level: 'silent' }) },
+      store,
+      table: 'ussd_sms',
+      claimedStatus: 'sending',
+      intervalMs: 5,
+      clock: { now: () => 1_000 },
+      logger: createLogger({ name: 'test', level: 'silent' }),
       async send({ id }) {
         sent.push(id);
         return { ok: true };

@@ -49,8 +49,16 @@ describe.concurrent.each(engines)('on %s', (engine) => {
       await store.db
         .insertInto('ussd_claim')
         .values({
-          ...{ id, source: id, phone: id, collection: '1', content: '{}', status, reward: null, fault: null },
-          ...{ checked_at, created_at: threeDaysAgo },
+          id,
+          source: id,
+          phone: id,
+          collection: '1',
+          content: '{}',
+          status,
+          reward: null,
+          fault: null,
+          checked_at,
+          created_at: threeDaysAgo,
         })
         .execute();
     for (const status of ['included', 'dead', 'waiting'] as const)

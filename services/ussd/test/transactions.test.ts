@@ -35,7 +35,10 @@ test.each(engines)('on %s viewers list unclear payments, admins decide, and the 
     authorization: `Bearer ${addOperator(file, { name: role, role })}`,
   }));
   await using service = await startService(engine, {
-    ...{ OPERATORS_FILE: file, GATEWAY_URL: node.url, CLAIMS_COLLECTION: '1', CLAIMS_INTERVAL_SECONDS: '0' },
+    OPERATORS_FILE: file,
+    GATEWAY_URL: node.url,
+    CLAIMS_COLLECTION: '1',
+    CLAIMS_INTERVAL_SECONDS: '0',
     PAYOUT_DAILY_LIMIT: '1000uixo',
   });
   const store = await openStore<UssdTables>(service.databaseUrl);

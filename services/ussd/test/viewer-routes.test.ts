@@ -68,7 +68,7 @@ async function fill(databaseUrl: string): Promise<void> {
     .insertInto('ussd_sms')
     .values({ ...sending, id: 's1', caller: phoneNumber, body: answers })
     .execute();
-  const claim = { ...{ collection: '1', content: answers, reward: null, checked_at: at }, created_at: at };
+  const claim = { collection: '1', content: answers, reward: null, checked_at: at, created_at: at };
   const outcome = { status: 'failed' as const, fault: sending.fault, phone: phoneNumber };
   await store.db
     .insertInto('ussd_claim')
@@ -84,7 +84,9 @@ test('no reply to a viewer has a phone number in any spelling', async () => {
   const viewer = { authorization: `Bearer ${addOperator(file, { name: 'vera', role: 'viewer' })}` };
   const claiming = { GATEWAY_URL: 'http://127.0.0.1:1', CLAIMS_COLLECTION: '1', CLAIMS_INTERVAL_SECONDS: '0' };
   await using service = await startService('sqlite', {
-    ...{ OPERATORS_FILE: file, USSD_PROGRAMS: folder.path, USSD_MENUS: join(import.meta.dirname, '../menus') },
+    OPERATORS_FILE: file,
+    USSD_PROGRAMS: folder.path,
+    USSD_MENUS: join(import.meta.dirname, '../menus'),
     ...claiming,
   });
   await register(service, 'r');

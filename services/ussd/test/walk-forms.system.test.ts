@@ -79,7 +79,11 @@ test('each feature of ODK forms is filled in to its end, in several ways, and ev
   for (const { name, source } of all) {
     const lines: string[] = [];
     const { faults, seen, submissions } = await exploreForm(forms, {
-      ...{ source, language: 'fr', phoneNumber: '+254700000001', take: {}, samples: [] },
+      source,
+      language: 'fr',
+      phoneNumber: '+254700000001',
+      take: {},
+      samples: [],
       see: ({ screen }) => lines.push(screen.body, ...(screen.options ?? []).map(({ label }) => label)),
       isOver: () => false,
     });

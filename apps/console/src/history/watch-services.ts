@@ -221,7 +221,10 @@ async function post({ url, allowedHosts }: Webhook, body: object, closing: Abort
   const target = new URL(url);
   try {
     const answer = await openPublic(target, {
-      ...{ signal, method: 'POST', body: JSON.stringify(body), isAllowed: isAllowedHost(target, allowedHosts) },
+      signal,
+      method: 'POST',
+      body: JSON.stringify(body),
+      isAllowed: isAllowedHost(target, allowedHosts),
       headers: { 'content-type': 'application/json' },
     });
     // Nobody reads the answer, which may be endless.

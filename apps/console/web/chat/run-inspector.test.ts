@@ -25,8 +25,13 @@ const play = (list: [number, AnyEvent][]) =>
 test('a run is what its events say: steps in order with their times, tokens and latency', () => {
   expect(play(events)).toEqual([
     {
-      ...{ runId: 'run-1', prompt: 'Remember tea', startedAt: 1_000, firstWordMs: 600, totalMs: 1_000 },
-      ...{ status: 'complete', usage: { inputTokens: 9, outputTokens: 4 } },
+      runId: 'run-1',
+      prompt: 'Remember tea',
+      startedAt: 1_000,
+      firstWordMs: 600,
+      totalMs: 1_000,
+      status: 'complete',
+      usage: { inputTokens: 9, outputTokens: 4 },
       steps: [
         { id: 'reasoning 0', kind: 'reasoning', name: '', startMs: 100, endMs: 100 },
         {

@@ -47,7 +47,10 @@ const retryBy = (field: string, path: string): CaseAction => ({
 });
 
 const transactions = (title: MessageKey, service: ServiceName, path: string): CaseList => ({
-  ...{ title, service, help: 'cases.transactionsHelp', field: 'transactions' },
+  title,
+  service,
+  help: 'cases.transactionsHelp',
+  field: 'transactions',
   path: `${path}?status=unclear&limit=100`,
   columns: ['hash', 'sequence', 'attempts', 'fault', 'createdAt'],
   actions: [
@@ -62,36 +65,55 @@ const lists: readonly CaseList[] = [
   transactions('cases.usageTransactions', 'agent', '/claims/transactions'),
   transactions('cases.actionTransactions', 'agent', '/actions/transactions'),
   {
-    ...{ title: 'cases.claims', help: 'cases.claimsHelp', service: 'ussd-gateway', field: 'claims' },
+    title: 'cases.claims',
+    help: 'cases.claimsHelp',
+    service: 'ussd-gateway',
+    field: 'claims',
     path: '/api/ussd/claims?status=failed&limit=100',
     columns: ['id', 'source', 'collection', 'content', 'fault', 'createdAt'],
     actions: [retryAt('/api/ussd/claims')],
   },
   {
-    ...{ title: 'cases.usageClaims', help: 'cases.claimsHelp', service: 'agent', field: 'claims' },
+    title: 'cases.usageClaims',
+    help: 'cases.claimsHelp',
+    service: 'agent',
+    field: 'claims',
     path: '/claims?status=failed&limit=100',
     columns: ['claimId', 'credits', 'content', 'fault', 'createdAt'],
     actions: [retryAt('/claims')],
   },
   {
-    ...{ title: 'cases.submissions', help: 'cases.submissionsHelp', service: 'ussd-gateway', field: 'submissions' },
+    title: 'cases.submissions',
+    help: 'cases.submissionsHelp',
+    service: 'ussd-gateway',
+    field: 'submissions',
     path: '/api/ussd/submissions?status=failed&limit=100',
     columns: ['instanceId', 'formId', 'phoneNumber', 'createdAt'],
     actions: [retryBy('instanceId', '/api/ussd/submissions/retry')],
   },
   {
-    ...{ title: 'cases.messages', help: 'cases.messagesHelp', service: 'ussd-gateway', field: 'messages' },
+    title: 'cases.messages',
+    help: 'cases.messagesHelp',
+    service: 'ussd-gateway',
+    field: 'messages',
     path: '/api/ussd/sms?status=failed&limit=100',
     columns: ['id', 'program', 'phoneNumber', 'attempts', 'fault', 'createdAt'],
     actions: [retryBy('id', '/api/ussd/sms/retry')],
   },
   {
-    ...{ title: 'cases.tasks', help: 'cases.tasksHelp', service: 'agent', path: '/tasks/failed', field: 'tasks' },
+    title: 'cases.tasks',
+    help: 'cases.tasksHelp',
+    service: 'agent',
+    path: '/tasks/failed',
+    field: 'tasks',
     columns: ['id', 'user', 'schedule', 'failures', 'endedAt'],
     actions: [retryAt('/tasks')],
   },
   {
-    ...{ title: 'cases.payments', help: 'cases.paymentsHelp', service: 'agent', field: 'payments' },
+    title: 'cases.payments',
+    help: 'cases.paymentsHelp',
+    service: 'agent',
+    field: 'payments',
     path: '/credits/payments?status=unmatched&limit=100',
     columns: ['hash', 'height', 'sender', 'memo', 'amount'],
     actions: [],
@@ -173,8 +195,13 @@ function Cases({ title, help, service, path, field, columns, actions }: CaseList
 }
 
 const heads: Record<string, MessageKey> = {
-  ...{ phoneNumber: 'operations.phone', createdAt: 'operations.time', endedAt: 'operations.time' },
-  ...{ fault: 'cases.fault', attempts: 'cases.attempts', failures: 'cases.attempts', amount: 'operations.amount' },
+  phoneNumber: 'operations.phone',
+  createdAt: 'operations.time',
+  endedAt: 'operations.time',
+  fault: 'cases.fault',
+  attempts: 'cases.attempts',
+  failures: 'cases.attempts',
+  amount: 'operations.amount',
 };
 
 function toHead(column: string): string {

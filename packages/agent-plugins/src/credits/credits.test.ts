@@ -253,7 +253,9 @@ test('an answer that breaks off while the model reasons is charged for what was 
   const model = createScriptedModel([{ reasoning: 'thought '.repeat(500) }]);
   const env = { CREDITS_FREE: '100', CREDITS_PRICES: '{"*":{"input":0,"output":10}}' };
   const runtime = await createTestRuntime(createTestPlugin({ name: 'idle' }), {
-    ...{ plugins: [createCreditsPlugin()], env, model },
+    plugins: [createCreditsPlugin()],
+    env,
+    model,
   });
   expect((await runtime.send('think')).message.status).toBe('failed');
   const query = runtime.store.db.selectFrom('agent_credit_account' as never).selectAll();

@@ -128,8 +128,11 @@ export function addPaymentRoutes(
   const ownSchema = { tags, summary: 'What credit costs, and where to pay', response: { 200: termsSchema } };
   server.get('/credits/terms', { schema: ownSchema }, async () => shown);
   const listSchema = {
-    ...{ tags, summary: 'Payments on the chain, newest first (operators)', querystring: listQuerySchema },
-    ...{ security: [], response: { 200: paymentsSchema } },
+    tags,
+    summary: 'Payments on the chain, newest first (operators)',
+    querystring: listQuerySchema,
+    security: [],
+    response: { 200: paymentsSchema },
   };
   server.get('/credits/payments', { onRequest: server.operatorGuard, schema: listSchema }, async ({ query }) => {
     const rows = await store.db

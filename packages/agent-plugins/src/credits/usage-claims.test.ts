@@ -25,7 +25,12 @@ test.each(engines)('on %s usage is part of one claim, and a claim that failed is
   const gateway = createGatewayClient({ url: node.url });
   const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
   const outbox = createTxOutbox<CreditsDatabase>({
-    ...{ store, service: 'agent_usage', gateway, account, logger, onSettled: onUsageSettled },
+    store,
+    service: 'agent_usage',
+    gateway,
+    account,
+    logger,
+    onSettled: onUsageSettled,
   });
   const ledger = createLedger(store, { free: 10, reservation: 5, claim: 100 });
   const parts = { store, ledger, outbox, gateway, collection: '4', agentDid: 'did:x:a', logger };
@@ -86,7 +91,9 @@ test("a stranger's claim under the same id, when it is rejected, refunds nothing
   await using database = await createTestDatabase('sqlite');
   const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
   const rejected = {
-    ...{ collection_id: '4', agent_did: 'did:x:a', agent_address: account.address },
+    collection_id: '4',
+    agent_did: 'did:x:a',
+    agent_address: account.address,
     evaluation: { status: 'REJECTED' },
   };
   let claim = { ...rejected, agent_address: 'ixo1stranger' };
@@ -170,8 +177,13 @@ test('a run that fails gives back what was set aside for it', async () => {
   await using model = await startOpenAiServer((response) => response.writeHead(400).end('{"error":{"message":"no"}}'));
   await using agent = await startTestAgent({
     env: {
-      ...{ LLM_PROVIDER: 'openai', LLM_BASE_URL: model.url, LLM_API_KEY: 'key', LLM_MODEL: 'm' },
-      ...{ CREDITS_ENABLED: 'true', CREDITS_FREE: '10', CREDITS_RESERVATION: '5' },
+      LLM_PROVIDER: 'openai',
+      LLM_BASE_URL: model.url,
+      LLM_API_KEY: 'key',
+      LLM_MODEL: 'm',
+      CREDITS_ENABLED: 'true',
+      CREDITS_FREE: '10',
+      CREDITS_RESERVATION: '5',
     },
   });
   const ana = await agent.createUser();

@@ -71,9 +71,12 @@ export function createUsageClaims(parts: UsageClaimParts) {
     if (credits === 0) return;
     const times = taken.map(({ created_at }) => created_at);
     const content = JSON.stringify({
-      ...{ source: `${entryPrefix}${id}`, collection: parts.collection },
-      ...{ credits, messages: taken.filter(({ kind }) => kind === 'charge').length },
-      ...{ from: toTime(Math.min(...times)), to: toTime(Math.max(...times)) },
+      source: `${entryPrefix}${id}`,
+      collection: parts.collection,
+      credits,
+      messages: taken.filter(({ kind }) => kind === 'charge').length,
+      from: toTime(Math.min(...times)),
+      to: toTime(Math.max(...times)),
     });
     const claimId = toClaimId(content);
     const row = { id, claim_id: claimId, user_did: did, content, credits, fault: null, checked_at: 0 };
@@ -84,8 +87,11 @@ export function createUsageClaims(parts: UsageClaimParts) {
       .execute();
     const { agentDid, collection: collectionId } = parts;
     const message = toSubmitClaim({
-      ...{ collectionId, claimId, agentDid },
-      ...{ agentAddress: outbox.address, adminAddress: admin },
+      collectionId,
+      claimId,
+      agentDid,
+      agentAddress: outbox.address,
+      adminAddress: admin,
     });
     await outbox.add(trx, { id: `${entryPrefix}${id}`, message }, now);
   }

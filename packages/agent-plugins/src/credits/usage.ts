@@ -51,12 +51,22 @@ export async function startUsageClaims(ctx: PluginContext<UsageConfig, CreditsDa
   const gateway = openGateway(config, 'USAGE_COLLECTION');
   const account = await loadSigningAccount(config, { service: 'usage', key: config.USAGE_SIGNING_KEY, logger });
   const outbox = createTxOutbox<CreditsDatabase>({
-    ...{ store, service: 'agent_usage', gateway, account, logger },
+    store,
+    service: 'agent_usage',
+    gateway,
+    account,
+    logger,
     onSettled: onUsageSettled,
   });
   const claims = createUsageClaims({
-    ...{ store, ledger, outbox, gateway, collection, logger },
-    ...{ periodMs: config.USAGE_PERIOD_SECONDS * 1000, agentDid: ctx.oracle.did },
+    store,
+    ledger,
+    outbox,
+    gateway,
+    collection,
+    logger,
+    periodMs: config.USAGE_PERIOD_SECONDS * 1000,
+    agentDid: ctx.oracle.did,
   });
   const { stop } = runEvery({
     everyMs: seconds * 1000,
@@ -103,19 +113,26 @@ export function addUsageRoutes(server: Server, { claims, outbox }: RunningClaims
   server.post('/claims/process', { onRequest, schema: process }, async () => ({ claims: await claims.process() }));
 
   const list = {
-    ...{ ...shared, summary: 'Usage claims by status (operators)', querystring: listQuerySchema },
+    ...shared,
+    summary: 'Usage claims by status (operators)',
+    querystring: listQuerySchema,
     response: { 200: listSchema, ...refused },
   };
   server.get('/claims', { onRequest: server.operatorGuard, schema: list }, async ({ query }) => ({
     claims: (await claims.list(query)).map(({ id, claim_id, content, credits, status, fault, created_at }) => ({
-      ...{ id, claimId: claim_id, credits, status, fault },
+      id,
+      claimId: claim_id,
+      credits,
+      status,
+      fault,
       content: contentSchema.parse(JSON.parse(content)),
       createdAt: new Date(created_at).toISOString(),
     })),
   }));
 
   const retry = {
-    ...{ ...shared, summary: 'Submit a failed usage claim again (operators)' },
+    ...shared,
+    summary: 'Submit a failed usage claim again (operators)',
     params: z.object({ id: boundedText(1, 200) }),
     response: { 200: z.object({ ok: z.literal(true) }), ...refused, 404: errorBodySchema },
   };

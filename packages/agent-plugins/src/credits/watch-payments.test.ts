@@ -28,7 +28,12 @@ async function startLateNode(lags: { height: number; lag: number }[]) {
     return reply({
       txs: found.map(() => ({ body: { memo: 'top-up did:x:ana' } })),
       tx_responses: found.map(({ height }) => ({
-        ...{ height: String(height), txhash: `HASH${height}`, code: 0, codespace: '', raw_log: '', events },
+        height: String(height),
+        txhash: `HASH${height}`,
+        code: 0,
+        codespace: '',
+        raw_log: '',
+        events,
       })),
       total: String(found.length),
     });
@@ -45,12 +50,18 @@ it('books what a node finds long after its block, each payment once', async () =
   const store = await openStore<CreditsDatabase>(database.url);
   await store.migrate('agent-credits', creditsMigrations);
   const ledger = createLedger(store, {
-    ...{ free: 0, freePerClient: 0, reservation: 1, claim: 1 },
+    free: 0,
+    freePerClient: 0,
+    reservation: 1,
+    claim: 1,
     hashClient: (client) => client,
     referenceOf: (did) => did,
   });
   const watch = createPaymentWatch({
-    ...{ store, ledger, ownDids: [], gateway: createGatewayClient({ url: chain.url }) },
+    store,
+    ledger,
+    ownDids: [],
+    gateway: createGatewayClient({ url: chain.url }),
     terms: { address, price: { denom: 'uixo', amount: 100n }, subscription: undefined },
     logger: createLogger({ name: 'test', level: 'silent' }),
   });

@@ -60,9 +60,16 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
     const isDust = did === undefined && isBelow(transfer.amount, terms.price);
     const status = isMatched ? ('booked' as const) : isDust ? ('dust' as const) : ('unmatched' as const);
     const row = {
-      ...{ hash: transfer.hash, transfer_index: transfer.index, height: transfer.height, sender: transfer.sender },
-      ...{ memo: transfer.memo, amount: transfer.amount, credits: isMatched ? credits : 0, rest },
-      ...{ user_did: did ?? null, status },
+      hash: transfer.hash,
+      transfer_index: transfer.index,
+      height: transfer.height,
+      sender: transfer.sender,
+      memo: transfer.memo,
+      amount: transfer.amount,
+      credits: isMatched ? credits : 0,
+      rest,
+      user_did: did ?? null,
+      status,
       created_at: Date.now(),
     };
     const keep = (trx: Pick<typeof store.db, 'insertInto'>) => keepRow(trx, row);

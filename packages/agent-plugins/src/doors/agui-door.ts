@@ -189,7 +189,8 @@ async function* toAguiEvents(
           toCall({ eventId, toolName, args, status: 'isRunning' }),
         ),
         event('RUN_FINISHED', {
-          ...{ threadId, runId },
+          threadId,
+          runId,
           outcome: { type: 'interrupt', interrupts: pending.map(toInterrupt) },
         }),
       ],

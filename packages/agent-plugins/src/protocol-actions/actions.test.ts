@@ -29,7 +29,9 @@ async function start(engine: Engine, limits: OrderLimits) {
   const hashClient = (client: string) => `hash of ${client}`;
   const actions = createActions({ store, outbox, referenceOf, seal, hashClient, perDay: limits, work: async () => {} });
   return {
-    ...{ store, outbox, actions },
+    store,
+    outbox,
+    actions,
     async [Symbol.asyncDispose]() {
       await store.close();
       await database[Symbol.asyncDispose]();
@@ -76,7 +78,11 @@ test.each(engines)(
     const perDay = 5n * 10n ** 20n + 7n;
     const order = (id: string, amount: bigint, userDid = 'did:key:zAna') =>
       actions.order({
-        ...{ id, userDid, details: { to: 'shop' }, message, coins: { amount, perDay } },
+        id,
+        userDid,
+        details: { to: 'shop' },
+        message,
+        coins: { amount, perDay },
         invocation: { serialized: 'token', cid: `cid-${id}` },
       });
     const orders = Array.from({ length: 8 }, (_, index) => order(`run:${index}`, 10n ** 20n));

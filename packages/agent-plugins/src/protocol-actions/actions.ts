@@ -85,8 +85,13 @@ export function createActions({ store, outbox, referenceOf, seal, hashClient, pe
             kind: coins ? ('send' as const) : ('claim' as const),
             status: 'sending' as const,
           },
-          ...{ details: JSON.stringify(details), amount: coins ? String(coins.amount) : null },
-          ...{ invocation: seal.seal(invocation.serialized, id), hash: null, fault: null, created_at: now, client },
+          details: JSON.stringify(details),
+          amount: coins ? String(coins.amount) : null,
+          invocation: seal.seal(invocation.serialized, id),
+          hash: null,
+          fault: null,
+          created_at: now,
+          client,
         };
         await trx.insertInto('agent_action').values(cipher.sealRow(sealedActions, row)).execute();
         await outbox.add(trx, { id: `${entryPrefix}${id}`, message, memo: invocation.cid }, now);

@@ -99,7 +99,11 @@ export function createProtocolActionsPlugin(): OraclePlugin {
       const limits = toSendLimits(config.SEND_LIMIT_PER_CALL, config.SEND_LIMIT_PER_DAY);
       const account = await loadSigningAccount(config, { service: 'agent', key: config.AGENT_SIGNING_KEY, logger });
       const outbox = createTxOutbox<ActionsDatabase>({
-        ...{ store, service: 'agent', gateway, account, logger },
+        store,
+        service: 'agent',
+        gateway,
+        account,
+        logger,
         onSettled: onActionSettled,
       });
       let running: Promise<void> | undefined;
@@ -113,7 +117,11 @@ export function createProtocolActionsPlugin(): OraclePlugin {
         await running;
       };
       const actions = createActions({
-        ...{ store, outbox, work, referenceOf: audit.person, seal: createSeal(deriveKey('invocations')) },
+        store,
+        outbox,
+        work,
+        referenceOf: audit.person,
+        seal: createSeal(deriveKey('invocations')),
         hashClient: createClientHash(deriveKey),
         perDay: {
           user: config.ACTIONS_PER_DAY,
@@ -289,7 +297,12 @@ function addActionRoutes(server: Server, { actions, outbox, address, limits }: A
     const rows = await actions.list(identityOf(request).did, shown);
     return {
       actions: rows.map(({ id, kind, status, amount, details, hash, fault, created_at }) => ({
-        ...{ id, kind, status, amount, hash, fault },
+        id,
+        kind,
+        status,
+        amount,
+        hash,
+        fault,
         details: detailsSchema.parse(JSON.parse(details)),
         createdAt: new Date(created_at).toISOString(),
       })),

@@ -27,7 +27,10 @@ const toOpen =
       new Promise<undefined>((resolve) => setImmediate(() => resolve(undefined))),
     ]);
     return {
-      ...{ runId: 'run', sessionId: message.sessionId, requestId: message.requestId, messageId: 'answer' },
+      runId: 'run',
+      sessionId: message.sessionId,
+      requestId: message.requestId,
+      messageId: 'answer',
       async *events({ signal } = {}) {
         const { status } = first ?? (await sent);
         if (status === 'queued') await new Promise((resolve) => signal?.addEventListener('abort', resolve));
@@ -119,7 +122,11 @@ describe.each(engines)('the runner on %s', (engine) => {
     const users = Array.from({ length: 45 }, (_, index) => `did:key:zNext${index}`);
     const ids = await Promise.all(users.map((of) => addDue({ in: '1 minute' }, undefined, 'next', { of })));
     const runner = createTaskRunner({
-      ...{ tasks, open: toOpen(async () => answered), instance: 'one', pollMs: 3_600_000, logger },
+      tasks,
+      open: toOpen(async () => answered),
+      instance: 'one',
+      pollMs: 3_600_000,
+      logger,
     });
     runner.start();
     await runner.tick();

@@ -63,7 +63,12 @@ export function createTaskRunner({ tasks, open, instance, pollMs, logger }: Task
   async function send(task: ClaimedTask): Promise<EndedRunStatus | 'waiting'> {
     const { id, userDid, sessionId, timezone, client, dueAt } = task;
     const run = await open({
-      ...{ userDid, sessionId, timezone, client, requestId: `task-${id}`, key: `${id} ${dueAt}` },
+      userDid,
+      sessionId,
+      timezone,
+      client,
+      requestId: `task-${id}`,
+      key: `${id} ${dueAt}`,
       body: { message: toText(task), stream: false, returnAllMessages: false },
     });
     if ((await run.state()).status === 'queued') return 'waiting';

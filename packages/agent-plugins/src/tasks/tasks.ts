@@ -208,7 +208,10 @@ function addFailedTaskRoutes(server: Server, tasks: TaskStore, audit: PluginCont
   };
   server.get('/tasks/failed', { onRequest: server.operatorGuard, schema: list }, async () => ({
     tasks: (await tasks.listFailed(maxListed)).map(({ id, user_did, timezone, failures, ended_at, ...row }) => ({
-      ...{ id, user: audit.person(user_did), timezone, failures },
+      id,
+      user: audit.person(user_did),
+      timezone,
+      failures,
       schedule: describeSchedule(readSchedule(row)),
       endedAt: ended_at === null ? null : new Date(ended_at).toISOString(),
     })),

@@ -107,7 +107,12 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const ready = Promise.withResolvers<void>();
   await plugins.start((plugin, pluginConfig) =>
     createPluginContext(plugin, {
-      ...{ ...parts, ...stores, pluginConfig, clientKey, senderOf, access },
+      ...parts,
+      ...stores,
+      pluginConfig,
+      clientKey,
+      senderOf,
+      access,
       whenReady: ready.promise,
       publicTools: () => listPublicTools(plugins.loaded),
     }),

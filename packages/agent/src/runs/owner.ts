@@ -207,7 +207,11 @@ export function createOwner(parts: OwnerParts) {
     const { runId, sessionId, requestId, messageId, status, usage } = run;
     if (!hasEnded(status)) throw new Error(`run ${runId} ends while it is ${status}`);
     const last: RunEnd = {
-      ...{ ...owned, sessionId, status, usage, title },
+      ...owned,
+      sessionId,
+      status,
+      usage,
+      title,
       answer: run.draft(status),
       toFrames: frames.toLastFrames,
     };
@@ -265,7 +269,10 @@ export function createOwner(parts: OwnerParts) {
       if (stored === 0) run.emit('run', { runId, sessionId, requestId, messageId, userMessageId });
       const onNewOwner = () => run.cancel(new RunCancelled('new-owner'));
       const entry: LiveRun = {
-        ...{ run, turn, owned, mustStay: false },
+        run,
+        turn,
+        owned,
+        mustStay: false,
         frames: keepFrames(run, owned, { runs, broadcast, logger, stored, onNewOwner }),
         canMove: toStoredInput(turn) !== null,
         turnSize: turnSizeOf(turn),

@@ -34,7 +34,7 @@ describe.each(engines)('the sweep on %s', (engine) => {
     const begin = async (session = turn.session) => {
       const begun = await beginRun(
         { ...turn, session },
-        { ...{ runs, instance: 'frozen', send: undefined, now: Date.now() }, reserve: () => () => {} },
+        { runs, instance: 'frozen', send: undefined, now: Date.now(), reserve: () => () => {} },
       );
       if ('known' in begun) throw new Error('a new run');
       return begun;
@@ -50,7 +50,12 @@ describe.each(engines)('the sweep on %s', (engine) => {
       /** `onRead`: what the frozen owner does once the sweep has read the run. */
       sweep: (onRead: () => Promise<unknown>) =>
         sweepRuns({
-          ...{ instance: 'test', isAlone: true, instances: createInstanceStore(store), runs, hub, logger },
+          instance: 'test',
+          isAlone: true,
+          instances: createInstanceStore(store),
+          runs,
+          hub,
+          logger,
           async loadTurn() {
             await onRead();
             return turn;
@@ -106,7 +111,11 @@ describe.each(engines)('the sweep on %s', (engine) => {
     const late = await storeEnd(
       runs,
       {
-        ...{ ...frozen, sessionId: turn.session.sessionId, status: 'complete', title: 'late', usage: used },
+        ...frozen,
+        sessionId: turn.session.sessionId,
+        status: 'complete',
+        title: 'late',
+        usage: used,
         answer: { ...answer, status: 'complete', requestId: 'r' },
         toFrames: () => ({ first: 9, last: 9, body: 'event: done\nid: 9\ndata: {}\n\n' }),
       },
@@ -155,13 +164,20 @@ it('a sweep that is asked for during a sweep finds what was left meanwhile', asy
   const { store, hub, runs, logger, turn } = own;
   const leave = () =>
     beginRun(turn, {
-      ...{ runs, instance: 'dead', send: undefined, now: Date.now() },
+      runs,
+      instance: 'dead',
+      send: undefined,
+      now: Date.now(),
       reserve: () => () => {},
     });
   const parts = { store, databaseUrl: 'file:unused', redis: undefined, logger };
   let onLoad = async () => {};
   const upkeep = createRunUpkeep({
-    ...{ cluster: createCluster(parts), store, hub, runs, logger },
+    cluster: createCluster(parts),
+    store,
+    hub,
+    runs,
+    logger,
     ...{ approvals: { expire: async () => {} }, retention: {} as RetentionRules },
     async loadTurn() {
       await onLoad();

@@ -105,13 +105,29 @@ describe.each(engines)('the table of transitions on %s', (engine) => {
       await db.insertInto('agent_replaced').values({ session_id, first: 0, last: 18 }).execute();
       const hasEnded = ['complete', 'aborted', 'failed'].includes(status);
       const row = {
-        ...{ session_id, user_did: 'u', request_id: 'r', message_id: 'm', instance, model: 'm', input: null, epoch },
-        ...{ input_tokens: null, output_tokens: null, created_at: now, started_at: null, changed_at: null },
+        session_id,
+        user_did: 'u',
+        request_id: 'r',
+        message_id: 'm',
+        instance,
+        model: 'm',
+        input: null,
+        epoch,
+        input_tokens: null,
+        output_tokens: null,
+        created_at: now,
+        started_at: null,
+        changed_at: null,
       };
       await db
         .insertInto('agent_run')
         .values({
-          ...{ ...row, id, status, number: 2, aborting: isAborting ? 1 : 0, active: status === 'running' ? 1 : null },
+          ...row,
+          id,
+          status,
+          number: 2,
+          aborting: isAborting ? 1 : 0,
+          active: status === 'running' ? 1 : null,
           ended_at: hasEnded ? now : null,
         })
         .execute();
@@ -126,8 +142,14 @@ describe.each(engines)('the table of transitions on %s', (engine) => {
       await db
         .insertInto('agent_approval')
         .values({
-          ...{ ...asked, ...unanswered, id, run_id: id, status: 'pending' },
-          ...{ capability: null, invocation: null, signed: null },
+          ...asked,
+          ...unanswered,
+          id,
+          run_id: id,
+          status: 'pending',
+          capability: null,
+          invocation: null,
+          signed: null,
         })
         .execute();
     }

@@ -129,7 +129,13 @@ export function createRunWrites(store: Store<AgentDatabase>) {
     body: cipher.sealRow(sealedTables.frame, { run_id: runId, first, body }).body,
   });
   const toNewRun = ({ runId, sessionId, userDid, requestId, answerId, instance, model, input }: RunBegin) => ({
-    ...{ runId, sessionId, userDid, requestId, answerId, instance, model },
+    runId,
+    sessionId,
+    userDid,
+    requestId,
+    answerId,
+    instance,
+    model,
     input: cipher.sealRow(sealedTables.run, { id: runId, input }).input,
     maxLive: agentLimits.queuedTurnsPerSession,
   });

@@ -319,8 +319,16 @@ test.each(['abort', 'claim'] as const)('no step begins after an %s that did not 
   // Written in one tick: the begin waits for its session.
   const step = runs.beginStep({ ...run, number: 0, said: 0, body: '{}' });
   const waiting = runs.begin({
-    ...{ runId: randomUUID(), sessionId: other.sessionId, userDid, requestId: 'r', instance: 'one', model: 'm' },
-    ...{ question: toMessage('human', 'x'), answerId: randomUUID(), input: '{}', send: { key: 'k', bodyHash: 'h' } },
+    runId: randomUUID(),
+    sessionId: other.sessionId,
+    userDid,
+    requestId: 'r',
+    instance: 'one',
+    model: 'm',
+    question: toMessage('human', 'x'),
+    answerId: randomUUID(),
+    input: '{}',
+    send: { key: 'k', bodyHash: 'h' },
   });
   await waitFor('a begin that waits', async () => {
     const { rows } = await sql`select 1 from pg_stat_activity
@@ -343,8 +351,16 @@ test('of two messages with one key that are sent to two sessions at once, one be
   // Each with a writer of its own, as two instances have.
   const begun = [sessionId, other.sessionId].map((id) =>
     createRunStore(store).begin({
-      ...{ runId: randomUUID(), sessionId: id, userDid, requestId: 'r', instance: 'one', model: 'm' },
-      ...{ question: toMessage('human', 'x'), answerId: randomUUID(), input: '{}', send: { key: 'k', bodyHash: 'h' } },
+      runId: randomUUID(),
+      sessionId: id,
+      userDid,
+      requestId: 'r',
+      instance: 'one',
+      model: 'm',
+      question: toMessage('human', 'x'),
+      answerId: randomUUID(),
+      input: '{}',
+      send: { key: 'k', bodyHash: 'h' },
     }),
   );
   await waitFor('both', async () => {

@@ -45,8 +45,14 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
   const availablePlugins = parts.plugins.loaded.map(({ name }) => name);
 
   const toBrowserCall = (event: BrowserCall['event'], { toolCallId, toolName, args }: ClientCall): BrowserCall => ({
-    ...{ toolCallId, toolName, args, ...where, event },
-    ...{ userDid: turn.user.did, socketId: turn.socketId, signal: run.signal },
+    toolCallId,
+    toolName,
+    args,
+    ...where,
+    event,
+    userDid: turn.user.did,
+    socketId: turn.socketId,
+    signal: run.signal,
   });
   // The outcome of a delivery is for whoever waits for the result; the call is in the stream either way.
   const deliver = (event: BrowserCall['event'], call: ClientCall) =>

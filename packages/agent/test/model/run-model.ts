@@ -108,11 +108,23 @@ export function createRunModel(limits: Limits): Model<State> {
 
   const start: State = {
     stored: scripts.map(() => ({
-      ...{ isStored: false, number: 0, step: 'none', approval: 'none', isCharged: false },
-      ...{ status: 'queued', instance: '', epoch: 0, deaths: 0, isAborting: false },
+      isStored: false,
+      number: 0,
+      step: 'none',
+      approval: 'none',
+      isCharged: false,
+      status: 'queued',
+      instance: '',
+      epoch: 0,
+      deaths: 0,
+      isAborting: false,
     })),
     seen: scripts.map(() => ({
-      ...{ isSent: false, isConfirmed: false, isAbortConfirmed: false, toolStarts: 0, charges: 0 },
+      isSent: false,
+      isConfirmed: false,
+      isAbortConfirmed: false,
+      toolStarts: 0,
+      charges: 0,
     })),
     instances: Array.from({ length: limits.instances }, () => ({
       isLate: false,

@@ -92,15 +92,28 @@ export async function startInstance(
   const plugin = createPlugin(world, witness);
   const turns = await createTurns(
     {
-      ...{ config, logger, store, identity, cluster, redis: undefined, turnGraceMs: 2_000 },
-      ...{ models: createModels(world), plugins: [plugin], features: { work: true }, manifestOverrides: {}, env: {} },
+      config,
+      logger,
+      store,
+      identity,
+      cluster,
+      redis: undefined,
+      turnGraceMs: 2_000,
+      models: createModels(world),
+      plugins: [plugin],
+      features: { work: true },
+      manifestOverrides: {},
+      env: {},
     },
     started,
   );
   await turns.start();
   const tasks = createTaskStore(store as unknown as Store<TaskDatabase>, (client) => client);
   const runner = createTaskRunner({
-    ...{ tasks, logger, pollMs: 1_500, instance: cluster.instance },
+    tasks,
+    logger,
+    pollMs: 1_500,
+    instance: cluster.instance,
     open: (message) => turns.access.open(message as OpenMessage),
   });
   runner.start();
@@ -171,7 +184,9 @@ function createModels(world: World): Models {
   };
   return {
     list: { models: [{ id: model.modelId, name: model.modelId }], default: model.modelId },
-    ...{ get: () => model, choose: () => model, resolve: () => model },
+    get: () => model,
+    choose: () => model,
+    resolve: () => model,
   };
 }
 

@@ -153,7 +153,10 @@ function createUsers({ world, checks, instances, guard, cover }: UserParts) {
     const key = world.oneIn(2) ? `key ${number}` : undefined;
     const replaced = world.oneIn(4) ? world.pick(sent.filter((other) => other.sessionId === sessionId)) : undefined;
     const body = {
-      ...{ message: [tag, ...words].join(' '), messageId: message.messageId, stream: false, returnAllMessages: false },
+      message: [tag, ...words].join(' '),
+      messageId: message.messageId,
+      stream: false,
+      returnAllMessages: false,
       ...(replaced && { replaces: replaced.messageId }),
     };
     sent.push(message);

@@ -7,8 +7,11 @@ import type { MessagePage, StreamEvent, WireMessage } from './wire.ts';
 const refused = new OracleError('refused', { code: 'PAYMENT_REQUIRED', status: 402 });
 const at = '2026-01-01T00:00:00.000Z';
 const sent = (requestId: string): ChatAction => ({
-  ...{ type: 'sent', requestId, messageId: `id ${requestId}` },
-  ...{ text: `ask ${requestId}`, createdAt: at },
+  type: 'sent',
+  requestId,
+  messageId: `id ${requestId}`,
+  text: `ask ${requestId}`,
+  createdAt: at,
 });
 const streamed = (localId: string, ...events: StreamEvent[]): ChatAction => ({ type: 'streamed', localId, events });
 const run = (requestId: string): StreamEvent => ({

@@ -467,7 +467,8 @@ test.each(['sum(rows.map(row, row.amount))', 'sum([1, 2].map(n, n * x))', 'rows.
 test('no program has the name of the bundled menus', () => {
   expect(parseMenu('program.yaml', 'name: palaver\n').faults).toEqual([
     {
-      ...{ file: 'program.yaml', line: 1 },
+      file: 'program.yaml',
+      line: 1,
       message: 'name: must be another name: the bundled menus and their reports have this one',
     },
   ]);

@@ -17,7 +17,9 @@ it('a name whose addresses all refuse fails with a cause', async () => {
       ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 })),
     );
   const asked = openPublic(new URL(`http://inner.example:${port}`), {
-    ...{ signal: AbortSignal.timeout(10_000), isAllowed: true, lookup },
+    signal: AbortSignal.timeout(10_000),
+    isAllowed: true,
+    lookup,
   });
   await expect(asked).rejects.toThrow('ECONNREFUSED');
 });

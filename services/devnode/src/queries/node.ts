@@ -98,7 +98,10 @@ function toTxResponse({ chain, descs }: View, record: TxRecord) {
   return {
     height: BigInt(height),
     txhash: tx.hash,
-    ...{ code, codespace, rawLog: log, events },
+    code,
+    codespace,
+    rawLog: log,
+    events,
     gasWanted: tx.gasLimit,
     gasUsed: BigInt(gasUsed),
     tx: anyPack(descs.tx, tx.message),

@@ -107,7 +107,11 @@ function submitClaim(execution: Execution, message: ClaimMessage): Outcome {
 
   const { collectionId, claimId, agentDid, agentAddress, amount } = message;
   const claim = create(getMessage(protocol, 'ixo.claims.v1beta1.Claim'), {
-    ...{ collectionId, claimId, agentDid, agentAddress, amount },
+    collectionId,
+    claimId,
+    agentDid,
+    agentAddress,
+    amount,
     submissionDate: timestampFromDate(blockTime),
     paymentsStatus: {},
   } as never) as Claim;

@@ -101,7 +101,13 @@ async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]): Promi
       const { file, line } = menu.places.get(state) ?? { file: '', line: 1 };
       const dialled = typed && [codesOf(menu)[0] ?? 'any code', ...typed];
       findings.push({
-        ...{ kind, program: menu.id, languages: [language], file, line, state, message },
+        kind,
+        program: menu.id,
+        languages: [language],
+        file,
+        line,
+        state,
+        message,
         ...(dialled && { typed: dialled }),
       });
     }

@@ -35,7 +35,12 @@ test.each(engines)('on %s the reward of a number without an account waits for on
   const gateway = createGatewayClient({ url: server.url });
   const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
   const outbox = createTxOutbox<UssdTables>({
-    ...{ store, service: 'ussd', gateway, account, logger, onSettled: onClaimSettled },
+    store,
+    service: 'ussd',
+    gateway,
+    account,
+    logger,
+    onSettled: onClaimSettled,
   });
   const clock = { now: () => 1_000_000 };
   const claims = createClaims({ store, outbox, gateway, collection: '1', agentDid: 'did:x:a', clock, logger });
@@ -47,8 +52,11 @@ test.each(engines)('on %s the reward of a number without an account waits for on
   expect((await claims.find([claim.source])).get(claim.source)?.fault).toBe('collection 1: notfound');
   await store.db.updateTable('ussd_claim').set({ status: 'submitted' }).execute();
   const paid = {
-    ...{ collection_id: '1', agent_did: 'did:x:a', agent_address: account.address },
-    ...{ evaluation: { status: 'APPROVED' }, payments_status: { approval: 'PAID' } },
+    collection_id: '1',
+    agent_did: 'did:x:a',
+    agent_address: account.address,
+    evaluation: { status: 'APPROVED' },
+    payments_status: { approval: 'PAID' },
   };
   // Someone else's claim under the same id.
   for (const other of [{ agent_address: 'ixo1stranger' }, { collection_id: '2' }]) {
@@ -163,7 +171,12 @@ test.each(engines)(
     const gateway = createGatewayClient({ url: server.url });
     const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
     const outbox = createTxOutbox<UssdTables>({
-      ...{ store, service: 'ussd', gateway, account, logger, onSettled: onClaimSettled },
+      store,
+      service: 'ussd',
+      gateway,
+      account,
+      logger,
+      onSettled: onClaimSettled,
     });
     const clock = { now: () => 1_000_000 };
     const claims = createClaims({ store, outbox, gateway, collection: '1', agentDid: 'did:x:a', clock, logger });
@@ -279,7 +292,9 @@ test('a strange reply or a reward that cannot be booked holds up no other claim'
     store.db.updateTable('ussd_claim').set({ status: 'submitted' }).where('id', '=', id).execute();
   const paid = (amount: string, collection_id = '1') => ({
     claim: {
-      ...{ collection_id, agent_did: 'did:x:a', agent_address: account.address },
+      collection_id,
+      agent_did: 'did:x:a',
+      agent_address: account.address,
       amount: amount === '' ? [] : [{ denom: 'uixo', amount }],
       evaluation: { status: 'APPROVED' },
       payments_status: { approval: 'PAID' },

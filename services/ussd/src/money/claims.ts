@@ -184,8 +184,16 @@ export function createClaims(parts: ClaimsParts) {
     async add(trx: Trx, { source, phone, collection = parts.collection, content, now }: NewClaim) {
       const text = JSON.stringify({ source, collection, ...content });
       const row: ClaimTable = {
-        ...{ id: toClaimId(text), source, phone, collection, content: text },
-        ...{ status: 'queued', reward: null, fault: null, checked_at: 0, created_at: now },
+        id: toClaimId(text),
+        source,
+        phone,
+        collection,
+        content: text,
+        status: 'queued',
+        reward: null,
+        fault: null,
+        checked_at: 0,
+        created_at: now,
       };
       await insertOnce(trx, 'ussd_claim', cipher.sealRow(sealedTables.claim, row));
     },

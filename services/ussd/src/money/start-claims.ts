@@ -16,7 +16,11 @@ export async function startClaims({ config, access, store, clock, logger }: Depl
   const account = await loadSigningAccount(config, { service: 'ussd', key: config.USSD_SIGNING_KEY, logger });
   const gateway = createGatewayClient(access);
   const outbox = createTxOutbox<UssdTables>({
-    ...{ store, service: 'ussd', gateway, account, logger },
+    store,
+    service: 'ussd',
+    gateway,
+    account,
+    logger,
     async onSettled(trx, row, outcome) {
       await onClaimSettled(trx, row, outcome);
       await onPayoutSettled(trx, row, outcome);

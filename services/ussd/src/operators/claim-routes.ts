@@ -44,7 +44,14 @@ export function addClaimRoutes(server: Server, { claims, secret }: ClaimRoutePar
 function toView({ phone, content, created_at, ...claim }: ClaimTable, show: ReturnType<typeof showCallersTo>) {
   const { id, source, collection, status, reward, fault } = claim;
   const { phoneNumber: _, ...view } = show({
-    ...{ phoneNumber: phone, id, source, collection, content: JSON.parse(content) as unknown, status, reward, fault },
+    phoneNumber: phone,
+    id,
+    source,
+    collection,
+    content: JSON.parse(content) as unknown,
+    status,
+    reward,
+    fault,
     createdAt: new Date(created_at).toISOString(),
   });
   return view;

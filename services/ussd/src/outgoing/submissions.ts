@@ -48,7 +48,13 @@ export function createSubmissions({ db, readDb, cipher }: UssdStore, { isSent = 
   return {
     async insert(trx: Trx, { instanceId, program, formId, version, phone, xml, answers, now }: NewSubmission) {
       const row: SubmissionTable = {
-        ...{ id: instanceId, program, form_id: formId, form_version: version, phone, xml, created_at: now },
+        id: instanceId,
+        program,
+        form_id: formId,
+        form_version: version,
+        phone,
+        xml,
+        created_at: now,
         answers: JSON.stringify(answers),
         ...unsent,
         ...(isSent ? { status: 'queued', next_at: now } : { status: 'stored', next_at: null }),

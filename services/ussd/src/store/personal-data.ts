@@ -13,7 +13,10 @@ export const createPersonalData = (textHash: Pick<TextHash, 'ofErased'>): Person
     { table: 'ussd_input', sealed: sealedTables.input, omit: ['sealed'], where: ofPhone },
     // Before the rest: what its calls still write waits for this row and is then refused, or is deleted below.
     {
-      ...{ table: 'ussd_session', sealed: sealedTables.session, omit: ['text_hash'], where: ofPhone },
+      table: 'ussd_session',
+      sealed: sealedTables.session,
+      omit: ['text_hash'],
+      where: ofPhone,
       erase: (trx, phone) => endSessions(trx, phone, textHash),
     },
     { table: 'ussd_action_result', sealed: sealedTables.result, omit: ['key'], where: ofPhone },

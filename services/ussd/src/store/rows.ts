@@ -55,7 +55,10 @@ const common = ['id', 'program', 'phone', 'created_at'];
 const delivery = ['status', 'attempts', 'fault'];
 const sources: Record<ResultSource, Source> = {
   records: {
-    ...{ table: 'ussd_record', sealed: sealedTables.record, name: sql.ref('kind'), status: sql`'stored'` },
+    table: 'ussd_record',
+    sealed: sealedTables.record,
+    name: sql.ref('kind'),
+    status: sql`'stored'`,
     columns: [...common, 'kind', 'fields'],
   },
   forms: {
@@ -66,7 +69,10 @@ const sources: Record<ResultSource, Source> = {
     columns: [...common, ...delivery, 'form_id', 'form_version', 'answers'],
   },
   messages: {
-    ...{ table: 'ussd_sms', sealed: sealedTables.sms, name: sql`'sms'`, status: sql.ref('status') },
+    table: 'ussd_sms',
+    sealed: sealedTables.sms,
+    name: sql`'sms'`,
+    status: sql.ref('status'),
     columns: [...common, ...delivery, 'receipt'],
   },
 };

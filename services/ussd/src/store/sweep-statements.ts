@@ -54,11 +54,15 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const expire = (open: Sweep) =>
     sql`update ussd_session set status = ${sql.lit(sessionStatus.expired)} where ${batch(open)} returning id, opening, dialogue`;
   const forms: Sweep = {
-    ...{ table: 'ussd_profile', key: 'phone', by: sql`resume_at` },
+    table: 'ussd_profile',
+    key: 'phone',
+    by: sql`resume_at`,
     where: sql`resume is not null and resume_at <= ${now - limits.resumeMs}`,
   };
   const empty: Sweep = {
-    ...{ table: 'ussd_profile', key: 'phone', by: sql`coalesce(resume_at, 0)` },
+    table: 'ussd_profile',
+    key: 'phone',
+    by: sql`coalesce(resume_at, 0)`,
     where: sql`language is null and resume is null and notice is null and stopped_at is null and coalesce(resume_at, 0) <= ${now - emptyProfileMs}`,
   };
   return [
@@ -72,25 +76,31 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     remove({ table: 'ussd_action_result', key: 'key', where: sql`created_at <= ${old}`, by: sql`created_at` }),
     remove({ table: 'ussd_question', where: sql`asked_at <= ${old}`, by: sql`asked_at` }),
     ...removeBefore(submissionsMs, (before) => ({
-      ...{ table: 'ussd_submission', by: sql`created_at` },
+      table: 'ussd_submission',
+      by: sql`created_at`,
       where: sql`created_at <= ${before} and status in ('stored', 'sent')`,
     })),
     ...removeBefore(smsMs, (before) => ({
-      ...{ table: 'ussd_sms', by: sql`created_at` },
+      table: 'ussd_sms',
+      by: sql`created_at`,
       where: sql`created_at <= ${before} and status in ('sent', 'failed')`,
     })),
     ...removeBefore(recordsMs, (before) => ({
-      ...{ table: 'ussd_record', where: sql`created_at <= ${before}`, by: sql`created_at` },
+      table: 'ussd_record',
+      where: sql`created_at <= ${before}`,
+      by: sql`created_at`,
     })),
     ...(statsMs === undefined
       ? []
       : statTables.map((table) => sql`delete from ${sql.table(table)} where day < ${dayOf(now - statsMs)}`)),
     ...removeBefore(claimsMs, (before) => ({
-      ...{ table: 'ussd_claim', by: sql`checked_at` },
+      table: 'ussd_claim',
+      by: sql`checked_at`,
       where: sql`status in ('paid', 'rejected') and checked_at <= ${before}`,
     })),
     ...removeBefore(claimsMs, (before) => ({
-      ...{ table: 'ussd_tx', by: sql`created_at` },
+      table: 'ussd_tx',
+      by: sql`created_at`,
       where: sql`status = 'included' and created_at <= ${before}`,
     })),
     remove({ table: 'ussd_link', where: sql`expires_at <= ${now}`, by: sql`expires_at` }),

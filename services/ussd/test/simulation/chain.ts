@@ -119,7 +119,10 @@ export function createChain(world: World, isTrouble: () => boolean) {
     const { status } = claim;
     return ok({
       claim: {
-        ...{ collection_id: collectionId, agent_did: agentDid, agent_address: account.address, amount: [] },
+        collection_id: collectionId,
+        agent_did: agentDid,
+        agent_address: account.address,
+        amount: [],
         evaluation: status === 'submitted' ? null : { status: status === 'PAID' ? 'APPROVED' : 'REJECTED', amount: [] },
         payments_status: { approval: status === 'PAID' ? 'PAID' : 'NO_PAYMENT' },
       },

@@ -89,7 +89,11 @@ export async function startInstance(
   const questions = createQuestions(store);
   const { chain } = outside;
   const outbox = createTxOutbox<UssdTables>({
-    ...{ store, service: 'ussd', gateway: chain.gateway, account, logger },
+    store,
+    service: 'ussd',
+    gateway: chain.gateway,
+    account,
+    logger,
     async onSettled(trx, row, outcome) {
       await onClaimSettled(trx, row, outcome);
       await onPayoutSettled(trx, row, outcome);
@@ -120,8 +124,13 @@ export async function startInstance(
   const sender = startMessageSender({ store, provider: outside.sms, clock, logger, intervalMs: 4_000 });
   started.defer(() => sender.stop());
   const runBuiltIn = createBuiltInActions({
-    ...{ records: createRecordStore(store), messages, claims, protocol: undefined, askAssistant: runs.askAssistant },
-    ...{ allowedHosts: [paymentHost], secrets: {} },
+    records: createRecordStore(store),
+    messages,
+    claims,
+    protocol: undefined,
+    askAssistant: runs.askAssistant,
+    allowedHosts: [paymentHost],
+    secrets: {},
     servers: {
       ask: ({ headers, body = '{}' }) => outside.pay(headers['idempotency-key'] ?? '', Number(JSON.parse(body).sum)),
     },
@@ -129,12 +138,23 @@ export async function startInstance(
   const cache = createSessionCache(1_000);
   const results = createActionResults(store, { clock, textHash });
   const sweeper = startSweeper({
-    ...{ store, cache, clock, timeoutMs, resumeMs: 3_600_000, retentionMs: dayMs, logger, intervalMs: 15_000 },
+    store,
+    cache,
+    clock,
+    timeoutMs,
+    resumeMs: 3_600_000,
+    retentionMs: dayMs,
+    logger,
+    intervalMs: 15_000,
   });
   started.defer(() => sweeper.stop());
   const handleRequest = createHandleRequest({
     sessions: createSessionStore(store, { timeoutMs, textHash }),
-    ...{ cache, profiles, clock, timeoutMs, unknownCode: 'END' },
+    cache,
+    profiles,
+    clock,
+    timeoutMs,
+    unknownCode: 'END',
     runAction: createRunAction({
       ...{ actions: declare(runs), runBuiltIn, results, metrics: { countActionFailure() {} } },
       submissions: createSubmissions(store, { isSent: false }),

@@ -88,7 +88,10 @@ function addChatCompletions(server: Server, ctx: PluginContext): void {
   server.post('/v1/chat/completions', { config: openAiConfig, schema }, async (request, reply) => {
     const { body } = request;
     return serveRun(ctx, {
-      ...{ request, reply, prefix: 'chatcmpl-', isTemporary: true },
+      request,
+      reply,
+      prefix: 'chatcmpl-',
+      isTemporary: true,
       open(sender) {
         const message = { ...sender, ...toMessage(body) };
         return openRun(ctx, sender, () => message);

@@ -66,7 +66,10 @@ export function addResponses(server: Server, ctx: PluginContext): void {
       store: body.store ?? true,
     });
     return serveRun(ctx, {
-      ...{ request, reply, prefix: 'resp_', isTemporary: body.store === false && !body.previous_response_id },
+      request,
+      reply,
+      prefix: 'resp_',
+      isTemporary: body.store === false && !body.previous_response_id,
       open: (sender) => open(ctx, body, sender),
       toEvents: (run, base, signal) => toResponseEvents(run, extend(base), signal),
       toWhole: (answer, base) => toCompleted(extend(base), answer),
@@ -96,8 +99,14 @@ const findRun = (ctx: PluginContext, userDid: string, id: string) =>
 async function show(ctx: PluginContext, run: AgentRun, signal: AbortSignal) {
   const { status, changedAt } = await run.state();
   const base: ResponseBase = {
-    ...{ id: `resp_${run.runId}`, created: Math.floor(Date.parse(changedAt) / 1000), model: ctx.models.list.default },
-    ...{ previous: null, instructions: null, tools: [], metadata: {}, store: true },
+    id: `resp_${run.runId}`,
+    created: Math.floor(Date.parse(changedAt) / 1000),
+    model: ctx.models.list.default,
+    previous: null,
+    instructions: null,
+    tools: [],
+    metadata: {},
+    store: true,
   };
   if (status === 'queued') return toResponse(base, { status });
   if (status === 'running' || status === 'waiting') return toResponse(base, { status: 'in_progress' });
