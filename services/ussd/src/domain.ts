@@ -6,6 +6,7 @@ import { startActions } from './actions/start-actions.ts';
 import { startCalls } from './calls/start-calls.ts';
 import { startCatalog } from './catalog/start-catalog.ts';
 import { createInputLog } from './channel/input-log.ts';
+import { createLongTexts } from './channel/long-texts.ts';
 import { startClaims } from './money/start-claims.ts';
 import { startOperators } from './operators/start-operators.ts';
 import { startOutgoing } from './outgoing/start-outgoing.ts';
@@ -40,6 +41,7 @@ export async function createDomain(parts: DomainParts) {
     store,
     clock,
     inputLog: createInputLog(store, { keys, clock, textHash: people.textHash, timeoutMs: calls.timeoutMs }),
+    joinParts: createLongTexts({ store, keys, clock, textHash: people.textHash }),
     close: keepOpen(started),
   };
 }

@@ -25,6 +25,9 @@ declare module 'smpp' {
     receipted_message_id?: string;
     message_state?: number;
     ussd_service_op?: number;
+    sar_msg_ref_num?: number;
+    sar_total_segments?: number;
+    sar_segment_seqnum?: number;
     its_session_info?: Buffer;
     [field: string]: unknown;
     isResponse(): boolean;

@@ -291,3 +291,34 @@ test('over SMPP: screens go in parts, and a receipt changes what is known of a m
   const { messages } = (await (await service.get('/api/ussd/sms')).json()) as { messages: { receipt: string }[] };
   expect(messages.map(({ receipt }) => receipt ?? null).filter(Boolean)).toEqual(['DELIVRD']);
 });
+
+test('over SMPP: a text in several parts is one input, in whichever order they come, and however often', async () => {
+  await using smsc = await startSmsc();
+  await using dir = await writeProgram(files);
+  await using service = await startService('sqlite', {
+    USSD_PROGRAMS: dir.path,
+    SMPP_LINKS: smsc.url,
+    SMS_PROVIDER: 'smpp',
+  });
+  const inHeader = (number: number, text: string) => ({
+    esm_class: 0x40,
+    short_message: { udh: Buffer.from([5, 0, 3, 9, 2, number]), message: text },
+  });
+  const inFields = (number: number, short_message: string) => ({
+    short_message,
+    sar_msg_ref_num: 9,
+    sar_total_segments: 3,
+    sar_segment_seqnum: number,
+  });
+  expect(await smsc.text({ short_message: 'harvest' })).toMatch(/^Harvest/);
+  await smsc.deliver(inFields(3, '1'));
+  await smsc.deliver(inFields(1, ' '));
+  expect(await smsc.text(inFields(2, ' '))).toMatch(/^How many/);
+  await smsc.deliver(inHeader(2, '8'));
+  await smsc.deliver(inHeader(2, '8'));
+  await smsc.deliver(inHeader(3, 'of two parts'));
+  expect(await smsc.text(inHeader(1, '4'))).toMatch(/^Thank you/);
+  await using store = await openUssdStore(service);
+  const records = await store.db.selectFrom('ussd_record').select('fields').execute();
+  expect(records.map(({ fields }) => JSON.parse(fields))).toEqual([{ kilos: 48 }]);
+});

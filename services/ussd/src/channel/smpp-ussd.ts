@@ -4,16 +4,18 @@ import smpp, { type Pdu } from 'smpp';
 import type { UssdMetrics } from '../metrics.ts';
 import type { Messages } from '../outgoing/messages.ts';
 import type { OnDeliver, SmppLink } from '../outgoing/smpp-link.ts';
-import { readText, toAddress, toScreen } from '../outgoing/smpp-text.ts';
+import { readPart, readText, toAddress, toScreen } from '../outgoing/smpp-text.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { AdapterRequest } from './adapter.ts';
 import type { InputLog } from './input-log.ts';
+import type { JoinParts } from './long-texts.ts';
 import type { ReceiveText } from './texts.ts';
 import type { Answer } from './ussd-call.ts';
 
 export interface SmppReceiverParts {
   answer: Answer;
   receiveText: ReceiveText;
+  joinParts: JoinParts;
   messages: Pick<Messages, 'noteReceipt'>;
   textHash: TextHash;
   chooseLink(): SmppLink | undefined;
@@ -52,8 +54,12 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
     const { ussd_service_op: operation } = pdu;
     const isFirst = operation === operations.pssrIndication;
     if (!isFirst && operation !== operations.ussrConfirm) {
-      const { source_addr: from = '', destination_addr: to = '' } = pdu;
-      const confirm = await parts.receiveText({ from: toNumber(from), to, text: readText(pdu) }, logger);
+      const received = { from: toNumber(pdu.source_addr ?? ''), to: pdu.destination_addr ?? '', text: readText(pdu) };
+      const part = readPart(pdu);
+      const whole = part && (await parts.joinParts(part, received));
+      if (part && !whole) return 0;
+      const confirm = await parts.receiveText({ ...received, ...whole }, logger);
+      await whole?.forget();
       // The response goes first: a text whose response is lost is delivered again.
       void setImmediate().then(() => link.isBound() && confirm());
       return 0;

@@ -55,6 +55,29 @@ export function readText({ short_message, message_payload }: Pick<Pdu, 'short_me
   return typeof message === 'string' ? message : encodings.ASCII.decode(message);
 }
 
+export interface MessagePart {
+  reference: number;
+  total: number;
+  /** From 1. */
+  number: number;
+}
+
+/** Which part of a long text it is, by fields of its own or by its header, whose reference has one byte or two. */
+export function readPart(pdu: Pick<Pdu, 'short_message' | (typeof partFields)[number]>): MessagePart | undefined {
+  const fields = partFields.map((name) => pdu[name]);
+  const headers = (pdu.short_message?.udh ?? []).flatMap((header) => {
+    const length = referenceBytes[header[0] ?? -1];
+    if (length === undefined || header.length !== 4 + length) return [];
+    return [[header.readUIntBE(2, length), header[2 + length], header[3 + length]]];
+  });
+  const [reference, total = 0, number = 0] = fields.includes(undefined) ? (headers[0] ?? []) : fields;
+  return reference === undefined || total < 2 ? undefined : { reference, total, number };
+}
+
+const partFields = ['sar_msg_ref_num', 'sar_total_segments', 'sar_segment_seqnum'] as const;
+/** By the kind of header. */
+const referenceBytes: Record<number, number> = { 0: 1, 8: 2 };
+
 /** Type and plan of an address: a number with its country, a short code, or a name. */
 export function toAddress(address: string): { addr: string; ton: number; npi: number } {
   if (/^\+\d+$/.test(address)) return { addr: address.slice(1), ton: 1, npi: 1 };
