@@ -20,6 +20,8 @@ import { faultKind, messageOf, StoreError } from './store-error.ts';
 
 /** Longer than the writes of other programs, such as a backup, and shorter than health checks wait. */
 const lockWaitMs = 1_000;
+/** Commits wait for the disk. Node takes one new connection in a turn of its event loop, and nothing else is served in a long one. */
+const maxTurnMs = 5;
 
 export async function openSqlite(url: string, options: StoreOptions): Promise<EngineConnection> {
   const path = toPath(url);
@@ -39,7 +41,8 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
     const inodeNow = () => (path === ':memory:' ? 0 : statSync(path, { throwIfNoEntry: false })?.ino);
     const inode = inodeNow();
     const isInPlace = () => inodeNow() === inode;
-    const { dialect, waiting } = createSqliteDialect(database, { waitMs, isInPlace });
+    const turnMs = path === ':memory:' ? Number.POSITIVE_INFINITY : maxTurnMs;
+    const { dialect, waiting } = createSqliteDialect(database, { waitMs, turnMs, isInPlace });
     return {
       dialect,
       waiting,
@@ -105,6 +108,8 @@ const statementCacheSize = 500;
 interface SqliteOptions {
   /** How long a query waits for the connection, and again for other processes. */
   waitMs: number;
+  /** How long queries may follow each other in one turn of the event loop. */
+  turnMs: number;
   /** Whether the path still names the file that was opened. */
   isInPlace(): boolean;
 }
@@ -136,13 +141,16 @@ class SqliteDriver implements Driver {
   readonly #connection: SqliteConnection;
   readonly #database: DatabaseSync;
   readonly #waitMs: number;
+  readonly #turnMs: number;
   readonly #isInPlace: () => boolean;
   readonly #waiting: (() => void)[] = [];
   #taken = false;
+  #turnBegan = 0;
 
-  constructor(database: DatabaseSync, { waitMs, isInPlace }: SqliteOptions) {
+  constructor(database: DatabaseSync, { waitMs, turnMs, isInPlace }: SqliteOptions) {
     this.#database = database;
     this.#waitMs = waitMs;
+    this.#turnMs = turnMs;
     this.#isInPlace = isInPlace;
     this.#connection = new SqliteConnection(database, waitMs);
   }
@@ -155,6 +163,7 @@ class SqliteDriver implements Driver {
 
   async acquireConnection(): Promise<DatabaseConnection> {
     if (this.#taken) await this.#waitForConnection();
+    else this.#turnBegan = performance.now();
     this.#taken = true;
     return this.#connection;
   }
@@ -169,7 +178,11 @@ class SqliteDriver implements Driver {
     return new Promise((resolve, reject) => {
       const go = () => {
         clearTimeout(timer);
-        resolve();
+        if (performance.now() - this.#turnBegan < this.#turnMs) return resolve();
+        setImmediate(() => {
+          this.#turnBegan = performance.now();
+          resolve();
+        });
       };
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(go), 1);

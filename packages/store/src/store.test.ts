@@ -165,6 +165,25 @@ describe.each(engines)('store on %s', (engine) => {
     expect(await store.db.selectFrom('item').select('amount').execute()).toEqual([{ amount: 50 }]);
   });
 
+  test('between transactions that take long, everything else gets its turn', async () => {
+    await using store = await createTestStore(engine, { poolSize: 1 });
+    let turns = 0;
+    let isDone = false;
+    const count = () => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    const work = () =>
+      store.transaction(async () => {
+        const until = performance.now() + 6;
+        while (performance.now() < until);
+      });
+    await Promise.all(Array.from({ length: 20 }, work));
+    isDone = true;
+    expect(turns).toBeGreaterThanOrEqual(19);
+  });
+
   test('queries outside do not see or join an open transaction', async () => {
     await using store = await createTestStore(engine);
     let outside: Promise<unknown[]> | undefined;
