@@ -41,8 +41,8 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
     const inodeNow = () => (path === ':memory:' ? 0 : statSync(path, { throwIfNoEntry: false })?.ino);
     const inode = inodeNow();
     const isInPlace = () => inodeNow() === inode;
-    const turnMs = path === ':memory:' ? Number.POSITIVE_INFINITY : maxTurnMs;
-    const { dialect, waiting } = createSqliteDialect(database, { waitMs, turnMs, isInPlace });
+    const inTurns = path !== ':memory:' && { turnMs: maxTurnMs };
+    const { dialect, waiting } = createSqliteDialect(database, { waitMs, isInPlace, ...inTurns });
     return {
       dialect,
       waiting,
@@ -108,8 +108,8 @@ const statementCacheSize = 500;
 interface SqliteOptions {
   /** How long a query waits for the connection, and again for other processes. */
   waitMs: number;
-  /** How long queries may follow each other in one turn of the event loop. */
-  turnMs: number;
+  /** How long queries may follow each other in one turn of the event loop; unlimited by default. */
+  turnMs?: number;
   /** Whether the path still names the file that was opened. */
   isInPlace(): boolean;
 }
@@ -147,7 +147,7 @@ class SqliteDriver implements Driver {
   #taken = false;
   #turnBegan = 0;
 
-  constructor(database: DatabaseSync, { waitMs, turnMs, isInPlace }: SqliteOptions) {
+  constructor(database: DatabaseSync, { waitMs, turnMs = Number.POSITIVE_INFINITY, isInPlace }: SqliteOptions) {
     this.#database = database;
     this.#waitMs = waitMs;
     this.#turnMs = turnMs;
