@@ -21,7 +21,7 @@ export function baseVariables(defaults: { port: number }) {
   return {
     NODE_ENV: z.string().transform(toEnvironment).prefault('development').meta({
       description:
-        'Name of the deployment environment. `production`, and every name that begins with `prod`, refuses to start unsafely; see docs/security.md.',
+        'Name of the deployment environment. `production`, and every name but `development`, `dev`, `test`, `local` and `ci`, refuses to start unsafely; see docs/security.md.',
       example: 'production',
     }),
     HOST: z.string().prefault('127.0.0.1').meta({

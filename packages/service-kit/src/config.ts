@@ -160,7 +160,7 @@ const secretLength = 32;
 
 /** Without the quotes and blanks that files of variables leave around a value. */
 export function toEnvironment(text: string): string {
-  return text.replace(/^\W+|\W+$/g, '').toLowerCase();
+  return text.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, '').toLowerCase();
 }
 
 const workplaces = new Set(['', 'development', 'dev', 'test', 'local', 'ci']);

@@ -101,7 +101,7 @@ export const ussdConfigSchema = z.object({
     }),
   USSD_MAX_IN_FLIGHT: envInteger({ min: 1, max: 1_000_000 }).prefault('1000').meta({
     description:
-      'Requests of telecom gateways that may be under way at once; beyond it callers read USSD_BUSY_TEXT at once instead of waiting until their telecom gateway gives up.',
+      'Requests of telecom gateways that may be under way at once; beyond it callers read USSD_BUSY_TEXT at once instead of waiting until their telecom gateway gives up. As many text messages may be under way.',
     example: '2000',
   }),
   USSD_BUSY_TEXT: envScreen().prefault('Many people are calling right now. Please dial again in a minute.').meta({

@@ -357,12 +357,19 @@ describe('production', () => {
     expect(await start({ ...behindProxy, USSD_ACCESS: 'open' })).toContain('USSD_ACCESS="open": expected network');
   });
 
-  test.each(['Production', ' production ', 'PRODUCTION', '"production"', 'prod', 'production-eu', 'live', 'staging'])(
-    'NODE_ENV=%j is production',
-    async (name) => {
-      expect(await start({ ...behindProxy, NODE_ENV: name })).toContain('USSD_SHARED_SECRET is not set');
-    },
-  );
+  test.each([
+    'Production',
+    ' production ',
+    'PRODUCTION',
+    '"production"',
+    'prod',
+    'production-eu',
+    'live',
+    'staging',
+    '生产',
+  ])('NODE_ENV=%j is production', async (name) => {
+    expect(await start({ ...behindProxy, NODE_ENV: name })).toContain('USSD_SHARED_SECRET is not set');
+  });
 
   test('a key of the documentation is refused in every spelling, under every name', async () => {
     const bytes = Buffer.from(testKey, 'hex');

@@ -38,6 +38,18 @@ test('a call over SMPP: menus are requests, the last screen is a response that e
   expect((await smsc.deliver({ ...dialled, its_session_info: Buffer.alloc(0) })).command_status).toBe(0xc3);
 });
 
+test('another code in the session of a call without input is another call', async () => {
+  await using smsc = await startSmsc();
+  await using service = await startService('sqlite', { SMPP_LINKS: smsc.url });
+  const codes = ['*1234*5#', '*1234#'];
+  for (const short_message of codes) await smsc.press({ ...dialled, short_message });
+  expect(await smsc.press({ short_message: '2' })).toMatch(/^My account/);
+  const { activeSessions } = (await (await service.get('/api/ussd/sessions')).json()) as { activeSessions: string[] };
+  const debugged = activeSessions.map(async (id) => (await service.get(`/api/ussd/debug/${id}`)).json());
+  const contexts = (await Promise.all(debugged)) as { debugInfo: { context: { serviceCode: string } } }[];
+  expect(contexts.map(({ debugInfo }) => debugInfo.context.serviceCode)).toEqual(codes);
+});
+
 test('a screen survives lost links and throttling, and a repeated input is counted once', async () => {
   await using smsc = await startSmsc();
   await using service = await startService('sqlite', { SMPP_LINKS: smsc.url });

@@ -1,4 +1,6 @@
 // A program by SMS: opened by a keyword, one message for each screen, the same records as by USSD.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { openStore } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
 import { type RawBuilder, sql } from 'kysely';
@@ -86,6 +88,21 @@ async function openUssdStore({ databaseUrl }: TestService) {
   return { db: store.db, [Symbol.asyncDispose]: () => store.close() };
 }
 
+const toSent = (i: number) => ({
+  id: `earlier-${i}`,
+  program: 'harvest',
+  phone: grower,
+  caller: grower,
+  body: 'Harvest',
+  created_at: Date.now(),
+  dialogue: 'earlier',
+  status: 'sent' as const,
+  attempts: 1,
+  next_at: null,
+  fault: null,
+  lease_until: 0,
+});
+
 const send = (
   service: TestService,
   fields: Record<string, string>,
@@ -132,27 +149,18 @@ describe.each(engines)('on %s', (engine) => {
   test('a machine that writes back is answered 100 times a day, however fast it writes', async () => {
     await using phone = await startTexting(engine);
     const { service } = phone;
-    const now = Date.now();
-    const message = { program: 'harvest', phone: grower, caller: grower, body: 'Harvest', created_at: now };
-    const state = {
-      dialogue: 'earlier',
-      status: 'sent',
-      attempts: 1,
-      next_at: null,
-      fault: null,
-      lease_until: 0,
-    } as const;
     await using store = await openUssdStore(service);
-    await store.db
-      .insertInto('ussd_sms')
-      .values(Array.from({ length: 97 }, (_, i) => ({ ...message, ...state, id: `earlier-${i}` })))
-      .execute();
+    const earlier = Array.from({ length: 97 }, (_, i) => toSent(i));
+    await store.db.insertInto('ussd_sms').values(earlier).execute();
     expect(await phone.text('harvest')).toMatch(/^Harvest/);
     expect(await phone.text('STOP')).toMatch(/^You will get no more/);
     await send(service, { from: grower, to: '1234', text: 'STOP' });
     expect(await phone.text('harvest')).toBe('100 messages a day are answered. Please write again tomorrow.');
-    const texts = ['harvest', 'START', '1', 'stop', 'harvest'];
+    const texts = ['harvest', '1', 'stop', 'harvest', 'START'];
     for (const text of texts) expect((await send(service, { from: grower, to: '1234', text })).status).toBe(200);
+    // A sender can be forged, so a stop is not lifted behind the back of its number.
+    const stops = store.db.selectFrom('ussd_profile').select('stopped_at').where('stopped_at', 'is not', null);
+    expect(await stops.execute()).toHaveLength(1);
     const machine = '+254700000083';
     await Promise.all(
       Array.from({ length: 120 }, (_, i) => send(service, { from: machine, to: String(i), text: 'harvest' })),
@@ -252,11 +260,80 @@ test('a program starts at a phone that has called, once a day, and not where mes
   expect(lines).toHaveLength(5);
 });
 
+test('a push that sends nothing says so and leaves the push of the day', async () => {
+  await using smsc = await startSmsc();
+  await using dir = await writeProgram(files);
+  await using service = await startService('sqlite', {
+    USSD_PROGRAMS: dir.path,
+    SMPP_LINKS: smsc.url,
+    SMS_PROVIDER: 'smpp',
+    PUSH_QUIET_HOURS: '0-0',
+  });
+  const push = async (by: string) => {
+    const body = JSON.stringify({ program: 'harvest', phoneNumber: grower, by });
+    const headers = { 'content-type': 'application/json' };
+    return (await fetch(`${service.url}/api/ussd/push`, { method: 'POST', headers, body })).status;
+  };
+  await service.say('call', '*', { phoneNumber: grower, serviceCode: '*384*8#' });
+  await using store = await openUssdStore(service);
+  const earlier = Array.from({ length: 100 }, (_, i) => toSent(i));
+  await store.db.insertInto('ussd_sms').values(earlier).execute();
+  expect(await push('sms')).toBe(409);
+  await waitFor('the bind', () => smsc.binds === 1);
+  smsc.next = [0x0b];
+  expect(await push('ussd')).toBe(503);
+
+  // Every session of the phone but one is open.
+  const number = { source_addr: grower.slice(1), ussd_service_op: 1, short_message: '*384*8#' };
+  const free = 77;
+  for (let id = 0; id < 256; id++)
+    if (id !== free) await smsc.deliver({ ...number, its_session_info: Buffer.from([id, 0]) });
+  await waitFor('the screens', () => smsc.submitted.length === 255, 15_000);
+  expect(await push('ussd')).toBe(202);
+  expect(smsc.submitted[255]?.its_session_info).toEqual(Buffer.from([free, 0]));
+});
+
 test('texts beyond the limit of their provider leave its callers theirs', async () => {
   await using service = await startService('sqlite', { RATE_LIMIT_PER_MINUTE: '3' });
   const sent = Array.from({ length: 5 }, () => send(service, { from: grower, to: '1234', text: 'hello' }));
   expect((await Promise.all(sent)).map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429]);
   expect(await service.say('call', '')).toMatch(/^CON/);
+});
+
+test('texts beyond USSD_MAX_IN_FLIGHT are refused, for the provider to deliver again', async () => {
+  const gate = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const server = createServer(async (_, response) => {
+    asked.resolve();
+    await gate.promise;
+    response.end('{}');
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await using dir = await writeProgram({
+    'program.yaml': `
+name: slow
+keywords: [slow]
+extends: palaver
+languages: [en]
+start: home
+states:
+  home: { kind: menu, text: home, options: [{ text: home, to: ask }] }
+  ask: { kind: action, http: { get: "http://${host}" }, outcomes: { ok: home, missing: home, failed: home } }
+`,
+    'locales/en.yaml': 'home: Home\n',
+  });
+  const env = { USSD_PROGRAMS: dir.path, USSD_HTTP_ALLOWED_HOSTS: host, USSD_MAX_IN_FLIGHT: '1' };
+  await using service = await startService('sqlite', env);
+  const text = async (input: string, from = grower) => (await send(service, { from, to: '1', text: input })).status;
+  expect(await text('slow')).toBe(200);
+  const waiting = text('1');
+  await asked.promise;
+  expect(await text('slow', '+254700000082')).toBe(503);
+  gate.resolve();
+  expect(await waiting).toBe(200);
+  expect(await text('slow', '+254700000082')).toBe(200);
+  server.close();
 });
 
 test.each([

@@ -140,6 +140,27 @@ describe('paging', () => {
     expect([pages[0]?.lines, pages.at(-1)?.lines]).toEqual([0, 12]);
   });
 
+  test('labels of keys leave room for the text, whatever values they show', () => {
+    const letter = fc.constantFrom('a', '€', 'ش', ' ');
+    const label = fc.string({ unit: letter, minLength: 1, maxLength: 200, size: 'max' });
+    fc.assert(
+      fc.property(
+        label,
+        label,
+        label,
+        fc.string({ unit: letter, maxLength: 300, size: 'max' }),
+        (more, back, exit, text) => {
+          const pages = textsOf(
+            { body: text, lines: ['1. One'] },
+            { more: `98. ${more}`, back: `0. ${back}`, exit: `*. ${exit}`, hasBack: true },
+          );
+          for (const page of pages) expect(fitsOneScreen(page)).toBe(true);
+          expect(pages.length).toBeLessThan(40);
+        },
+      ),
+    );
+  });
+
   test('a single word longer than a page is broken, not lost', () => {
     const pages = textsOf({ body: 'x'.repeat(500), lines: [] }, navigation);
     expect(pages.map(contentOf).join('')).toBe('x'.repeat(500));

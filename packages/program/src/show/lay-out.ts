@@ -62,8 +62,9 @@ export function layOut(content: Content, navigation: Navigation, surface: Surfac
   const lines = isNumbered ? content.lines.map((line) => show(sayLine(line))) : [];
   const footers = new Map<Line, string>();
   for (const line of footerOf(1, false)) footers.set(line, isNumbered ? show(sayLine(line)) : '');
-  const footer = (page: number, isLast: boolean) => join(footerOf(page, isLast).map((line) => footers.get(line) ?? ''));
   const { limit, cost } = measure([hint, body, ...lines, ...footers.values()], surface);
+  for (const [line, text] of footers) footers.set(line, shorten(text, limit / 4, cost));
+  const footer = (page: number, isLast: boolean) => join(footerOf(page, isLast).map((line) => footers.get(line) ?? ''));
   const { lines: mostLines = Number.POSITIVE_INFINITY } = surface;
 
   const pages: Page[] = [];
@@ -143,9 +144,14 @@ function takeAtoms(
     }
     if (text !== '') return [text, atoms.slice(i)];
     const [head, tail] = breakWord(atom.text, room, cost);
-    return [head, [{ text: tail, glue: atom.glue }, ...atoms.slice(i + 1)]];
+    return [head, [...(tail === '' ? [] : [{ text: tail, glue: atom.glue }]), ...atoms.slice(i + 1)]];
   }
   return [text, []];
+}
+
+/** Three labels of keys leave room for a text, whatever values they show. */
+function shorten(label: string, room: number, cost: (text: string) => number): string {
+  return cost(label) <= room ? label : breakWord(label, room, cost)[0];
 }
 
 function breakWord(word: string, room: number, cost: (text: string) => number): [string, string] {

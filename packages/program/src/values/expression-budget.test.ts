@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { load, play } from '../../test/play-program.ts';
+import { compileExpression } from './expressions.ts';
+import { createExpressionBudget } from './limits.ts';
 
 const list = `[${Array.from({ length: 100 }, (_, i) => i).join(', ')}]`;
 const count = 'size(l.filter(x, l.exists(y, x == 1000)))';
@@ -58,6 +60,7 @@ test.each([
   ['many repeats', `'^${'(.{0,999})'.repeat(10)}[xyz]$'`, 'v7'],
   ['a repeated choice', `'(${'a|b'.repeat(100)}){1000}'`, 'v1'],
   ['a short pattern over a long text', "'^(.{0,99}){5}[xyz]$'", 'v10'],
+  ['letters of either case from a long range', "'(?i)[^--\u{10fff0}]'", 'v1'],
   ['one that the program computes', "'(.{0,9' + '99})(.{0,999})(.{0,999})(.{0,999})'", 'v7'],
 ])('a pattern that is too much for a key press is not tried: %s', (_, pattern, text) => {
   const next = `  next: { kind: set, values: { m: "${text}.matches(${pattern})" }, to: done }`;
@@ -76,4 +79,10 @@ test('the rows of a list use up the same budget', () => {
   expect(play(withDoubled('[1, 2]', list('row.n > 4800'), rows), ['1'])).toContain('1. Row 4801');
   const long = Array.from({ length: 50 }, () => 'row.name in v10').join(' || ');
   expect(() => play(withDoubled('[1, 2]', list(long), rows), ['1'])).toThrow(/takes too long/);
+});
+
+test('sums use up the same budget, without any loop', () => {
+  const sums = compileExpression('sum(l) + sum(l) > 0.0', new Map([['l', 'list']]));
+  const values = { l: Array.from({ length: 10_000 }, (_, i) => i) };
+  expect(() => sums.run(values, { ...createExpressionBudget(), microseconds: 1 })).toThrow(/takes too long/);
 });

@@ -22,6 +22,7 @@ import {
   refuseTooLong,
   roundFunction,
   takeRound,
+  takeTime,
   useUp,
 } from './limits.ts';
 import { hasMatch } from './pattern.ts';
@@ -97,7 +98,9 @@ const env = celEnv({
     celFunc('daysBetween', [STRING, STRING], INT, (from, to) =>
       BigInt(Math.round((toDate(to) - toDate(from)) / dayMs)),
     ),
-    celFunc('sum', [list], DOUBLE, (items) => [...items].reduce<number>((sum, item) => sum + Number(item), 0)),
+    celFunc('sum', [list], DOUBLE, (items) =>
+      takeTime(spending) ? [...items].reduce<number>((sum, item) => sum + Number(item), 0) : 0,
+    ),
   ],
 });
 

@@ -9,6 +9,8 @@ const maxInstructions = 1_500;
 /** RE2 takes time that grows with the length of the text times that of the program: about 300 ns for each step. */
 const maxSteps = 300_000;
 
+const maxFolded = 5_000;
+
 const compiled = new LRUCache<string, RE2JS>({ max: 500 });
 /** How many numbers all matchers together keep to be faster with the next text. */
 let kept = 0;
@@ -38,7 +40,7 @@ function take(pattern: string, text: string): RE2JS | undefined {
 }
 
 function compile(pattern: string): RE2JS | undefined {
-  if (countInstructions(pattern) > maxInstructions) return undefined;
+  if (isTooLarge(pattern)) return undefined;
   const made = RE2JS.compile(pattern);
   compiled.set(pattern, made);
   return made;
@@ -69,12 +71,25 @@ function countInstructions(pattern: string): number {
   return outer.reduce((all, one) => all + one, sum);
 }
 
+const isTooLarge = (pattern: string) =>
+  countInstructions(pattern) > maxInstructions || countFolded(pattern) > maxFolded;
+
+/** The characters of ranges whose other case RE2 looks up, one by one, as it compiles. What only looks like a range counts too. */
+function countFolded(pattern: string): number {
+  if (!/\(\?[a-z]*i/i.test(pattern)) return 0;
+  const toCharacter = (_: string, hex: string) => String.fromCodePoint(Math.min(Number.parseInt(hex, 16), 0x10ffff));
+  const written = pattern.replace(/\\x\{([\da-f]+)\}/gi, toCharacter);
+  const codeOf = (character = '') => character.codePointAt(0) ?? 0;
+  const ranges = written.matchAll(/(?=\\?(.)-\\?(.))/gsu);
+  return [...ranges].reduce((sum, [, from, to]) => sum + Math.max(0, codeOf(to) - codeOf(from)), 0);
+}
+
 export function patternFault(pattern: string): string | undefined {
   const counts = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].flatMap(([, least, most]) => [least, most]);
   if (counts.some((count) => Number(count ?? 0) > maxRepeats))
     return `a pattern repeats at most ${maxRepeats} times, as an answer has no more characters`;
-  if (countInstructions(pattern) > maxInstructions)
-    return 'the pattern is too large: it repeats too much, or repeats what is repeated';
+  if (isTooLarge(pattern))
+    return 'the pattern is too large: it repeats too much, repeats what is repeated, or ignores the case of a long range';
   try {
     RE2JS.compile(pattern);
     return undefined;

@@ -173,7 +173,8 @@ export function createInputLog(
       const callId = randomUUID();
       const before = await load(sessionId);
       const known = unseal(before);
-      if (known?.callId !== undefined && known.text === '' && !known.ended) return known.callId;
+      const isSame = known?.text === '' && known.serviceCode === opened.serviceCode;
+      if (isSame && known.callId !== undefined) return known.callId;
       ended.delete(sessionId);
       const received = opened.received && [...(known?.received ?? []), ...opened.received].slice(-maxReceived);
       const row = toRow(sessionId, (before?.version ?? 0) + 1, { ...opened, received, text: '', callId });
@@ -188,6 +189,7 @@ export function createInputLog(
       else await insertOnce(db, 'ussd_input', row);
       return unseal(await load(sessionId))?.callId ?? callId;
     },
+    isKnown: async (sessionId: string) => (await load(sessionId)) !== undefined,
     /** Whether it came before the newest one of its session, which may have to be handled once more. */
     async wasReceived(sessionId: string, sequence: unknown) {
       const received = unseal(await load(sessionId))?.received ?? [];

@@ -1,10 +1,11 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
 import type { Menu } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
 import { codesOf, keywordsOf } from '../catalog/program-files.ts';
 import type { Programs } from '../catalog/programs.ts';
 import type { UssdConfig } from '../config.ts';
+import { answersPerDay } from '../outgoing/messages.ts';
 import type { Profiles } from '../people/profiles.ts';
 import type { Clock } from '../store/tables.ts';
 import type { Texts } from './texts.ts';
@@ -18,11 +19,17 @@ export interface PushRequest {
 interface PushParts {
   config: Pick<UssdConfig, 'PUSH_QUIET_HOURS' | 'SMS_FROM'>;
   programs: Pick<Programs, 'current'>;
-  profiles: Pick<Profiles, 'takePush'>;
+  profiles: Pick<Profiles, 'takePush' | 'returnPush'>;
   texts: Pick<Texts, 'open'>;
   /** Opens a session at a phone; absent without SMPP. */
-  pushScreen: ((phoneNumber: string, code: string, session: Buffer) => Promise<boolean>) | undefined;
+  pushScreen: ((phoneNumber: string, code: string) => Promise<boolean>) | undefined;
   clock: Clock;
+}
+
+interface Way {
+  /** Returns false if nothing was sent. */
+  open(phoneNumber: string, log: Logger): Promise<boolean>;
+  refusal: AppError;
 }
 
 export type Push = (request: PushRequest, log: Logger) => Promise<void>;
@@ -37,20 +44,24 @@ export function createPush({ config, programs, profiles, texts, pushScreen, cloc
       throw conflict(`Phones are left alone between ${config.PUSH_QUIET_HOURS.replace('-', ' and ')} o'clock.`);
     if (!(await profiles.takePush(phoneNumber, clock.now())))
       throw conflict('This number has never called, wants no messages, or was pushed to within the last 24 hours.');
-    if (!(await way(phoneNumber, log))) throw new AppError('UNAVAILABLE', 'The network did not take the screen.');
+    if (await way.open(phoneNumber, log)) return;
+    await profiles.returnPush(phoneNumber);
+    throw way.refusal;
   };
 
-  function findWay(menu: Menu, by: PushRequest['by']): (phoneNumber: string, log: Logger) => Promise<boolean> {
+  function findWay(menu: Menu, by: PushRequest['by']): Way {
     const [[code], [keyword]] = [codesOf(menu), keywordsOf(menu)];
     if (by === 'ussd') {
       if (!pushScreen || code === undefined)
         throw conflict(pushScreen ? 'The program has no code of its own.' : 'No link opens sessions: set SMPP_LINKS.');
-      return (phoneNumber) => pushScreen(phoneNumber, code, randomBytes(1));
+      const refusal = new AppError('UNAVAILABLE', 'No session was opened at the phone.');
+      return { open: (phoneNumber) => pushScreen(phoneNumber, code), refusal };
     }
     if (keyword === undefined) throw conflict('The program has no keyword, so that nobody could answer by SMS.');
-    return async (phoneNumber, log) => {
-      await texts.open({ phoneNumber, to: config.SMS_FROM ?? '' }, keyword, { id: randomUUID(), log });
-      return true;
+    return {
+      open: (phoneNumber, log) =>
+        texts.open({ phoneNumber, to: config.SMS_FROM ?? '' }, keyword, { id: randomUUID(), log }),
+      refusal: conflict(`This number has got the ${answersPerDay} messages of a day.`),
     };
   }
 }

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import smpp, { type Pdu } from 'smpp';
@@ -35,6 +36,8 @@ type SentBy = Pick<
 const operations = { pssrIndication: 1, ussrRequest: 2, pssrResponse: 17, ussrConfirm: 18 } as const;
 /** The lowest bit of the second byte of `its_session_info`: this message ends the session. */
 const endBit = 1;
+/** In the first byte. */
+const sessionNumbers = 256;
 /** Longer than a caller waits for a screen. */
 const screenMs = 30_000;
 const receiptWaitMs = 1_000;
@@ -82,20 +85,24 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
   return {
     deliver,
     /** Opens a session that the network has not opened: its first message is a request. */
-    async push(phoneNumber: string, code: string, session: Buffer): Promise<boolean> {
+    async push(phoneNumber: string, code: string): Promise<boolean> {
       const link = parts.chooseLink();
       if (!link) return false;
       const { sessionField } = link.options;
-      const info = sessionField === 'its_session_info' ? Buffer.concat([session, Buffer.alloc(1)]) : session;
-      const pdu = {
-        source_addr: phoneNumber.slice(1),
-        destination_addr: code.replace(/^\*|#$/g, ''),
-        [sessionField]: info,
-      };
-      const opened = readSession(pdu, link, parts.textHash);
-      if (!opened) return false;
-      const text = await answer(toRequest(pdu, opened, true), logger, () => undefined);
-      return sendScreen(pdu, link, info, text);
+      const first = randomInt(sessionNumbers);
+      for (let i = 0; i < sessionNumbers; i++) {
+        const number = (first + i) % sessionNumbers;
+        const pdu = {
+          source_addr: phoneNumber.slice(1),
+          destination_addr: code.replace(/^\*|#$/g, ''),
+          [sessionField]: Buffer.from(sessionField === 'its_session_info' ? [number, 0] : [number]),
+        };
+        const session = readSession(pdu, link, parts.textHash);
+        if (!session || (await inputLog.isKnown(session.key))) continue;
+        const text = await answer(toRequest(pdu, session, true), logger, () => undefined);
+        return text.startsWith('CON ') && sendScreen(pdu, link, session.info, text);
+      }
+      return false;
     },
   };
 

@@ -1,7 +1,8 @@
-import { phoneNumberPattern } from '@palaver/contract';
+import { AppError, phoneNumberPattern } from '@palaver/contract';
 import type { Surface } from '@palaver/program';
 import { type Dialogue, hasText, type Menu, nameOf, toShowable, translate } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
+import { createLimiter } from '@palaver/service-kit/internal';
 import type { CallRoom, RequestResult } from '../calls/call.ts';
 import type { HandleRequest } from '../calls/handle-request.ts';
 import { asksSecret, codesOf, startWords, stopWords } from '../catalog/program-files.ts';
@@ -36,7 +37,7 @@ interface Correspondent {
 }
 
 export interface TextParts {
-  config: Pick<UssdConfig, 'PHONE_PLUS_OPTIONAL'>;
+  config: Pick<UssdConfig, 'PHONE_PLUS_OPTIONAL' | 'USSD_MAX_IN_FLIGHT'>;
   handleRequest: HandleRequest;
   inputLog: InputLog;
   messages: Pick<Messages, 'answer' | 'answersLeft'>;
@@ -71,7 +72,7 @@ export function createTexts(parts: TextParts) {
   const { config, handleRequest, inputLog, messages, sendSoon, metrics, profiles, programs, textHash, clock } = parts;
   const keyOf = ({ phoneNumber, to }: Correspondent) => `sms-${textHash.ofText('sms', `${phoneNumber} ${to}`)}`;
 
-  /** Shows the first screen of a program; `id` tells this opening from others. */
+  /** Shows the first screen of a program, or returns false; `id` tells this opening from others. */
   async function open(person: Correspondent, keyword: string, { id, log }: { id: string; log: Logger }) {
     const opened = { phoneNumber: person.phoneNumber, serviceCode: keyword };
     const callId = await inputLog.openReused(keyOf(person), { ...opened, isTexting: true, received: [toSequence(id)] });
@@ -100,10 +101,13 @@ export function createTexts(parts: TextParts) {
     result: RequestResult,
     { id, keyword }: { id: string; keyword: string },
   ) {
-    if ('invalid' in result) return count('invalid');
+    if ('invalid' in result) {
+      count('invalid');
+      return false;
+    }
+    count(result.kind);
     // The same text once more has the same screen, under the same id.
-    await say(person, id, { text: result.reply.slice('CON '.length), program: programs.forKeyword(keyword) });
-    return count(result.kind);
+    return say(person, id, { text: result.reply.slice('CON '.length), program: programs.forKeyword(keyword) });
   }
 
   async function say(
@@ -113,15 +117,19 @@ export function createTexts(parts: TextParts) {
   ) {
     const { phoneNumber: phone } = person;
     const name = program ? nameOf(program.id) : '';
-    await messages.answer({ id, program: name, phone, text, dialogue: keyOf(person), now: clock.now() });
+    const message = { id, program: name, phone, text, dialogue: keyOf(person), now: clock.now() };
+    const isQueued = await messages.answer(message);
     sendSoon();
+    return isQueued;
   }
 
   async function setStopped(person: Correspondent, isStopped: boolean, id: string) {
     // First: a number that is stopped already is not answered, which includes one whose text is delivered again.
-    await say(person, `${keyOf(person)}-${isStopped ? 'stop' : 'start'}-${id}`, {
+    const isTold = await say(person, `${keyOf(person)}-${isStopped ? 'stop' : 'start'}-${id}`, {
       text: isStopped ? stopped : started,
     });
+    // Senders can be forged: the number learns that its stop is lifted.
+    if (!isTold && !isStopped) return count('limited');
     await profiles.setStopped(person.phoneNumber, isStopped ? clock.now() : null);
     if (isStopped) await inputLog.remove(keyOf(person));
     return count(isStopped ? 'stopped' : 'started');
@@ -132,7 +140,7 @@ export function createTexts(parts: TextParts) {
     return nothing;
   }
 
-  const receive: ReceiveText = async ({ from, to, text, id }, log) => {
+  const take: ReceiveText = async ({ from, to, text, id }, log) => {
     const phoneNumber = config.PHONE_PLUS_OPTIONAL && /^\d/.test(from) ? `+${from}` : from;
     const input = text.replace(/\p{Cc}+/gu, ' ').trim();
     if (!phoneNumberPattern.test(phoneNumber) || input === '' || input.length > maxCharacters) return count('invalid');
@@ -155,10 +163,20 @@ export function createTexts(parts: TextParts) {
       await say(person, `${keyOf(person)}-last-${own}`, { text: last });
       return count('limited');
     }
+    if (!isProgram) return proceed(person, input, { id: known, log });
     // Whoever asks for a program wants its answer.
-    if (isStopped) await profiles.setStopped(phoneNumber, null);
-    return isProgram ? open(person, word, { id: own, log }) : proceed(person, input, { id: known, log });
+    if ((await open(person, word, { id: own, log })) && isStopped) await profiles.setStopped(phoneNumber, null);
+    return nothing;
   };
+  const limit = createLimiter({
+    concurrency: config.USSD_MAX_IN_FLIGHT,
+    maxWaiting: 0,
+    toError() {
+      count('shed');
+      return new AppError('UNAVAILABLE', 'Too many text messages are under way.');
+    },
+  });
+  const receive: ReceiveText = (received, log) => limit(() => take(received, log));
   return { receive, open };
 }
 

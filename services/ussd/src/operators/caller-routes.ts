@@ -106,7 +106,11 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
   );
   server.post(
     '/api/ussd/accounts/:phoneNumber/reset-pin',
-    { onRequest: server.operatorGuardFor('admin'), schema: ofNumber, config: { audited: true } },
+    {
+      onRequest: server.operatorGuardFor('admin'),
+      schema: ofNumber,
+      config: { audited: true, refuses: [409] },
+    },
     async (request, reply) => {
       const { phoneNumber } = request.params;
       const pin = await accounts.resetPin(phoneNumber, toAuditBy(request));

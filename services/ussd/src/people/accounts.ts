@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ussdLimits } from '@palaver/contract';
+import { AppError, ussdLimits } from '@palaver/contract';
 import { keyIdOf, readPieces, unreadableText } from '@palaver/store/internal';
 import { type Kysely, sql } from 'kysely';
 import { createSetNotice } from '../store/notices.ts';
@@ -148,13 +148,19 @@ export function createAccounts(
           await setNotice(trx, { phone, now: clock.now() }, 'unlocked');
         return true;
       }),
-    /** Sets a new PIN and gives it, for the operator to pass on; `undefined` when the number has no account. */
+    /** Sets a new PIN and gives it, for the operator to pass on; `undefined` when the number has no account. Of two at once one throws. */
     async resetPin(phone: string, by: By) {
       const account = await findBy(store.db, 'phone', phone);
       if (!account) return undefined;
       const pin = makePin({ phoneNumber: phone });
       const record = await vault.create(pin, account.id);
       await store.transaction(async (trx) => {
+        const current = await findBy(trx, 'id', account.id);
+        if (!current || !vault.isSame(current.pin, account.pin, account.id))
+          throw new AppError(
+            'CONFLICT',
+            'The PIN was changed by someone else at the same time. Load the caller again.',
+          );
         await setPin(trx, account, record);
         const details = { account: account.id, failures: account.failed_total };
         await audit.record({ ...by, action: 'pin.reset', subject: audit.person(phone), details }, trx);

@@ -77,7 +77,7 @@ describe('PIN records', () => {
   });
 });
 
-test('a right PIN is right while keys rotate or a lock ends, and a PIN that was changed meanwhile is not', async () => {
+test('a right PIN is right while keys rotate or a lock ends, one that was changed meanwhile is not, and of two resets at once one counts', async () => {
   await using database = await createTestDatabase('sqlite');
   const store = await openStore<UssdTables>(database.url);
   await migrateUssd(store);
@@ -107,6 +107,13 @@ test('a right PIN is right while keys rotate or a lock ends, and a PIN that was 
   });
   const [unlocked] = await store.db.selectFrom('ussd_account').select('failed_total').execute();
   expect(unlocked).toEqual({ failed_total: 1 });
+  const by = { actor: 'operator:ann', from: null } as const;
+  const resets = await Promise.allSettled([1, 2].map(() => before.resetPin(account.phone, by)));
+  expect(resets.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  const pins = resets.map((reset) => (reset.status === 'fulfilled' ? reset.value : undefined));
+  const pin = pins.find((value) => value !== undefined) ?? '';
+  const kept = await before.find(account.phone);
+  expect(kept && (await before.checkPin(kept, pin))).toMatchObject({ matches: true });
   await audit.close();
   await store.close();
 });

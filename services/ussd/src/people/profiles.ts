@@ -51,6 +51,10 @@ export function createProfiles(store: UssdStore, options: ProfileOptions) {
         .executeTakeFirst();
       return numUpdatedRows > 0n;
     },
+    async returnPush(phone: string) {
+      const update = store.db.updateTable('ussd_profile').set({ pushed_at: null });
+      await update.where('phone', '=', cipher.token(phone)).execute();
+    },
     isStopped: async (phone: string) => Boolean((await load(cipher.token(phone)))?.stopped_at),
     setLanguage: (trx: Trx, phone: string, language: string) => set(trx, phone, { language }),
   };
