@@ -26,7 +26,8 @@ export type WorkerCall =
   | { id: number; kind: 'inspect'; source: FormSource }
   /** With `sliceMs` an input that computes for longer is given up: other callers wait. */
   | { id: number; kind: 'press'; form: string; call: FormCall; sliceMs?: number }
-  | { id: number; kind: 'load'; form: string; source: FormSource };
+  /** Where forms and instances take more than `maxHeapMb`, the ones used longest ago go. */
+  | { id: number; kind: 'load'; form: string; source: FormSource; maxHeapMb: number };
 
 export type WorkerReply =
   | { id: number; report: FormReport }

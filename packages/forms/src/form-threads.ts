@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os';
 import type { FormSource } from '@palaver/program/internal';
 import { startThread as startAnyThread, type Thread } from '@palaver/service-kit/internal';
 import { LRUCache } from 'lru-cache';
@@ -24,17 +25,21 @@ interface Waiting extends FormJob {
 interface FormThread {
   thread: Thread<WorkerCall, WorkerReply>;
   forms: Set<string>;
+  startedAt: number;
   job?: Waiting | undefined;
   isLoading?: boolean;
 }
 
 const workerFile = new URL(import.meta.url.replace(/form-threads(\.[jt]s)(\?.*)?$/, 'form-worker$1'));
 const threadOptions = { what: 'a form', maxMemoryMb: 1_024, maxWaiting: 1 };
+/** What forms and their instances may take in a thread before the oldest go. All threads together leave half of the memory to others. */
+const mostHeapMb = 400;
 const maxWaiting = 1_000;
 /** Loading a form leaves some memory behind in the engine: after this many the thread is replaced. */
-const maxLoads = 150;
-/** How long a call waits for the thread of its form, which works on another one, before the form moves. */
+const maxLoads = 1_500;
+/** How long a call waits for the thread of its form, and how long that may work for another caller, before the call goes to another thread. */
 const patienceMs = 300;
+const maxHomes = 100_000;
 /** How long to keep a form that ended its thread apart from the others. */
 const guilt = { max: 1_000, ttl: 600_000 };
 /** How long a key press may compute before it comes after the other callers of its form; less where many wait. */
@@ -45,13 +50,18 @@ const slowness = { max: 10_000, ttl: 60_000 };
 
 export const startFormThread = () => startAnyThread<WorkerCall, WorkerReply>(workerFile, threadOptions);
 
-/** A form is in one thread at a time, so one that takes long or does not end holds up nobody who is in another form. */
+/** A form leaves a thread to others, so one that takes long or does not end holds up nobody who is in another form. */
 export function createFormThreads(
   maxThreads: number,
   startThread: typeof startFormThread,
   onLoad?: (by: 'ahead' | 'call') => void,
 ) {
   const threads = new Set<FormThread>();
+  const maxPerForm = Math.max(1, maxThreads - 1);
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  const maxHeapMb = Math.min(mostHeapMb, memory / 2 ** 21 / maxThreads);
+  /** The thread that has the instance of a caller. */
+  const homes = new LRUCache<string, FormThread>({ max: maxHomes });
   const queue: Waiting[] = [];
   /** Forms that have ended their thread: all of them together have one. */
   const guilty = new LRUCache<string, true>(guilt);
@@ -62,7 +72,7 @@ export function createFormThreads(
   let patience: NodeJS.Timeout | undefined;
 
   const start = () => {
-    const own: FormThread = { thread: startThread(), forms: new Set() };
+    const own: FormThread = { thread: startThread(), forms: new Set(), startedAt: 0 };
     threads.add(own);
     return own;
   };
@@ -71,23 +81,32 @@ export function createFormThreads(
     for (const own of threads) if (!own.job && !own.thread.isUsable()) threads.delete(own);
     const all = [...threads];
     const busy = all.filter((own) => own.job);
-    if (busy.some((own) => own.job && (own.job.key === job.key || laneOf(own.job) === laneOf(job)))) return undefined;
+    const lane = laneOf(job);
+    const same = busy.filter((own) => own.job && (own.job.key === job.key || laneOf(own.job) === lane));
+    if (same.length >= (lane === job.key ? maxPerForm : 1)) return undefined;
     const free = all.filter((own) => !own.job);
     // Loading ahead leaves a thread to callers.
     if (job.call.kind === 'load' && maxThreads > 1 && busy.length >= maxThreads - 1) return undefined;
-    const known = all.find(({ forms }) => forms.has(job.key));
+    const having = all.filter(({ forms }) => forms.has(job.key)).toSorted((a, b) => a.startedAt - b.startedAt);
+    const homeOf = job.call.kind === 'press' ? homes.get(job.call.call.progress?.id ?? '') : undefined;
+    const home = having.find((own) => own === homeOf);
+    const idle = having.find((own) => !own.job);
+    const known = home ?? idle;
     if (known && !known.job) return known;
-    if (known && Date.now() - job.since < patienceMs) {
+    // The instance of a caller is in one thread: building it in another takes longer than most key presses.
+    const since = home ? home.startedAt : job.since;
+    if (having.length > 0 && Date.now() - since < patienceMs) {
       patience ??= setTimeout(() => {
         patience = undefined;
         dispatch();
       }, patienceMs).unref();
       return undefined;
     }
+    if (idle) return idle;
     const fits = ({ forms }: FormThread) => [...forms].every((key) => isGuilty(key) === isGuilty(job.key));
     const [emptiest] = free.sort((a, b) => Number(fits(b)) - Number(fits(a)) || a.forms.size - b.forms.size);
     const own = emptiest?.forms.size !== 0 && threads.size < maxThreads ? start() : emptiest;
-    if (own) known?.forms.delete(job.key);
+    if (own && having.length >= maxPerForm) having[0]?.forms.delete(job.key);
     return own;
   };
   const dispatch = () => {
@@ -115,17 +134,19 @@ export function createFormThreads(
       }
     };
     own.job = job;
+    own.startedAt = Date.now();
     try {
       let reply = await press();
       if ('missing' in reply) {
         own.forms.add(key);
         own.isLoading = true;
-        reply = await own.thread.send({ kind: 'load', form: key, source }, loadMs);
+        reply = await own.thread.send({ kind: 'load', form: key, source, maxHeapMb }, loadMs);
         own.isLoading = false;
         onLoad?.(call.kind === 'load' ? 'ahead' : 'call');
         if (call.kind === 'press' && 'loads' in reply) reply = await press();
       }
       own.job = undefined;
+      if ('reply' in reply && reply.reply.kind === 'screen') homes.set(reply.reply.progress.id, own);
       if (call.kind === 'press' && 'costly' in reply) {
         job.isCostly = true;
         slowCallers.set(call.call.phoneNumber, true);

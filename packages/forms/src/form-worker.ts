@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { parentPort } from 'node:worker_threads';
 import type { FormReply, FormSource } from '@palaver/program/internal';
 import type { FormCall, WorkerCall, WorkerReply } from './form-protocol.ts';
@@ -16,13 +17,14 @@ import {
 } from './repeats.ts';
 import { createInstance, type FormRoot, type LoadedForm, loadXForm, restoreInstance } from './xforms.ts';
 
-/** The engine frees the instances of a loaded form only together: after this many it is loaded again, and the oldest go. */
+/** The engine frees the instances of a loaded form only together: after this many it is loaded again. */
 const instancesOfLoading = 24;
-const maxLoadings = 3;
 
 interface Loading {
   form: LoadedForm;
   created: number;
+  /** Larger for those that were used later. */
+  usedAt: number;
   instances: Map<string, Instance & { xml: string }>;
 }
 
@@ -39,6 +41,7 @@ interface OpenForm {
 const maxForms = 50;
 const forms = new Map<string, OpenForm>();
 let loads = 0;
+let uses = 0;
 
 function findLoading({ loadings }: OpenForm): Loading | undefined {
   const last = loadings.at(-1);
@@ -68,6 +71,7 @@ async function press(
     if (progress && !restored) return begin(loading, root, call);
     before = { root, builtMs: computedMs() - start };
   }
+  loading.usedAt = ++uses;
   const id = progress?.id ?? instanceIdOf(before.root);
   // Whatever goes wrong from here on leaves no half-changed instance behind.
   loading.instances.delete(id);
@@ -135,13 +139,21 @@ function findForm(key: string, source: FormSource | undefined): OpenForm | undef
   return open;
 }
 
-async function load(open: OpenForm): Promise<void> {
+async function load(open: OpenForm, maxHeapMb: number): Promise<void> {
   if (findLoading(open)) return;
-  const fresh: Loading = { form: await loadXForm(open.source), created: 1, instances: new Map() };
+  if (getHeapStatistics().used_heap_size > maxHeapMb * 2 ** 20) dropOldest();
+  const fresh: Loading = { form: await loadXForm(open.source), created: 1, usedAt: ++uses, instances: new Map() };
   loads++;
   // The first instance takes the engine longer than others.
   createInstance(fresh.form, '');
-  open.loadings = [...open.loadings, fresh].slice(-maxLoadings);
+  open.loadings.push(fresh);
+}
+
+/** A part at a time: what is dropped is free only after the engine's next collection. */
+function dropOldest(): void {
+  const all = [...forms.values()].flatMap(({ loadings }) => loadings).toSorted((a, b) => a.usedAt - b.usedAt);
+  const oldest = new Set(all.slice(0, Math.ceil(all.length / 8)));
+  for (const open of forms.values()) open.loadings = open.loadings.filter((loading) => !oldest.has(loading));
 }
 
 async function run(call: WorkerCall): Promise<WorkerReply> {
@@ -151,7 +163,7 @@ async function run(call: WorkerCall): Promise<WorkerReply> {
     if (call.kind === 'inspect') return { id, report: await inspectForm(call.source) };
     const open = findForm(call.form, 'source' in call ? call.source : undefined);
     if (open && call.kind === 'load') {
-      await load(open);
+      await load(open, call.maxHeapMb);
       return { id, loads };
     }
     const reply = open && call.kind === 'press' ? await press(open, call.call, call.sliceMs) : 'missing';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { type FormSource, type Menu, type Step, takeFormReply } from '@palaver/program/internal';
 import type { Thread } from '@palaver/service-kit/internal';
 import type { FormCall, FormReport, WorkerCall, WorkerReply } from './form-protocol.ts';
@@ -14,6 +15,7 @@ interface FormsOptions {
   onLoad?(by: 'ahead' | 'call'): void;
 }
 
+const processors = Math.min(8, Math.max(3, availableParallelism()));
 const idleMs = 10_000;
 const warmWaitMs = 600_000;
 /** A thread keeps fifty forms. */
@@ -21,7 +23,14 @@ const maxWarm = 40;
 
 /** In threads, so that what forms compute holds up nobody else, and a form whose expressions do not end is stopped with its thread. */
 export function createForms(options: FormsOptions = {}) {
-  const { threads = 3, timeoutMs = 4_000, loadMs = 30_000, waitMs = 10_000, inspectMs = 60_000, onLoad } = options;
+  const {
+    threads = processors,
+    timeoutMs = 4_000,
+    loadMs = 30_000,
+    waitMs = 10_000,
+    inspectMs = 60_000,
+    onLoad,
+  } = options;
   const keys = new WeakMap<FormSource, string>();
   const keyOf = (source: FormSource) => {
     const key = keys.get(source) ?? createHash('sha256').update(JSON.stringify(source)).digest('base64');

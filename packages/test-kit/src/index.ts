@@ -6,6 +6,7 @@ export { startDnsServer, type TestDnsServer } from './dns-server.ts';
 export { type RecordedReplies, recordReplies } from './documented-replies.ts';
 export { askStatus, foreignHeaders, forwardingCases } from './edge-cases.ts';
 export { type EndlessServer, startEndlessServer } from './endless-server.ts';
+export { fillTables } from './fill-tables.ts';
 export { freePort } from './free-port.ts';
 export { type Column, listColumns } from './list-columns.ts';
 export { startPgbouncer } from './pgbouncer.ts';

@@ -88,6 +88,7 @@ function aliasOf(statement: string, alias: string, tables: Set<string>): string 
 interface Plan {
   'Node Type': string;
   'Relation Name'?: string;
+  'Index Name'?: string;
   'Index Cond'?: string;
   Filter?: string;
   Plans?: Plan[];
@@ -96,19 +97,24 @@ interface Plan {
 async function listInPostgres(url: string, statements: Statements): Promise<Scan[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
+  // Such an index holds only the few rows that are open, whatever the size of its table.
+  const { rows: few } = await client.query<{ relname: string }>(
+    `select relname from pg_index join pg_class on oid = indexrelid where indpred is not null and reltuples <= 100`,
+  );
+  const small = new Set(few.map(({ relname }) => relname));
   const scans: Scan[] = [];
   for (const [statement, values] of statements) {
     const { rows } = await client.query(`explain (format json) ${statement}`, values);
-    for (const table of whole(rows[0]['QUERY PLAN'][0].Plan)) scans.push({ table, statement });
+    for (const table of listWhole(rows[0]['QUERY PLAN'][0].Plan, small)) scans.push({ table, statement });
   }
   await client.end();
   return scans;
 }
 
-function whole(plan: Plan, isLimited = false): string[] {
+function listWhole(plan: Plan, small: ReadonlySet<string>, isLimited = false): string[] {
   const { 'Node Type': type, 'Relation Name': table, 'Index Cond': condition, Filter, Plans = [] } = plan;
-  const isBounded = isLimited && type !== 'Seq Scan' && !Filter;
+  const isBounded = (isLimited && type !== 'Seq Scan' && !Filter) || small.has(plan['Index Name'] ?? '');
   const isWhole = table && /^(Seq|Index|Index Only) Scan$/.test(type) && !condition && !isBounded;
   const limits = type === 'Limit' || (isLimited && /^(Result|LockRows|Subquery Scan|Incremental Sort)$/.test(type));
-  return [...(isWhole ? [table] : []), ...Plans.flatMap((child) => whole(child, limits))];
+  return [...(isWhole ? [table] : []), ...Plans.flatMap((child) => listWhole(child, small, limits))];
 }

@@ -94,6 +94,39 @@ test('a caller does not wait for a form without end', async () => {
   expect(await attack).toBe('ended');
 });
 
+test('callers of one form share the threads that it may have, and the others keep theirs', async () => {
+  await using forms = createForms({ threads: 4, timeoutMs: 60_000, waitMs: 60_000 });
+  const [slow, other] = [toForm(endless), toForm(short)];
+  const begun = [await forms.press(slow, call), await forms.press(slow, call)];
+  let ended = 0;
+  const hold = begun.map((reply, i) => {
+    if (reply.kind !== 'screen') throw new Error('the form shows nothing');
+    return { ...call, progress: reply.progress, input: i === 0 ? 'x' : 'Ana' };
+  });
+  const attack: Promise<unknown>[] = [forms.press(slow, hold[0] ?? call).catch(() => ended++)];
+  expect(await forms.press(slow, hold[1] ?? call)).toMatchObject({ screen: { body: 'How many people?' } });
+  attack.push(press(forms, slow, ['x']).catch(() => ended++));
+  expect(await press(forms, other, ['Ana'])).toMatchObject({ screen: { body: 'How many people?' } });
+  expect(ended).toBe(0);
+  await forms.close();
+  await Promise.all(attack);
+});
+
+test('a form with many open calls is not loaded again for each of them', async () => {
+  let loads = 0;
+  await using forms = createForms({ threads: 1, onLoad: () => loads++ });
+  const form = toForm(short);
+  const calls = Array.from({ length: 100 }, () => forms.press(form, call));
+  const begun = await Promise.all(calls);
+  const before = loads;
+  for (const reply of begun) {
+    if (reply.kind !== 'screen') throw new Error('the form shows nothing');
+    const next = await forms.press(form, { ...call, progress: reply.progress, input: 'Ana' });
+    expect(next).toMatchObject({ screen: { body: 'How many people?' } });
+  }
+  expect(loads).toBe(before);
+});
+
 test('a form that made room for others is loaded again by its next caller', async () => {
   await using forms = createForms({ threads: 1 });
   const all = Array.from({ length: 51 }, (_, i) => toForm(short.replace('<h:title>', `<h:title>${i} `)));

@@ -1,9 +1,9 @@
 // No statement of a request or of regular work reads a table that grows from end to end.
 import { openStore } from '@palaver/store';
-import { engines, listColumns, listScans, recordStatements, waitFor } from '@palaver/test-kit';
+import { engines, fillTables, listScans, recordStatements, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { register, startService, type TestService } from './service-fixture.ts';
+import { register, startService } from './service-fixture.ts';
 
 /** Tables that stay small, and why. */
 const small: Record<string, string> = {
@@ -15,40 +15,17 @@ const small: Record<string, string> = {
 /** Totals over all programs have no counters: they count every row. */
 const totals = /count\(\*\) as count from "ussd_(record|submission)"\s+where 1 = 1 group by/;
 
-const rows = 20_000;
 const values: Record<string, string> = {
   program: "'p' || n % 50",
   kind: "'k' || n % 5",
   form_id: "'f' || n % 50",
   status: "'sent'",
+  'ussd_session.status': 'case when n <= 100 then 1 else 0 end',
   fields: "'{}'",
   answers: "'{}'",
+  day: `${Math.floor(Date.now() / 86_400_000)} - n % 400`,
 };
-
-/** Every table that grows gets as many rows; of numbers, those that are times are of today. */
-async function fill({ databaseUrl }: TestService): Promise<void> {
-  const columns = await listColumns(databaseUrl);
-  const store = await openStore(databaseUrl);
-  const tables = Map.groupBy(Object.entries(columns), ([name]) => name.split('.')[0] ?? '');
-  for (const [table, list] of tables) {
-    if (!table.startsWith('ussd_') || table in small || /_(state|lease)$/.test(table)) continue;
-    const names = list.map(([name]) => name.split('.')[1] ?? '');
-    const toValue = ([, { type }]: (typeof list)[number], index: number) => {
-      const name = names[index] ?? '';
-      if (name === 'day') return `${Math.floor(Date.now() / 86_400_000)} - n % 400`;
-      if (type === 'integer') return name === 'status' ? 'case when n <= 100 then 1 else 0 end' : 'n';
-      if (type === 'bigint') return /until|expires/.test(name) ? `${Date.now() + 3_600_000} + n` : `${Date.now()} - n`;
-      return values[name] ?? `'x' || n`;
-    };
-    await sql
-      .raw(
-        `insert into ${table} (${names.join(', ')}) select ${list.map(toValue).join(', ')} from generate_series(1, ${rows}) as n`,
-      )
-      .execute(store.db);
-  }
-  await sql`vacuum analyze`.execute(store.db);
-  await store.close();
-}
+const isFilled = (table: string) => table.startsWith('ussd_') && !(table in small) && !/_(state|lease)$/.test(table);
 
 const program = '/api/ussd/programs/p1';
 const reads = [
@@ -64,7 +41,7 @@ const paths = [...reads, `${program}/results`, `${program}/stats`, `${program}/v
 
 test.each(engines)('%s: no statement reads a table that grows from end to end', async (engine) => {
   await using service = await startService(engine);
-  if (engine === 'postgres') await fill(service);
+  if (engine === 'postgres') await fillTables(service.databaseUrl, { isFilled, values, rows: 20_000 });
   using recorded = recordStatements();
   await using other = await service.startAnother();
   await register(other, 'r');

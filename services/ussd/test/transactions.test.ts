@@ -9,6 +9,7 @@ import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { post } from '../src/money/books.ts';
 import type { UssdTables } from '../src/store/tables.ts';
+import { readBooks } from './read-books.ts';
 import { startService } from './service-fixture.ts';
 
 /** A node that has used up sequence 7 of every account and has no transaction. */
@@ -88,12 +89,11 @@ test.each(engines)('on %s viewers list unclear payments, admins decide, and the 
     { id: '1', status: 'sent' },
     { id: '2', status: 'sending' },
   ]);
-  const accounts = await store.db.selectFrom('ussd_money_account').selectAll().orderBy('id').execute();
-  expect(Object.fromEntries(accounts.map(({ id, balance }) => [id, Number(balance)]))).toEqual({
-    'holder:a:uixo': 0,
-    'system:paid:uixo': 70,
-    'system:rewards:uixo': -140,
-    'system:transit:uixo': 70,
+  expect(await readBooks(store.db)).toEqual({
+    'holder:a:uixo': '0',
+    'system:paid:uixo': '70',
+    'system:rewards:uixo': '-140',
+    'system:transit:uixo': '70',
   });
   const audit = await (await service.get('/api/ussd/audit?action=operator.write', admin)).json();
   expect((audit as { lines: { actor: string; subject: string; details: object }[] }).lines).toMatchObject([

@@ -7,6 +7,7 @@ import { openStore } from '@palaver/store';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
+import { readBooks } from '../../test/read-books.ts';
 import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { createClaims, onClaimSettled } from './claims.ts';
@@ -78,10 +79,7 @@ test.each(engines)('on %s the reward of a number without an account waits for on
   answers.set(`/ixo/claims/claim/${id}`, { claim: { amount: reward, ...paid } });
 
   expect(await claims.process()).toEqual({ unclaimed: 1 });
-  const balances = async () => {
-    const rows = await store.db.selectFrom('ussd_money_account').selectAll().orderBy('id').execute();
-    return Object.fromEntries(rows.map((row) => [row.id, row.balance]));
-  };
+  const balances = () => readBooks(store.db);
   const received = { 'system:rewards:uixo': '-7000000', 'system:rewards:aevmos': `-${huge}` };
   expect(await balances()).toEqual({
     ...received,

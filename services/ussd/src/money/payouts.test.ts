@@ -3,9 +3,10 @@ import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
+import { readBooks } from '../../test/read-books.ts';
 import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
-import { post } from './books.ts';
+import { holderAccount, post, systemAccounts } from './books.ts';
 import { bookReward, createPayouts, onPayoutSettled } from './payouts.ts';
 
 test.each(engines)('on %s a payment that the chain refuses for good is given back once', async (engine) => {
@@ -51,10 +52,7 @@ test.each(engines)('on %s a transaction is booked whole or not at all', async (e
     store.transaction((trx) =>
       bookReward(trx, { claimId: 'c', accountId, coins: amounts.map((amount) => ({ denom: 'uixo', amount })), now: 1 }),
     );
-  const balances = async () =>
-    Object.fromEntries(
-      (await store.db.selectFrom('ussd_money_account').selectAll().execute()).map(({ id, balance }) => [id, balance]),
-    );
+  const balances = () => readBooks(store.db);
   await reward('a', '5', '6');
   expect(await balances()).toEqual({ 'holder:a:uixo': '11', 'system:rewards:uixo': '-11' });
   await expect(reward('a', '11')).rejects.toThrow('booked');
@@ -65,5 +63,28 @@ test.each(engines)('on %s a transaction is booked whole or not at all', async (e
     ),
   ).rejects.toThrow('booked');
   expect(await balances()).toEqual({ 'holder:a:uixo': '11', 'system:rewards:uixo': '-11' });
+  await store.close();
+});
+
+test.each(engines)('on %s payments of different holders wait for nobody and keep the books', async (engine) => {
+  await using database = await createTestDatabase(engine);
+  const store = await openStore<UssdTables>(database.url);
+  await migrateUssd(store);
+  const { transit, rewards } = systemAccounts('uixo');
+  const holders = ['a', 'b', 'c'];
+  await store.transaction(async (trx) => {
+    for (const accountId of holders)
+      await bookReward(trx, { claimId: accountId, accountId, coins: [{ denom: 'uixo', amount: '9' }], now: 1 });
+  });
+  const pay = (id: string, booked?: () => Promise<void>) =>
+    store.transaction(async (trx) => {
+      await post(trx, { id: `payout:${id}`, entries: { [holderAccount(id, 'uixo')]: -4n, [transit]: 4n }, now: 2 });
+      await booked?.();
+    });
+  // SQLite has one writer at a time in any case.
+  if (engine === 'postgres') await pay('a', () => pay('b', () => pay('c')));
+  else await Promise.all(holders.map((id) => pay(id)));
+  const left = Object.fromEntries(holders.map((id) => [holderAccount(id, 'uixo'), '5']));
+  expect(await readBooks(store.db)).toEqual({ ...left, [transit]: '12', [rewards]: '-27' });
   await store.close();
 });

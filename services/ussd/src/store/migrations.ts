@@ -96,7 +96,7 @@ const firstSchema = [
   sql`create index ussd_claim_phone on ussd_claim (phone)`,
   // Amounts are texts: they may be larger than a bigint.
   sql`create table ussd_money_account (
-    id text primary key, balance text not null check (balance not like '-%' or id like 'system:%'))`,
+    id text primary key, balance text not null check (balance not like '-%'))`,
   sql`create table ussd_money_entry (
     transaction_id text not null, account_id text not null, amount text not null, created_at bigint not null,
     primary key (transaction_id, account_id))`,

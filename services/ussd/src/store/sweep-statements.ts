@@ -36,12 +36,13 @@ const emptyProfileMs = 90 * 24 * 3_600_000;
 export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const { engine, now, submissionsMs, smsMs, recordsMs, claimsMs, statsMs, batchSize } = limits;
   const old = now - limits.retentionMs;
-  /** The condition is asked again of each row as it is changed: a call may have changed the row since it was found. */
+  // Asked of each row as it is locked, because a call may have changed it since it was found. The statement around it names keys
+  // alone: by the condition PostgreSQL may read every row that meets it once for each batch.
+  const lock = sql.raw(engine === 'postgres' ? 'for update' : '');
   const batch = ({ table, key = 'id', where, by }: Sweep) => {
-    const keys = sql`select ${sql.ref(key)} from ${sql.table(table)} where ${where} order by ${by} limit ${sql.lit(batchSize)}`;
+    const keys = sql`select ${sql.ref(key)} from ${sql.table(table)} where ${where} order by ${by} limit ${sql.lit(batchSize)} ${lock}`;
     // Of an array PostgreSQL expects a few keys and looks each up; of a subquery it may expect many and read the whole table.
-    const among = engine === 'postgres' ? sql`= any(array(${keys}))` : sql`in (${keys})`;
-    return sql`${sql.ref(key)} ${among} and ${where}`;
+    return engine === 'postgres' ? sql`${sql.ref(key)} = any(array(${keys}))` : sql`${sql.ref(key)} in (${keys})`;
   };
   const remove = (rows: Sweep) => sql`delete from ${sql.table(rows.table)} where ${batch(rows)}`;
   const removeBefore = (ms: number | undefined, toRows: (before: number) => Sweep) =>
