@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { diffPrograms } from './diff-programs.ts';
 import { withFile } from './draft.tsx';
 import {
   duplicateState,
@@ -22,7 +23,6 @@ import {
 import { newKinds } from './keywords.ts';
 import { templates } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
-import { diffPrograms } from './publish-panel.tsx';
 import { FaultyFile, readProgram } from './read-program.ts';
 import { createProgram } from './template-files.ts';
 
