@@ -29,23 +29,26 @@ export function keepAnswers(files: ProgramFiles, name: string, before: ProgramSt
   const model = readProgram(files);
   const state = model.states.get(name);
   if (!state || !before) return files;
-  const add = (changed: ProgramFiles, action: ProgramState, answer: unknown) =>
-    addRecordField(changed, readProgram(changed), action, String(answer));
-  if (state.kind === 'prompt')
-    return listFields(model, before).reduce((changed, field) => add(changed, field.state, state.raw.save), files);
-  if (state.raw.store === undefined) return files;
-  return listAnswers(model, before).reduce((changed, answer) => add(changed, state, answer), files);
+  const add = (changed: ProgramFiles, action: ProgramState, answer: string) =>
+    addRecordField(changed, readProgram(changed), action, answer);
+  if (state.kind === 'prompt') {
+    const fields = listFields(model, before);
+    return fields.reduce((changed, field) => add(changed, field.state, String(state.raw.save)), files);
+  }
+  const answers = state.raw.store === undefined ? [] : listAnswers(model, before);
+  return answers.reduce((changed, answer) => add(changed, state, answer), files);
 }
 
 /** The answers of the questions that come one after another up to this one. */
-function listAnswers({ states }: ProgramModel, last: ProgramState): unknown[] {
-  const questions: ProgramState[] = [];
-  for (let state: ProgramState | undefined = last; state?.kind === 'prompt' && !questions.includes(state); ) {
-    questions.unshift(state);
-    const { name } = state;
-    state = [...states.values()].find(({ kind, links }) => kind === 'prompt' && links.some(({ to }) => to === name));
+function listAnswers({ states }: ProgramModel, last: ProgramState): string[] {
+  const all = [...states.values()].filter(({ kind }) => kind === 'prompt');
+  const questions: ProgramState[] = last.kind === 'prompt' ? [last] : [];
+  // The list grows while it is read.
+  for (const { name } of questions) {
+    const before = all.find(({ links }) => links.some(({ to }) => to === name));
+    if (before && !questions.includes(before)) questions.push(before);
   }
-  return questions.filter(({ raw }) => raw.secret !== true).flatMap(({ raw }) => raw.save ?? []);
+  return questions.reverse().flatMap(({ raw }) => (raw.secret === true || !raw.save ? [] : String(raw.save)));
 }
 
 export function renameAnswer(files: ProgramFiles, state: ProgramState, answer: string): ProgramFiles {
