@@ -35,12 +35,33 @@ test('a part is sent when it has changed, whatever else has not', async () => {
   ]);
 });
 
-test('however much changes, a page reads at most 20 kB in a minute, and every part has its turn', async () => {
+const mostIn15Seconds = (read: string[][]) =>
+  Math.max(
+    ...read.slice(1).map(
+      (_, at) =>
+        read
+          .slice(at + 1, at + 5)
+          .flat()
+          .join('').length,
+    ),
+  );
+
+test('however much changes, an open page reads at most 5 kB in 15 s, and every part has its turn', async () => {
   let tick = 0;
   const large = (name: string): FigureSource => ({ name, read: async () => `${tick++}`.repeat(1_000).slice(0, 3_000) });
-  const lines = (await collect([large('one'), large('two'), large('three'), large('four')], 12)).flat();
-  expect(lines.join('').length).toBeLessThanOrEqual(20_000);
-  for (const name of ['one', 'two', 'three', 'four']) expect(lines.some((line) => line.includes(name))).toBe(true);
+  const read = await collect([large('one'), large('two'), large('three'), large('four')], 12);
+  expect(mostIn15Seconds(read)).toBeLessThanOrEqual(5_000);
+  for (const name of ['one', 'two', 'three', 'four'])
+    expect(read.flat().some((line) => line.includes(name))).toBe(true);
+});
+
+test('what changes after a quiet minute is read within the same limit', async () => {
+  let reads = 0;
+  const names = Array.from({ length: 20 }, (_, at) => `part ${at}`);
+  const sources = names.map((name) => ({ name, read: async () => (reads++ < 12 * 20 ? 0 : `${reads}`.repeat(100)) }));
+  const read = await collect(sources, 24);
+  expect(read.slice(12).flat().length).toBeGreaterThan(5);
+  expect(mostIn15Seconds(read)).toBeLessThanOrEqual(5_000);
 });
 
 test('errors are sent once, and a fault comes before a flood of refusals', async () => {

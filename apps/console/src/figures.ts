@@ -19,21 +19,22 @@ export interface FigureSource {
 }
 
 const tickMs = 5_000;
-const bytesAtOnce = 6_000;
-const bytesPerTick = 750;
+const bytesAtOpening = 6_000;
+const bytesAtOnce = 2_000;
+const bytesPerTick = 700;
 const repeatMs = 60_000;
 const answerMs = 4_000;
 const shown = 20;
 // A change of these alone is not worth sending.
 const restless = new Set(['height', 'uptime', 'timestamp', 'blockHeight', 'blockAgeSeconds']);
 
-/** Yields changed parts as lines of JSON: at most 6 kB at once and 9 kB a minute, what has waited longest first. */
+/** Yields changed parts as lines of JSON: 6 kB when it opens, then at most 5 kB in 15 s, what has waited longest first. */
 export async function* streamFigures(
   sources: readonly FigureSource[],
   wait: () => Promise<unknown>,
 ): AsyncGenerator<string> {
   const sent = new Map<string, { key: string; at: number }>();
-  let allowed = bytesAtOnce;
+  let allowed = bytesAtOpening;
   for (let tick = 0; ; tick += 1) {
     const due = sources.filter(({ ticks = 1 }) => tick % ticks === 0);
     const parts = await Promise.all(due.map(async (source) => ({ source, value: await source.read() })));

@@ -211,6 +211,9 @@ export function chatScenarios(palaver: () => TestConsole): void {
     await using opened = await openPage(palaver(), '/chat');
     const { page } = opened;
     await startConversation(page);
+    expect(await page.getByRole('button', { name: 'Attach from Matrix' }).count()).toBe(0);
+    await page.getByText('Matrix session').click();
+    await page.getByLabel('Homeserver').fill('https://matrix.example');
     await page.getByRole('button', { name: 'Attach from Matrix' }).click();
     await page.getByLabel('Matrix content address').fill('mxc://example.org/abc');
     await page.getByLabel('File name').fill('notes.txt');

@@ -131,7 +131,7 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     await keepPicture(page, 'guide');
   });
 
-  test('the open page reads at most 20 kB in a minute, and a hidden one asks nothing', async () => {
+  test('the open page reads at most 5 kB in 15 seconds, and a hidden one asks nothing', async () => {
     await using opened = await openPage(palaver(), '/phone');
     const { page } = opened;
     const debug = await page.context().newCDPSession(page);
@@ -152,7 +152,7 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     await page.waitForTimeout(3_000);
     bytes = 0;
     await page.waitForTimeout(15_000);
-    expect(bytes).toBeLessThanOrEqual(10_000);
+    expect(bytes).toBeLessThanOrEqual(5_000);
     const figures = asked.filter((url) => url.endsWith('/figures'));
     expect(figures).toHaveLength(1);
     // As a browser says it when another tab is in front.

@@ -1,5 +1,5 @@
 import { Component, lazy, type ReactNode, Suspense } from 'react';
-import { keepLocale, type Locale, locales, type MessageKey, t, useLocale } from './i18n/text.ts';
+import { addProgramTexts, keepLocale, type Locale, locales, type MessageKey, t, useLocale } from './i18n/text.ts';
 import { useLocation } from './location.ts';
 import { keepTheme, nextTheme, useTheme } from './theme.ts';
 import { openTour, useTourOpen } from './tour/tour-state.ts';
@@ -8,7 +8,10 @@ import { Waiting } from './ui/fault.tsx';
 import { Link } from './ui/link.tsx';
 
 const PhoneView = lazy(async () => ({ default: (await import('./phone/phone-view.tsx')).PhoneView }));
-const ProgramsView = lazy(async () => ({ default: (await import('./programs/programs-view.tsx')).ProgramsView }));
+const ProgramsView = lazy(async () => {
+  const [{ ProgramsView }] = await Promise.all([import('./programs/programs-view.tsx'), addProgramTexts()]);
+  return { default: ProgramsView };
+});
 const ChatView = lazy(async () => ({ default: (await import('./chat/chat-view.tsx')).ChatView }));
 const ExplorerView = lazy(async () => ({ default: (await import('./explorer/explorer-view.tsx')).ExplorerView }));
 const OperationsView = lazy(async () => ({

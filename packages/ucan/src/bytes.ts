@@ -1,5 +1,5 @@
-import { base58btc } from '@ucanto/core';
 import { base32 } from 'multiformats/bases/base32';
+import { base58btc } from 'multiformats/bases/base58';
 import type { Bytes } from './result.ts';
 
 export function equalBytes(left: Uint8Array, right: Uint8Array): boolean {

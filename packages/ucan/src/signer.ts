@@ -1,5 +1,6 @@
 import type * as UCAN from '@ipld/dag-ucan';
-import { type API, Signature } from '@ucanto/core';
+import * as Signature from '@ipld/dag-ucan/signature';
+import type { API } from '@ucanto/core';
 import { createKeyPair, type KeyPair } from '#crypto';
 import { decodeHex, decodeMultibaseOrBase64, encodeBase64, startsWithBytes } from './bytes.ts';
 import type { UcanView } from './capability.ts';

@@ -1,26 +1,23 @@
 import {
-  type ActionRenderProps,
   type Attachment,
-  type BrowserTools,
   type UIComponentProps,
   type UIComponents,
-  useAgAction,
   useChat,
   useModels,
+  useOraclesContext,
 } from '@palaver/oracles-client-sdk';
 import { Composer, defaultLabels, type Labels, loadLabels, Thread } from '@palaver/oracles-client-sdk/ui';
-import { useMutation, useQuery } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
-import { z } from 'zod';
-import { callAsOperator, isRefused } from '../api/call-service.ts';
-import { formatNumber } from '../i18n/format.ts';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { intlLocale, t, useLocale } from '../i18n/text.ts';
-import { keepTheme } from '../theme.ts';
 import { Button, IconButton } from '../ui/button.tsx';
-import { Fault, OperatorSignIn } from '../ui/fault.tsx';
 import { Form, InputField, Options } from '../ui/fields.tsx';
 import { JsonView } from '../ui/table.tsx';
-import { addRunEvent, RunInspector, type RunLog } from './run-inspector.tsx';
+import { browserTools, useBarsAction } from './page-tools.tsx';
+import { addRunEvent, type RunLog } from './run-log.ts';
+
+const RunInspector = lazy(async () => ({ default: (await import('./run-inspector.tsx')).RunInspector }));
+const PaymentWall = lazy(async () => ({ default: (await import('./payment-wall.tsx')).PaymentWall }));
 
 interface ConversationProps {
   oracleDid: string;
@@ -39,6 +36,7 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
   const [runs, setRuns] = useState<RunLog[]>([]);
   const [isInspecting, setInspecting] = useState(false);
   const labels = useLabels();
+  const hasMatrix = useOraclesContext().wallet.matrix.homeServer !== '';
   useBarsAction();
   const chat = useChat({
     oracleDid,
@@ -67,7 +65,7 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
           {t(chat.isRealTimeConnected ? 'chat.live' : 'chat.connecting')}
         </span>
       </div>
-      {isInspecting && <RunInspector runs={runs} onClose={() => setInspecting(false)} />}
+      <Suspense>{isInspecting && <RunInspector runs={runs} onClose={() => setInspecting(false)} />}</Suspense>
       <Thread
         chat={chat}
         labels={labels}
@@ -89,15 +87,23 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
         chat={chat}
         labels={labels}
         options={model ? { model } : undefined}
-        notice={claimIds && <PaymentWall claimIds={claimIds} onSettled={payAndRetry} />}
-        attach={isAttaching ? (add) => <AttachmentForm onAdd={add} /> : undefined}
+        notice={
+          claimIds && (
+            <Suspense>
+              <PaymentWall claimIds={claimIds} onSettled={payAndRetry} />
+            </Suspense>
+          )
+        }
+        attach={hasMatrix && isAttaching ? (add) => <AttachmentForm onAdd={add} /> : undefined}
       >
-        <IconButton
-          icon="clip"
-          label={t('chat.attachMatrix')}
-          aria-expanded={isAttaching}
-          onClick={() => setAttaching(!isAttaching)}
-        />
+        {hasMatrix && (
+          <IconButton
+            icon="clip"
+            label={t('chat.attachMatrix')}
+            aria-expanded={isAttaching}
+            onClick={() => setAttaching(!isAttaching)}
+          />
+        )}
         <ModelChoice value={model} onChange={setModel} />
       </Composer>
     </>
@@ -174,113 +180,6 @@ function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void }) {
       <InputField label={t('chat.fileType')} required value={mimetype} onChange={setMimetype} />
       <Button type="submit">{t('chat.add')}</Button>
     </Form>
-  );
-}
-
-/** Once the claims are settled, the refused message is sent again. */
-function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSettled(): void }) {
-  const settle = useMutation({
-    mutationFn: async () => {
-      for (const id of claimIds) {
-        await callAsOperator('agent', `/credits/claims/${encodeURIComponent(id)}/settle`, { method: 'POST' });
-      }
-    },
-    onSuccess: onSettled,
-  });
-  return (
-    <section className="notice notice-warn payment-wall" aria-label={t('chat.payment')}>
-      <h2>{t('chat.creditUsed')}</h2>
-      <p>{t('chat.claims', { count: claimIds.length })}</p>
-      <ul>
-        {claimIds.map((id) => (
-          <li key={id}>
-            <code>{id}</code>
-          </li>
-        ))}
-      </ul>
-      <div className="actions">
-        <Button onClick={onSettled}>{t('chat.paid')}</Button>
-        <Button disabled={settle.isPending} onClick={() => settle.mutate()}>
-          {t('chat.settle')}
-        </Button>
-      </div>
-      {isRefused(settle.error) ? (
-        <OperatorSignIn message={t('chat.settleOperators')} />
-      ) : (
-        settle.error && <Fault error={settle.error} />
-      )}
-    </section>
-  );
-}
-
-const browserTools: BrowserTools = {
-  set_page_theme: {
-    toolName: 'set_page_theme',
-    description: 'Changes the colour theme of the console page the user is looking at.',
-    schema: z.object({ theme: z.enum(['system', 'light', 'dark']) }),
-    fn: ({ theme }: { theme: 'system' | 'light' | 'dark' }) => {
-      keepTheme(theme);
-      return { theme };
-    },
-  },
-  read_page: {
-    toolName: 'read_page',
-    description: 'Returns which page the user is on, its size, language and time zone.',
-    schema: z.object({}),
-    fn: () => ({
-      title: document.title,
-      width: window.innerWidth,
-      height: window.innerHeight,
-      language: navigator.language,
-      timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
-    }),
-  },
-};
-
-const barsSchema = z.object({
-  title: z.string(),
-  bars: z
-    .array(z.object({ label: z.string(), value: z.number().min(0) }))
-    .min(1)
-    .max(12),
-});
-
-const barsAction = 'show_bars';
-
-/** An AG-UI action: the agent sends figures, the page draws them in the conversation. */
-function useBarsAction(): void {
-  useAgAction({
-    name: barsAction,
-    description: 'Draws labelled figures as a bar chart in the conversation.',
-    parameters: barsSchema,
-    handler: async ({ bars }) => ({ drawn: bars.length }),
-    render: (props) => <Bars {...props} />,
-  });
-}
-
-function Bars({ status, args, error }: ActionRenderProps<z.infer<typeof barsSchema>>) {
-  const parsed = barsSchema.safeParse(args);
-  if (status === 'error' || !parsed.success)
-    return <p className="notice notice-danger">{error ?? t('chat.notFigures')}</p>;
-  const { title, bars } = parsed.data;
-  const top = Math.max(...bars.map(({ value }) => value), 1);
-  return (
-    <figure className="bars" data-status={status}>
-      <figcaption>{title}</figcaption>
-      <dl>
-        {bars.map(({ label, value }) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>
-              <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-                <rect width={(value / top) * 100} height="10" rx="1" />
-              </svg>
-              <span className="numbers">{formatNumber(value, Number.isInteger(value) ? 0 : 2)}</span>
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </figure>
   );
 }
 

@@ -1,5 +1,5 @@
-import type { SignerWallet } from '@palaver/oracles-client-sdk/wallet';
-import { createDelegation, createInvocation, createSigner, parseSigner, parseToken, type Signer } from '@palaver/ucan';
+import { createSignerWallet, type SignerWallet } from '@palaver/oracles-client-sdk/wallet';
+import { createSigner, parseSigner, type Signer } from '@palaver/ucan';
 import { t } from '../i18n/text.ts';
 
 type Sign = SignerWallet['createDelegation'];
@@ -21,6 +21,7 @@ export async function readIdentity(text: string): Promise<Identity | { problem: 
   const credential = text.trim();
   const signer = await parseSigner(credential);
   if (signer.ok) return fromSigner(signer.ok);
+  const { parseToken } = await import('./read-token.ts');
   const token = await parseToken(credential);
   if (!token.ok) return { problem: t('chat.notCredential') };
   const { issuer, expiration } = token.ok;
@@ -33,17 +34,24 @@ export async function readIdentity(text: string): Promise<Identity | { problem: 
   return { did: issuer, credential, kind: 'delegation', createDelegation: giveDelegation };
 }
 
+const signatureBytes = 64;
+
 function fromSigner(signer: Signer): Identity {
+  const did = signer.did();
+  const { createDelegation, createInvocation } = createSignerWallet({
+    did,
+    sign: async (payload) => (await signer.sign(payload)).slice(-signatureBytes),
+  });
   // Signs exactly what the user has approved; without an approval, what signs the user in.
-  const toCapability = (audience: string, approved: Parameters<Sign>[1]) =>
-    approved ?? { can: 'oracle/*', with: audience };
+  const withDefault =
+    (sign: Sign): Sign =>
+    (audience, approved) =>
+      sign(audience, approved ?? { can: 'oracle/*', with: audience });
   return {
-    did: signer.did(),
+    did,
     credential: signer.toSecret(),
     kind: 'key',
-    createDelegation: (audience, capability) =>
-      createDelegation({ issuer: signer, audience, capabilities: [toCapability(audience, capability)] }),
-    createInvocation: (audience, capability) =>
-      createInvocation({ issuer: signer, audience, capability: toCapability(audience, capability) }),
+    createDelegation: withDefault(createDelegation),
+    createInvocation: withDefault(createInvocation),
   };
 }

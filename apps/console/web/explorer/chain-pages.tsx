@@ -73,7 +73,7 @@ function Transactions({ routes, title, search }: { routes: Route[]; title: strin
       </Table>
       <Pager
         label={title}
-        place={t('results.page', {
+        place={t('app.page', {
           first: Math.min((page - 1) * pageSize + 1, total),
           last: Math.min(page * pageSize, total),
           total,

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import ar from './ar.json' with { type: 'json' };
 import en from './en.json' with { type: 'json' };
 import fr from './fr.json' with { type: 'json' };
+import { programTexts } from './program-texts.ts';
 import sw from './sw.json' with { type: 'json' };
 import { type Forms, fillMessage, type MessageKey, type Messages } from './text.ts';
 
@@ -32,6 +33,13 @@ test('every text is used', () => {
     key.startsWith(beginning) && (!beginning.endsWith('.') || whole.includes(`'${key.slice(beginning.length)}'`));
   const isUsed = (key: string) => whole.includes(`'${key}'`) || beginnings.some(isBuilt(key));
   expect(Object.keys(en).filter((key) => !isUsed(key))).toEqual([]);
+});
+
+test('only the pages of programs use the texts that are loaded with them', () => {
+  const { calls } = readCalls();
+  const elsewhere = calls.filter(({ place }) => !/^(programs|results|callers)[/\\]/.test(place));
+  expect(elsewhere.length).toBeGreaterThan(200);
+  expect(elsewhere.filter(({ keys }) => keys.some((key) => programTexts.test(key)))).toEqual([]);
 });
 
 /** What the sources give to `t`, by the keys it may be called with; and the keys that a variable may bring to it. */

@@ -1,3 +1,4 @@
+/// <reference types="vite/client" />
 import { useSyncExternalStore } from 'react';
 import type en from './en.json';
 
@@ -9,18 +10,16 @@ export type Forms = { other: string } & Partial<Record<Intl.LDMLPluralRule, stri
 export type MessageKey = keyof typeof en;
 export type Messages = { [Key in MessageKey]: (typeof en)[Key] extends string ? string : Forms };
 
-const files: Record<Locale, () => Promise<Messages>> = {
-  en: async () => (await import('./en.json')).default,
-  fr: async () => (await import('./fr.json')).default,
-  sw: async () => (await import('./sw.json')).default,
-  ar: async () => (await import('./ar.json')).default,
-};
+type Files = Record<string, () => Promise<Messages>>;
+const others: Files = import.meta.glob<Messages>('./*.json', { query: '?others', import: 'default' });
+const programs: Files = import.meta.glob<Messages>('./*.json', { query: '?programs', import: 'default' });
 // Figures are mixed with identifiers everywhere, so Arabic has the digits that identifiers have.
 const intlLocales: Record<Locale, string> = { en: 'en-GB', fr: 'fr', sw: 'sw', ar: 'ar-u-nu-latn' };
 
 const key = 'palaver.locale';
 const listeners = new Set<() => void>();
 let current: { locale: Locale; messages: Messages } | undefined;
+let parts = [others];
 
 /** The chosen language, or the first of the browser's that the console has. */
 export function readLocale(): Locale {
@@ -29,10 +28,17 @@ export function readLocale(): Locale {
 }
 
 export async function showLocale(locale: Locale): Promise<void> {
-  current = { locale, messages: await files[locale]() };
+  const loaded = await Promise.all(parts.map((files) => files[`./${locale}.json`]?.()));
+  current = { locale, messages: Object.assign({}, ...loaded) };
   document.documentElement.lang = locale;
   document.documentElement.dir = locale === 'ar' ? 'rtl' : 'ltr';
   for (const notify of listeners) notify();
+}
+
+/** For the pages of programs, which wait for them. */
+export async function addProgramTexts(): Promise<void> {
+  parts = [others, programs];
+  await showLocale(current?.locale ?? readLocale());
 }
 
 export async function keepLocale(locale: Locale): Promise<void> {

@@ -11,6 +11,7 @@ import {
   setField,
   waysOn,
 } from './edit-program.ts';
+import { dropAnswer, keepAnswers, retypeAnswer } from './kept-answers.ts';
 import { toFree } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
 import { type ProgramModel, type ProgramState, readProgram, toRecord } from './read-program.ts';
@@ -25,8 +26,19 @@ export function insertAfter(files: ProgramFiles, after: string, state: NewState)
   const before = model.states.get(after);
   const [way] = before ? waysOn(before) : [];
   const added = addState(files, model, { ...state, ...(way && { to: way.to }) });
-  if (!before || !way) return connectStates(added, readProgram(added), after, state.name);
-  return leadOn(added, before, state.name);
+  const placed =
+    before && way ? leadOn(added, before, state.name) : connectStates(added, readProgram(added), after, state.name);
+  return keepAnswers(placed, state.name, before);
+}
+
+/** Its own texts and its answer go with it, and what led to it leads to what comes after it. */
+export function removeState(files: ProgramFiles, { file, name }: ProgramState): ProgramFiles {
+  const model = readProgram(files);
+  const own = model.states.get(name);
+  const after = own && waysOn(own)[0]?.to;
+  const healed = after && after !== name ? relink(files, name, after) : files;
+  const removed = changeFile(healed, file, (document) => document.deleteIn(['states', name]));
+  return dropTexts(own ? dropAnswer(removed, own) : removed, model);
 }
 
 /** A state can be moved if it leads on without a choice of the caller. */
@@ -83,7 +95,7 @@ export function duplicateState(files: ProgramFiles, name: string): { files: Prog
   const connected = isMovable(state)
     ? leadOn(changed, state, copy)
     : connectStates(changed, readProgram(changed), name, copy);
-  return { files: connected, name: copy };
+  return { files: keepAnswers(connected, copy, state), name: copy };
 }
 
 /** Its comments move too; a file that is left empty is removed. */
@@ -111,7 +123,7 @@ export function setAnswerType(files: ProgramFiles, state: ProgramState, type: st
   const drop = (changed: ProgramFiles, field: string) =>
     field in state.raw ? setField(changed, state, [field], undefined) : changed;
   const { type: before } = state.raw;
-  let changed = setField(files, state, ['type'], type);
+  let changed = retypeAnswer(setField(files, state, ['type'], type), state, type);
   if (!(isNumber(before) && isNumber(type)) && !(isChoice(before) && isChoice(type)))
     for (const limit of ['min', 'max']) changed = drop(changed, limit);
   if (type !== 'text') for (const limit of ['pattern', 'length']) changed = drop(changed, limit);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { diffPrograms } from './diff-programs.ts';
 import { withFile } from './draft.tsx';
 import {
   duplicateState,
@@ -6,23 +7,24 @@ import {
   insertAfter,
   moveAfter,
   moveToFile,
+  removeState,
   setAnswerType,
   setListSource,
 } from './edit-flow.ts';
 import {
   addOption,
-  addRecordField,
   addState,
   connectStates,
-  removeState,
   renameState,
   setField,
+  setHeader,
+  setIdentity,
   setText,
 } from './edit-program.ts';
+import { addRecordField, renameAnswer } from './kept-answers.ts';
 import { newKinds } from './keywords.ts';
 import { templates } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
-import { diffPrograms } from './publish-panel.tsx';
 import { FaultyFile, readProgram } from './read-program.ts';
 import { createProgram } from './template-files.ts';
 
@@ -241,8 +243,32 @@ test('choices come from a table and are written again; a state changes its group
   expect(stateOf(withForm, 'home').links.map(({ to }) => to)).toEqual(['people', 'farmVisit']);
 });
 
+test('the answer of a question is kept where that of the question before it is', () => {
+  const ask = (changed: ProgramFiles, after: string, name: string) =>
+    insertAfter(changed, after, { name, kind: 'prompt', file: 'program.yaml' });
+  const kept = (changed: ProgramFiles, action: string) => stateOf(changed, action).raw.fields;
+  const added = ask(survey, 'water', 'wells');
+  const typed = setAnswerType(added, stateOf(added, 'wells'), 'integer');
+  expect(kept(typed, 'keep')).toEqual({ people: 'people', water: 'water', needs: 'needs', wells: 'wells' });
+  expect(readProgram(typed).records.answer).toMatchObject({ wells: 'integer' });
+  const renamed = renameAnswer(typed, stateOf(typed, 'wells'), 'wellCount');
+  expect(kept(renamed, 'keep')).toMatchObject({ wells: 'wellCount' });
+  expect(kept(removeState(renamed, stateOf(renamed, 'wells')), 'keep')).toEqual(kept(survey, 'keep'));
+  expect(kept(duplicateState(survey, 'water').files, 'keep')).toMatchObject({ water: 'water', water2: 'water2' });
+
+  const blank = createProgram({ name: 'empty', title: 'Empty', code: '*384*7#', template: 'blank' });
+  const one = ask(ask(blank, 'home', 'one'), 'one', 'two');
+  const dated = setAnswerType(one, stateOf(one, 'two'), 'date');
+  const stored = insertAfter(dated, 'two', { name: 'keep', kind: 'action', keyword: 'store', file: 'program.yaml' });
+  expect(kept(stored, 'keep')).toEqual({ one: 'one', two: 'two' });
+  expect(readProgram(stored).records).toEqual({ keep: { one: 'text', two: 'date' } });
+});
+
 test.each(templates)('the template %s has a title and a code of its own', async (template) => {
   const model = readProgram(createProgram({ name: 'mine', title: 'My line', code: '*384*9#', template }));
   expect(model).toMatchObject({ name: 'mine', title: 'My line', codes: ['*384*9#'], outside: [] });
   expect(Object.keys(model.files).filter((path) => path.startsWith('flows/'))).toEqual([]);
+  // A keyword opens one program alone.
+  const copy = setIdentity(setHeader(model.files, 'keywords', ['prices']), { name: 'copy', title: 'Copy', codes: [] });
+  expect(readProgram(copy)).toMatchObject({ name: 'copy', codes: [], keywords: [] });
 });

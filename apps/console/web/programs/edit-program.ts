@@ -73,17 +73,6 @@ export function setRecords(files: ProgramFiles, path: readonly string[], value: 
   );
 }
 
-const fieldTypes: unknown[] = ['text', 'integer', 'decimal', 'date', 'phone'];
-
-/** Declares the field with the type of the question whose answer it holds. */
-export function addRecordField(files: ProgramFiles, model: ProgramModel, state: ProgramState, field: string) {
-  const changed = setField(files, state, ['fields', field], field);
-  const record = String(state.raw.store ?? state.raw.update);
-  if (Object.hasOwn(model.records[record] ?? {}, field)) return changed;
-  const question = [...model.states.values()].find(({ raw }) => raw.save === field)?.raw.type;
-  return setRecords(changed, [record, field], fieldTypes.includes(question) ? question : 'text');
-}
-
 const longestLabel = 30;
 const newChoice = 'New choice';
 
@@ -171,16 +160,6 @@ export function renameState(files: ProgramFiles, from: string, to: string): Prog
   }
 }
 
-/** Its own texts go with it, and what led to it leads to what comes after it. */
-export function removeState(files: ProgramFiles, { file, name }: ProgramState): ProgramFiles {
-  const model = readProgram(files);
-  const own = model.states.get(name);
-  const after = own && waysOn(own)[0]?.to;
-  const healed = after && after !== name ? relink(files, name, after) : files;
-  const removed = changeFile(healed, file, (document) => document.deleteIn(['states', name]));
-  return dropTexts(removed, model);
-}
-
 export function relink(files: ProgramFiles, from: string, to: string): ProgramFiles {
   const model = readProgram(files);
   const others = [...model.states.values()].filter(({ name }) => name !== from);
@@ -240,7 +219,8 @@ export function setIdentity(
   files: ProgramFiles,
   { name, title, codes }: Pick<ProgramModel, 'name' | 'title' | 'codes'>,
 ): ProgramFiles {
-  return setHeader(setHeader(setHeader(files, 'name', name), 'title', title), 'codes', codes);
+  const fields = { name, title, codes, keywords: undefined };
+  return Object.entries(fields).reduce((changed, [field, value]) => setHeader(changed, field, value), files);
 }
 
 export function addLanguage(files: ProgramFiles, model: ProgramModel, language: string): ProgramFiles {

@@ -1,8 +1,8 @@
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { CheckField } from '../ui/fields.tsx';
-import { addRecordField } from './edit-program.ts';
 import { AddName, ChoiceField, Removable, type StateParts, TextField } from './editor-fields.tsx';
+import { addRecordField } from './kept-answers.ts';
 import { isOptional, recordKeywords, withOptionalParts } from './keywords.ts';
 import { type Path, type Raw, toRecord } from './read-program.ts';
 

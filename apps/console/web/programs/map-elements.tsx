@@ -1,7 +1,7 @@
 import { type Edge, Handle, MarkerType, type Node, Position } from '@xyflow/react';
 import { memo } from 'react';
 import { t, useLocale } from '../i18n/text.ts';
-import type { StateHeat } from './figures.tsx';
+import type { StateHeat } from './heat.ts';
 import { nodeSize, outlineOf, titleOf } from './kinds.ts';
 import type { GroupToPlace, LayoutRequest, PlacedGroup } from './layout-worker.ts';
 import { type ProgramModel, sayIn, sayLink } from './read-program.ts';

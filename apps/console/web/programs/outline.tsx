@@ -2,7 +2,7 @@ import { type KeyboardEvent, useMemo, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { findNeighbour, isMovable, moveAfter } from './edit-flow.ts';
 import type { ChangeFiles } from './edit-program.ts';
-import type { StateHeat } from './figures.tsx';
+import type { StateHeat } from './heat.ts';
 import { titleOf } from './kinds.ts';
 import { orderStates, type ProgramModel, sayIn, sayLink } from './read-program.ts';
 

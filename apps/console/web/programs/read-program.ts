@@ -27,6 +27,7 @@ export interface ProgramModel {
   name: string;
   title: string;
   codes: string[];
+  keywords: string[];
   secrets: string[];
   start: string | undefined;
   languages: string[];
@@ -87,6 +88,7 @@ function toModel(files: ProgramFiles): ProgramModel {
     name,
     title: typeof header.title === 'string' ? header.title : toTitle(name),
     codes: toNames(header.codes),
+    keywords: toNames(header.keywords),
     secrets: toNames(header.secrets),
     start,
     languages: listed.length > 0 ? listed : [...texts.keys()],

@@ -31,7 +31,7 @@ interface SettingsProps {
 }
 
 export function SettingsView({ model, onChange, children }: SettingsProps & { children: ReactNode }) {
-  const { files, title, codes, languages, secrets } = model;
+  const { files, title, codes, keywords, languages, secrets } = model;
   const set = (field: string, value: unknown) => onChange(() => setHeader(files, field, value));
   return (
     <div className="stack settings">
@@ -45,6 +45,14 @@ export function SettingsView({ model, onChange, children }: SettingsProps & { ch
             pattern={codePattern}
             expects={t('programs.expectsCode')}
             onChange={(next) => set('codes', next)}
+          />
+          <Entries
+            title={t('programs.keywords')}
+            entries={keywords}
+            label={t('programs.newKeyword')}
+            pattern="[\p{L}\d]{2,20}"
+            expects={t('programs.expectsKeyword')}
+            onChange={(next) => set('keywords', next)}
           />
           <Entries
             title={t('programs.languages')}
@@ -180,7 +188,7 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
       if (what === 'duplicate') {
         const copy = toProgramName(title, new Set(programs.map((program) => program.name)));
         await programApi.saveDraft(copy, {
-          // A service code belongs to one program alone.
+          // Service codes and keywords belong to one program alone.
           files: setIdentity(draft.files, { name: copy, title, codes: [] }),
           revision: 0,
         });

@@ -3,9 +3,10 @@ import { Button } from '../ui/button.tsx';
 import { CheckField, SelectField } from '../ui/fields.tsx';
 import { ChoiceFields, ListFields } from './choice-fields.tsx';
 import { ConditionField } from './condition-field.tsx';
-import { duplicateState, moveToFile, setAnswerType } from './edit-flow.ts';
-import { addText, dropTexts, removeState, renameState, setField, toFreeKey } from './edit-program.ts';
+import { duplicateState, moveToFile, removeState, setAnswerType } from './edit-flow.ts';
+import { addText, dropTexts, renameState, setField, toFreeKey } from './edit-program.ts';
 import { ConnectField, namePattern, Removable, type StateParts, TargetField, TextField } from './editor-fields.tsx';
+import { renameAnswer } from './kept-answers.ts';
 import { LogicFields } from './logic-fields.tsx';
 import { toRecord } from './read-program.ts';
 import { Texts } from './text-fields.tsx';
@@ -120,7 +121,7 @@ function QuestionFields({ model, state, set, onChange }: StateParts) {
           value={raw.save}
           pattern={namePattern}
           expects={t('programs.expectsName')}
-          onChange={(value) => value && set(['save'], value)}
+          onChange={(value) => value && onChange(() => renameAnswer(model.files, state, value))}
         />
         <CheckField
           label={t('programs.maySkip')}

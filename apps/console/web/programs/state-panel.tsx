@@ -4,7 +4,7 @@ import { t, useLocale } from '../i18n/text.ts';
 import { TextButton } from '../ui/button.tsx';
 import { Facts, Panel } from '../ui/panel.tsx';
 import type { ChangeFiles } from './edit-program.ts';
-import { toPercent, toSeconds } from './figures.tsx';
+import { toPercent, toSeconds } from './heat.ts';
 import { titleOf } from './kinds.ts';
 import type { Counts, Problem } from './program-api.ts';
 import { type ProgramModel, type ProgramState, sayLink } from './read-program.ts';

@@ -7,24 +7,24 @@ import { Button, TextButton } from '../ui/button.tsx';
 import { Waiting } from '../ui/fault.tsx';
 import { SelectField } from '../ui/fields.tsx';
 import { ChoiceTabs } from '../ui/link.tsx';
+import { diffPrograms } from './diff-programs.ts';
 import { DraftBar, useDraft } from './draft.tsx';
 import { connectStates } from './edit-program.ts';
 import { AddState, findStates, Search } from './editor-fields.tsx';
-import { Figures, type Heat, heats, type StateHeat, toHeat } from './figures.tsx';
-import { Outline } from './outline.tsx';
+import { type Heat, heats, type StateHeat, toHeat } from './heat.ts';
 import { type Draft, type ListedPrograms, type Problem, type ProgramFiles, programApi } from './program-api.ts';
-import { ProgramMap } from './program-map.tsx';
-import { diffPrograms, PublishPanel } from './publish-panel.tsx';
 import { readProgram } from './read-program.ts';
-import { StatePanel } from './state-panel.tsx';
-import { TryPanel } from './try-panel.tsx';
 
+const ProgramMap = lazy(async () => ({ default: (await import('./program-map.tsx')).ProgramMap }));
+const Outline = lazy(async () => ({ default: (await import('./outline.tsx')).Outline }));
 const YamlView = lazy(async () => ({ default: (await import('./yaml-view.tsx')).YamlView }));
-
 const SettingsView = lazy(async () => ({ default: (await import('./settings-view.tsx')).SettingsView }));
 const ProgramActions = lazy(async () => ({ default: (await import('./settings-view.tsx')).ProgramActions }));
-
+const Figures = lazy(async () => ({ default: (await import('./figures.tsx')).Figures }));
 const ResultsView = lazy(async () => ({ default: (await import('../results/results-view.tsx')).ResultsView }));
+const PublishPanel = lazy(async () => ({ default: (await import('./publish-panel.tsx')).PublishPanel }));
+const TryPanel = lazy(async () => ({ default: (await import('./try-panel.tsx')).TryPanel }));
+const StatePanel = lazy(async () => ({ default: (await import('./state-panel.tsx')).StatePanel }));
 
 const views = ['map', 'outline', 'settings', 'yaml', 'figures', 'results', 'publish'] as const;
 type ViewName = (typeof views)[number];
@@ -158,12 +158,12 @@ function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { v
       )}
       <div className="workspace-main">
         <div className="workspace-stage">
-          {view === 'map' ? (
-            <ProgramMap {...shared} {...marks} model={shown} onConnect={mayEdit ? connect : undefined} />
-          ) : view === 'outline' ? (
-            <Outline {...shared} {...marks} onChange={mayEdit ? change : undefined} />
-          ) : view === 'yaml' ? (
-            <Suspense fallback={<Waiting />}>
+          <Suspense fallback={<Waiting />}>
+            {view === 'map' ? (
+              <ProgramMap {...shared} {...marks} model={shown} onConnect={mayEdit ? connect : undefined} />
+            ) : view === 'outline' ? (
+              <Outline {...shared} {...marks} onChange={mayEdit ? change : undefined} />
+            ) : view === 'yaml' ? (
               <YamlView
                 files={files}
                 file={file in files ? file : 'program.yaml'}
@@ -172,36 +172,36 @@ function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { v
                 onFile={setFile}
                 onChange={change}
               />
-            </Suspense>
-          ) : view === 'results' ? (
-            <Suspense fallback={<Waiting />}>
+            ) : view === 'results' ? (
               <ResultsView program={name} model={inUse.data ? readProgram(inUse.data) : model} />
-            </Suspense>
-          ) : view === 'settings' && mayEdit ? (
-            <Suspense fallback={<Waiting />}>
+            ) : view === 'settings' && mayEdit ? (
               <SettingsView model={model} onChange={change}>
                 <ProgramActions name={name} draft={draft} programs={listed.programs} role={listed.role} />
               </SettingsView>
-            </Suspense>
-          ) : view === 'publish' && mayEdit ? (
-            <PublishPanel name={name} draft={draft} diff={diff} hasFaults={report.data?.ok === false} />
-          ) : stats.data ? (
-            <Figures {...shared} stats={stats.data} />
-          ) : (
-            <p className="quiet">{stats.error?.message ?? t('app.loading')}</p>
-          )}
+            ) : view === 'publish' && mayEdit ? (
+              <PublishPanel name={name} draft={draft} diff={diff} hasFaults={report.data?.ok === false} />
+            ) : stats.data ? (
+              <Figures {...shared} stats={stats.data} />
+            ) : (
+              <p className="quiet">{stats.error?.message ?? t('app.loading')}</p>
+            )}
+          </Suspense>
         </div>
         {isProgramShown && isTrying && (
-          <TryPanel name={name} draft={draft} languages={model.languages} onState={select} />
+          <Suspense fallback={<Waiting />}>
+            <TryPanel name={name} draft={draft} languages={model.languages} onState={select} />
+          </Suspense>
         )}
         {isProgramShown && selected !== undefined && (
-          <StatePanel
-            {...shared}
-            selected={selected}
-            problems={here}
-            counts={stats.data?.states.find(({ state }) => state === selected)}
-            onChange={mayEdit ? change : undefined}
-          />
+          <Suspense fallback={<Waiting />}>
+            <StatePanel
+              {...shared}
+              selected={selected}
+              problems={here}
+              counts={stats.data?.states.find(({ state }) => state === selected)}
+              onChange={mayEdit ? change : undefined}
+            />
+          </Suspense>
         )}
       </div>
     </div>

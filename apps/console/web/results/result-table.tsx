@@ -105,7 +105,7 @@ export function ResultTable({ set, filter, labels, failed, mayRetry, mayOpenCall
       {total > 0 && (
         <Pager
           label={t('results.table')}
-          place={t('results.page', { first: offset + 1, last: Math.min(offset + pageSize, total), total })}
+          place={t('app.page', { first: offset + 1, last: Math.min(offset + pageSize, total), total })}
           onPrevious={offset > 0 ? () => setOffset(Math.max(0, offset - pageSize)) : undefined}
           onNext={offset + pageSize < total ? () => setOffset(offset + pageSize) : undefined}
         />

@@ -58,6 +58,7 @@ export function nameIn(label: string, name: string): string {
 /** The words of the interface in a language (`fr`, `pt-BR`); none for those it does not know, which is English. */
 export async function loadLabels(language: string): Promise<Partial<Labels>> {
   const [base = ''] = language.toLowerCase().split('-');
+  if (base === 'en' || base === '') return {};
   const { default: translations }: { default: Record<string, Labels> } = await import('./translated-labels.json');
   return Object.hasOwn(translations, base) ? (translations[base] ?? {}) : {};
 }

@@ -1,5 +1,5 @@
 import { didPattern } from '@palaver/contract';
-import { base58btc } from '@ucanto/core';
+import { base58btc } from 'multiformats/bases/base58';
 import { startsWithBytes } from '../bytes.ts';
 
 /** The multicodec tag of an Ed25519 public key. */

@@ -1,6 +1,6 @@
 import type { AnyEvent } from '@palaver/oracles-client-sdk';
 import { expect, test } from 'vitest';
-import { addRunEvent, type RunLog } from './run-inspector.tsx';
+import { addRunEvent, type RunLog } from './run-log.ts';
 
 const turn = { sessionId: 's', requestId: 'r' };
 const call = { ...turn, eventId: 'call-1', toolName: 'remember', args: { text: 'tea' } };
