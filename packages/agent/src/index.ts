@@ -17,7 +17,7 @@ export { type Logger, type RateStanding, type Server, withEnvFile } from '@palav
 export type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 export type { Capability, MintedToken } from '@palaver/ucan';
 export type { AgentCalls, AgentSession, Answer, AnswerStream, CallOptions } from './app/calls.ts';
-export { createAgent, type OracleApp, type OracleAppOptions } from './app/create-agent.ts';
+export { createAgent, type InferAgent, type OracleApp, type OracleAppOptions } from './app/create-agent.ts';
 export {
   createTestRuntime,
   type TestRuntime,
@@ -69,6 +69,7 @@ export {
 export type { Features, PluginStatus } from './define/select-plugins.ts';
 export {
   type Awaitable,
+  type InputOf,
   type JsonSchema,
   type PublicTool,
   type SubAgent,
@@ -76,6 +77,7 @@ export {
   type ToolContext,
   type ToolDefinition,
   type Tools,
+  type ToolTypes,
   type TypedTool,
   tool,
   type ValueOf,
