@@ -13,6 +13,7 @@ export {
   type SseEventData,
   type ToolErrorCode,
 } from '@palaver/contract';
+export type { Task } from '@palaver/contract/internal';
 export { type Logger, type RateStanding, type Server, withEnvFile } from '@palaver/service-kit';
 export type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 export type { Capability, MintedToken } from '@palaver/ucan';
@@ -63,6 +64,7 @@ export {
   type BlobSource,
   type BlobStore,
   type RuntimeContext,
+  type ScheduledPrompt,
   ToolError,
   type ToolProgress,
 } from './define/runtime-context.ts';
