@@ -22,6 +22,8 @@ test('SQLite: an index serves every statement on a table that grows', async () =
   await user.say(session, 'remember that my dog is called Simba');
   await user.say(session, '/tool schedule_task {"prompt":"feed the goats","in":"60 minutes"}');
   await user.send('POST', '/sessions', { title: 'goats', metadata: { note: 'goats' } });
+  const [first] = await user.messages(session);
+  expect((await user.send('POST', `/sessions/${session}/fork`, { messageId: first.id })).status).toBe(201);
   await user.send('POST', '/delegation', { raw: await delegate(user.signer, agent.did) });
   await user.send('POST', '/files?filename=goats', 'goats');
   for (const path of [
