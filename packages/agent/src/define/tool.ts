@@ -8,14 +8,21 @@ export type Awaitable<T> = T | PromiseLike<T>;
 /** A JSON Schema object, as declared by pages and MCP servers. */
 export type JsonSchema = Record<string, unknown>;
 
+/** A schema that another copy of the AI SDK has made. */
+type SdkSchema<Value> = { readonly _type: Value; readonly jsonSchema: unknown };
+
 /**
  * The schema of a value: zod (3.25 or 4), any Standard Schema that can be written as JSON Schema, the AI SDK's `jsonSchema()`, or
  * plain JSON Schema.
  */
-export type ValueSchema = FlexibleSchema | JsonSchema;
+export type ValueSchema = FlexibleSchema | SdkSchema<unknown> | (() => SdkSchema<unknown>) | JsonSchema;
 
 /** The values that a schema describes. */
-export type ValueOf<Schema> = Schema extends FlexibleSchema ? InferSchema<Schema> : Record<string, unknown>;
+export type ValueOf<Schema> = Schema extends FlexibleSchema
+  ? InferSchema<Schema>
+  : Schema extends SdkSchema<infer Value> | (() => SdkSchema<infer Value>)
+    ? Value
+    : Record<string, unknown>;
 
 /** What a tool gets beside its arguments; tools of the AI SDK find in it what they take. */
 export interface ToolContext extends RuntimeContext {
