@@ -83,6 +83,16 @@ it('fails, refuses, breaks off and asks first, as scripted', async () => {
   });
 });
 
+it('shares a conversation up to a message with a new session', async () => {
+  const { agent, chat } = await openChat(['Hello!', 'Maize.']);
+  for (const text of ['Good morning', 'What do I sow?']) await chat.send(text);
+  const api = createAgentApi(agent.transport);
+  const [{ sessionId } = { sessionId: '' }] = (await api.listSessions()).sessions;
+  const fork = await api.forkSession(sessionId, chat.get().messages[1]?.storedId ?? '');
+  const { messages } = await api.listMessages(fork.sessionId);
+  expect(messages.map(({ content }) => content)).toEqual(['Good morning', 'Hello!']);
+});
+
 it('is stopped by the user, and continues when a test lets it', async () => {
   const gate = Promise.withResolvers<void>();
   const { chat } = await openChat([

@@ -45,7 +45,12 @@ it('TypeScript compiles', () => {
       join(folder, 'tsconfig.json'),
       JSON.stringify({
         extends: '../../tsconfig.json',
-        compilerOptions: { lib: ['es2024', 'esnext.disposable', 'dom', 'dom.iterable'], types: ['node', 'react'] },
+        // Types of other libraries cannot always be named in a declaration.
+        compilerOptions: {
+          declaration: false,
+          lib: ['es2024', 'esnext.disposable', 'dom', 'dom.iterable'],
+          types: ['node', 'react'],
+        },
         include: ['.'],
         exclude: ['**/node_modules'],
       }),
@@ -62,8 +67,8 @@ function writeBlock(folder: string, { place, language, name, code, given }: Code
   const [document = '', line] = place.split(':');
   const home = join(folder, document.replaceAll('/', '_'));
   const isNew = mkdirSync(home, { recursive: true }) !== undefined;
-  // Its examples are programs of other clients.
-  if (isNew && document === 'docs/standards.md')
+  // Their examples are programs of other libraries too.
+  if (isNew && ['docs/standards.md', 'docs/from-ai-sdk.md'].includes(document))
     symlinkSync(join(installTools('clients'), 'node_modules'), join(home, 'node_modules'), 'junction');
   writeFileSync(
     join(home, name ?? `line-${line}.${language === 'js' ? 'ts' : language}`),

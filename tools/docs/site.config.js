@@ -27,6 +27,9 @@ export default {
         text: 'Agent',
         items: [
           page('Your first agent', 'first-agent'),
+          page('From the AI SDK', 'from-ai-sdk'),
+          page('From Mastra', 'from-mastra'),
+          page('From LangGraph.js', 'from-langgraph'),
           page('Plugins', 'plugins/writing-a-plugin'),
           page('API', 'agent-api'),
           page('Standard clients', 'standards'),

@@ -1,4 +1,4 @@
-import { createAgent, type OracleApp, type OracleAppOptions, type OraclePlugin } from '@palaver/agent';
+import { createAgent, type OracleApp, type OracleAppOptions, type OraclePlugin, type Tools } from '@palaver/agent';
 import { createAttachmentsPlugin } from './attachments/attachments.ts';
 import { createCallsPlugin } from './calls/calls.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './client-tools/client-tools.ts';
@@ -70,6 +70,8 @@ export function createBundledPlugins(): OraclePlugin[] {
  * console.log(await app.listen());
  * ```
  */
-export function createOracleApp(options: OracleAppOptions = {}): Promise<OracleApp> {
+export function createOracleApp<OwnTools extends Tools = Tools>(
+  options: OracleAppOptions<OwnTools> = {},
+): Promise<OracleApp<OwnTools>> {
   return createAgent({ ...options, plugins: [...createBundledPlugins(), ...(options.plugins ?? [])] });
 }

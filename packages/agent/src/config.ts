@@ -165,6 +165,11 @@ export const agentConfigSchema = z
       description: 'Further models a message may choose, separated by commas.',
       example: 'gpt-5,gpt-5-mini',
     }),
+    LLM_FALLBACK_MODELS: envList().prefault('').meta({
+      description:
+        'Models of the same provider that are asked in this order while the one before cannot answer (429, 5xx), separated by commas.',
+      example: 'gpt-5-mini,gpt-5-nano',
+    }),
     LLM_UTILITY_MODEL: modelId
       .optional()
       .meta({ description: 'Model for small tasks such as summaries.', example: 'gpt-5-nano' }),

@@ -13,11 +13,12 @@ export {
   type SseEventData,
   type ToolErrorCode,
 } from '@palaver/contract';
+export type { Task } from '@palaver/contract/internal';
 export { type Logger, type RateStanding, type Server, withEnvFile } from '@palaver/service-kit';
 export type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 export type { Capability, MintedToken } from '@palaver/ucan';
 export type { AgentCalls, AgentSession, Answer, AnswerStream, CallOptions } from './app/calls.ts';
-export { createAgent, type OracleApp, type OracleAppOptions } from './app/create-agent.ts';
+export { createAgent, type InferAgent, type OracleApp, type OracleAppOptions } from './app/create-agent.ts';
 export {
   createTestRuntime,
   type TestRuntime,
@@ -63,12 +64,14 @@ export {
   type BlobSource,
   type BlobStore,
   type RuntimeContext,
+  type ScheduledPrompt,
   ToolError,
   type ToolProgress,
 } from './define/runtime-context.ts';
 export type { Features, PluginStatus } from './define/select-plugins.ts';
 export {
   type Awaitable,
+  type InputOf,
   type JsonSchema,
   type PublicTool,
   type SubAgent,
@@ -76,6 +79,7 @@ export {
   type ToolContext,
   type ToolDefinition,
   type Tools,
+  type ToolTypes,
   type TypedTool,
   tool,
   type ValueOf,

@@ -18,6 +18,9 @@ async function leaveTraces(user: TestUser): Promise<string> {
   await user.say(session, `/tool schedule_task {"prompt":"say ${canary}","in":"60 minutes"}`);
   await (await user.stream(session, `tell me about ${canary}`)).text();
   await user.send('POST', `/messages/${session}`, { message: canary }, { 'idempotency-key': 'one' });
+  const last = (await user.messages(session)).at(-1);
+  const { body } = await user.send('POST', `/sessions/${session}/fork`, { messageId: last.id });
+  expect(JSON.stringify(await user.messages(body.sessionId))).toContain(`tell me about ${canary}`);
   return session;
 }
 

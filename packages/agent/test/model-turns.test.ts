@@ -102,6 +102,27 @@ it('the model of a message is the one it chose', async () => {
   expect(await listed.json()).toMatchObject({ default: 'small', models: [{ id: 'small' }, { id: 'large' }] });
 });
 
+it('a model that cannot answer is followed by the next one, which is charged for; one that refuses is not', async () => {
+  const env = { LLM_MODEL: 'large', LLM_FALLBACK_MODELS: 'large,middle,small' };
+  // The first would wait for longer than a call is repeated.
+  const busy = refuse(429, { 'retry-after': '60' });
+  const used: object[] = [];
+  const meter = defineOraclePlugin({
+    name: 'meter',
+    version: '1.0.0',
+    manifest: { title: 'Meter', summary: 'Counts.', whenToUse: [], visibility: 'silent', stability: 'stable' },
+    getMiddlewares: () => [{ onTurnEnd: ({ usageByModel }) => void used.push(usageByModel) }],
+  });
+  await using model = await startOpenAiServer(busy, busy, say('Here I am.'), busy, refuse(401));
+  await using agent = await startTestAgent({ plugins: [meter], env: { ...env, LLM_BASE_URL: model.url } });
+  const user = await agent.createUser();
+  const sessionId = await user.createSession();
+  expect(textOf(await streamTurn(user, sessionId, 'hi'))).toBe('Here I am.');
+  expect(used).toEqual([{ small: { inputTokens: 11, outputTokens: 7 } }]);
+  expect(findData(await streamTurn(user, sessionId, 'hi'), 'error')).toMatchObject({ code: 'MODEL_FAILED' });
+  expect(model.requests.map(({ body }) => body.model)).toEqual(['large', 'middle', 'small', 'large', 'middle']);
+});
+
 describe('what goes wrong', () => {
   it('at the provider is an error event with its kind, then done', async () => {
     await using pair = await startPair([refuse(401)]);
@@ -111,19 +132,19 @@ describe('what goes wrong', () => {
     expect(events.at(-1)).toMatchObject({ event: 'done', data: { status: 'failed' } });
   });
 
-  it('in the middle keeps what was said', async () => {
-    await using pair = await startPair([
-      (response) => {
-        openStream(response);
-        response.write(toChunk({ content: 'Half an answer' }));
-        setTimeout(() => response.destroy(), 50);
-      },
-    ]);
+  it('in the middle keeps what was said, and no other model is asked', async () => {
+    const breakOff: Answer = (response) => {
+      openStream(response);
+      response.write(toChunk({ content: 'Half an answer' }));
+      setTimeout(() => response.destroy(), 50);
+    };
+    await using pair = await startPair([breakOff], { env: { LLM_FALLBACK_MODELS: 'small' } });
     const user = await pair.agent.createUser();
     const sessionId = await user.createSession();
     await streamTurn(user, sessionId, 'hi');
     const { body } = await user.send('GET', `/messages/${sessionId}`);
     expect(body.messages.at(-1)).toMatchObject({ content: 'Half an answer', status: 'failed' });
+    expect(pair.model.requests).toHaveLength(1);
   });
 
   it('a model that is silent too long', async () => {

@@ -59,6 +59,7 @@ test.each(engines)('%s: an index serves every statement on a table that grows', 
   const run = running.headers.get('x-run-id');
   const page = await send('GET', `/sessions/${session}/messages?limit=2`);
   const [task] = (await send('GET', '/tasks')).tasks;
+  await send('POST', `/sessions/${session}/fork`, { messageId: page.messages[0].id });
   for (const path of [
     ...['/sessions', `/messages/${session}`, `/sessions/${session}/messages?before=${page.prevCursor}`, `/runs/${run}`],
     ...[`/sessions/${session}/run`, '/memory', '/memory?query=dog', '/credits', `/credits/accounts/${user.did}`],

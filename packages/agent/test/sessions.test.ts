@@ -1,7 +1,9 @@
-import { sessionSchema } from '@palaver/contract';
+import { agentLimits, sessionSchema } from '@palaver/contract';
 import { sessionListSchema } from '@palaver/contract/internal';
+import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AgentDatabase } from '../src/store/schema.ts';
 import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -123,6 +125,93 @@ describe.each(engines)('sessions on %s', (engine) => {
       expect((await ana.send('PATCH', path, { title })).body).toMatchObject({ code: 'VALIDATION_FAILED' });
     const ben = await agent.createUser();
     expect((await ben.send('PATCH', path, { title: 'Mine' })).body).toMatchObject({ code: 'SESSION_NOT_FOUND' });
+  });
+
+  describe('a fork', () => {
+    const fork = (user: TestUser, id: string, messageId: unknown) =>
+      user.send('POST', `/sessions/${id}/fork`, { messageId });
+    const contentsOf = async (id: string) => (await ana.messages(id)).map(({ content }) => content);
+
+    test('shares the past up to a message, and what is said later in neither of both', async () => {
+      const { body } = await ana.send('POST', '/sessions', { title: 'Maize', metadata: { spaceId: 's' } });
+      const first = body.sessionId;
+      for (const text of ['call me Ana', '/tool list_tasks {}', 'and beans?']) await ana.say(first, text);
+      const past = await ana.messages(first);
+      const { status, body: forked } = await fork(ana, first, past[3].id);
+      expect([status, sessionSchema.strict().parse(forked)]).toMatchObject([201, { title: 'Maize' }]);
+      const { sessionId } = forked;
+      expect(sessionId).not.toBe(first);
+      const copied = await ana.messages(sessionId);
+      expect(copied.map(({ id, ...message }) => message)).toEqual(
+        past.slice(0, 4).map(({ id, ...message }) => message),
+      );
+      expect(new Set([...past, ...copied].map(({ id }) => id)).size).toBe(10);
+
+      await ana.say(sessionId, 'and cassava?');
+      expect((await contentsOf(sessionId)).slice(4, 5)).toEqual(['and cassava?']);
+      expect(await contentsOf(first)).toEqual(past.map(({ content }) => content));
+      await ana.say(sessionId, 'and peas?', { replaces: copied[0].id });
+      expect((await contentsOf(sessionId))[0]).toBe('and peas?');
+      await ana.send('DELETE', `/sessions/${first}`);
+      expect((await contentsOf(sessionId))[0]).toBe('and peas?');
+    });
+
+    test('has nothing that was replaced, and none of such a message is made', async () => {
+      const first = await ana.createSession();
+      await ana.say(first, 'one');
+      const [question] = await ana.messages(first);
+      await ana.say(first, 'two', { replaces: question.id });
+      expect(await fork(ana, first, question.id)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+      const { sessionId } = (await fork(ana, first, (await ana.messages(first))[1].id)).body;
+      expect(await contentsOf(sessionId)).toEqual(await contentsOf(first));
+    });
+
+    test('knows the summary of what it shares, and is not made of more than it may copy', async () => {
+      const first = await ana.createSession();
+      for (const text of ['one', 'two']) await ana.say(first, text);
+      const past = await ana.messages(first);
+      const store = await openStore<AgentDatabase>(agent.databaseUrl);
+      const summary = {
+        session_id: first,
+        text: 'They counted.',
+        up_to: past[1].id,
+        capabilities: '[]',
+        updated_at: 7,
+      };
+      await store.db.insertInto('agent_summary').values(summary).execute();
+      const summaryAt = async ({ id }: { id: string }) => {
+        const { sessionId } = (await fork(ana, first, id)).body;
+        const own = store.db.selectFrom('agent_summary').selectAll().where('session_id', '=', sessionId);
+        return { found: await own.executeTakeFirst(), sessionId };
+      };
+      const { found, sessionId } = await summaryAt(past[3]);
+      expect(found).toMatchObject({ text: 'They counted.', up_to: (await ana.messages(sessionId))[1].id });
+      expect((await summaryAt(past[0])).found).toBeUndefined();
+
+      const content = 'x'.repeat(agentLimits.forkBytes);
+      await store.db.updateTable('agent_message').set({ content }).where('id', '=', past[2].id).execute();
+      expect(await fork(ana, first, past[3].id)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } });
+      expect((await fork(ana, first, past[1].id)).status).toBe(201);
+      await store.close();
+    });
+
+    test('is made of the own sessions alone, within their limit, and erased with the user', async () => {
+      await using small = await startTestAgent({ engine, env: { SESSIONS_PER_USER: '2' } });
+      const [ben, eve] = [await small.createUser(), await small.createUser()];
+      const first = await ben.createSession();
+      await ben.say(first, 'hello');
+      const [{ id }] = await ben.messages(first);
+      expect(await fork(eve, first, id)).toMatchObject({ status: 404, body: { code: 'SESSION_NOT_FOUND' } });
+      for (const none of ['', 7, undefined])
+        expect((await fork(ben, first, none)).body).toMatchObject({ code: 'VALIDATION_FAILED' });
+      const { sessionId } = (await fork(ben, first, id)).body;
+      expect(await fork(ben, first, id)).toMatchObject({ status: 429, body: { code: 'LIMIT_REACHED' } });
+      await ben.send('DELETE', '/me');
+      const store = await openStore<AgentDatabase>(small.databaseUrl);
+      const left = await store.db.selectFrom('agent_message').select('session_id').execute();
+      await store.close();
+      expect([first, sessionId].filter((gone) => left.some(({ session_id }) => session_id === gone))).toEqual([]);
+    });
   });
 
   test('deletes a session with everything in it', async () => {

@@ -17,6 +17,10 @@ export const renameSessionSchema = z
   .object({ title: boundedText(1, agentLimits.titleCharacters) })
   .meta({ id: 'RenameSession', description: 'The new title of a session.' });
 
+export const forkSessionSchema = z
+  .object({ messageId: z.string().min(1).max(agentLimits.titleCharacters) })
+  .meta({ id: 'ForkSession', description: 'The last message that the new session shares.' });
+
 /**
  * A chat session, as `POST /sessions` answers.
  *

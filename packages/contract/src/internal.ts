@@ -3,6 +3,7 @@ export {
   type CreateSession,
   createSessionSchema,
   defaultSessionTitle,
+  forkSessionSchema,
   renameSessionSchema,
   type SessionList,
   sessionDeletedSchema,

@@ -54,6 +54,9 @@ export const agentLimits = {
   /** JSON of the metadata of a message or a session, and of all sessions of a user together. */
   metadataBytes: 8 * kibibyte,
   userMetadataBytes: 2 * mebibyte,
+  /** What a session may take along from the one that it is forked from: a fork stores no more than a large request. */
+  forkMessages: 2_000,
+  forkBytes: mebibyte,
   queuedTurnsPerSession: 8,
   /** Runs of one instance that have not ended: of a user, of a client address, and in all. */
   liveRunsPerUser: 200,

@@ -114,6 +114,7 @@ export const taskSchema = z
   })
   .meta({ id: 'Task', description: 'A prompt the agent will carry out at its time.' });
 
+/** A prompt that the agent will carry out at its time. */
 export type Task = z.infer<typeof taskSchema>;
 
 export const taskListSchema = z

@@ -2,7 +2,7 @@ import { withEnvFile } from '@palaver/agent';
 import { createOracleApp } from '@palaver/agent-plugins';
 import { forecast } from './weather.ts';
 
-const app = await createOracleApp({
+export const app = await createOracleApp({
   config: { name: 'Farm helper' },
   instructions: 'You advise farmers.',
   tools: { forecast },

@@ -1,3 +1,4 @@
+export type { AgentTypes } from './core/agent-types.ts';
 export type { SendOptions } from './core/chat-interface.ts';
 export type { ChatStatus } from './core/chat-state.ts';
 export type { BrowserTool, BrowserTools } from './core/client-tools.ts';
@@ -54,7 +55,7 @@ export {
 } from './react/oracles-context.ts';
 export { OraclesProvider, type OraclesProviderProps } from './react/oracles-provider.tsx';
 export { type Renderable, renderMessageContent } from './react/render-message-content.tsx';
-export type { IChatOptions, UIComponentProps, UIComponents } from './react/ui-components.ts';
+export type { IChatOptions, UIComponentProps, UIComponents, UIComponentsOf } from './react/ui-components.ts';
 export { type OraclesConfigResult, useOraclesConfig } from './react/use-agent.ts';
 export { type UseChatResult, useChat } from './react/use-chat.ts';
 export { type ContractOracleResult, type ContractStatus, useContractOracle } from './react/use-contract-oracle.ts';

@@ -168,6 +168,21 @@ it('keeps the newest list of sessions when an older reply arrives late', async (
   expect(await page.locator('#sessions').textContent()).toContain('/long 1');
 });
 
+it('continues from an earlier message in a session of its own', async () => {
+  const page = await open();
+  await newSession(page);
+  for (const text of ['/long 1', '/long 2']) {
+    await send(page, text);
+    await waitForStatus(page, 'ready');
+  }
+  await page.getByRole('button', { name: 'Fork' }).click();
+  await waitFor('the fork', async () => (await page.locator('#sessions li').count()) === 2);
+  await waitFor('its past', async () => (await messages(page)).length === 2);
+  await send(page, '/long 3');
+  await waitForStatus(page, 'ready');
+  expect(await messages(page)).toEqual(['/long 1', words(1), '/long 3', words(3)]);
+});
+
 it('stops an answer and keeps what was said', async () => {
   const page = await open();
   await newSession(page);

@@ -1,11 +1,18 @@
+import { createTestRuntime, tool } from '@palaver/agent';
 import type { Message } from '@palaver/contract';
 import { scheduledMessagePrefix, type TaskList, taskListSchema } from '@palaver/contract/internal';
 import { openStore, type Store } from '@palaver/store';
 import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { startTestAgent, type TestAgent, type TestUser } from '../../../agent/test/test-agent.ts';
 import { createTestPlugin } from '../../../agent/test/test-plugin.ts';
 import { maxActiveTasks } from './tasks-store.ts';
+
+const water = tool({
+  inputSchema: z.object({ prompt: z.string(), cron: z.string() }),
+  execute: (wanted, rt) => rt.schedule(wanted),
+});
 
 describe.each(engines)('in the service on %s', (engine) => {
   // biome-ignore lint/suspicious/noExplicitAny: the tables are the plugin's own.
@@ -15,7 +22,7 @@ describe.each(engines)('in the service on %s', (engine) => {
   let ben: TestUser;
 
   beforeAll(async () => {
-    agent = await startTestAgent({ engine, env: { TASKS_POLL_MS: '50' } });
+    agent = await startTestAgent({ engine, tools: { water }, env: { TASKS_POLL_MS: '50' } });
     store = await openStore(agent.databaseUrl);
     [ana, ben] = [await agent.createUser(), await agent.createUser()];
   });
@@ -61,6 +68,22 @@ describe.each(engines)('in the service on %s', (engine) => {
     expect(await post(ana, { in: '2 days', sessionId: 'none' })).toMatchObject({ status: 404 });
     expect(await post(ben, { in: '2 days' })).toMatchObject({ status: 404 });
     await ana.send('DELETE', `/tasks/${task.id}`);
+  });
+
+  test("a tool schedules what it decides, in its user's session and within the limits of a request", async () => {
+    const user = await agent.createUser();
+    const sessionId = await user.createSession();
+    const schedule = async (args: object) =>
+      (await user.say(sessionId, `/tool water ${JSON.stringify({ prompt: 'water the beans', ...args })}`, zone)).body
+        .message.toolCalls[0];
+    const zone = { timezone: 'Africa/Nairobi' };
+    const { output } = await schedule({ cron: '0 6 * * *' });
+    expect(output).toMatchObject({ prompt: 'water the beans', schedule: 'cron 0 6 * * *', sessionId, ...zone });
+    expect((await listOf(user)).tasks).toEqual([output]);
+    expect(await schedule({ cron: '* * * * *' })).toMatchObject({ error: expect.stringContaining('five minutes') });
+    expect(await schedule({ prompt: 'x'.repeat(2_001), cron: '0 6 * * *' })).toMatchObject({
+      error: expect.stringContaining('prompt'),
+    });
   });
 
   test('a regular task runs and is set for its next time', async () => {
@@ -162,6 +185,14 @@ describe.each(engines)('in the service on %s', (engine) => {
     await store.db.insertInto('agent_task').values(rows).execute();
     expect(await schedule({ in: '1 hour' })).toMatchObject({ error: expect.stringContaining('50 tasks') });
   });
+});
+
+test('without the plugin a tool learns that nothing can be scheduled', async () => {
+  const call = { name: 'water', args: { prompt: 'water the beans', cron: '0 6 * * *' } };
+  const runtime = await createTestRuntime({ tools: { water }, model: [{ toolCalls: [call] }, { text: 'Sorry.' }] });
+  const { message } = await runtime.send('every morning at six');
+  expect(message.toolCalls).toMatchObject([{ error: expect.stringContaining('the plugin tasks is not loaded') }]);
+  await runtime.close();
 });
 
 test('a task whose turn a shutdown cuts off runs again in the next process', async () => {

@@ -4,7 +4,9 @@ import {
   identityOf,
   type OraclePlugin,
   type PluginContext,
+  type RuntimeContext,
   removeSettled,
+  type ScheduledPrompt,
   ToolError,
   type Tools,
   tablesOf,
@@ -92,6 +94,7 @@ export function createTasksPlugin(): OraclePlugin {
       await Promise.all([runner.stop(), removing.stop()]);
     },
     getTools: () => createTools(tasks),
+    schedule: (wanted, rt) => scheduleInTurn(tasks, wanted, rt),
     getPromptSection: (rt) =>
       rt.message.message.startsWith(scheduledMessagePrefix)
         ? 'This message was scheduled earlier by the user and its time has come: do what it says now.'
@@ -108,18 +111,7 @@ function createTools(tasks: TaskStore): Tools {
     schedule_task: tool({
       description: 'Schedules a prompt for later, once or regularly. Give exactly one of at, in, every and cron.',
       inputSchema: scheduleSchema,
-      async execute(wanted, rt) {
-        // Otherwise "remind me of X" would, when it is due, be read as a request for another reminder.
-        if (rt.message.message.startsWith(scheduledMessagePrefix))
-          throw new ToolError(
-            'TOOL_UNAVAILABLE',
-            'this is a scheduled task itself; do it now instead of scheduling it',
-          );
-        const owner = { userDid: rt.user.did, sessionId: rt.session.id, client: rt.client };
-        const task = await schedule(tasks, owner, { ...wanted, timezone: wanted.timezone ?? rt.user.timezone });
-        if (typeof task === 'string') throw new ToolError('TOOL_FAILED', task);
-        return task;
-      },
+      execute: (wanted, rt) => rt.schedule(wanted),
     }),
     list_tasks: tool({
       description: 'Lists what is scheduled, the next first.',
@@ -136,6 +128,17 @@ function createTools(tasks: TaskStore): Tools {
       },
     }),
   };
+}
+
+async function scheduleInTurn(tasks: TaskStore, wanted: ScheduledPrompt, rt: RuntimeContext) {
+  // Otherwise "remind me of X" would, when it is due, be read as a request for another reminder.
+  if (rt.message.message.startsWith(scheduledMessagePrefix))
+    throw new ToolError('TOOL_UNAVAILABLE', 'this is a scheduled task itself; do it now instead of scheduling it');
+  const { data, error } = scheduleSchema.safeParse({ ...wanted, timezone: wanted.timezone ?? rt.user.timezone });
+  const owner = { userDid: rt.user.did, sessionId: rt.session.id, client: rt.client };
+  const task = data ? await schedule(tasks, owner, data) : z.prettifyError(error);
+  if (typeof task === 'string') throw new ToolError('TOOL_FAILED', task);
+  return task;
 }
 
 /** A sentence where it cannot be scheduled. */

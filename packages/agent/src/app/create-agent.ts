@@ -17,7 +17,7 @@ import { createCluster } from '../cluster/create-cluster.ts';
 import { agentConfigSchema } from '../config.ts';
 import type { OraclePlugin, PluginManifest } from '../define/plugin.ts';
 import type { Features, PluginStatus } from '../define/select-plugins.ts';
-import type { Tools } from '../define/tool.ts';
+import type { Tools, ToolTypes } from '../define/tool.ts';
 import { createModels } from '../models/create-models.ts';
 import { migrateAgentTables } from '../store/migrate.ts';
 import type { AgentDatabase } from '../store/schema.ts';
@@ -31,11 +31,11 @@ import { createTurns } from './create-turns.ts';
 const turnGraceMs = 8_000;
 
 /** The parts of an agent. */
-export interface OracleAppOptions extends AgentBehaviour {
+export interface OracleAppOptions<OwnTools extends Tools = Tools> extends AgentBehaviour {
   /** The agent's name; `ORACLE_NAME` when not given. */
   config?: { name?: string };
   /** The agent's own tools. What several agents share is a plugin. */
-  tools?: Tools;
+  tools?: OwnTools;
   /** Beside the bundled plugins under `createOracleApp`; all there are under `createAgent`. */
   plugins?: OraclePlugin[];
   /** By plugin name: `false` never loads, `true` forces loading, `'auto'` (or nothing) asks the plugin. */
@@ -55,7 +55,7 @@ export interface OracleAppOptions extends AgentBehaviour {
 }
 
 /** An agent that is ready to listen. */
-export interface OracleApp extends AgentCalls {
+export interface OracleApp<OwnTools extends Tools = Tools> extends AgentCalls {
   /** The DID that users see. */
   did: string;
   /** Its DIDs: `did` is its key's (`ORACLE_DID`), `entityDid` its entity on the protocol. */
@@ -67,7 +67,20 @@ export interface OracleApp extends AgentCalls {
   /** Answers a request without a network, for tests. */
   inject: Server['inject'];
   plugins: { status(): PluginStatus[] };
+  /** For types only; never set. */
+  readonly types?: { tools: OwnTools };
 }
+
+/**
+ * What a page knows of an agent, for `useChat` of the client library: inputs and outputs of the agent's own tools, and the
+ * properties of the components that they render, by name.
+ */
+export interface InferAgent<App extends OracleApp, Components extends object = Record<never, never>> {
+  tools: { [Name in keyof ToolsOf<App>]: ToolTypes<ToolsOf<App>[Name]> };
+  components: Components;
+}
+
+type ToolsOf<App extends OracleApp> = NonNullable<App['types']>['tools'];
 
 /**
  * An agent with the given plugins and no others, ready to listen: configuration from `env`, its database opened, its plugins
@@ -81,7 +94,9 @@ export interface OracleApp extends AgentCalls {
  * console.log(await app.listen());
  * ```
  */
-export async function createAgent(options: OracleAppOptions = {}): Promise<OracleApp> {
+export async function createAgent<OwnTools extends Tools = Tools>(
+  options: OracleAppOptions<OwnTools> = {},
+): Promise<OracleApp<OwnTools>> {
   const { configOptions = {} } = options;
   const env = { ...options.env, ...(options.config?.name && { ORACLE_NAME: options.config.name }) };
   const config = loadConfig(agentConfigSchema, env, configOptions);

@@ -175,6 +175,7 @@ function toModels(choice: TestRuntimeOptions['model'] = []): Models {
     list: { models: [{ id: main.modelId, name: main.modelId }], default: main.modelId },
     get: (role) => roles[role],
     choose: () => main,
+    fallbacks: [],
     resolve: (id) => Object.values(roles).find(({ modelId }) => modelId === id) ?? main,
   };
 }

@@ -1,4 +1,5 @@
 import type { Approval, Message } from '@palaver/contract';
+import type { Task } from '@palaver/contract/internal';
 import type { Logger, Server } from '@palaver/service-kit';
 import type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -11,7 +12,7 @@ import type { AgentPerson } from '../store/personal-data.ts';
 import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
 import type { AgentRun, OpenMessage, RunQuery, RunSummary, Sender } from './agent-run.ts';
 import type { Middleware } from './middleware.ts';
-import type { RuntimeContext } from './runtime-context.ts';
+import type { RuntimeContext, ScheduledPrompt } from './runtime-context.ts';
 import type { Awaitable, PublicTool, SubAgent, Tools } from './tool.ts';
 
 /** What the agent and its operators read about a plugin. */
@@ -60,6 +61,8 @@ export interface OraclePlugin {
   getPromptSection?(rt: RuntimeContext): Awaitable<string | undefined>;
   getRoutes?(ctx: PluginContext): (server: Server) => Awaitable<void>;
   getAuthExcludedRoutes?(): PublicRoute[];
+  /** Carries out `rt.schedule`; `tasks` of the bundled plugins does. */
+  schedule?(wanted: ScheduledPrompt, rt: RuntimeContext): Promise<Task>;
   setup?(ctx: PluginContext): Awaitable<void>;
   teardown?(): Awaitable<void>;
 }

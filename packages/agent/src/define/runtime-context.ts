@@ -1,5 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { Message, PhoneContext, SendMessage, SseEventData, ToolErrorCode } from '@palaver/contract';
+import type { Task } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { Capability, MintedToken } from '@palaver/ucan';
 import type { ModelRole } from '../models/create-models.ts';
@@ -58,6 +59,11 @@ export interface RuntimeContext {
     router(data: Without<SseEventData['router_update']>): void;
     messageCacheInvalidation(messageId?: string): void;
   };
+  /**
+   * Schedules a prompt of the user in this session, for which the plugin `tasks` is needed. Throws a `ToolError` where it cannot be
+   * scheduled.
+   */
+  schedule(wanted: ScheduledPrompt): Promise<Task>;
   /** A round trip to the user's page. */
   callBrowser(
     event: 'browser_tool_call' | 'action_call',
@@ -74,6 +80,21 @@ export interface RuntimeContext {
   reportProgress(progress: ToolProgress): void;
   /** Headers (`traceparent`) for requests to other services, so that they join this trace; none where traces are off. */
   traceHeaders(): Record<string, string>;
+}
+
+/** A prompt for later, at exactly one of `at`, `in`, `every` and `cron`, in the form in which users name them. */
+export interface ScheduledPrompt {
+  prompt: string;
+  /** Once: ISO 8601, local where it has no offset. */
+  at?: string | undefined;
+  /** Once, from now: "10 minutes", "3 days". */
+  in?: string | undefined;
+  /** Again and again, from now: "2 hours". */
+  every?: string | undefined;
+  /** Minute, hour, day, month, weekday. */
+  cron?: string | undefined;
+  /** The user's own unless given. */
+  timezone?: string | undefined;
 }
 
 /** The progress of a tool. */

@@ -4,6 +4,7 @@ import type { PublicRoute } from '../auth/auth-hook.ts';
 import { capabilityToolNames } from './capabilities.ts';
 import type { PendingSend, TurnEnd } from './middleware.ts';
 import type { OraclePlugin, PluginContext } from './plugin.ts';
+import { type RuntimeContext, type ScheduledPrompt, ToolError } from './runtime-context.ts';
 import { type LoadedPlugin, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
 import type { Tool } from './tool.ts';
 import { toDeclared } from './tool-arguments.ts';
@@ -66,6 +67,11 @@ export function createPluginHost(options: SelectOptions & { logger: Logger }) {
         }
       }
       return shared;
+    },
+    async schedule(wanted: ScheduledPrompt, rt: RuntimeContext) {
+      const planner = loaded.find(({ plugin }) => plugin.schedule)?.plugin;
+      if (planner?.schedule) return planner.schedule(wanted, rt);
+      throw new ToolError('TOOL_UNAVAILABLE', 'nothing can be scheduled here, because the plugin tasks is not loaded');
     },
     /** The first plugin that refuses the message throws. */
     async beforeSend(send: PendingSend): Promise<void> {

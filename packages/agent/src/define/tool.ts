@@ -8,14 +8,21 @@ export type Awaitable<T> = T | PromiseLike<T>;
 /** A JSON Schema object, as declared by pages and MCP servers. */
 export type JsonSchema = Record<string, unknown>;
 
+/** A schema that another copy of the AI SDK has made. */
+type SdkSchema<Value> = { readonly _type: Value; readonly jsonSchema: unknown };
+
 /**
  * The schema of a value: zod (3.25 or 4), any Standard Schema that can be written as JSON Schema, the AI SDK's `jsonSchema()`, or
  * plain JSON Schema.
  */
-export type ValueSchema = FlexibleSchema | JsonSchema;
+export type ValueSchema = FlexibleSchema | SdkSchema<unknown> | (() => SdkSchema<unknown>) | JsonSchema;
 
 /** The values that a schema describes. */
-export type ValueOf<Schema> = Schema extends FlexibleSchema ? InferSchema<Schema> : Record<string, unknown>;
+export type ValueOf<Schema> = Schema extends FlexibleSchema
+  ? InferSchema<Schema>
+  : Schema extends SdkSchema<infer Value> | (() => SdkSchema<infer Value>)
+    ? Value
+    : Record<string, unknown>;
 
 /** What a tool gets beside its arguments; tools of the AI SDK find in it what they take. */
 export interface ToolContext extends RuntimeContext {
@@ -84,11 +91,34 @@ export interface SubAgent {
   maxSteps?: number;
 }
 
-/** A tool that knows the types of its arguments and its result. */
-export interface TypedTool<Args, Result> extends Tool {
+/** A tool that knows the types of its arguments, its result, and what a model sends as its arguments. */
+export interface TypedTool<Args, Result, Input = Args> extends Tool {
   /** For types only; never set. */
-  readonly types?: { args: Args; result: Result };
+  readonly types?: { args: Args; result: Result; input: Input };
 }
+
+/** What models send where a schema describes the values; zod may fill in defaults. */
+export type InputOf<Schema> = Schema extends { '~standard': { readonly types?: { input: infer Input } | undefined } }
+  ? Input
+  : ValueOf<Schema>;
+
+/** A value as clients get it: dates are texts. */
+type Sent<Value> = Value extends { toJSON(...args: never[]): infer Json }
+  ? Sent<Json>
+  : Value extends object
+    ? { [Key in keyof Value]: Sent<Value[Key]> }
+    : Value;
+
+type ResultOf<Returned> = Returned extends AsyncIterable<infer Result> ? Result : Awaited<Returned>;
+
+/** The calls of a tool as clients see them; `showArgs` may leave out fields of `input`. */
+export type ToolTypes<OneTool> = 'types' extends keyof OneTool
+  ? OneTool extends TypedTool<unknown, infer Result, infer Input>
+    ? { input: Sent<Input>; output: Sent<Result> }
+    : never
+  : OneTool extends { inputSchema: infer Schema; execute: (...args: never[]) => infer Returned }
+    ? { input: Sent<InputOf<Schema>>; output: Sent<ResultOf<Returned>> }
+    : never;
 
 /** A tool as `tool()` takes it: its functions get the arguments that its schema describes. */
 export interface ToolDefinition<Schema extends ValueSchema, Result>
@@ -118,7 +148,7 @@ export interface ToolDefinition<Schema extends ValueSchema, Result>
  */
 export function tool<Schema extends ValueSchema, Result>(
   definition: ToolDefinition<Schema, Result>,
-): TypedTool<ValueOf<Schema>, Result> {
+): TypedTool<ValueOf<Schema>, Result, InputOf<Schema>> {
   // Its functions are called with arguments that were checked against `inputSchema`.
-  return definition as unknown as TypedTool<ValueOf<Schema>, Result>;
+  return definition as unknown as TypedTool<ValueOf<Schema>, Result, InputOf<Schema>>;
 }

@@ -17,8 +17,10 @@ export interface Models {
   get(role: ModelRole): LanguageModelV4;
   /** One of the list by its id; the default where none is asked for. */
   choose(id: string | undefined): LanguageModelV4;
-  /** One of the list or of a role by its id, for the agent's own code. */
+  /** One of the list, of a role or of the fallbacks by its id, for the agent's own code. */
   resolve(id: string): LanguageModelV4;
+  /** The ids of those that are asked, in this order, where another cannot answer. */
+  fallbacks: readonly string[];
 }
 
 type ModelConfig = Pick<
@@ -28,6 +30,7 @@ type ModelConfig = Pick<
   | 'LLM_API_KEY'
   | 'LLM_MODEL'
   | 'LLM_MODELS'
+  | 'LLM_FALLBACK_MODELS'
   | 'LLM_UTILITY_MODEL'
   | 'LLM_SUBAGENT_MODEL'
   | 'OFFLINE_WORDS_PER_SECOND'
@@ -72,7 +75,8 @@ export function createModels(config: ModelConfig, { fetch, model: own }: ModelsO
     list: { models: ids.map((id) => ({ id, name: id })), default: main },
     get: (role) => model(roles[role]),
     choose: (id = main) => pick(id, ids),
-    resolve: (id) => pick(id, [...ids, ...Object.values(roles)]),
+    resolve: (id) => pick(id, [...ids, ...Object.values(roles), ...config.LLM_FALLBACK_MODELS]),
+    fallbacks: config.LLM_FALLBACK_MODELS,
   };
 }
 

@@ -2,6 +2,7 @@ import { AppError, sessionSchema } from '@palaver/contract';
 import {
   createSessionSchema,
   cursorPageQuerySchema,
+  forkSessionSchema,
   liveRunReplySchema,
   messagePageSchema,
   offsetPageQuerySchema,
@@ -16,7 +17,7 @@ import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { SessionClients } from '../cluster/session-clients.ts';
 import type { TurnHub } from '../runs/hub.ts';
-import type { MessageStore } from '../store/messages.ts';
+import type { MessageStore, Reading } from '../store/messages.ts';
 import type { SessionStore } from '../store/sessions.ts';
 
 export interface SessionRouteParts {
@@ -47,6 +48,18 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
     scope.post('/sessions', { schema: create }, async (request, reply) =>
       reply.status(201).send(await sessions.create(identityOf(request).did, request.body ?? {})),
     );
+    const fork = {
+      ...ofSession,
+      summary: 'Create a session that shares the past of another up to a message',
+      body: forkSessionSchema,
+      response: { 201: sessionSchema },
+    };
+    scope.post('/sessions/:sessionId/fork', { schema: fork }, async (request, reply) => {
+      const reading: Reading = (bytes, read) => request.takePlace(bytes).then(read);
+      const { messageId } = request.body;
+      const session = await sessions.fork(identityOf(request).did, await find(request), { messageId, reading });
+      return reply.status(201).send(session);
+    });
   });
 
   const listSchema = { querystring: offsetPageQuerySchema, response: { 200: sessionListSchema } };

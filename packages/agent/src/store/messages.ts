@@ -31,7 +31,7 @@ const shownColumns = [
   'created_at',
 ] as const satisfies (keyof ShownRow)[];
 const shownSize = sql<number>`octet_length(content) + coalesce(octet_length(extras), 0)`;
-const wholeSize = sql<number>`${shownSize} + coalesce(octet_length(hidden), 0)`;
+export const wholeSize = sql<number>`${shownSize} + coalesce(octet_length(hidden), 0)`;
 
 /** False for replaced messages and those after them, compared by number: an answer that ends later is covered too. */
 export const isActiveIn = (messages: string) => {

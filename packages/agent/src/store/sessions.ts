@@ -11,6 +11,7 @@ import type { Store } from '@palaver/store';
 import { databaseTime, unreadableText } from '@palaver/store/internal';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
+import { type ForkPoint, readPast } from './read-past.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
 /** The agent of this process, as sessions name it. */
@@ -26,6 +27,10 @@ export interface OracleIdentity {
 
 /** The sessions of users. */
 export type SessionStore = ReturnType<typeof createSessionStore>;
+
+export interface OwnSession extends Session {
+  isNamed: boolean;
+}
 
 /** A user's room with an agent: one for the pair, whatever the session. */
 export function toRoomId(userDid: string, agentDid: string): string {
@@ -75,7 +80,11 @@ export function createSessionStore(
       throw new AppError('LIMIT_REACHED', 'The metadata of your sessions is full; delete some sessions first.');
   }
 
-  async function create(userDid: string, { title, metadata }: CreateSession, id = uuidv7()): Promise<Session> {
+  async function create(
+    userDid: string,
+    { title, metadata }: CreateSession,
+    { id = uuidv7(), addPast }: { id?: string; addPast?(trx: Kysely<AgentDatabase>): Promise<void> } = {},
+  ): Promise<Session> {
     const kept = metadata === undefined ? null : JSON.stringify(metadata);
     const row = cipher.sealRow(sealedTables.session, {
       id,
@@ -88,7 +97,7 @@ export function createSessionStore(
     const metadata_bytes = kept === null ? 0 : Buffer.byteLength(kept);
     const insert = async (trx: Kysely<AgentDatabase>) => {
       await checkRoom(trx, userDid, metadata_bytes);
-      return await trx
+      const created = await trx
         // Read once: PostgreSQL's clock advances within a statement.
         .with('clock', (query) => query.selectNoFrom(now.as('ms')))
         .insertInto('agent_session')
@@ -100,6 +109,8 @@ export function createSessionStore(
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ id }))
         .returning(['created_at', 'updated_at'])
         .executeTakeFirstOrThrow();
+      await addPast?.(trx);
+      return created;
     };
     const stored = await transaction(insert, { isolation: 'read committed' });
     return toSession({ ...row, ...stored });
@@ -108,7 +119,19 @@ export function createSessionStore(
   return {
     create: (userDid: string, session: CreateSession) => create(userDid, session),
 
-    async find(userDid: string, id: string): Promise<(Session & { isNamed: boolean }) | undefined> {
+    /** A new session that begins with the messages of another one of the user up to `messageId`, that one included. */
+    async fork(
+      userDid: string,
+      { sessionId, title, isNamed }: OwnSession,
+      from: Omit<ForkPoint, 'sessionId'>,
+    ): Promise<Session> {
+      const id = uuidv7();
+      const addPast = await readPast({ db, cipher }, { ...from, sessionId }, id);
+      const metadata = await this.metadataOf(userDid, sessionId);
+      return create(userDid, { metadata, ...(isNamed && { title }) }, { id, addPast });
+    },
+
+    async find(userDid: string, id: string): Promise<OwnSession | undefined> {
       if (!uuidPattern.test(id)) return undefined;
       const [row] = (await findOwn({ id, userDid })).rows;
       return row && { ...toSession(row), isNamed: row.named === 1 };
@@ -130,7 +153,8 @@ export function createSessionStore(
     /** Likewise; the same name of the same user is always the same session. */
     async findOrCreate(userDid: string, name: string): Promise<Session> {
       return (
-        (await this.findNamed(userDid, name)) ?? (await create(userDid, { metadata: { name } }, toOwnId(userDid, name)))
+        (await this.findNamed(userDid, name)) ??
+        (await create(userDid, { metadata: { name } }, { id: toOwnId(userDid, name) }))
       );
     },
 

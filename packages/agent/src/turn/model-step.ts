@@ -212,7 +212,7 @@ function toModelError(error: unknown): unknown {
 }
 
 /** Whether a retry may help. A limit or a final refusal does not change. */
-function isPassing(error: unknown): boolean {
+export function isPassing(error: unknown): boolean {
   return APICallError.isInstance(error)
     ? error.isRetryable
     : error instanceof TurnError && error.kind === 'model' && error.retryable;

@@ -58,7 +58,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
   const deliver = (event: BrowserCall['event'], call: ClientCall) =>
     void parts.browserCalls.deliver(toBrowserCall(event, call)).catch(() => {});
 
-  return {
+  const rt: RuntimeContext = {
     user: {
       did: turn.user.did,
       delegation: (isRevoked ? undefined : delegation) ?? stored[0]?.token,
@@ -92,6 +92,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
       messageCacheInvalidation: (messageId) =>
         parts.clients.notify(sessionId, 'message_cache_invalidation', { sessionId, ...(messageId && { messageId }) }),
     },
+    schedule: (wanted) => parts.plugins.schedule(wanted, rt),
     callBrowser: (event, call) => parts.browserCalls.call(toBrowserCall(event, call)),
     logger: parts.logger.child({ requestId, runId: run.runId }),
     abortSignal: run.signal,
@@ -101,6 +102,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
     usage: run.usageByModel,
     traceHeaders,
   };
+  return rt;
 }
 
 function createUcanTools(parts: RuntimeContextParts, views: Set<UcanView>): RuntimeContext['ucan'] {

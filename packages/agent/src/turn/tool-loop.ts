@@ -1,11 +1,11 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import type { ModelResult, StepContent } from '../define/middleware.ts';
+import type { ModelCall, ModelResult, StepContent } from '../define/middleware.ts';
 import type { RuntimeContext } from '../define/runtime-context.ts';
-import { estimateTokens } from '../models/create-models.ts';
+import { estimateTokens, type Models } from '../models/create-models.ts';
 import { isAbortedByUser, type Run, TurnError } from '../runs/run.ts';
 import type { RecordedStep, RunSteps, ToolOutcome } from '../runs/steps.ts';
 import type { GatedCall } from '../store/approvals.ts';
-import { type ModelStepOptions, type StepOutput, streamModelStep } from './model-step.ts';
+import { isPassing, type ModelStepOptions, type StepOutput, streamModelStep } from './model-step.ts';
 import type { BoundTools, StepTools, TurnMiddlewares } from './plugins.ts';
 import {
   type ArgumentFaults,
@@ -34,8 +34,8 @@ export interface ToolLoopParts {
   /** Before the tools of a sub-agent run. Throws where the run must not begin them any more. */
   checkRun?: RunSteps['check'];
   parentId?: string | undefined;
-  /** A model of the deployment, for a middleware that has another one answer. */
-  resolveModel(id: string): LanguageModelV4;
+  /** For a middleware that has another model answer, and for a model that cannot. */
+  models: Pick<Models, 'resolve' | 'fallbacks'>;
   output: StepOutput;
 }
 
@@ -123,11 +123,11 @@ async function callModel(
   { isFirst, isLast }: { isFirst: boolean; isLast: boolean },
 ): Promise<ModelResult> {
   const toolChoice = isFirst ? parts.firstToolChoice : undefined;
-  const { model, tools, middlewares, rt, run } = parts;
+  const { model, models, tools, middlewares, rt, run } = parts;
   const first = { prompt, tools: tools.declarations(), modelId: model.modelId };
   const call = await middlewares.beforeModel(first);
-  return middlewares.wrapModelCall(call, async (request) => {
-    let received = '';
+  let received = '';
+  const ask = async (request: ModelCall): Promise<ModelResult> => {
     const output: StepOutput = {
       ...parts.output,
       received(delta) {
@@ -139,7 +139,7 @@ async function callModel(
       const result = await streamModelStep({
         ...parts,
         ...request,
-        model: request.modelId === model.modelId ? model : parts.resolveModel(request.modelId),
+        model: request.modelId === model.modelId ? model : models.resolve(request.modelId),
         // The tools stay declared: some providers refuse a conversation with calls of tools they are not shown.
         toolChoice: isLast ? { type: 'none' } : toolChoice,
         output,
@@ -155,7 +155,18 @@ async function callModel(
         });
       throw error;
     }
-  });
+  };
+  let { modelId } = call;
+  for (const next of models.fallbacks.filter((id) => id !== call.modelId)) {
+    try {
+      return await middlewares.wrapModelCall({ ...call, modelId }, ask);
+    } catch (error) {
+      if (received !== '' || rt.abortSignal.aborted || !isPassing(error)) throw error;
+      rt.logger.warn({ err: error, modelId, next }, 'a model cannot answer now, so the next one is asked');
+    }
+    modelId = next;
+  }
+  return middlewares.wrapModelCall({ ...call, modelId }, ask);
 }
 
 type Calls = Pick<ModelResult, 'toolCalls'>;

@@ -109,7 +109,7 @@ async function makeAnswer(parts: ExecutorParts, answering: Answering): Promise<T
   const { models, behaviour = {}, oracle } = parts;
   const { turn, run, steps, rt, history, notes, middlewares } = answering;
   const plugins = parts.plugins.loaded;
-  const base = { rt, run, idleMs: parts.config.LLM_TIMEOUT_MS, resolveModel: models.resolve, middlewares };
+  const base = { rt, run, idleMs: parts.config.LLM_TIMEOUT_MS, models, middlewares };
   const { text, finish, isWaiting } = await runToolLoop({
     ...base,
     model: await chooseModel(parts, answering),
@@ -225,7 +225,7 @@ const subAgentInput = z.object({
   task: z.string().min(1).max(20_000).describe('What to do, with everything needed to do it: it sees nothing else'),
 });
 
-type SubAgentBase = Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'resolveModel' | 'checkRun'>;
+type SubAgentBase = Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'models' | 'checkRun'>;
 
 /** It sees the task alone, and its last words are the result. */
 function createSubAgentTool(agent: SubAgent, { from, ...base }: SubAgentBase & { from: string }): Tool {

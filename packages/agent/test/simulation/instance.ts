@@ -187,6 +187,7 @@ function createModels(world: World): Models {
     get: () => model,
     choose: () => model,
     resolve: () => model,
+    fallbacks: [],
   };
 }
 

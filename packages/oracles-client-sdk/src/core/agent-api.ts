@@ -24,6 +24,8 @@ export function createAgentApi({ json }: Transport) {
     listSessions: (page: { limit?: number; offset?: number } = {}) => json<SessionList>(`/sessions${toQuery(page)}`),
     createSession: (body: { title?: string; metadata?: Record<string, unknown> } = {}) =>
       json<Session>('/sessions', { method: 'POST', body }),
+    forkSession: (sessionId: string, messageId: string) =>
+      json<Session>(`/sessions/${encodeURIComponent(sessionId)}/fork`, { method: 'POST', body: { messageId } }),
     renameSession: (sessionId: string, title: string) =>
       json<Session>(`/sessions/${encodeURIComponent(sessionId)}`, { method: 'PATCH', body: { title } }),
     deleteSession: (sessionId: string) =>

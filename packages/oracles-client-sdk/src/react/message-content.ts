@@ -1,3 +1,4 @@
+import type { AgentTypes, ComponentOf, PartOf, ToolCallOf } from '../core/agent-types.ts';
 import { type ChatMessage, toMessageParts } from '../core/chat-message.ts';
 import type { Approval, ApprovalStatus, Arguments, Attachment, CallStatus, MessagePart } from '../core/wire.ts';
 
@@ -24,9 +25,13 @@ export interface IComponentMetadata {
 export type MessageContent = string | IComponentMetadata | Array<string | IComponentMetadata>;
 
 /** A message of the thread, in-flight ones included. */
-export interface IMessage extends Omit<ChatMessage, 'content'> {
+export interface IMessage<Agent extends AgentTypes = AgentTypes>
+  extends Omit<ChatMessage, 'content' | 'parts' | 'toolCalls' | 'components'> {
   content: MessageContent;
   text: string;
+  parts?: PartOf<Agent>[] | undefined;
+  toolCalls?: ToolCallOf<Agent>[] | undefined;
+  components?: ComponentOf<Agent>[] | undefined;
   /** @deprecated Use `status`. */
   isComplete?: boolean | undefined;
   /** @deprecated Use `attachments`. */

@@ -1,4 +1,5 @@
 import type { ComponentType } from 'react';
+import type { AgentTypes } from '../core/agent-types.ts';
 import type { BrowserTools } from '../core/client-tools.ts';
 import type { StreamingMode } from '../core/event-buffer.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
@@ -21,12 +22,31 @@ export type UIComponentProps<Event extends { payload: unknown } | undefined = un
 // biome-ignore lint/suspicious/noExplicitAny: each component knows its own properties.
 export type UIComponents = Record<string, ComponentType<any>>;
 
-export interface IChatOptions<Schemas extends Record<string, Schema> = Record<string, Schema>> {
+/** The same for an agent that is known: its tools' components get the input as `args`, its own components their properties. */
+export type UIComponentsOf<Agent extends AgentTypes> = string extends keyof Agent['tools']
+  ? UIComponents
+  : UIComponents & {
+      [Name in keyof Agent['tools']]?: ComponentType<
+        Omit<ComponentProps, 'args' | 'output'> & {
+          args: Agent['tools'][Name]['input'];
+          output?: Agent['tools'][Name]['output'];
+        }
+      >;
+    } & {
+      [Name in keyof Agent['components']]?: ComponentType<
+        Agent['components'][Name] & Omit<ComponentProps, 'args'> & { args: Agent['components'][Name] }
+      >;
+    };
+
+export interface IChatOptions<
+  Schemas extends Record<string, Schema> = Record<string, Schema>,
+  Agent extends AgentTypes = AgentTypes,
+> {
   oracleDid: string;
   sessionId: string;
   onPaymentRequiredError: (claimIds: string[]) => void;
   browserTools?: BrowserTools<Schemas> | undefined;
-  uiComponents?: UIComponents | undefined;
+  uiComponents?: UIComponentsOf<Agent> | undefined;
   overrides?: ConfigOverrides | undefined;
   streamingMode?: StreamingMode | undefined;
   /** How often `throttled` draws: every 50 ms by default. */
@@ -38,6 +58,6 @@ export interface IChatOptions<Schemas extends Record<string, Schema> = Record<st
   /** Called with every event of the session, `router_update` included. */
   onEvent?: ((event: AnyEvent) => void) | undefined;
   /** Called when an answer has ended without a failure. */
-  onFinish?: ((message: IMessage) => void) | undefined;
+  onFinish?: ((message: IMessage<Agent>) => void) | undefined;
   onError?: ((error: OracleError) => void) | undefined;
 }

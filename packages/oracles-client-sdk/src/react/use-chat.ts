@@ -1,6 +1,7 @@
 'use client';
 
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import type { AgentTypes } from '../core/agent-types.ts';
 import { createChat } from '../core/chat.ts';
 import type { Chat, ChatSnapshot, SendOptions } from '../core/chat-interface.ts';
 import { type ChatStatus, initialChatState, toChatStatus } from '../core/chat-state.ts';
@@ -16,8 +17,8 @@ import type { IChatOptions } from './ui-components.ts';
 import { notReady, useAgent } from './use-agent.ts';
 import { useLatest } from './use-load.ts';
 
-export interface UseChatResult {
-  messages: IMessage[];
+export interface UseChatResult<Agent extends AgentTypes = AgentTypes> {
+  messages: IMessage<Agent>[];
   /** Resolves when the answer has ended; a failure is in `sendMessageError`. */
   sendMessage: SendMessage;
   abortStream: () => Promise<void>;
@@ -37,14 +38,14 @@ export interface UseChatResult {
   /** Sends other words in place of a question; what came after it leaves the conversation. */
   editMessage: (messageId: string, text: string, options?: SendOptions) => Promise<void>;
   /** Changes what the page shows, and nothing at the service: the next load of the history joins both. */
-  setMessages: (change: IMessage[] | ((messages: IMessage[]) => IMessage[])) => void;
+  setMessages: (change: IMessage<Agent>[] | ((messages: IMessage<Agent>[]) => IMessage<Agent>[])) => void;
   /** Stores a file at the agent, to go along with a message later. `sendMessage` takes files of the device too. */
   uploadFile: (file: Blob, options?: UploadOptions) => Promise<Attachment>;
   /** A file that went along with a message, by its `fileId`. */
   downloadFile: (fileId: string) => Promise<Blob>;
   /** Nobody has signed in: there is no wallet, it declined to sign, or the agent refuses what it signed. */
   isSignedOut: boolean;
-  refetchMessages: () => Promise<IMessage[]>;
+  refetchMessages: () => Promise<IMessage<Agent>[]>;
   isRealTimeConnected: boolean;
   isConfigReady: boolean;
   /** Sends the message that failed once more, or loads what could not be loaded. */
@@ -73,8 +74,15 @@ const subscribeNever = () => () => {};
 const signedOut = () => new OracleError('Nobody has signed in.', { code: 'NOT_SIGNED', status: 401 });
 const isRefused = (error: OracleError | undefined) => error?.status === 401 || error?.code === 'NOT_SIGNED';
 
-/** The thread of a session: its messages, the answer as it is written, and the ways to take part. */
-export function useChat<Schemas extends Record<string, Schema>>(options: IChatOptions<Schemas>): UseChatResult {
+/**
+ * The thread of a session: its messages, the answer as it is written, and the ways to take part. `useChat<InferAgent<typeof app>>`
+ * knows the tools and components of that agent.
+ */
+export function useChat<
+  Agent extends AgentTypes = AgentTypes,
+  Schemas extends Record<string, Schema> = Record<string, Schema>,
+>(options: IChatOptions<Schemas, Agent>): UseChatResult<Agent>;
+export function useChat(options: IChatOptions): UseChatResult {
   const { oracleDid, sessionId, uiComponents } = options;
   const { wallet, actions, components, executing, turns, events, answers, findChat, chats } = useOraclesContext();
   const { agent, error: configError, refetch: findAgent } = useAgent(oracleDid, options.overrides);

@@ -1,9 +1,11 @@
 'use client';
 
 import { useCallback, useEffect, useState } from 'react';
+import type { AgentApi } from '../core/agent-api.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import type { OracleError } from '../core/oracle-error.ts';
 import type { Session } from '../core/wire.ts';
+import type { IMessage } from './message-content.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
@@ -12,6 +14,8 @@ export interface OracleSessionsResult {
   /** Newest updated first. */
   sessions: Session[];
   createSession: (session?: { title?: string; metadata?: Record<string, unknown> }) => Promise<Session>;
+  /** A new session that shares the conversation up to this message, with this message. */
+  forkSession: (sessionId: string, message: Pick<IMessage, 'id' | 'storedId'>) => Promise<Session>;
   renameSession: (sessionId: string, title: string) => Promise<void>;
   deleteSession: (sessionId: string) => Promise<void>;
   isLoading: boolean;
@@ -83,6 +87,15 @@ export function useOracleSessions(
       }),
     [follow, whenReady, update, pageSize, count],
   );
+  const add = useCallback(
+    (create: (api: AgentApi) => Promise<Session>) =>
+      follow('create', async () => {
+        const created = await create((await whenReady()).api);
+        update(({ sessions: known, total }) => ({ sessions: [created, ...known], total: total + 1 }));
+        return created;
+      }),
+    [follow, whenReady, update],
+  );
   const hasMore = count < (data?.total ?? 0);
 
   return {
@@ -100,14 +113,10 @@ export function useOracleSessions(
     isCreateSessionError: failed === 'create',
     isDeletingSession: pending === 'delete',
     isDeleteSessionError: failed === 'delete',
-    createSession: useCallback(
-      (session = {}) =>
-        follow('create', async () => {
-          const created = await (await whenReady()).api.createSession(session);
-          update(({ sessions: known, total }) => ({ sessions: [created, ...known], total: total + 1 }));
-          return created;
-        }),
-      [follow, whenReady, update],
+    createSession: useCallback((session = {}) => add(({ createSession }) => createSession(session)), [add]),
+    forkSession: useCallback(
+      (sessionId, { id, storedId = id }) => add(({ forkSession }) => forkSession(sessionId, storedId)),
+      [add],
     ),
     renameSession: useCallback(
       (sessionId, title) =>

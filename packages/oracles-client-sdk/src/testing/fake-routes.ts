@@ -38,6 +38,12 @@ export function createFakeRoutes(parts: RouteParts): (request: FakeRequest) => R
   const handlers: Record<string, Handler> = {
     'GET /sessions': ({ query }) => json(toPage('sessions', sessions.list(), query)),
     'POST /sessions': ({ body }) => json(sessions.create(body?.title), 201),
+    'POST /sessions/*/fork': ({ body }, [id]) => {
+      const { session, messages } = sessionOf(id);
+      const last = messages.findIndex((message) => message.id === body.messageId);
+      if (last < 0) refuse(404, 'NOT_FOUND', 'There is no such message in this session.');
+      return json(sessions.create(session.title, messages.slice(0, last + 1)), 201);
+    },
     'DELETE /sessions/*': (_request, [id = '']) => {
       sessionOf(id);
       sessions.remove(id);
@@ -196,11 +202,11 @@ export function createFakeSessions(oracleDid: string) {
     findRun: (runId: string) => runs.get(runId),
     list: () => [...kept.values()].map(({ session }) => session).reverse(),
     remove: (sessionId: string) => kept.delete(sessionId),
-    create(title = 'New conversation'): Session {
+    create(title = 'New conversation', messages: WireMessage[] = []): Session {
       const now = new Date().toISOString();
       const names = { oracleName: 'Fake agent', oracleDid, roomId: createRandomId() };
       const session = { sessionId: createRandomId(), title, createdAt: now, lastUpdatedAt: now, ...names };
-      kept.set(session.sessionId, { session, messages: [], run: undefined });
+      kept.set(session.sessionId, { session, messages, run: undefined });
       return session;
     },
 

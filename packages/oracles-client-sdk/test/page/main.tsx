@@ -62,7 +62,7 @@ function App() {
 }
 
 function Sessions() {
-  const { sessions, createSession, deleteSession, isLoading, error } = sdk.useOracleSessions(agentDid);
+  const { sessions, createSession, forkSession, deleteSession, isLoading, error } = sdk.useOracleSessions(agentDid);
   const [chosen, choose] = useState(need('session'));
   return (
     <main>
@@ -85,7 +85,9 @@ function Sessions() {
           ))}
         </ul>
       </nav>
-      {chosen && <Chat sessionId={chosen} />}
+      {chosen && (
+        <Chat sessionId={chosen} onFork={async (last) => choose((await forkSession(chosen, last)).sessionId)} />
+      )}
       {chosen && need('twice') && <Second sessionId={chosen} />}
     </main>
   );
@@ -98,7 +100,7 @@ const Weather = ({ args, status, output }: sdk.UIComponentProps) => (
 );
 const uiComponents = { weather: Weather };
 
-function Chat({ sessionId }: { sessionId: string }) {
+function Chat({ sessionId, onFork }: { sessionId: string; onFork(last: sdk.IMessage): Promise<void> }) {
   const [text, setText] = useState('');
   const [theme, setTheme] = useState('light');
   const [paints, setPaints] = useState(0);
@@ -180,6 +182,9 @@ function Chat({ sessionId }: { sessionId: string }) {
         </button>
         <button type="button" onClick={() => void chat.refetchMessages()}>
           Refetch
+        </button>
+        <button type="button" onClick={() => chat.messages.slice(1, 2).forEach(onFork)}>
+          Fork
         </button>
       </form>
       <Call sessionId={sessionId} />
