@@ -13,7 +13,7 @@ async function answer(phone: Locator, text: string, screen: string): Promise<voi
   await phone.getByText(screen).first().waitFor();
 }
 
-const handset = (page: Page, name: string) => page.getByRole('form', { name });
+const handset = (page: Page, name: string) => page.getByRole('form', { name, exact: true });
 
 export function phoneScenarios(palaver: () => TestConsole): void {
   test('a person dials, registers, goes back and leaves; the state is shown, the dialogue can be saved and replayed', async () => {
@@ -85,6 +85,55 @@ export function phoneScenarios(palaver: () => TestConsole): void {
     const ids = await page.getByText(/^phone-[0-9a-f]{24}$/).allTextContents();
     expect(new Set(ids).size).toBe(2);
     await keepPicture(page, 'phones-two');
+    expect(complaints).toEqual([]);
+  });
+
+  test('one program is dialled and written to, side by side', async () => {
+    const send = (method: string, path: string, body: object) =>
+      fetch(`${palaver().url}/api/ussd-gateway/api/ussd/programs/market/${path}`, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const files = {
+      'program.yaml': `
+name: market
+codes: ["*384*9#"]
+keywords: [maize]
+extends: palaver
+languages: [en]
+start: home
+states:
+  home: { kind: menu, text: home.title, options: [{ text: home.ask, to: kilos }] }
+  kilos: { kind: prompt, text: home.kilos, type: integer, min: 1, save: kilos, to: thanks }
+  thanks: { kind: page, text: home.thanks }
+`,
+      'locales/en.yaml': `
+home: { title: Maize market, ask: Sell, kilos: How many kilos?, thanks: 'You sell {kilos} kilos.' }
+`,
+    };
+    expect((await send('PUT', 'draft', { files, revision: 0 })).status).toBe(200);
+    expect((await send('POST', 'publish', { revision: 1 })).status).toBe(200);
+    await using opened = await openPage(palaver(), '/phone');
+    const { page, complaints } = opened;
+    const phone = handset(page, 'Phone A');
+    await phone.getByLabel('Number to dial').fill('*384*9#');
+    await phone.getByRole('button', { name: 'Call' }).click();
+    await phone.getByText('Maize market').waitFor();
+    await page.getByRole('button', { name: 'Text messages' }).click();
+    const thread = page.getByRole('form', { name: 'Text messages of Phone A' });
+    const write = async (text: string, screen: string) => {
+      await thread.getByRole('textbox').fill(text);
+      await page.keyboard.press('Enter');
+      await thread.getByText(screen).waitFor();
+    };
+    await write('hello', '(no reply)');
+    await write('Maize', 'Maize market');
+    await write('1', 'How many kilos?');
+    await write('40', 'You sell 40 kilos.');
+    expect(await phone.getByText('Maize market').count()).toBe(1);
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, 'phone-texts');
     expect(complaints).toEqual([]);
   });
 

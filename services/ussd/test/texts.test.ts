@@ -293,6 +293,26 @@ test('a push that sends nothing says so and leaves the push of the day', async (
   expect(smsc.submitted[255]?.its_session_info).toEqual(Buffer.from([free, 0]));
 });
 
+test('a text whose answer is asked for in the reply is sent to nobody', async () => {
+  await using texting = await startTexting('sqlite');
+  const { service, received } = texting;
+  const ask = async (text: string, headers?: Record<string, string>) => {
+    const response = await fetch(`${service.url}/api/ussd/texts?reply=body`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-gateway-secret': 'a-secret-of-the-provider', ...headers },
+      body: JSON.stringify({ from: grower, to: '1234', text }),
+    });
+    return response.ok ? response.text() : response.status;
+  };
+  expect(await ask('harvest')).toMatch(/^Harvest/);
+  expect(await ask('1')).toMatch(/^How many kilos/);
+  expect(await ask('12')).toMatch(/^Thank you/);
+  expect(await ask('stop')).toMatch(/^You will get no more/);
+  expect(await ask('1')).toBe('');
+  expect(await ask('harvest', { 'x-gateway-secret': 'another' })).toBe(403);
+  expect(received()).toEqual([]);
+});
+
 test('texts beyond the limit of their provider leave its callers theirs', async () => {
   await using service = await startService('sqlite', { RATE_LIMIT_PER_MINUTE: '3' });
   const sent = Array.from({ length: 5 }, () => send(service, { from: grower, to: '1234', text: 'hello' }));

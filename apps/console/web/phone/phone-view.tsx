@@ -11,10 +11,12 @@ import { InputField } from '../ui/fields.tsx';
 import { GuideLink } from '../ui/link.tsx';
 import { Facts, Panel } from '../ui/panel.tsx';
 import { Handset, Transcript } from './handset.tsx';
+import { Thread } from './thread.tsx';
 import { type PhoneLine, usePhone } from './use-phone.ts';
 
 export function PhoneView() {
   const [hasSecond, setSecond] = useState(false);
+  const [hasThread, setThread] = useState(false);
   return (
     <>
       <div className="view-head">
@@ -24,20 +26,34 @@ export function PhoneView() {
             {t('phone.intro')} <GuideLink name="ussd" />
           </p>
         </div>
-        <Button aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
-          <Icon name={hasSecond ? 'close' : 'plus'} size={18} />
-          {t(hasSecond ? 'phone.one' : 'phone.second')}
-        </Button>
+        <div className="actions">
+          <Button aria-pressed={hasThread} onClick={() => setThread(!hasThread)}>
+            <Icon name={hasThread ? 'close' : 'chat'} size={18} />
+            {t('phone.texts')}
+          </Button>
+          <Button aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
+            <Icon name={hasSecond ? 'close' : 'plus'} size={18} />
+            {t(hasSecond ? 'phone.one' : 'phone.second')}
+          </Button>
+        </div>
       </div>
       <div className={hasSecond ? 'stations stations-two' : 'stations'}>
-        <PhoneStation name={t('phone.name', { letter: 'A' })} initialNumber="+254700000001" />
-        {hasSecond && <PhoneStation name={t('phone.name', { letter: 'B' })} initialNumber="+254700000002" />}
+        <PhoneStation name={t('phone.name', { letter: 'A' })} initialNumber="+254700000001" hasThread={hasThread} />
+        {hasSecond && (
+          <PhoneStation name={t('phone.name', { letter: 'B' })} initialNumber="+254700000002" hasThread={hasThread} />
+        )}
       </div>
     </>
   );
 }
 
-export function PhoneStation({ name, initialNumber }: { name: string; initialNumber: string }) {
+interface StationProps {
+  name: string;
+  initialNumber: string;
+  hasThread: boolean;
+}
+
+function PhoneStation({ name, initialNumber, hasThread }: StationProps) {
   const [phoneNumber, setPhoneNumber] = useState(initialNumber);
   const [secret, setSecret] = useState('');
   const phone = usePhone({ phoneNumber, secret });
@@ -69,6 +85,11 @@ export function PhoneStation({ name, initialNumber }: { name: string; initialNum
         </details>
       </div>
       <div className="station-side">
+        {hasThread && (
+          <Panel level={3} title={t('phone.texts')}>
+            <Thread name={t('phone.textsOf', { name })} caller={{ phoneNumber, secret }} />
+          </Panel>
+        )}
         <Transcript name={name} phone={phone} />
         <SessionState status={phone.line.status} record={record} />
       </div>

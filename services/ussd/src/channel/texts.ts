@@ -26,6 +26,8 @@ export interface ReceivedText {
   text: string;
   /** The provider's own, the same where it delivers the text again. */
   id?: string | undefined;
+  /** Takes what is answered, which is then sent to nobody. */
+  show?: ((text: string) => void) | undefined;
 }
 
 /** Resolves once everything is stored, with what to do when the provider knows it. */
@@ -34,6 +36,7 @@ export type ReceiveText = (received: ReceivedText, log: Logger) => Promise<() =>
 interface Correspondent {
   phoneNumber: string;
   to: string;
+  show?: ReceivedText['show'];
 }
 
 export interface TextParts {
@@ -115,7 +118,11 @@ export function createTexts(parts: TextParts) {
     id: string,
     { text, program }: { text: string; program?: Menu | undefined },
   ) {
-    const { phoneNumber: phone } = person;
+    const { phoneNumber: phone, show } = person;
+    if (show) {
+      show(text);
+      return true;
+    }
     const name = program ? nameOf(program.id) : '';
     const message = { id, program: name, phone, text, dialogue: keyOf(person), now: clock.now() };
     const isQueued = await messages.answer(message);
@@ -140,11 +147,11 @@ export function createTexts(parts: TextParts) {
     return nothing;
   }
 
-  const take: ReceiveText = async ({ from, to, text, id }, log) => {
+  const take: ReceiveText = async ({ from, to, text, id, show }, log) => {
     const phoneNumber = config.PHONE_PLUS_OPTIONAL && /^\d/.test(from) ? `+${from}` : from;
     const input = text.replace(/\p{Cc}+/gu, ' ').trim();
     if (!phoneNumberPattern.test(phoneNumber) || input === '' || input.length > maxCharacters) return count('invalid');
-    const person = { phoneNumber, to };
+    const person = { phoneNumber, to, show };
     const word = input.toUpperCase();
     const known = id === undefined ? undefined : textHash.ofText('sms id', id);
     // A text that was lost on its way may come after the next one.

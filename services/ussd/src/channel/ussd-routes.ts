@@ -87,10 +87,15 @@ export function addTextRoute(
     const [from, to = '', text, id] = [textFields.from, textFields.to, textFields.text, textFields.id].map(find);
     if (from === undefined || text === undefined)
       throw new AppError('VALIDATION_FAILED', 'A text message has the fields from, to, text and id.');
-    const confirm = await receiveText({ from, to, text, id }, request.log as Logger);
+    let shown = '';
+    const show = (text: string) => {
+      shown = text;
+    };
+    const isShown = (request.query as Record<string, unknown>).reply === 'body';
+    const confirm = await receiveText({ from, to, text, id, ...(isShown && { show }) }, request.log as Logger);
     reply.raw.once('finish', confirm);
-    // Whatever it says would be sent to the phone.
-    return reply.type('text/plain').send('');
+    // Unless it is asked for, the body is empty: some providers send it to the phone.
+    return reply.type('text/plain').send(shown);
   });
 }
 
