@@ -173,7 +173,7 @@ export function createFormThreads(
     const setGivingUp = (ms = job.waitMs) => {
       job.timer = setTimeout(giveUp, ms);
     };
-    setGivingUp(job.since + job.waitMs - Date.now());
+    setGivingUp(Math.max(0, job.since + job.waitMs - Date.now()));
     queue.push(job);
   };
   const isLoading = (key: string) => [...threads].some((own) => own.job?.key === key && own.isLoading);

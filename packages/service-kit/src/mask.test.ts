@@ -2,6 +2,12 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createNumberMask, maskNumbers, printable, toPrintableJson, toPrintableProse } from './mask.ts';
 
+test('digits that are written small or in circles are masked too, and kept where they are no number', () => {
+  const mask = createNumberMask('+254700000001');
+  for (const text of ['²⁵⁴⁷⁰⁰⁰⁰⁰⁰⁰¹', '₀₇₀₀₀₀₀₀₀₁', '⓪⑦⓪⓪⓪⓪⓪⓪⓪①']) expect(mask(text)).toMatch(/^\d+\*{4}$/);
+  expect(mask('10 m², ½')).toBe('10 m², ½');
+});
+
 const digitSets = [0x30, 0x660, 0x6f0, 0x966, 0xff10];
 const toDigits = (text: string, zero: number) =>
   text.replace(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)));

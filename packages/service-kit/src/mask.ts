@@ -68,7 +68,11 @@ export function maskNumbers(text: string): string {
 /** For readers who may not see numbers: also masks `own` where only its last digits are written, or next to letters. */
 export function createNumberMask(own: string): (text: string) => string {
   const digits = own.replace(/\D/g, '').slice(-ownDigits);
-  return (text) => maskNumbers(text).replace(digitRun, (run) => maskOwn(run, digits));
+  return (text) => {
+    const plain = text.replace(/\p{No}/gu, (numeral) => /^\d$/.exec(numeral.normalize('NFKC'))?.[0] ?? numeral);
+    const masked = maskNumbers(plain).replace(digitRun, (run) => maskOwn(run, digits));
+    return masked === plain ? text : masked;
+  };
 }
 
 /** Shared by all numbers: building a pattern for each row of an export takes longer than the rest of the row. */
