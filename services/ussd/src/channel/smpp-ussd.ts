@@ -43,6 +43,7 @@ const screenMs = 30_000;
 const receiptWaitMs = 1_000;
 
 export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts }: SmppReceiverParts) {
+  const underWay = new Map<string, Promise<number>>();
   const deliver: OnDeliver = async (pdu, link) => {
     const receipt = toReceipt(pdu);
     if (receipt) {
@@ -73,6 +74,18 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
       await inputLog.remove(session.key);
       return 0;
     }
+    // One that is delivered again over a new link: its screen goes to whichever link there is.
+    const input = `${session.key} ${session.sequence} ${readText(pdu)}`;
+    const work = underWay.get(input) ?? answerInput(pdu, session, { link, isFirst });
+    underWay.set(input, work);
+    return work.finally(() => underWay.delete(input));
+  };
+
+  async function answerInput(
+    pdu: Pdu,
+    session: LinkSession,
+    { link, isFirst }: { link: SmppLink; isFirst: boolean },
+  ): Promise<number> {
     const confirms: (() => void)[] = [];
     const text = await answer(toRequest(pdu, session, isFirst), logger, (confirm) => confirms.push(confirm));
     // The response to the input goes first: without it the SMSC does not expect a screen.
@@ -80,7 +93,7 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
       if (isSent) for (const confirm of confirms) confirm();
     });
     return 0;
-  };
+  }
 
   return {
     deliver,
