@@ -72,8 +72,14 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await using opened = await openPage(palaver(), '/programs');
     const { page, complaints } = opened;
     await page.getByLabel('Name of a new program').fill('seeds');
-    await page.getByLabel('Service code').fill('*384*77#');
-    await page.getByRole('button', { name: 'Create' }).click();
+    const create = page.getByRole('button', { name: 'Create' });
+    await create.click();
+    const code = page.getByLabel('Service code');
+    expect(await code.evaluate((field) => (field as unknown as { validationMessage: string }).validationMessage)).toBe(
+      'A service code such as *384*5#.',
+    );
+    await code.fill('*384*77#');
+    await create.click();
     await mapReady(page);
     for (const [name, kind] of [
       ['amount', 'Question'],
@@ -85,10 +91,15 @@ export function programsScenarios(palaver: () => TestConsole): void {
       await page.getByRole('button', { name: 'Add', exact: true }).click();
       await page.getByRole('region', { name, exact: true }).waitFor();
     }
+    // The map shows what was added last.
+    const map = await page.locator('.program-map').boundingBox();
+    const edge = (map?.x ?? 0) + (map?.width ?? 0);
+    await expect.poll(async () => (await stateOn(page, 'bye').boundingBox())?.x).toBeLessThan(edge);
     // They lead to each other, and nothing leads to the first of them yet.
     const problems = page.locator('.problems summary');
     await problems.waitFor();
 
+    await page.getByRole('button', { name: 'Show the whole map' }).click();
     await stateOn(page, 'amount').click();
     const amount = page.getByRole('region', { name: 'amount', exact: true });
     await amount.getByLabel('Text, en').fill('How many seeds?');

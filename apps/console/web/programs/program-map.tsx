@@ -77,11 +77,13 @@ function MapInside({ onConnect, ...props }: ProgramMapProps) {
   );
   drawn.current = { nodes, edges };
   const isReady = layout !== undefined;
+  // A new state is selected before it has its place.
+  const isPlaced = isReady && (selected === undefined || layout.states.has(selected));
   useEffect(() => {
-    if (!isReady) return;
+    if (!isPlaced) return;
     const nodes = selected === undefined ? undefined : [{ id: selected }];
     void flow.fitView({ ...fit, ...(nodes && { nodes, maxZoom: Math.max(0.8, Math.min(1, flow.getZoom())) }) });
-  }, [isReady, selected, flow]);
+  }, [isPlaced, selected, flow]);
 
   function move(event: KeyboardEvent): void {
     const next = layout && findNext(model, layout, { from: selected ?? model.start, key: event.key });
