@@ -173,6 +173,35 @@ export function programsScenarios(palaver: () => TestConsole): void {
     expect(complaints).toEqual([]);
   });
 
+  test('a survey of six questions is built by clicking; each answer is kept, and the map wraps', async () => {
+    await using opened = await openPage(palaver(), '/programs');
+    const { page, complaints } = opened;
+    await page.getByLabel('Name of a new program').fill('Water points');
+    await page.getByLabel('Service code').fill('*384*78#');
+    await page.getByLabel('Begin with').selectOption('survey');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await stateOn(page, 'needs').click();
+    const panel = page.locator('.state-panel');
+    const questions = { 'Is the pump working?': 'choice', 'For how many days?': 'integer', 'Since when?': 'date' };
+    for (const [text, type] of Object.entries(questions)) {
+      await page.getByLabel(/^New step after/).fill(text);
+      await page.getByRole('button', { name: 'Add', exact: true }).first().click();
+      await expect.poll(() => panel.getByLabel('Text, en').first().inputValue()).toBe(text);
+      await panel.getByLabel('Type of answer').selectOption(type);
+    }
+    await page.getByText('Draft saved').waitFor();
+    expect(await page.locator('.problems.notice-warn').count()).toBe(0);
+    await page.getByRole('button', { name: 'Show the whole map' }).click();
+    const place = async (name: string) => (await stateOn(page, name).boundingBox())?.y ?? 0;
+    await expect.poll(async () => (await place('thanks')) - (await place('home'))).toBeGreaterThan(50);
+    await keepPicture(page, 'programs-survey');
+    await stateOn(page, 'keep').click();
+    for (const name of ['isThePumpWorking', 'forHowManyDays', 'sinceWhen'])
+      expect(await panel.getByLabel(`fields › ${name}`, { exact: true }).inputValue()).toBe(name);
+    expect(await findBarriers(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
   test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
     await using opened = await openPage(palaver(), '/programs', look);
     const { page } = opened;

@@ -4,6 +4,7 @@ import {
   Controls,
   type Edge,
   getBezierPath,
+  getSmoothStepPath,
   type Node,
   Position,
   ReactFlow,
@@ -29,6 +30,7 @@ import { nodeSize } from './kinds.ts';
 import {
   FileNode,
   isBack,
+  isTurn,
   layOutMap,
   type MapLayout,
   type NodeParts,
@@ -237,7 +239,8 @@ function toPath(layout: MapLayout, from: string, targets: string[]): string {
     .map((to) => {
       const { x, y } = placeOf(layout, to);
       const targetY = y + nodeSize.height / 2;
-      const [line] = getBezierPath({
+      const draw = isTurn(layout, from, to) ? getSmoothStepPath : getBezierPath;
+      const [line] = draw({
         sourceX: source.x + nodeSize.width,
         sourceY: source.y + nodeSize.height / 2,
         sourcePosition: Position.Right,
