@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
+import { findBarriers, keepPicture, looks, openPage, overflow, sizes, type TestConsole } from './start-console.ts';
 
 /** Calls as a telecom gateway would, each text of a call in turn. */
 async function call({ url }: TestConsole, sessionId: string, texts: string[], serviceCode = '*1234#'): Promise<string> {
@@ -199,6 +199,15 @@ export function programsScenarios(palaver: () => TestConsole): void {
     for (const name of ['isThePumpWorking', 'forHowManyDays', 'sinceWhen'])
       expect(await panel.getByLabel(`fields › ${name}`, { exact: true }).inputValue()).toBe(name);
     expect(await findBarriers(page)).toEqual([]);
+    // On a phone the panel is below the list.
+    await page.setViewportSize(sizes.phone);
+    await page.getByRole('button', { name: 'Outline' }).click();
+    await page
+      .getByRole('treeitem', { name: /sinceWhen/ })
+      .first()
+      .click();
+    const title = page.getByRole('heading', { name: 'sinceWhen', exact: true });
+    await expect.poll(async () => (await title.boundingBox())?.y).toBeLessThan(sizes.phone.height / 2);
     expect(complaints).toEqual([]);
   });
 
