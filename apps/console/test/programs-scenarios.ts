@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
+import { findBarriers, keepPicture, looks, openPage, overflow, sizes, type TestConsole } from './start-console.ts';
 
 /** Calls as a telecom gateway would, each text of a call in turn. */
 async function call({ url }: TestConsole, sessionId: string, texts: string[], serviceCode = '*1234#'): Promise<string> {
@@ -72,8 +72,14 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await using opened = await openPage(palaver(), '/programs');
     const { page, complaints } = opened;
     await page.getByLabel('Name of a new program').fill('seeds');
-    await page.getByLabel('Service code').fill('*384*77#');
-    await page.getByRole('button', { name: 'Create' }).click();
+    const create = page.getByRole('button', { name: 'Create' });
+    await create.click();
+    const code = page.getByLabel('Service code');
+    expect(await code.evaluate((field) => (field as unknown as { validationMessage: string }).validationMessage)).toBe(
+      'A service code such as *384*5#.',
+    );
+    await code.fill('*384*77#');
+    await create.click();
     await mapReady(page);
     for (const [name, kind] of [
       ['amount', 'Question'],
@@ -85,10 +91,15 @@ export function programsScenarios(palaver: () => TestConsole): void {
       await page.getByRole('button', { name: 'Add', exact: true }).click();
       await page.getByRole('region', { name, exact: true }).waitFor();
     }
+    // The map shows what was added last.
+    const map = await page.locator('.program-map').boundingBox();
+    const edge = (map?.x ?? 0) + (map?.width ?? 0);
+    await expect.poll(async () => (await stateOn(page, 'bye').boundingBox())?.x).toBeLessThan(edge);
     // They lead to each other, and nothing leads to the first of them yet.
     const problems = page.locator('.problems summary');
     await problems.waitFor();
 
+    await page.getByRole('button', { name: 'Show the whole map' }).click();
     await stateOn(page, 'amount').click();
     const amount = page.getByRole('region', { name: 'amount', exact: true });
     await amount.getByLabel('Text, en').fill('How many seeds?');
@@ -159,6 +170,44 @@ export function programsScenarios(palaver: () => TestConsole): void {
     const row = page.getByRole('row', { name: /^amount / });
     await row.waitFor();
     expect((await row.getByRole('cell').allTextContents()).slice(0, 2)).toEqual(['1', '1']);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a survey of six questions is built by clicking; each answer is kept, and the map wraps', async () => {
+    await using opened = await openPage(palaver(), '/programs');
+    const { page, complaints } = opened;
+    await page.getByLabel('Name of a new program').fill('Water points');
+    await page.getByLabel('Service code').fill('*384*78#');
+    await page.getByLabel('Begin with').selectOption('survey');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await stateOn(page, 'needs').click();
+    const panel = page.locator('.state-panel');
+    const questions = { 'Is the pump working?': 'choice', 'For how many days?': 'integer', 'Since when?': 'date' };
+    for (const [text, type] of Object.entries(questions)) {
+      await page.getByLabel(/^New step after/).fill(text);
+      await page.getByRole('button', { name: 'Add', exact: true }).first().click();
+      await expect.poll(() => panel.getByLabel('Text, en').first().inputValue()).toBe(text);
+      await panel.getByLabel('Type of answer').selectOption(type);
+    }
+    await page.getByText('Draft saved').waitFor();
+    expect(await page.locator('.problems.notice-warn').count()).toBe(0);
+    await page.getByRole('button', { name: 'Show the whole map' }).click();
+    const place = async (name: string) => (await stateOn(page, name).boundingBox())?.y ?? 0;
+    await expect.poll(async () => (await place('thanks')) - (await place('home'))).toBeGreaterThan(50);
+    await keepPicture(page, 'programs-survey');
+    await stateOn(page, 'keep').click();
+    for (const name of ['isThePumpWorking', 'forHowManyDays', 'sinceWhen'])
+      expect(await panel.getByLabel(`fields › ${name}`, { exact: true }).inputValue()).toBe(name);
+    expect(await findBarriers(page)).toEqual([]);
+    // On a phone the panel is below the list.
+    await page.setViewportSize(sizes.phone);
+    await page.getByRole('button', { name: 'Outline' }).click();
+    await page
+      .getByRole('treeitem', { name: /sinceWhen/ })
+      .first()
+      .click();
+    const title = page.getByRole('heading', { name: 'sinceWhen', exact: true });
+    await expect.poll(async () => (await title.boundingBox())?.y).toBeLessThan(sizes.phone.height / 2);
     expect(complaints).toEqual([]);
   });
 

@@ -22,3 +22,6 @@ export function onEvents(...names: string[]) {
     };
   };
 }
+
+/** What is beside the content elsewhere is below it. */
+export const isNarrow = () => window.matchMedia('(max-width: 45rem)').matches;

@@ -85,7 +85,8 @@ export function toEdges(
       const id = `${from} ${to}`;
       const last = before.find((edge) => edge.id === id && edge.label === label && edge.className === className);
       // Over the other lines. In the frame of a file the z-index of the states is added, so it is drawn over them, too.
-      return last ?? { id, source: from, target: to, label, className, markerEnd, zIndex: 3 };
+      const type = isTurn(layout, from, to) ? 'smoothstep' : 'default';
+      return last ?? { id, type, source: from, target: to, label, className, markerEnd, zIndex: 3 };
     });
 }
 
@@ -95,7 +96,7 @@ type Placed = Record<'x' | 'y' | 'width' | 'height', number>;
 
 export interface MapLayout {
   /** Relative to their group where they are in one. */
-  states: Map<string, Placed>;
+  states: Map<string, Placed & { row: number }>;
   /** By path; empty where all states are in one file. */
   groups: Map<string, Placed>;
   groupOf: Map<string, string>;
@@ -116,9 +117,9 @@ export async function layOutMap(model: ProgramModel): Promise<MapLayout> {
   const files = [...new Set(groupOf.values())];
   const placed = await placeGroups(files.map((file) => toGroup(model, groupOf, file)));
   const isGrouped = files.length > 1;
-  const states = new Map<string, Placed>();
-  for (const [name, x, y] of placed.flatMap((group) => group.states))
-    states.set(name, { x: x + padding.side, y: y + padding.top, ...nodeSize });
+  const states: MapLayout['states'] = new Map();
+  for (const [name, x, y, row] of placed.flatMap((group) => group.states))
+    states.set(name, { x: x + padding.side, y: y + padding.top, row, ...nodeSize });
   const ways = new Map<string, string[]>();
   for (const { name, links } of model.states.values()) {
     const targets = new Set(links.map(({ to }) => to));
@@ -136,8 +137,15 @@ export function placeOf({ states, groups, groupOf }: MapLayout, name: string): {
   return { x: (state?.x ?? 0) + (group?.x ?? 0), y: (state?.y ?? 0) + (group?.y ?? 0) };
 }
 
+/** How many rows below in the same group. */
+const rowsDown = ({ states, groupOf }: MapLayout, from: string, to: string): number =>
+  groupOf.get(from) === groupOf.get(to) ? (states.get(to)?.row ?? 0) - (states.get(from)?.row ?? 0) : 0;
+
+export const isTurn = (layout: MapLayout, from: string, to: string): boolean => rowsDown(layout, from, to) > 0;
+
 export function isBack(layout: MapLayout, from: string, to: string): boolean {
-  return placeOf(layout, to).x <= placeOf(layout, from).x;
+  const rows = rowsDown(layout, from, to);
+  return rows === 0 ? placeOf(layout, to).x <= placeOf(layout, from).x : rows < 0;
 }
 
 function placeGroups(groups: GroupToPlace[]): Promise<PlacedGroup[]> {

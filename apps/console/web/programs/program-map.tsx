@@ -4,6 +4,7 @@ import {
   Controls,
   type Edge,
   getBezierPath,
+  getSmoothStepPath,
   type Node,
   Position,
   ReactFlow,
@@ -29,6 +30,7 @@ import { nodeSize } from './kinds.ts';
 import {
   FileNode,
   isBack,
+  isTurn,
   layOutMap,
   type MapLayout,
   type NodeParts,
@@ -77,11 +79,13 @@ function MapInside({ onConnect, ...props }: ProgramMapProps) {
   );
   drawn.current = { nodes, edges };
   const isReady = layout !== undefined;
+  // A new state is selected before it has its place.
+  const isPlaced = isReady && (selected === undefined || layout.states.has(selected));
   useEffect(() => {
-    if (!isReady) return;
+    if (!isPlaced) return;
     const nodes = selected === undefined ? undefined : [{ id: selected }];
     void flow.fitView({ ...fit, ...(nodes && { nodes, maxZoom: Math.max(0.8, Math.min(1, flow.getZoom())) }) });
-  }, [isReady, selected, flow]);
+  }, [isPlaced, selected, flow]);
 
   function move(event: KeyboardEvent): void {
     const next = layout && findNext(model, layout, { from: selected ?? model.start, key: event.key });
@@ -235,7 +239,8 @@ function toPath(layout: MapLayout, from: string, targets: string[]): string {
     .map((to) => {
       const { x, y } = placeOf(layout, to);
       const targetY = y + nodeSize.height / 2;
-      const [line] = getBezierPath({
+      const draw = isTurn(layout, from, to) ? getSmoothStepPath : getBezierPath;
+      const [line] = draw({
         sourceX: source.x + nodeSize.width,
         sourceY: source.y + nodeSize.height / 2,
         sourcePosition: Position.Right,

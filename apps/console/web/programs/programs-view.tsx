@@ -79,11 +79,13 @@ export function ProgramList({ programs, mayEdit }: { programs: ListedProgram[]; 
             <h2>
               <Link href={`/programs?program=${name}`}>{toTitle(name)}</Link>
             </h2>
-            <p className="numbers">
-              <bdi>{toCodes(version, codes)}</bdi>
-            </p>
+            {version !== null && (
+              <p className="numbers">
+                <bdi>{codes.join(', ') || t('programs.otherCodes')}</bdi>
+              </p>
+            )}
             <p className="badges">
-              <span className="badge">{languages.join(', ') || t('programs.noLanguage')}</span>
+              {languages.length > 0 && <span className="badge">{languages.join(', ')}</span>}
               <span className={isPublished ? 'badge badge-ok' : 'badge'}>
                 {t(version === null ? 'programs.notInUse' : isPublished ? 'programs.published' : 'programs.fromFolder')}
               </span>
@@ -96,11 +98,6 @@ export function ProgramList({ programs, mayEdit }: { programs: ListedProgram[]; 
       </ul>
     </div>
   );
-}
-
-function toCodes(version: string | null, codes: string[]): string {
-  if (version === null) return t('programs.noCode');
-  return codes.length > 0 ? codes.join(', ') : t('programs.otherCodes');
 }
 
 function NewProgram({ taken }: { taken: readonly string[] }) {

@@ -1,6 +1,7 @@
-import { memo } from 'react';
+import { memo, useEffect, useRef } from 'react';
 import { formatNumber } from '../i18n/format.ts';
 import { t, useLocale } from '../i18n/text.ts';
+import { isNarrow } from '../location.ts';
 import { TextButton } from '../ui/button.tsx';
 import { Facts, Panel } from '../ui/panel.tsx';
 import type { ChangeFiles } from './edit-program.ts';
@@ -17,20 +18,31 @@ interface StatePanelProps {
   onSelect(state: string): void;
   problems: Problem[];
   counts: Counts | undefined;
+  /** Where the panel is below everything else, another state brings it into view. */
+  isFollowed: boolean;
   /** Undefined if nothing can be changed. */
   onChange: ChangeFiles | undefined;
 }
 
 export const StatePanel = memo(function StatePanel(props: StatePanelProps) {
-  const { model, selected, onSelect, problems, counts, onChange } = props;
+  const { model, selected, onSelect, problems, counts, isFollowed, onChange } = props;
   // A memoised component must be drawn again in another language.
   useLocale();
+  const kind = useRef<HTMLSpanElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another state is the reason to scroll
+  useEffect(() => {
+    if (isFollowed && isNarrow()) kind.current?.closest('section')?.scrollIntoView();
+  }, [selected]);
   const state = model.states.get(selected);
   return (
     <Panel
       className="state-panel"
       title={selected}
-      beside={<span className="badge">{titleOf(state?.kind ?? 'outside')}</span>}
+      beside={
+        <span ref={kind} className="badge">
+          {titleOf(state?.kind ?? 'outside')}
+        </span>
+      }
     >
       {problems.map(({ file, line, message }) => (
         <p key={`${file}:${line}:${message}`} className="notice notice-danger small" lang="en" dir="ltr">

@@ -2,7 +2,7 @@ import { lazy, Suspense, useCallback, useDeferredValue, useEffect, useMemo, useS
 import { useOperatorQuery } from '../api/operator.ts';
 import { formatDay } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
-import { navigate, useLocation } from '../location.ts';
+import { isNarrow, navigate, useLocation } from '../location.ts';
 import { Button, TextButton } from '../ui/button.tsx';
 import { Waiting } from '../ui/fault.tsx';
 import { SelectField } from '../ui/fields.tsx';
@@ -120,6 +120,7 @@ function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { v
   const shared = { model, selected, onSelect: select };
   const marks = { found, problems: problemCounts, heat: heatOf, edited };
   const isProgramShown = view !== 'results';
+  const isDrawn = view === 'map' || view === 'outline';
   const isShown = (name: ViewName) => mayEdit || (name !== 'publish' && name !== 'settings');
   return (
     <div className="workspace">
@@ -133,14 +134,16 @@ function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { v
         {isProgramShown && (
           <>
             <Search model={model} found={found} search={search} onSearch={setSearch} onSelect={select} />
-            <SelectField
-              label={t('programs.colourBy')}
-              value={heat}
-              onChange={setHeat}
-              options={[...heats, 'none' as const].map((key) => [key, t(`programs.heat-${key}`)])}
-            />
+            {isDrawn && (
+              <SelectField
+                label={t('programs.colourBy')}
+                value={heat}
+                onChange={setHeat}
+                options={[...heats, 'none' as const].map((key) => [key, t(`programs.heat-${key}`)])}
+              />
+            )}
             <VersionField name={name} version={version} />
-            {mayEdit && <AddState model={model} selected={selected} onChange={change} onSelect={select} />}
+            {mayEdit && isDrawn && <AddState model={model} selected={selected} onChange={change} onSelect={select} />}
             {mayEdit && (
               <Button icon="phone" aria-pressed={isTrying} onClick={() => setTrying(!isTrying)}>
                 {t('programs.tryIt')}
@@ -198,6 +201,7 @@ function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { v
               {...shared}
               selected={selected}
               problems={here}
+              isFollowed={!isTrying}
               counts={stats.data?.states.find(({ state }) => state === selected)}
               onChange={mayEdit ? change : undefined}
             />
@@ -280,5 +284,5 @@ function Problems({ problems, isAdvice, onSelect }: ProblemsProps) {
 function toView(view: string | null): ViewName {
   const asked = views.find((name) => name === view);
   if (asked) return asked;
-  return window.matchMedia('(max-width: 45rem)').matches ? 'outline' : 'map';
+  return isNarrow() ? 'outline' : 'map';
 }

@@ -18,7 +18,8 @@ export function InputField({ label, expects = '', onChange, ...rest }: InputProp
         onInput={({ currentTarget }) => currentTarget.setCustomValidity('')}
         // The browser's own words do not name the format.
         onInvalid={({ currentTarget }) => {
-          if (currentTarget.validity.patternMismatch) currentTarget.setCustomValidity(expects);
+          const { patternMismatch, valueMissing } = currentTarget.validity;
+          if (patternMismatch || valueMissing) currentTarget.setCustomValidity(expects);
         }}
         {...rest}
       />
