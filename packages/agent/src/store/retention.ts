@@ -26,12 +26,12 @@ async function removeBatch<T>(
   table: string,
   condition: ReturnType<typeof sql>,
 ): Promise<number> {
-  const rows = (row: 'ctid' | 'rowid') =>
-    sql`select ${sql.raw(row)} from ${sql.table(table)} as old where ${condition} limit ${sql.lit(batchSize)}`;
-  // PostgreSQL would read the whole table for `in (select …)`.
-  const among = engine === 'postgres' ? sql`ctid = any(array(${rows('ctid')}))` : sql`rowid in (${rows('rowid')})`;
-  // The condition is asked again: the row may have changed since it was found.
-  const result = await sql`delete from ${sql.table(table)} as old where ${among} and ${condition}`.execute(db);
+  // PostgreSQL asks the condition again of each row as it is locked, because it may have changed since it was found. By the condition
+  // outside it may read every row that meets it, and for `in (select …)` the whole table.
+  const [row, lock] = engine === 'postgres' ? ['ctid', 'for update'] : ['rowid', ''];
+  const rows = sql`select ${sql.raw(row)} from ${sql.table(table)} as old where ${condition} limit ${sql.lit(batchSize)} ${sql.raw(lock)}`;
+  const among = engine === 'postgres' ? sql`= any(array(${rows}))` : sql`in (${rows})`;
+  const result = await sql`delete from ${sql.table(table)} as old where ${sql.raw(row)} ${among}`.execute(db);
   return Number(result.numAffectedRows ?? 0n);
 }
 

@@ -1,5 +1,6 @@
+import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
-import { createTestDatabase } from '@palaver/test-kit';
+import { createTestDatabase, recordStatements, waitFor } from '@palaver/test-kit';
 import { type Kysely, sql } from 'kysely';
 import { expect, test } from 'vitest';
 import {
@@ -8,7 +9,7 @@ import {
   fileMigrations,
 } from '../../../agent-plugins/src/attachments/file-store.ts';
 import { agentMigrations } from './migrate.ts';
-import { deleteExpired } from './retention.ts';
+import { deleteExpired, removeSettled } from './retention.ts';
 import { createRunStore } from './runs.ts';
 import type { AgentDatabase } from './schema.ts';
 import { createSessionStore } from './sessions.ts';
@@ -69,6 +70,32 @@ test('PostgreSQL: the sweep for interrupted runs and retention read no table who
   const after = await readSequentially(db);
   const whole = after.filter(({ rows }, index) => rows - (before[index]?.rows ?? 0) >= runs - old);
   expect(whole).toEqual([]);
+  await store.close();
+});
+
+test('PostgreSQL: retention reads its own rows, also where the statistics know nothing of what is old', async () => {
+  await using database = await createTestDatabase('postgres');
+  const store = await openStore<Record<string, never>>(database.url, { poolSize: 1 });
+  const { db } = store;
+  for (const statement of [
+    sql`create table goat_sale (n integer primary key, status text, paid_at bigint)`,
+    sql`create index goat_sale_paid on goat_sale (status, paid_at)`,
+    sql`insert into goat_sale select n, 'open', 1e15 + n from generate_series(1, 5000) as n`,
+    sql`analyze`,
+    sql`update goat_sale set status = 'paid', paid_at = n`,
+  ])
+    await statement.execute(db);
+  using recorded = recordStatements();
+  const rules = [{ table: 'goat_sale', time: 'paid_at', statuses: ['paid'] }];
+  const logger = createLogger({ name: 'test', level: 'silent' });
+  const removing = removeSettled({ store, logger, days: 1, rules, everyMs: 10 });
+  const count = async () => (await sql<{ n: number }>`select count(*) as n from goat_sale`.execute(db)).rows[0]?.n;
+  await waitFor('removal', async () => Number(await count()) === 0, 20_000);
+  await removing.stop();
+  await sql`insert into goat_sale select n, 'paid', n from generate_series(1, 5000) as n`.execute(db);
+  const [text = ''] = [...recorded.statements.keys()].filter((key) => key.startsWith('delete'));
+  const { rows } = await sql<{ 'QUERY PLAN': string }>`explain (analyze) ${sql.raw(text)}`.execute(db);
+  expect(rows.map((row) => row['QUERY PLAN']).join('\n')).not.toContain('Rows Removed by Filter');
   await store.close();
 });
 
