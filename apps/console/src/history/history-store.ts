@@ -66,6 +66,8 @@ export function openHistory(path: string) {
       primary key (service, time)) without rowid;
     create table if not exists route_load (service text, time integer, route text, count integer, faults integer,
       buckets text, primary key (service, time, route)) without rowid;
+    create index if not exists load_time on load (time);
+    create index if not exists route_load_time on route_load (time);
     create table if not exists alarm (service text, kind text, value real, threshold real, raised_at integer, cleared_at integer,
       acknowledged_by text, acknowledged_at integer)`);
   addAcknowledgement(db);

@@ -155,7 +155,7 @@ export function ExportButtons({ set, filter, labels, mayExport }: ExportProps) {
         import('./to-files.ts'),
       ]);
       const rows = toRows(results, labels);
-      if (format === 'xlsx') download(name, toXlsx(rows), xlsxType);
+      if (format === 'xlsx') download(name, await toXlsx(rows), xlsxType);
       else if (format === 'csv') download(name, toCsv(rows), 'text/csv');
       else download(name, toJson(results, labels), 'application/json');
     } catch (error) {

@@ -1,4 +1,4 @@
-import { strToU8, zipSync } from 'fflate';
+import { strToU8, Zip, ZipDeflate, ZipPassThrough } from 'fflate';
 import { choiceLabel, type Labels, questionLabel } from './labels.ts';
 import type { ExportedResult } from './results-api.ts';
 
@@ -23,14 +23,38 @@ const number = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/;
 // XML 1.0 has no form for control characters and halves of characters.
 const unwritable = /(?![\t\n\r])[\p{Cc}\p{Cs}\ufffe\uffff]/gu;
 
-/** Its first row stays in view. Texts are texts: none is computed as a formula. */
-export function toXlsx(rows: readonly (readonly string[])[]): Uint8Array<ArrayBuffer> {
-  const lines = rows.map((row, i) => `<row>${row.map((cell) => toCell(cell, i === 0)).join('')}</row>`);
+const rowsAtOnce = 500;
+
+/** Its first row stays in view. Texts are texts: none is computed as a formula. The page works between two pieces of rows. */
+export async function toXlsx(rows: Iterable<readonly string[]>): Promise<Uint8Array<ArrayBuffer>[]> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  const zip = new Zip((error, piece) => {
+    if (error) throw error;
+    pieces.push(piece);
+  });
+  for (const [path, text] of Object.entries(parts)) {
+    const part = new ZipPassThrough(path);
+    zip.add(part);
+    part.push(strToU8(xml + text), true);
+  }
+  const data = new ZipDeflate('xl/worksheets/sheet1.xml');
+  zip.add(data);
   const frozen =
     '<sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" state="frozen"/></sheetView></sheetViews>';
-  const data = `<worksheet xmlns="${sheet}">${frozen}<sheetData>${lines.join('')}</sheetData></worksheet>`;
-  const files = Object.entries({ ...parts, 'xl/worksheets/sheet1.xml': data });
-  return zipSync(Object.fromEntries(files.map(([path, text]) => [path, strToU8(xml + text)])));
+  let text = `${xml}<worksheet xmlns="${sheet}">${frozen}<sheetData>`;
+  let count = 0;
+  for (const row of rows) {
+    const isHead = count === 0;
+    text += `<row>${row.map((cell) => toCell(cell, isHead)).join('')}</row>`;
+    count++;
+    if (count % rowsAtOnce !== 0) continue;
+    data.push(strToU8(text));
+    text = '';
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  data.push(strToU8(`${text}</sheetData></worksheet>`), true);
+  zip.end();
+  return pieces;
 }
 
 function toCell(text: string, isHead: boolean): string {
@@ -46,34 +70,40 @@ function toCell(text: string, isHead: boolean): string {
 
 export const xlsxType = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
-export function toRows(results: readonly ExportedResult[], labels: Labels): string[][] {
-  const names = [...new Set(results.flatMap(({ values }) => Object.keys(values)))];
+export function* toRows(results: readonly ExportedResult[], labels: Labels): Generator<string[]> {
+  const names = namesIn(results);
   const isDelivered = results.some(({ delivery }) => delivery !== undefined);
   const own = ['id', 'phoneNumber', 'createdAt', ...(isDelivered ? ['status', 'fault'] : [])];
-  return [
-    [...own, ...names.map((name) => questionLabel(labels, name))],
-    ...results.map(({ id, phoneNumber, createdAt, delivery, values }) => [
+  yield [...own, ...names.map((name) => questionLabel(labels, name))];
+  for (const { id, phoneNumber, createdAt, delivery, values } of results)
+    yield [
       id,
       phoneNumber,
       createdAt,
       ...(isDelivered ? [delivery?.status ?? '', delivery?.fault ?? ''] : []),
       ...names.map((name) => choiceLabel(labels, name, values[name] ?? '')),
-    ]),
-  ];
+    ];
+}
+
+function namesIn(results: readonly ExportedResult[]): string[] {
+  const names = new Set<string>();
+  for (const { values } of results) for (const name of Object.keys(values)) names.add(name);
+  return [...names];
 }
 
 /** An apostrophe keeps a cell that begins like a formula a text; numbers and phone numbers need none. */
-export function toCsv(rows: readonly (readonly string[])[]): string {
+export function toCsv(rows: Iterable<readonly string[]>): string {
   const toText = (cell: string) => (/^[=@\t\r]|^[+-](?![\d.]+$)/.test(cell) ? `'${cell}` : cell);
   const quote = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
-  return rows.map((row) => `${row.map((cell) => quote(toText(cell))).join(',')}\r\n`).join('');
+  let text = '';
+  for (const row of rows) text += `${row.map((cell) => quote(toText(cell))).join(',')}\r\n`;
+  return text;
 }
 
 /** Answers are numbers if all answers to the question are. */
 export function toJson(results: readonly ExportedResult[], labels: Labels): string {
-  const names = new Set(results.flatMap(({ values }) => Object.keys(values)));
   const isNumeric = (name: string) => results.every(({ values }) => !values[name] || number.test(values[name]));
-  const numeric = new Set([...names].filter((name) => !labels.choices.has(name) && isNumeric(name)));
+  const numeric = new Set(namesIn(results).filter((name) => !labels.choices.has(name) && isNumeric(name)));
   const toValue = (name: string, value: string) =>
     numeric.has(name) && value !== '' ? Number(value) : choiceLabel(labels, name, value);
   const shown = results.map((result) => ({

@@ -1,5 +1,5 @@
-export function download(name: string, content: string | Uint8Array<ArrayBuffer>, type: string): void {
-  const url = URL.createObjectURL(new Blob([content], { type }));
+export function download(name: string, content: BlobPart | BlobPart[], type: string): void {
+  const url = URL.createObjectURL(new Blob([content].flat(), { type }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
