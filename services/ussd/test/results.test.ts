@@ -1,7 +1,9 @@
 // What programs have collected: looked through with masked numbers, counted for charts, exported by operators with a line in the audit.
 import type { AuditLine, ListedSet, ResultSummary } from '@palaver/contract/internal';
 import { addOperator } from '@palaver/service-kit/internal';
+import { openStore } from '@palaver/store';
 import { createTempDir, engines } from '@palaver/test-kit';
+import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import type { Result, ResultPage } from '../src/operators/results.ts';
 import { startService, type TestService } from './service-fixture.ts';
@@ -113,4 +115,27 @@ test('viewers look, operators export, and wrong filters are refused', async () =
   expect(await statusOf('/records/order/export', operator)).toBe(200);
   for (const query of ['/other/order', '/records/order?from=today', '/records/order?limit=0', '/forms/x?status=lost'])
     expect(await statusOf(query, operator)).toBe(400);
+});
+
+test('many results are not counted again for each look, and an export has all of them', async () => {
+  await using service = await startService();
+  const store = await openStore(service.databaseUrl);
+  const add = (first: number, last: number) =>
+    sql`with recursive list(n) as (select ${sql.lit(first)} union all select n + 1 from list where n < ${sql.lit(last)})
+      insert into ussd_record (id, program, kind, phone, fields, created_at)
+      select 'r' || n, 'market', case when n % 2 = 0 then 'order' else 'offer' end, '+2547', '{}', n from list`.execute(
+      store.db,
+    );
+  const totals = () =>
+    Promise.all(['order', 'offer'].map(async (kind) => (await load<View>(service, `/records/${kind}?limit=1`)).total));
+  await add(1, 20_000);
+  await sql`delete from ussd_record where id = 'r1'`.execute(store.db);
+  expect(await totals()).toEqual([10_000, 9_999]);
+  await add(20_001, 20_004);
+  await store.close();
+  expect(await totals()).toEqual([10_000, 10_001]);
+  const { results } = await load<View>(service, '/records/order?limit=1');
+  expect(results).toMatchObject([{ id: 'r20004' }]);
+  const csv = await (await service.get(`${path}/records/order/export`)).text();
+  expect(csv.trim().split('\r\n')).toHaveLength(10_003);
 });

@@ -6,6 +6,7 @@ import {
   type UssdResult,
 } from '@palaver/contract/internal';
 import { mapRows } from '@palaver/store/internal';
+import { LRUCache } from 'lru-cache';
 import type { Row, RowFilter, Rows } from '../store/rows.ts';
 
 /** The records of a kind, the submissions of a form, or the SMS messages (`sms`) of a program. */
@@ -37,10 +38,22 @@ export interface ResultPage {
 
 /** Values may be encrypted, so the database cannot compare them. */
 export const maxCompared = 20_000;
+/** Counts of this many results are shown again for a minute: counting reads an index entry for each, and pages ask every few seconds. */
+const manyResults = 10_000;
+const keptCounts = { max: 1_000, ttl: 60_000 };
 
 export function createResults(rows: Rows) {
   async function* readAll(set: ResultSet, filter: ResultFilter): AsyncGenerator<Result[]> {
     for await (const piece of rows.pieces(set.source, toRowFilter(set, filter))) yield piece.map(toResult);
+  }
+  const kept = new LRUCache<string, Awaited<ReturnType<typeof rows.count<'name' | 'status'>>>>(keptCounts);
+  async function countForPage(source: ResultSource, columns: ('name' | 'status')[], filter: RowFilter) {
+    const key = JSON.stringify([source, columns, filter]);
+    const known = kept.get(key);
+    if (known) return known;
+    const counted = await rows.count(source, columns, filter);
+    if (counted.reduce((sum, row) => sum + row.count, 0) >= manyResults) kept.set(key, counted);
+    return counted;
   }
   async function count(set: ResultSet, filter: ResultFilter): Promise<number> {
     const [counted] = await rows.count(set.source, [], toRowFilter(set, filter));
@@ -50,7 +63,7 @@ export function createResults(rows: Rows) {
     count,
     async sets(program: string) {
       const lists = resultSources.map(async (source) =>
-        toSets(source, await rows.count(source, ['name', 'status'], { program })),
+        toSets(source, await countForPage(source, ['name', 'status'], { program })),
       );
       return (await Promise.all(lists)).flat();
     },
@@ -66,8 +79,10 @@ export function createResults(rows: Rows) {
     },
     async page(set: ResultSet, filter: ResultFilter, { limit, offset }: { limit: number; offset: number }) {
       if (!comparesValues(filter)) {
-        const page = await rows.page(set.source, toRowFilter(set, filter), { limit, offset });
-        return { results: page.map(toResult), total: await count(set, filter), isPartial: false };
+        const wanted = toRowFilter(set, filter);
+        const page = await rows.page(set.source, wanted, { limit, offset });
+        const [counted] = await countForPage(set.source, [], wanted);
+        return { results: page.map(toResult), total: counted?.count ?? 0, isPartial: false };
       }
       const results: Result[] = [];
       let [total, compared] = [0, 0];
