@@ -38,7 +38,7 @@ test('the page works while a file of many rows is made, and no row is lost', asy
 test('rows have a column for each answer that anyone gave', () => {
   const own = { phoneNumber: '+254700000001', createdAt: '2026-11-17T10:00:00.000Z' };
   const delivery = { status: 'failed', attempts: 1, fault: 'refused' } as const;
-  const given = [
+  const given: Parameters<typeof toRows>[0] = [
     { id: '1', ...own, values: { a: 'x' }, delivery },
     { id: '2', ...own, values: { b: 'y' } },
   ];
