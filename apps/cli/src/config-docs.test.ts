@@ -4,7 +4,7 @@ import { createBundledPlugins } from '@palaver/agent-plugins';
 import { listVariables, parseConfig } from '@palaver/service-kit/internal';
 import { expect, test } from 'vitest';
 import { toConfigReference, toEnvExample } from './config-reference.ts';
-import { services } from './services.ts';
+import { services, unknownVariables } from './services.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 const schemas = [
@@ -56,4 +56,10 @@ test('every example of a variable is a value it takes', () => {
     // Production refuses secrets that everyone can read.
     expect(parseConfig(schema, { ...env, NODE_ENV: 'development' })).not.toHaveProperty('faults');
   }
+});
+
+test('secrets of programs and adapters have names of their own', () => {
+  const named = { USSD_SECRET_PRICES: 'x', USSD_ADAPTER_SECRET_MINE: 'x' };
+  expect(unknownVariables(named)).toEqual([]);
+  expect(unknownVariables({ USSD_SECRETS_PRICES: 'x' })).toHaveLength(1);
 });

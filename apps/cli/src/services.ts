@@ -10,7 +10,7 @@ import { gatewayConfigSchema } from '@palaver/gateway/config';
 import type { ConfigOptions, Env, RunningService } from '@palaver/service-kit';
 import { findMisspelt, findUnknownVariables, listVariables } from '@palaver/service-kit/internal';
 import { startUssd } from '@palaver/ussd';
-import { programSecretPrefix, ussdConfigSchema } from '@palaver/ussd/config';
+import { secretPrefixes, ussdConfigSchema } from '@palaver/ussd/config';
 import type { ZodObject } from 'zod';
 
 export interface ServiceEntry {
@@ -59,7 +59,7 @@ export type ServiceName = keyof typeof services;
 const ownPrefixes = ['CONSOLE_', 'USSD_', 'GATEWAY_', 'DEVNODE_', 'ORACLE_', 'UCAN_', 'PIN_ENCRYPTION_'];
 
 export function unknownVariables(env: Env): string[] {
-  const secrets = Object.keys(env).filter((name) => name.startsWith(programSecretPrefix));
+  const secrets = Object.keys(env).filter((name) => secretPrefixes.some((prefix) => name.startsWith(prefix)));
   return findUnknownVariables(env, [...knownVariables(), ...secrets], ownPrefixes);
 }
 

@@ -1,6 +1,6 @@
 import { ussdLimits } from '@palaver/contract';
 import { addOutboxRoutes } from '@palaver/protocol/internal';
-import { CloseStack, createServer, keepOpen, type Server } from '@palaver/service-kit';
+import { CloseStack, createServer, keepOpen, type Server, StartError } from '@palaver/service-kit';
 import {
   addOperatorAudit,
   addRateLimit,
@@ -97,7 +97,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
     const limited = scope.withTypeProvider<ZodTypeProvider>();
     addRateLimit(scope, { name: 'ussd', ...limit });
     await addUssdRoutes(limited, { ...domain, config, metrics, adapters, answer });
-    await addOperatorRoutes(limited, { ...domain, adapters, push, fourEyes: config.FOUR_EYES });
+    await addOperatorRoutes(limited, { ...domain, adapters, push, fourEyes: config.FOUR_EYES }).catch(explainPath);
     addLinkRoutes(limited, domain.linking);
     const { claiming } = domain;
     if (claiming) {
@@ -107,4 +107,9 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
   });
   server.addHook('onClose', keepOpen(started));
   return server;
+}
+
+function explainPath(error: Error): never {
+  if (!('code' in error) || error.code !== 'FST_ERR_DUPLICATED_ROUTE') throw error;
+  throw new StartError(`a path of USSD_ADAPTERS is one of the gateway's own: ${error.message}; give it another`);
 }

@@ -25,6 +25,7 @@ const envScreen = () => z.string().min(1).refine(fitsOneScreen, 'expected a text
 
 export const programSecretPrefix = 'USSD_SECRET_';
 export const adapterSecretPrefix = 'USSD_ADAPTER_SECRET_';
+export const secretPrefixes: readonly string[] = [programSecretPrefix, adapterSecretPrefix];
 
 export const ussdConfigSchema = z.object({
   ...baseVariables({ port: defaultPorts.ussd }),

@@ -37,12 +37,13 @@ export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodT
     return `${where}${[...said, ...more].join(', ')}`;
   }
   const allowed = values ?? options;
-  if (given === undefined && name !== '' && (allowed || expected)) return `${name} is missing`;
+  if (given === undefined && name !== '' && (allowed || expected || errors)) return `${name} is missing`;
   if (allowed) return `${where}must be one of ${allowed.join(', ')}${suggest(String(given), allowed.map(String))}`;
-  const wanted = (errors ?? [[{ ...issue, expected }]]).flatMap(
+  const shown = (errors ?? [[{ ...issue, expected }]]).flatMap(
     ([first]) => shapes[(first as Issue)?.expected ?? ''] ?? [],
   );
-  return wanted.length > 0 ? `${where}must be ${wanted.join(' or ')}` : `${where}${message}`;
+  const wanted = [...new Set(shown)].join(' or ');
+  return wanted !== '' ? `${where}must be ${wanted}` : `${where}${message}`;
 }
 
 const fieldsBySchema = new WeakMap<z.ZodType, Set<string>>();

@@ -13,7 +13,7 @@ export function formatFault({ file, line, state, message }: Fault): string {
 export function suggest(name: string, names: Iterable<string>): string {
   let best: { name: string; distance: number } | undefined;
   for (const candidate of names) {
-    if (Math.abs(name.length - candidate.length) > 2) continue;
+    if (candidate === name || Math.abs(name.length - candidate.length) > 2) continue;
     const distance = distanceOf(name.toLowerCase(), candidate.toLowerCase());
     if (distance <= (name.length > 4 ? 2 : 1) && distance < (best?.distance ?? Number.POSITIVE_INFINITY))
       best = { name: candidate, distance };

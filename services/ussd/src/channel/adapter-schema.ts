@@ -22,7 +22,7 @@ export const adapterSchema = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'a name of small letters, digits and hyphens'),
   title: z.string().min(1).max(60),
   source: z.string().optional(),
-  path: z.string().regex(/^\/api\/ussd(\/:?[\w-]+)*$/, 'a path such as /api/ussd/mine'),
+  path: z.string().regex(/^(\/:?[\w.-]+)+$/, 'a path such as /ussd/callback or /api/ussd/mine'),
   request: z.strictObject({
     method: z
       .union([method, z.array(method).min(1)])

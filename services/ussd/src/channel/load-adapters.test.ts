@@ -47,7 +47,7 @@ test.each([
   ['SIGNING,', 'OTHER,', 'mine.yaml:17: the secret OTHER has no value; set USSD_ADAPTER_SECRET_OTHER'],
   ['127.0.0.1/32', 'here', 'mine.yaml:18: allow: must be addresses or CIDR ranges'],
   ['timeLimit: 8s', 'timeLimit: 8', 'mine.yaml:19: timeLimit: '],
-  ['path: /api/ussd/mine', 'path: /mine', 'mine.yaml:3: path: a path such as /api/ussd/mine'],
+  ['path: /api/ussd/mine', 'path: mine', 'mine.yaml:3: path: a path such as /ussd/callback or /api/ussd/mine'],
   ['  format: xml\n  session', '  method: GET\n  format: xml\n  session', 'mine.yaml:6: a GET request has no body'],
 ])('%s as %s is a fault with its line', (from, to, fault) => {
   expect(good).toContain(from);
@@ -119,7 +119,10 @@ test('the mapping of the guide: numbered requests, hang-ups, a signature', async
   const [, mapping = ''] = /```yaml\n(name: mine[^`]*)```/.exec(guide) ?? [];
   expect(mapping).toContain('sequence: number');
   await using dir = await createTempDir();
-  writeFileSync(join(dir.path, 'mine.yaml'), mapping.replace('192.0.2.0/24', '127.0.0.0/8'));
+  writeFileSync(
+    join(dir.path, 'mine.yaml'),
+    mapping.replace('192.0.2.0/24', '127.0.0.0/8').replace('path: /api/ussd/mine', 'path: /ussd/call.back'),
+  );
   await using service = await startService('sqlite', {
     USSD_ADAPTERS: join(dir.path, 'mine.yaml'),
     USSD_ADAPTER_SECRET_MINE: 'signing-key',
@@ -127,7 +130,7 @@ test('the mapping of the guide: numbered requests, hang-ups, a signature', async
   const send = async (event: string, number: number, text: string) => {
     const fields = { session: { id: 's' }, from: '254700000001', shortCode: '1234', event, number, text };
     const body = JSON.stringify(fields);
-    const response = await fetch(`${service.url}/api/ussd/mine`, {
+    const response = await fetch(`${service.url}/ussd/call.back`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -159,4 +162,6 @@ test('faults of adapters stop the start, and nobody takes the path of the specif
   expect(await start()).toContain('mine.yaml:16: the secret BASIC has no value');
   writeFileSync(file, good.replace(/auth:.*/s, '').replace('/api/ussd/mine', '/api/ussd'));
   expect(await start()).toContain('the path /api/ussd is that of africas-talking alone');
+  writeFileSync(file, good.replace(/auth:.*/s, '').replace('/api/ussd/mine', '/api/ussd/push'));
+  expect(await start()).toMatch(/a path of USSD_ADAPTERS is one of the gateway's own: .*\/api\/ussd\/push/);
 });
