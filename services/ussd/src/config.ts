@@ -173,10 +173,6 @@ export const ussdConfigSchema = z.object({
     example: 'a-long-random-text',
     secret: true,
   }),
-  USSD_SIM_SWAP_MAX_AGE_HOURS: envInteger({ min: 1, max: 2_400 }).prefault('240').meta({
-    description: 'How recent a change of the SIM is refused, sent as maxAge.',
-    example: '72',
-  }),
   USSD_SIM_SWAP_ON_FAULT: z.enum(['allow', 'refuse']).prefault('allow').meta({
     description:
       'What happens when USSD_SIM_SWAP_URL gives no usable answer in 2 s: `allow` continues with the PIN alone, `refuse` treats the SIM as changed.',
