@@ -6,7 +6,7 @@ import { addChatCommand } from './commands/chat.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addOperatorCommands } from './commands/operator.ts';
 import { addPhoneCommands } from './commands/phone.ts';
-import { addAdapterCommands, addMenuCommands, addProgramCommands } from './commands/program.ts';
+import { addAdapterCommands, addProgramCommands } from './commands/program.ts';
 import { addServiceCommands } from './commands/service.ts';
 import { addSubmissionCommands } from './commands/submissions.ts';
 import { addTokenCommand } from './commands/token.ts';
@@ -23,7 +23,6 @@ export function createProgram(): Command {
   addTokenCommand(program);
   addChatCommand(program);
   addPhoneCommands(program);
-  addMenuCommands(program);
   addAdapterCommands(program);
   addProgramCommands(program);
   addSubmissionCommands(program);

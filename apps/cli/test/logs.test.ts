@@ -22,7 +22,7 @@ const fileKey = randomBytes(32).toString('base64url');
 test('an exercise of all services leaves no conversation, name, PIN, number, token or key in the log', async () => {
   await using dir = await createTempDir();
   await using provider = await startQuotingProvider();
-  await writeProgram(join(dir.path, 'program'), provider.url);
+  await writePrograms(join(dir.path, 'programs'), provider.url);
   const ports: Record<string, string> = {};
   for (const { portName } of Object.values(services)) ports[portName] = String(await freePort());
   const child = startProcess(process.execPath, [launcher, 'up'], {
@@ -36,8 +36,7 @@ test('an exercise of all services leaves no conversation, name, PIN, number, tok
       CREDITS_ENABLED: 'true',
       CREDITS_FREE: '0',
       MATRIX_ALLOWED_HOSTS: provider.host,
-      USSD_MENUS: join(import.meta.dirname, '../../../services/ussd/menus'),
-      USSD_PROGRAMS: join(dir.path, 'program'),
+      USSD_PROGRAMS: join(dir.path, 'programs'),
       USSD_HTTP_ALLOWED_HOSTS: provider.host,
       USSD_SECRET_PRICES: programSecret,
       ...ports,
@@ -121,8 +120,8 @@ test('an exercise of all services leaves no conversation, name, PIN, number, tok
     expect(log.split('\n').filter((line) => line.includes(secret))).toEqual([]);
 });
 
-/** A look-up with a secret in its header. */
-async function writeProgram(folder: string, url: string): Promise<void> {
+/** A look-up with a secret in its header, beside the bundled program. */
+async function writePrograms(folder: string, url: string): Promise<void> {
   const program = `
 name: prices
 codes: ["${programCode}"]
@@ -139,9 +138,11 @@ states:
     outcomes: { ok: home, missing: none, failed: none }
   none: { kind: page, text: none }
 `;
-  await mkdir(join(folder, 'locales'), { recursive: true });
-  await writeFile(join(folder, 'program.yaml'), program);
-  await writeFile(join(folder, 'locales/en.yaml'), 'home: Prices\nprice: Price\nnone: No price.\n');
+  await mkdir(join(folder, 'prices/locales'), { recursive: true });
+  await mkdir(join(folder, 'everything'));
+  await writeFile(join(folder, 'everything/program.yaml'), 'name: everything\nextends: palaver\n');
+  await writeFile(join(folder, 'prices/program.yaml'), program);
+  await writeFile(join(folder, 'prices/locales/en.yaml'), 'home: Prices\nprice: Price\nnone: No price.\n');
 }
 
 /** A language model, homeserver and price list that refuses every request and quotes it. */

@@ -102,11 +102,6 @@ export const agentConfigSchema = z
         'Requests other than reads, handshakes of sockets and their events that one client address may send in a minute, whoever signs them. If not set, 20 times SENDS_PER_MINUTE.',
       example: '1200',
     }),
-    READS_PER_MINUTE_PER_ADDRESS: envInteger({ min: 1, max: 100_000_000 }).optional().meta({
-      description:
-        'Requests that only read which one client address may send in a minute. If not set, five times WRITES_PER_MINUTE_PER_ADDRESS.',
-      example: '6000',
-    }),
     SHARED_CLIENT_CIDRS: envCidrs().optional().meta({
       description:
         'Client addresses that many users share, such as that of a USSD service: limits per address do not apply to them.',

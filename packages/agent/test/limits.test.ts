@@ -267,10 +267,11 @@ test('an address that many users share is not counted', async () => {
 });
 
 test('reads are limited by the client address, and probes are not', async () => {
-  await using agent = await startTestAgent({ env: { READS_PER_MINUTE_PER_ADDRESS: '3' } });
+  await using agent = await startTestAgent({ env: { WRITES_PER_MINUTE_PER_ADDRESS: '2' } });
   const ana = await agent.createUser();
   const read = async () => (await ana.send('GET', '/sessions')).status;
-  expect([await read(), await read(), await read(), await read()]).toEqual([200, 200, 200, 429]);
+  for (let count = 0; count < 10; count += 1) expect(await read()).toBe(200);
+  expect(await read()).toBe(429);
   expect((await ana.send('GET', '/me/export')).status).toBe(429);
   expect((await fetch(`${agent.url}/health`)).status).toBe(200);
   expect((await ana.send('POST', '/sessions')).status).toBe(201);

@@ -65,7 +65,7 @@ export {
   toPrintableJson,
   toPrintableProse,
 } from './mask.ts';
-export { addStoreMetrics, countAsStream, Durations } from './metrics.ts';
+export { addGauge, addStoreMetrics, countAsStream, Durations } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, createRecentKeys, toAuditBy } from './operator-audit.ts';
 export {
   addOperator,

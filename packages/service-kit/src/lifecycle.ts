@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shutdownTimeoutMs } from '@palaver/contract/internal';
 import type { Redis } from 'ioredis';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
+import { addGauge } from './metrics.ts';
 import { watchOf } from './redis.ts';
 import type { Server } from './server.ts';
 
@@ -226,17 +227,6 @@ function probeClock(readTime: () => Promise<number>): HealthProbe {
         async () => (await readSkew()) / 1000,
       ),
   };
-}
-
-function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>): void {
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    async collect() {
-      this.set(await read());
-    },
-  });
 }
 
 /** No fields while all is well. */

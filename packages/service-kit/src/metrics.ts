@@ -37,20 +37,26 @@ export function requestDurations(registry: Registry): Durations {
   return registry.getSingleMetric(durationName) as Durations;
 }
 
+/** A value that is read whenever the metrics are. */
+export function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    async collect() {
+      this.set(await read());
+    },
+  });
+}
+
 interface MeasuredStore {
   stats(): { waiting: number; slow: number };
   cipher: { watchUnreadable(listener: (cell: { table: string; column: string; error: unknown }) => void): void };
 }
 
 export function addStoreMetrics(registry: Registry, { stats, cipher }: MeasuredStore, logger: Logger): void {
-  new Gauge({
-    name: 'database_queries_waiting',
-    help: 'Queries that wait for a free connection to the database',
-    registers: [registry],
-    collect() {
-      this.set(stats().waiting);
-    },
-  });
+  const waiting = 'Queries that wait for a free connection to the database';
+  addGauge(registry, 'database_queries_waiting', waiting, () => stats().waiting);
   new Counter({
     name: 'database_slow_statements_total',
     help: 'Statements that took a second or longer',

@@ -192,7 +192,6 @@ function createQueryParts({ config, matchHeader, ...shared }: Shared, { cache, u
       forwardAuth,
       matchHeader,
       ttlMs: config.GATEWAY_CACHE_TTL_MS,
-      pinnedTtlMs: config.GATEWAY_PINNED_TTL_MS,
       isPublic,
       vary: varyOn.join(', '),
     },
@@ -224,8 +223,7 @@ async function addRpc(
   const { config, logger, authorize, metrics, limit } = parts;
   const maxBytes = (config.GATEWAY_CACHE_MB * 1024 * 1024) / 4;
   const cache = createCache<RpcReply>({ maxBytes, weigh: weighReply, staleMs: 0 });
-  const perClient = config.GATEWAY_RPC_QUERIES_PER_CLIENT;
-  const subscriptions = createSubscriptions({ rpcUrl: url, logger, metrics, perClient });
+  const subscriptions = createSubscriptions({ rpcUrl: url, logger, metrics });
   scope.addHook('preClose', async () => subscriptions.close());
   await scope.register(websocket, {
     options: { maxPayload: 1024 * 1024 },
@@ -235,8 +233,7 @@ async function addRpc(
       socket.terminate();
     },
   });
-  const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_PINNED_TTL_MS: pinnedTtlMs } = config;
-  const client = createRpcClient({ url, timeoutMs, pinnedTtlMs, cache, logger });
+  const client = createRpcClient({ url, timeoutMs: config.GATEWAY_TIMEOUT_MS, cache, logger });
   const allowed = new Set(config.GATEWAY_RPC_METHODS);
   addRpcRoutes(scope, { client, allowed, subscriptions, authorize, limit });
 }

@@ -1,6 +1,9 @@
 // Answers kept for the life of a block, bounded by bytes; equal requests at the same time share one upstream call.
 import { LRUCache } from 'lru-cache';
 
+/** An answer about a given height cannot change any more. */
+export const pinnedTtlMs = 3_600_000;
+
 export interface CacheOptions<T> {
   maxBytes: number;
   weigh(value: T): number;

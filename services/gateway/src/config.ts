@@ -79,10 +79,6 @@ export const gatewayConfigSchema = z
         'How long an answer about the latest block is cached: about the time of a block. 0 turns the cache off.',
       example: '5000',
     }),
-    GATEWAY_PINNED_TTL_MS: envInteger({ min: 0, max: maxMs }).prefault('3600000').meta({
-      description: 'How long an answer about a given height is kept; it cannot change any more.',
-      example: '86400000',
-    }),
     GATEWAY_CACHE_MB: envInteger({ min: 1, max: 65_536 }).prefault('64').meta({
       description: 'Memory for cached answers, in MiB.',
       example: '256',
@@ -133,10 +129,6 @@ export const gatewayConfigSchema = z
       .refine((list) => list.every((item) => /^[a-z_]+$/.test(item)), 'expected a comma-separated list of RPC methods')
       .prefault(defaultRpcMethods.join())
       .meta({ description: 'The RPC methods that are passed on.', example: 'status,abci_query,tx_search' }),
-    GATEWAY_RPC_QUERIES_PER_CLIENT: envInteger({ min: 1, max: 90 }).prefault('20').meta({
-      description: 'Different queries that one client address may be subscribed to; a gateway has 90 for all.',
-      example: '40',
-    }),
     GATEWAY_EXTENSIONS: z.string().optional().meta({
       description: 'A module with code of your own: `matchHeader`, `writeError`, `interceptors` (docs/gateway.md).',
       example: './gateway-extensions.ts',

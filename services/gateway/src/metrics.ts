@@ -1,6 +1,6 @@
 // Requests are counted in a plain map and handed to the registry when it is read: the client library's labels cost more
 // than a cached answer.
-import { Durations } from '@palaver/service-kit/internal';
+import { addGauge, Durations } from '@palaver/service-kit/internal';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { UpstreamStatus } from './upstream/upstream.ts';
 
@@ -48,15 +48,7 @@ export function createGatewayMetrics({ registry, cacheBytes, routes, upstreams, 
     labelNames: ['method', 'grpc_code'],
     registry,
   });
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
+  const gauge = (name: string, help: string, read: () => number) => addGauge(registry, name, help, read);
   gauge('gateway_cache_bytes', 'Bytes of kept answers', cacheBytes);
   gauge('gateway_routes', 'Routes served', routes);
   gauge('gateway_block_age_seconds', 'Age of the latest block', () => chain().blockAgeSeconds ?? Number.NaN);
@@ -81,8 +73,7 @@ export function createGatewayMetrics({ registry, cacheBytes, routes, upstreams, 
       counts.set(key, (counts.get(key) ?? 0) + 1);
     },
     countKey: (key: string) => keyRequests.inc({ key }),
-    watchSubscriptions: (count: () => number) =>
-      void gauge('gateway_rpc_subscriptions', 'Subscriptions at the node', count),
+    watchSubscriptions: (count: () => number) => gauge('gateway_rpc_subscriptions', 'Subscriptions at the node', count),
     countRefusedSubscription: (reason: string) => refusedSubscriptions.inc({ reason }),
     observeUpstream: (method: string, grpcCode: number, seconds: number) =>
       upstreamSeconds.count(seconds, method, String(grpcCode)),

@@ -174,34 +174,22 @@ export const ussdConfigSchema = z.object({
     example: 'a-long-random-text',
     secret: true,
   }),
-  USSD_SIM_SWAP_MAX_AGE_HOURS: envInteger({ min: 1, max: 2_400 }).prefault('240').meta({
-    description: 'How recent a change of the SIM is refused, sent as maxAge.',
-    example: '72',
-  }),
   USSD_SIM_SWAP_ON_FAULT: z.enum(['allow', 'refuse']).prefault('allow').meta({
     description:
       'What happens when USSD_SIM_SWAP_URL gives no usable answer in 2 s: `allow` continues with the PIN alone, `refuse` treats the SIM as changed.',
     example: 'refuse',
   }),
   USSD_LANGUAGE: z.string().prefault('en').meta({
-    description: 'Language of callers who have not chosen one: the name of a file in USSD_LOCALES.',
+    description: 'Language of callers who have not chosen one: the name of a file in `locales` of a program.',
     example: 'fr',
   }),
-  USSD_MENUS: z.string().optional().meta({
-    description: 'File or folder of the menus, instead of the bundled ones.',
-    example: './my-menus',
-  }),
-  USSD_LOCALES: z.string().optional().meta({
-    description: 'Folder of the texts, one file for each language, instead of the bundled ones.',
-    example: './my-locales',
-  }),
   USSD_ACTIONS: z.string().optional().meta({
-    description: 'Module that exports `actions`, for menus of your own.',
+    description: 'Module that exports `actions`, for programs of your own.',
     example: './my-actions.ts',
   }),
   USSD_PROGRAMS: z.string().optional().meta({
     description:
-      'Folder of a program, or a folder of several: each has a `program.yaml` that names its service codes. Without USSD_MENUS the bundled menus are then not served.',
+      'Folder of a program, or a folder of several: each has a `program.yaml` that names its service codes. The bundled program is then not served.',
     example: './programs',
   }),
   PROGRAMS_READONLY: envBoolean().prefault('false').meta({
@@ -218,7 +206,7 @@ export const ussdConfigSchema = z.object({
     example: "Ce code n'est pas en service. Merci de verifier et de rappeler.",
   }),
   USSD_WATCH_MENUS: envBoolean().prefault('true').meta({
-    description: 'Use changed menus and texts without a restart, once they pass the check.',
+    description: 'Use changed programs without a restart, once they pass the check.',
     example: 'false',
   }),
   AGENT_URL: envUrl('http:', 'https:').optional().meta({

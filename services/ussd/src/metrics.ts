@@ -1,4 +1,4 @@
-import { Durations } from '@palaver/service-kit/internal';
+import { addGauge, Durations } from '@palaver/service-kit/internal';
 import { Counter, Gauge, type Registry } from 'prom-client';
 
 /** Read at every scrape, so none may cost more with more sessions. */
@@ -16,15 +16,7 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges) {
     const counter = new Counter({ name, help, labelNames: [label], registers });
     return (value: string) => counter.inc({ [label]: value });
   };
-  const show = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
+  const show = (name: string, help: string, read: () => number) => addGauge(registry, name, help, read);
   // Counted without the library, which checks and hashes the labels each time.
   const requests = new Map<string, number>();
   new Counter({

@@ -3,10 +3,10 @@
 import { checkProgram, formatFault } from '@palaver/program/internal';
 import { expect, test } from 'vitest';
 import { defaultSignatures } from '../src/actions/default-signatures.ts';
-import { toMenuSources, toRegistry } from '../src/catalog/bundled-menus.ts';
-import { readMenuSource } from '../src/catalog/read-source.ts';
+import { bundledProgram, toRegistry } from '../src/catalog/bundled-program.ts';
+import { readProgramSource } from '../src/catalog/read-source.ts';
 
-const base = await readMenuSource('palaver', toMenuSources({}));
+const base = await readProgramSource(bundledProgram);
 
 function check(states: string): string[] {
   const files = {

@@ -1,7 +1,8 @@
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   checkMenu,
+  checkProgram,
   drawMenu,
   formatFault,
   type Menu,
@@ -17,8 +18,10 @@ import { createTempDir } from '@palaver/test-kit';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { defaultSignatures } from '../src/actions/default-signatures.ts';
-import { toMenuSources, toRegistry } from '../src/catalog/bundled-menus.ts';
-import { loadMenu } from '../src/catalog/load-all.ts';
+import { bundledProgram, toRegistry } from '../src/catalog/bundled-program.ts';
+import { readProgramSource } from '../src/catalog/read-source.ts';
+import { checkProgramFiles } from '../src/commands/check-programs.ts';
+import { copyBundled } from './write-program.ts';
 
 const registry = {
   actions: { save: { outcomes: ['saved', 'failed'], finishes: true } },
@@ -243,15 +246,17 @@ describe('checking menus', () => {
   });
 });
 
+const bundled = await readProgramSource(bundledProgram);
+
 describe('the default menus', () => {
   test('have no faults, and no text is unused', async () => {
-    const check = await loadMenu(toMenuSources({}), toRegistry(defaultSignatures));
+    const check = checkProgram(bundled, toRegistry(defaultSignatures), bundled);
     expect(check).toMatchObject({ ok: true, warnings: [] });
     if (check.ok) expect([...check.menu.locales.keys()]).toEqual(['en', 'fr', 'sw']);
   });
 
   test('are drawn as a Mermaid tree', async () => {
-    const check = await loadMenu(toMenuSources({}), toRegistry(defaultSignatures));
+    const check = checkProgram(bundled, toRegistry(defaultSignatures), bundled);
     if (!check.ok) throw new Error('faults');
     const drawing = drawMenu(check.menu, 'en');
     expect(drawing).toMatch(/^flowchart TD\n/);
@@ -261,18 +266,19 @@ describe('the default menus', () => {
 
   test('states of the same name in two files, missing folders and empty ones are faults', async () => {
     await using dir = await createTempDir();
-    const sources = toMenuSources({});
-    const menus = join(dir.path, 'menus');
-    cpSync(sources.menus, menus, { recursive: true });
-    writeFileSync(join(menus, 'zz.yaml'), 'states:\n  about: { kind: end, text: main.goodbye }\n');
-    const twice = await loadMenu({ ...sources, menus }, toRegistry(defaultSignatures));
-    expect(twice.ok ? [] : twice.faults.map(formatFault)).toEqual([
-      expect.stringMatching(/zz\.yaml:2: state about: is already defined in .*main\.yaml:\d+$/),
+    const folder = join(dir.path, 'mine');
+    copyBundled(folder, 'mine');
+    writeFileSync(join(folder, 'zz.yaml'), 'states:\n  about: { kind: end, text: main.goodbye }\n');
+    const twice = await checkProgramFiles({ folder });
+    expect(twice.lines).toEqual([
+      expect.stringMatching(/zz\.yaml:2: state about: is already defined in .*program\.yaml:\d+$/),
     ]);
-    const missing = await loadMenu({ ...sources, menus: join(dir.path, 'none') }, toRegistry(defaultSignatures));
-    expect(missing.ok ? [] : missing.faults).toEqual([expect.objectContaining({ file: join(dir.path, 'none') })]);
+    const missing = await checkProgramFiles({ folder: join(dir.path, 'none') });
+    expect(missing.faults).toEqual([expect.objectContaining({ file: join(dir.path, 'none') })]);
     mkdirSync(join(dir.path, 'empty'));
-    const empty = await loadMenu({ ...sources, locales: join(dir.path, 'empty') }, toRegistry(defaultSignatures));
-    expect(empty.ok ? [] : empty.faults).toEqual([expect.objectContaining({ message: 'there is no .yaml file here' })]);
+    const empty = await checkProgramFiles({ folder: join(dir.path, 'empty') });
+    expect(empty.faults).toEqual([
+      expect.objectContaining({ message: 'there is no program.yaml here or in a folder of it' }),
+    ]);
   });
 });

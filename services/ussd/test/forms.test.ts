@@ -6,7 +6,7 @@ import type { FormSource } from '@palaver/program/internal';
 import { createTempDir, createTestDatabase, engines, startProcess, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import type { StatsReport } from '../src/calls/read-stats.ts';
-import { checkProgramFiles } from '../src/commands/check-menu-files.ts';
+import { checkProgramFiles } from '../src/commands/check-programs.ts';
 import { startService, type TestService, testKey } from './service-fixture.ts';
 
 const fixtures = join(import.meta.dirname, 'forms');

@@ -3,10 +3,11 @@ import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { toMenuSources } from '../src/catalog/bundled-menus.ts';
+import { bundledProgram } from '../src/catalog/bundled-program.ts';
 import { startService } from './service-fixture.ts';
 
 const menu = (page: string) => `
+name: mine
 start: home
 exit: bye
 states:
@@ -19,12 +20,12 @@ states:
 async function prepareSources() {
   const dir = await createTempDir();
   const path = (name: string) => join(dir.path, name);
-  cpSync(toMenuSources({}).locales, path('locales'), { recursive: true });
+  cpSync(join(bundledProgram, 'locales'), path('locales'), { recursive: true });
   for (const language of ['en', 'fr', 'sw']) {
     const file = path(`locales/${language}.yaml`);
     writeFileSync(file, `${readFileSync(file, 'utf8')}\nhome: Home one\nask: Ask\npage: The page\nbye: Bye\n`);
   }
-  writeFileSync(path('menu.yaml'), menu('page'));
+  writeFileSync(path('program.yaml'), menu('page'));
   writeFileSync(
     path('actions.mjs'),
     `import { existsSync } from 'node:fs';
@@ -34,8 +35,7 @@ async function prepareSources() {
      } } };`,
   );
   const env = {
-    USSD_MENUS: path('menu.yaml'),
-    USSD_LOCALES: path('locales'),
+    USSD_PROGRAMS: dir.path,
     USSD_ACTIONS: path('actions.mjs'),
     USSD_WATCH_MENUS: 'true',
   };
@@ -53,7 +53,7 @@ test('a session ends on the menu it began with, also when its state is gone from
   await using service = await startService('sqlite', sources.env);
   const waiting = service.say('a', '1');
   await service.say('b', '');
-  saveAtomically(sources.path('menu.yaml'), menu('other').replace('text: ask, to: wait', 'text: bye, to: wait'));
+  saveAtomically(sources.path('program.yaml'), menu('other').replace('text: ask, to: wait', 'text: bye, to: wait'));
   await waitFor('the new menu', async () => (await service.say(`n${Math.random()}`, '')).includes('1. Bye'));
   writeFileSync(sources.path('go'), '');
   expect(await waiting).toBe('CON The page\n0. Back\n*. Exit');
@@ -61,7 +61,7 @@ test('a session ends on the menu it began with, also when its state is gone from
   expect(await service.say('b', '2')).toMatch(/^CON The page\n/);
 });
 
-test('a single menu file is watched through any number of atomic saves', async () => {
+test('the file of a program is watched through any number of atomic saves', async () => {
   await using sources = await prepareSources();
   await using service = await startService('sqlite', sources.env);
   for (const round of [1, 2, 3]) {
@@ -69,7 +69,7 @@ test('a single menu file is watched through any number of atomic saves', async (
       /options: \[(\{[^}]+\}), /,
       (_, first) => `options: [${first}, ${'{ key: 3, text: ask, to: page }, '.repeat(round === 2 ? 1 : 0)}`,
     );
-    saveAtomically(sources.path('menu.yaml'), source);
+    saveAtomically(sources.path('program.yaml'), source);
     await waitFor(
       `the menu of save ${round}`,
       async () => (await service.say(`s${Math.random()}`, '')).includes('3. Ask') === (round === 2),

@@ -1,19 +1,19 @@
 // What operators do: their own menus, texts and actions, changed while the service runs.
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, searchDatabase, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { toMenuSources } from '../src/catalog/bundled-menus.ts';
 import { startService } from './service-fixture.ts';
-import { writeProgram } from './write-program.ts';
+import { copyBundled, writeProgram } from './write-program.ts';
 
-async function copySources(): Promise<{ menus: string; locales: string } & AsyncDisposable> {
+async function copySources() {
   const dir = await createTempDir();
-  const own = { menus: join(dir.path, 'menus'), locales: join(dir.path, 'locales') };
-  const bundled = toMenuSources({});
-  cpSync(bundled.menus, own.menus, { recursive: true });
-  cpSync(bundled.locales, own.locales, { recursive: true });
-  return { ...own, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+  copyBundled(dir.path, 'mine');
+  return {
+    path: dir.path,
+    locales: join(dir.path, 'locales'),
+    [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose](),
+  };
 }
 
 function change(file: string, from: string, to: string): void {
@@ -22,19 +22,15 @@ function change(file: string, from: string, to: string): void {
 
 test('changed texts and menus are taken into use; faulty ones are not, and open sessions continue', async () => {
   await using own = await copySources();
-  await using service = await startService('sqlite', {
-    USSD_MENUS: own.menus,
-    USSD_LOCALES: own.locales,
-    USSD_WATCH_MENUS: 'true',
-  });
+  await using service = await startService('sqlite', { USSD_PROGRAMS: own.path, USSD_WATCH_MENUS: 'true' });
   expect(await service.say('open', '1')).toContain('About Palaver');
   change(join(own.locales, 'en.yaml'), 'Welcome to Palaver', 'Hello');
   await waitFor('the new text', async () => (await service.say(`a${Math.random()}`, '')).startsWith('CON Hello\n'));
-  change(join(own.menus, 'main.yaml'), 'to: about }', 'to: nowhere }');
+  change(join(own.path, 'program.yaml'), 'to: about }', 'to: nowhere }');
   change(join(own.locales, 'en.yaml'), 'Hello', 'Good day');
   await new Promise((resolve) => setTimeout(resolve, 400));
   expect(await service.say('b', '')).toMatch(/^CON Hello\n/);
-  change(join(own.menus, 'main.yaml'), 'to: nowhere }', 'to: about }');
+  change(join(own.path, 'program.yaml'), 'to: nowhere }', 'to: about }');
   await waitFor('the corrected menu', async () =>
     (await service.say(`c${Math.random()}`, '')).startsWith('CON Good day\n'),
   );
@@ -54,10 +50,10 @@ test('an action of one’s own is called by the menu, and runs once for a retry'
      } } };`,
   );
   writeFileSync(
-    join(own.menus, 'rain.yaml'),
+    join(own.path, 'rain.yaml'),
     'states:\n  rain: { kind: action, action: rainfall, outcomes: { ready: rainPage } }\n  rainPage: { kind: page, text: rain.page }\n',
   );
-  change(join(own.menus, 'main.yaml'), '- { key: 5,', '- { key: 6, text: rain.title, to: rain }\n      - { key: 5,');
+  change(join(own.path, 'program.yaml'), '- { key: 5,', '- { key: 6, text: rain.title, to: rain }\n      - { key: 5,');
   for (const language of ['en', 'fr', 'sw']) {
     change(
       join(own.locales, `${language}.yaml`),
@@ -65,11 +61,7 @@ test('an action of one’s own is called by the menu, and runs once for a retry'
       "rain: { title: Rain, page: '{rain} mm for {who}' }\ncommon:",
     );
   }
-  await using service = await startService('sqlite', {
-    USSD_MENUS: own.menus,
-    USSD_LOCALES: own.locales,
-    USSD_ACTIONS: actions,
-  });
+  await using service = await startService('sqlite', { USSD_PROGRAMS: own.path, USSD_ACTIONS: actions });
   expect(await service.say('a', '')).toContain('6. Rain');
   for (let i = 0; i < 3; i++) expect(await service.say('a', '6')).toContain('1 mm for +254700000001');
   expect(await service.say('b', '6')).toContain('2 mm');
@@ -116,11 +108,11 @@ states:
 
 test('a start with faulty menus stops with every fault', async () => {
   await using own = await copySources();
-  change(join(own.menus, 'main.yaml'), 'to: about }', 'to: nowhere }');
+  change(join(own.path, 'program.yaml'), 'to: about }', 'to: nowhere }');
   change(join(own.locales, 'fr.yaml'), '  more: Suite\n', '');
-  const start = startService('sqlite', { USSD_MENUS: own.menus, USSD_LOCALES: own.locales });
+  const start = startService('sqlite', { USSD_PROGRAMS: own.path });
   await expect(start).rejects.toThrow(
-    /main\.yaml:10: state preMenu: leads to nowhere[\s\S]*fr\.yaml:1: the text common\.more/,
+    /program\.yaml:11: state preMenu: leads to nowhere[\s\S]*fr\.yaml:1: the text common\.more/,
   );
   await expect(startService('sqlite', { USSD_LANGUAGE: 'xx' })).rejects.toThrow('USSD_LANGUAGE=xx');
 });

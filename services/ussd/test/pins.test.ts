@@ -1,10 +1,9 @@
-import { join } from 'node:path';
 import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import type { AccountTable, UssdTables } from '../src/store/tables.ts';
 import { phoneNumber, register, startService, type TestService } from './service-fixture.ts';
-import { writeProgram } from './write-program.ts';
+import { everythingElse, writeProgram } from './write-program.ts';
 
 async function changeAccount(service: TestService, change: Partial<AccountTable>): Promise<void> {
   const store = await openStore<UssdTables>(service.databaseUrl);
@@ -62,7 +61,7 @@ describe.each(engines)('PINs on %s', (engine) => {
 
   test('a notice stays until its reader has pressed a key, whatever program is dialled before', async () => {
     await using dir = await writeProgram({
-      'program.yaml': `name: plain
+      'plain/program.yaml': `name: plain
 codes: ["*384*3#"]
 languages: [en]
 start: home
@@ -71,10 +70,11 @@ states:
   home: { kind: menu, text: home, options: [{ key: 1, text: home, to: home }] }
   bye: { kind: end, text: home }
 `,
-      'locales/en.yaml':
+      'everything/program.yaml': everythingElse,
+      'plain/locales/en.yaml':
         'home: Home\ncommon: { more: More, back: Back, exit: Exit }\nhint: { empty: Empty, choice: Choice }\nmain: { expired: Expired }\n',
     });
-    const env = { USSD_PROGRAMS: dir.path, USSD_MENUS: join(import.meta.dirname, '../menus') };
+    const env = { USSD_PROGRAMS: dir.path };
     await using service = await startService(engine, env);
     await register(service, 'r');
     expect(await service.say('a', '2*2*4071*3*4071*8305*8305')).toContain('Your PIN has been changed.');

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { createTempDir, engines, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { startService } from './service-fixture.ts';
+import { everythingElse } from './write-program.ts';
 
 /** Ten lines are a program: everything it does not say is the bundled one's. */
 const small = (title: string) => ({
@@ -76,10 +77,9 @@ test('what a program extends is there: states, texts, Back and Exit', async () =
   expect(await say('1*0**')).toBe('END Thank you for using Palaver. Goodbye.');
 });
 
-test('menus beside programs answer every other code', async () => {
-  await using programs = await writePrograms({ alone });
-  const menus = new URL('../menus', import.meta.url).pathname;
-  await using service = await startService('sqlite', { USSD_PROGRAMS: programs.path, USSD_MENUS: menus });
+test('a program without codes answers every other code, with no more than what it extends', async () => {
+  await using programs = await writePrograms({ alone, everything: { 'program.yaml': everythingElse } });
+  await using service = await startService('sqlite', { USSD_PROGRAMS: programs.path });
   expect(await service.say('a', '', code('*385#'))).toContain('Karibu');
   expect(await service.say('b', '', code('*1#'))).toContain('Welcome to Palaver');
 });

@@ -5,6 +5,7 @@ import { addOperator } from '@palaver/service-kit/internal';
 import { createTempDir, engines, makeWorkbook, waitFor } from '@palaver/test-kit';
 import { startTcpProxy } from '@palaver/test-kit/servers';
 import { describe, expect, test } from 'vitest';
+import { bundledProgram } from '../src/catalog/bundled-program.ts';
 import { listVersions, publishFolder, rollBack, withdrawProgram } from '../src/commands/publish-programs.ts';
 import { largeProgram } from './large-program.ts';
 import { createOperator, files, rename } from './program-operator.ts';
@@ -196,7 +197,7 @@ test('a published program for every other code stops no later start with the bun
   const everywhere = { 'program.yaml': program.replace(/codes: .*\n/, ''), ...texts };
   await ask('PUT', '/small/draft', { files: everywhere, revision: 0 });
   expect((await ask('POST', '/small/publish', {})).status).toBe(200);
-  await using later = await service.startAnother({ USSD_MENUS: join(import.meta.dirname, '../menus') });
+  await using later = await service.startAnother({ USSD_PROGRAMS: bundledProgram });
   expect(await dial(later, 'a')).toMatch(/^CON Everywhere\n/);
 });
 

@@ -77,12 +77,11 @@ describe('the SIM swap check', () => {
     await using service = await startService('sqlite', {
       USSD_SIM_SWAP_URL: hook.url,
       USSD_SIM_SWAP_TOKEN: 'hook-token',
-      USSD_SIM_SWAP_MAX_AGE_HOURS: '72',
     });
     await register(service, 'r');
     expect(hook.requests).toEqual([]);
     expect(await service.say('a', '2*2*4071')).toContain('Welcome back, Ana!');
-    const body = { phoneNumber: '+254700000001', maxAge: 72 };
+    const body = { phoneNumber: '+254700000001', maxAge: 240 };
     expect(hook.requests).toEqual([{ body, authorization: 'Bearer hook-token' }]);
     hook.answer = { status: 200, body: '{"swapped":true}' };
     expect(await service.say('b', '2*2*4071')).toContain(refused);

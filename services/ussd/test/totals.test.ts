@@ -7,7 +7,7 @@ import { createTestDatabase, engines } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { checkProgramFiles } from '../src/commands/check-menu-files.ts';
+import { checkProgramFiles } from '../src/commands/check-programs.ts';
 import { createRecordStore } from '../src/store/records.ts';
 import type { UssdTables } from '../src/store/tables.ts';
 import { startService, type TestService, ussdTemplate } from './service-fixture.ts';

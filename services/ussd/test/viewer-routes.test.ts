@@ -1,12 +1,11 @@
 // Every list of the API document, read by a viewer, over a database with phone numbers in everything that people wrote.
-import { join } from 'node:path';
 import { addOperator } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import type { UssdTables } from '../src/store/tables.ts';
 import { phoneNumber, register, startService } from './service-fixture.ts';
-import { writeProgram } from './write-program.ts';
+import { everythingElse, writeProgram } from './write-program.ts';
 
 /** Of callers themselves, and of a stranger whom they mention. */
 const subscribers = ['700000001', '711222333'];
@@ -29,7 +28,8 @@ const answers = JSON.stringify(
 const at = Date.parse('2026-11-17T10:00:00Z');
 
 const program = {
-  'program.yaml': `
+  'everything/program.yaml': everythingElse,
+  'market/program.yaml': `
 name: market
 codes: ["*384*9#"]
 extends: palaver
@@ -41,7 +41,7 @@ states:
   ask: { kind: prompt, text: ask, type: text, save: note, to: shown }
   shown: { kind: page, text: shown }
 `,
-  'locales/en.yaml': "home: Home\ngo: Go\nask: Note?\nshown: '{note}'\n",
+  'market/locales/en.yaml': "home: Home\ngo: Go\nask: Note?\nshown: '{note}'\n",
 };
 
 async function fill(databaseUrl: string): Promise<void> {
@@ -86,7 +86,6 @@ test('no reply to a viewer has a phone number in any spelling', async () => {
   await using service = await startService('sqlite', {
     OPERATORS_FILE: file,
     USSD_PROGRAMS: folder.path,
-    USSD_MENUS: join(import.meta.dirname, '../menus'),
     ...claiming,
   });
   await register(service, 'r');

@@ -14,14 +14,14 @@ import {
 import { createTempDir, makeWorkbook } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { defaultSignatures } from '../src/actions/default-signatures.ts';
-import { toMenuSources, toRegistry } from '../src/catalog/bundled-menus.ts';
-import { readMenuSource, readProgramSource } from '../src/catalog/read-source.ts';
+import { bundledProgram, toRegistry } from '../src/catalog/bundled-program.ts';
+import { readProgramSource } from '../src/catalog/read-source.ts';
 import { type Sample, samples, toXForm } from './sample-forms.ts';
 
 const survey = join(import.meta.dirname, '../../../examples/household-survey');
 
 async function loadSurvey(): Promise<Menu> {
-  const base = await readMenuSource('palaver', toMenuSources({}));
+  const base = await readProgramSource(bundledProgram);
   const check = checkProgram(await readProgramSource(survey), toRegistry(defaultSignatures), base);
   if (!check.ok) throw new Error(JSON.stringify(check.faults));
   return check.menu;

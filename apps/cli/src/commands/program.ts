@@ -1,12 +1,6 @@
 import { withEnvFile } from '@palaver/service-kit';
 import { checkAdapterFile } from '@palaver/ussd/commands/check-adapter';
-import {
-  checkMenuFiles,
-  checkProgramFiles,
-  drawMenuFiles,
-  drawProgramFiles,
-  type MenuReport,
-} from '@palaver/ussd/commands/check-menu-files';
+import { checkProgramFiles, drawProgramFiles, type MenuReport } from '@palaver/ussd/commands/check-programs';
 import { writeNewProgram } from '@palaver/ussd/commands/new-program';
 import { type Command, InvalidArgumentError } from 'commander';
 import { toCount } from '../options.ts';
@@ -20,9 +14,10 @@ interface ProgramOptions {
 
 const one = "a program's folder";
 const several = "a program's folder, or a folder of several";
+const orBundled = (what: string) => `${what} (default: the bundled program)`;
 
 export function addProgramCommands(cli: Command): void {
-  const program = cli.command('program').description('write, check, try, test and publish USSD programs');
+  const program = cli.command('program').alias('menu').description('write, check, try, test and publish USSD programs');
   program
     .command('new')
     .description('write a small program that works: a menu, a list, a question, a record and a test')
@@ -57,14 +52,14 @@ function addCheck(program: Command): void {
   withJson(
     withActions(program.command('check').description('check programs for faults; exit with status 1 if there are any')),
   )
-    .argument('<folder>', several)
-    .action(async (folder: string, { actions, json }: ProgramOptions) =>
+    .argument('[folder]', orBundled(several))
+    .action(async (folder: string | undefined, { actions, json }: ProgramOptions) =>
       print(await checkProgramFiles({ folder, actions: actions ?? ownActions() }), json),
     );
   withActions(program.command('draw').description('print the states as a Mermaid flowchart'))
-    .argument('<folder>', one)
+    .argument('[folder]', orBundled(one))
     .option('--language <tag>', 'language of the labels')
-    .action(async (folder: string, { actions, language }: ProgramOptions & { language?: string }) =>
+    .action(async (folder: string | undefined, { actions, language }: ProgramOptions & { language?: string }) =>
       print(await drawProgramFiles({ folder, actions: actions ?? ownActions() }, language)),
     );
 }
@@ -209,32 +204,4 @@ export function addAdapterCommands(program: Command): void {
     .description('check an adapter and print a dialogue in its form; exit with status 1 if it has faults')
     .argument('<file>', 'a YAML file, or a module that exports `adapter`')
     .action(async (file: string) => print(await checkAdapterFile(file, withEnvFile(process.env))));
-}
-
-interface MenuOptions {
-  locales?: string;
-  actions?: string;
-  language?: string;
-}
-
-export function addMenuCommands(program: Command): void {
-  const menu = program.command('menu').description('check and draw USSD menus');
-  menu
-    .command('check')
-    .description('check menus for faults; exit with status 1 if there are any')
-    .argument('[file]', 'a menu file or folder (default: the bundled menus)')
-    .option('--locales <folder>', 'folder of the translations')
-    .option('--actions <module>', 'module of your own actions, as in USSD_ACTIONS')
-    .action(async (menus: string | undefined, { locales, actions }: MenuOptions) =>
-      print(await checkMenuFiles({ menus, locales, actions })),
-    );
-  menu
-    .command('draw')
-    .description('print the menus as a Mermaid flowchart')
-    .argument('[file]', 'a menu file or folder (default: the bundled menus)')
-    .option('--locales <folder>', 'folder of the translations')
-    .option('--language <tag>', 'language of the labels')
-    .action(async (menus: string | undefined, { locales, language }: MenuOptions) =>
-      print(await drawMenuFiles({ menus, locales }, language)),
-    );
 }

@@ -70,7 +70,6 @@ export function openHistory(path: string) {
     create index if not exists route_load_time on route_load (time);
     create table if not exists alarm (service text, kind text, value real, threshold real, raised_at integer, cleared_at integer,
       acknowledged_by text, acknowledged_at integer)`);
-  addAcknowledgement(db);
   const findLoad = db.prepare('select count, faults, buckets from load where service = ? and time = ?');
   const putLoad = db.prepare('insert or replace into load values (?, ?, ?, ?, ?)');
   const findRoute = db.prepare(
@@ -149,13 +148,6 @@ export function openHistory(path: string) {
 
 const selectAlarms = `select service, kind, value, threshold, raised_at as raisedAt, cleared_at as clearedAt,
   acknowledged_by as acknowledgedBy from alarm`;
-
-/** Files of older versions lack these columns. */
-function addAcknowledgement(db: DatabaseSync): void {
-  const columns = db.prepare("select name from pragma_table_info('alarm')").all();
-  if (columns.some(({ name }) => name === 'acknowledged_by')) return;
-  db.exec('alter table alarm add column acknowledged_by text; alter table alarm add column acknowledged_at integer');
-}
 
 function readRoutes(db: DatabaseSync, since: number, until: number): RouteHistory[] {
   const sql = 'select * from route_load where time >= ? and time < ?';

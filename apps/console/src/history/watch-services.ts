@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
-import { fetchBounded } from '@palaver/service-kit/internal';
+import { fetchBounded, runEvery } from '@palaver/service-kit/internal';
 import { isAllowedHost, openPublic, RefusedAddressError } from '@palaver/ucan/open-public';
 import type { Targets } from '../forwarding.ts';
 import {
@@ -56,8 +56,6 @@ export function watchServices(options: WatchOptions) {
   const sends: number[] = [];
   let points: LoadPoint[] = [];
   const sending = new Set<Promise<void>>();
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> = Promise.resolve();
 
   async function poll(service: string, url: string): Promise<LoadPoint['rates']> {
     const state: ServiceState = states.get(service) ?? { missed: 0, isRefused: false, recent: [] };
@@ -113,24 +111,18 @@ export function watchServices(options: WatchOptions) {
     sending.add(sent);
   }
 
-  async function run(): Promise<void> {
-    try {
+  const polling = runEvery({
+    everyMs,
+    firstMs: 0,
+    async work() {
       const rates = await Promise.all(Object.entries(targets).map(([service, url]) => poll(service, url)));
       const time = Date.now();
       const point: LoadPoint = { time, rates: Object.assign({}, ...rates) };
       points = [...points.filter((other) => other.time > time - windowMs), point];
       store.forget(time - keepDays * dayMs);
-    } catch (error) {
-      logger.error({ err: error }, 'the history of the services could not be kept');
-    }
-    if (closing.signal.aborted) return;
-    timer = setTimeout(() => {
-      running = run();
-    }, everyMs);
-    timer.unref();
-  }
-
-  running = run();
+    },
+    onFault: (error) => logger.error({ err: error }, 'the history of the services could not be kept'),
+  });
   return {
     points: () => points,
     /** Returns false if the alarm is not raised. */
@@ -145,8 +137,7 @@ export function watchServices(options: WatchOptions) {
     refused: () => [...states].filter(([, { isRefused }]) => isRefused).map(([service]) => service),
     async close() {
       closing.abort();
-      clearTimeout(timer);
-      await running;
+      await polling.stop();
       await Promise.all(sending);
     },
   };

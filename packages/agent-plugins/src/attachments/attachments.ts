@@ -40,12 +40,6 @@ const configSchema = z.object({
     description: 'Bytes that a user may upload in 24 hours.',
     example: '500000000',
   }),
-  FILES_BYTES_PER_ADDRESS_PER_DAY: envInteger({ min: 0, max: 1e15 })
-    .prefault(String(4 * agentLimits.fileBytesPerDay))
-    .meta({
-      description: 'Bytes that all users of one client address may upload in 24 hours; not for SHARED_CLIENT_CIDRS.',
-      example: '2000000000',
-    }),
   FILES_MIN_FREE_BYTES: envInteger({ min: 0, max: 1e15 }).prefault('500000000').meta({
     description: 'Bytes of the disk that uploads leave free; below that they are refused with 503.',
     example: '500000000',
@@ -63,6 +57,8 @@ const configSchema = z.object({
 type AttachmentsConfig = z.infer<typeof configSchema>;
 
 const timeoutMs = 30_000;
+/** How many users' worth of bytes one client address may upload. */
+const usersPerAddress = 4;
 /** A short message can name 50 MB: they are read for one message of a user after the other. */
 const readings = createFairQueue({ atOnce: 4, waiting: 200, waitingPerUser: 20 });
 /** Downloads of whole messages: anyone's homeserver may take the full time for each. */
@@ -121,7 +117,7 @@ function openVault({ store, config, logger, audit }: PluginContext<AttachmentsCo
   const limits = {
     filesPerDay: config.FILES_PER_USER_PER_DAY,
     bytesPerDay: config.FILES_BYTES_PER_USER_PER_DAY,
-    bytesPerClientPerDay: config.FILES_BYTES_PER_ADDRESS_PER_DAY,
+    bytesPerClientPerDay: config.FILES_BYTES_PER_USER_PER_DAY * usersPerAddress,
   };
   return createFileVault({
     files: createFileStore(store, { limits, referenceOf: audit.person }),

@@ -70,7 +70,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   });
   const reads = {
     name: 'agent-reads',
-    perMinute: config.READS_PER_MINUTE_PER_ADDRESS ?? limits.perMinute * agentLimits.readsPerWrite,
+    perMinute: limits.perMinute * agentLimits.readsPerWrite,
     redis: parts.redis,
   };
   addRateLimit(server, { ...reads, key: (request) => (isCountedRead(request) ? turns.clientKey(request) : undefined) });

@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events';
 import type { CloseStack, Logger } from '@palaver/service-kit';
-import { createRateLimit, isOwnMachine } from '@palaver/service-kit/internal';
+import { addGauge, createRateLimit, isOwnMachine } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import { deriveSigner } from '@palaver/ucan';
 import type { FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import { createSenderOf } from '../auth/auth-hook.ts';
 import { createClientKey } from '../auth/authorize.ts';
 import { createSeal, deriveKey } from '../auth/seal.ts';
@@ -256,15 +256,7 @@ export function addRunMetrics(
 ): void {
   registry.registerMetric(counters.notStored);
   registry.registerMetric(counters.swept as Counter);
-  const add = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read());
-      },
-    });
+  const add = (name: string, help: string, read: () => number) => addGauge(registry, name, help, read);
   add('agent_live_runs', 'Runs that this instance carries out or that wait on it.', hub.size);
   add('agent_overdue_runs', 'Runs of this instance that should have ended by now.', hub.countOverdue);
   add('agent_sweep_lag_seconds', 'Time since runs of dead instances were last looked for.', sweepLagSeconds);

@@ -2,6 +2,7 @@ import { keywordOf } from '../actions/actions.ts';
 import type { FormSource } from '../model/dialogue.ts';
 import { type DataFile, type Menu, type Registry, resumeTarget } from '../model/menu.ts';
 import {
+  bundledProgram,
   type LocaleFile,
   type MenuFile,
   type PlacedState,
@@ -99,7 +100,6 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
     expressions: values.expressions,
     data,
     forms,
-    isProgram: program !== undefined,
   };
   const fit = checkFit(menu, states);
   if (fit.faults.length > 0) return { ok: false, faults: fit.faults };
@@ -242,10 +242,15 @@ function areSame(some: ProgramSource['files'], others: ProgramSource['files']): 
 }
 
 const maxStates = 2_000;
+const nameTaken = 'name: must be another name: the bundled menus and their reports have this one';
 
 /** Parses and checks a program. `base` is what `extends: palaver` means. Runs in browsers too. */
 export function checkProgram(source: ProgramSource, registry: Registry, base: ProgramSource): MenuCheck {
-  const own = areSame(source.files, base.files) ? parseBase(base) : parseProgram(source);
+  const isBase = areSame(source.files, base.files);
+  const own = isBase ? parseBase(base) : parseProgram(source);
+  // What the base keeps of callers is stored under its name.
+  const misnamed = isBase ? undefined : own.files.find(({ header }) => header.name === bundledProgram);
+  if (misnamed) return { ok: false, faults: [misnamed.fault(['name'], nameTaken)] };
   const isExtension = own.files.some(({ header }) => header.extends !== undefined);
   const states = own.files.reduce((sum, file) => sum + file.states.size, 0);
   const message = `a program has at most ${maxStates} states`;

@@ -1,8 +1,8 @@
 // What a program's designer writes: typed questions, conditions, computed values, sub-flows and loops.
 import { describe, expect, test } from 'vitest';
 import { check, faultsOf, load, play } from '../../test/play-program.ts';
-import { parseMenu } from '../parse/parse-menu.ts';
 import { formatFault } from '../values/fault.ts';
+import { checkProgram } from './check-program.ts';
 
 const oneQuestion = (question: string) => `
   home: { kind: menu, text: home, options: [{ text: go, to: ask }] }
@@ -465,13 +465,13 @@ test.each(['sum(rows.map(row, row.amount))', 'sum([1, 2].map(n, n * x))', 'rows.
 );
 
 test('no program has the name of the bundled menus', () => {
-  expect(parseMenu('program.yaml', 'name: palaver\n').faults).toEqual([
-    {
-      file: 'program.yaml',
-      line: 1,
-      message: 'name: must be another name: the bundled menus and their reports have this one',
-    },
-  ]);
+  const files = [{ file: 'program.yaml', path: 'program.yaml', text: 'name: palaver\n' }];
+  const message = 'name: must be another name: the bundled menus and their reports have this one';
+  const registry = { actions: {}, validators: {}, texts: [] };
+  expect(checkProgram({ name: 'palaver', files }, registry, { name: 'palaver', files: [] })).toEqual({
+    ok: false,
+    faults: [{ file: 'program.yaml', line: 1, message }],
+  });
 });
 
 test('{today} is the day of the call in every text', () => {

@@ -75,8 +75,6 @@ export interface Menu {
   data: ReadonlyMap<string, DataFile>;
   forms: ReadonlyMap<string, FormSource>;
   expressions: ReadonlyMap<string, Expression>;
-  /** A program keeps values until the caller is back at its start; a menu without a program file until the next menu. */
-  isProgram: boolean;
 }
 
 /** The name in the id of a program, which is the same in every version. */

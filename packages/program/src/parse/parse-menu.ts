@@ -24,18 +24,14 @@ const fileSchema = z.strictObject({
   states: z.record(nameSchema, z.unknown()),
 });
 
-/** What the bundled menus keep of callers is stored under their name, as that of programs is under theirs. */
-const bundledMenus = 'palaver';
+export const bundledProgram = 'palaver';
 
 const programSchema = fileSchema.extend({
-  name: z
-    .string()
-    .regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be a name of small letters, digits and hyphens')
-    .refine((name) => name !== bundledMenus, 'must be another name: the bundled menus and their reports have this one'),
+  name: z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be a name of small letters, digits and hyphens'),
   title: z.string().min(1).max(80).exactOptional(),
   codes: z.unknown().optional(),
   keywords: z.unknown().optional(),
-  extends: z.literal(bundledMenus).exactOptional(),
+  extends: z.literal(bundledProgram).exactOptional(),
   languages: z.array(z.string().min(1)).min(1).exactOptional(),
   records: z.record(nameSchema, z.record(nameSchema, z.enum(fieldTypes))).default({}),
   /** Names only; the values are variables of the environment, with USSD_SECRET_ before them. */

@@ -198,8 +198,7 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   const next = leaveFrames(shown, ({ depth }) => depth <= stack.length);
   if (kind.enter) return kind.enter(state, next, course);
   // Answers of a form are dropped at its end, and so is an unfinished login.
-  const isAtEnd = menu.isProgram ? to === menu.start : state.kind === 'menu' && !isQuestion(state);
-  if (isAtEnd && !stack.some((name) => isQuestion(menu.states.get(name)))) {
+  if (to === menu.start && !stack.some((name) => isQuestion(menu.states.get(name)))) {
     const { afterLogin: _, frames: __, ...kept } = next;
     return { dialogue: forgetSecrets({ ...kept, values: {} }), ended: false };
   }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isUnchanged, type ReadyReply } from '@palaver/service-kit/internal';
 import { type Answer, chooseEncoding, compress, etagOf, toEncodedTag } from '../answer.ts';
 import type { AskNode, Query } from '../ask-node.ts';
-import type { Cache, Loading, Shared } from '../cache.ts';
+import { type Cache, type Loading, pinnedTtlMs, type Shared } from '../cache.ts';
 import { decodeRequest, hasField } from '../decode-request.ts';
 import type { HeightFloors } from '../height-floors.ts';
 import type { Snapshot } from '../live-table.ts';
@@ -22,7 +22,6 @@ export interface CallParts {
 export interface QueryOptions extends MetadataOptions {
   /** How long answers are kept; with 0 none is, and equal requests share a call only while it runs. */
   ttlMs: number;
-  pinnedTtlMs: number;
   /** Whether answers may be kept by caches on the way. */
   isPublic: boolean;
   vary: string;
@@ -146,7 +145,7 @@ export class QueryCall {
 
   /** An answer about another height than was asked for is not kept; one without a height counts as about the latest. */
   private lifeOf({ grpcCode, height, keeps }: Answer): number {
-    const { ttlMs, pinnedTtlMs } = this.parts.options;
+    const { ttlMs } = this.parts.options;
     const isAnswer = grpcCode === 0 && !liveServices.test(this.asked.match.route.method.parent.typeName);
     if (!this.isKept || !keeps) return 0;
     // What is not there may still come: a node that was asked for a height may not have had it.

@@ -1,7 +1,7 @@
 import { parseJson } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal';
-import type { Cache } from '../cache.ts';
+import { type Cache, pinnedTtlMs } from '../cache.ts';
 
 // Equal calls at the same time share one, and answers about a given height are kept.
 
@@ -21,14 +21,13 @@ interface RpcClientOptions {
   url: string;
   timeoutMs: number;
   cache: Cache<RpcReply>;
-  pinnedTtlMs: number;
   logger: Logger;
 }
 
 const maxBytes = 16 * 1024 * 1024;
 const internalError = -32603;
 
-export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs, logger }: RpcClientOptions) {
+export function createRpcClient({ url, timeoutMs, cache, logger }: RpcClientOptions) {
   let isDown = false;
   /** Logs the first of several failures, and the end of them. */
   const note = (cause?: string) => {

@@ -21,8 +21,6 @@ export interface SubscriptionOptions {
   rpcUrl: string;
   logger: Logger;
   metrics: Pick<GatewayMetrics, 'countRefusedSubscription' | 'watchSubscriptions'>;
-  /** Different queries of one client. */
-  perClient: number;
   /** How long a node may be silent before it is asked for a sign of life, and how long it then has to answer. */
   silenceMs?: number;
 }
@@ -41,6 +39,7 @@ interface Fault {
 
 /** Nodes admit 100 subscribing connections by default. */
 const maxQueries = 90;
+const maxQueriesOfClient = 20;
 /** The longest query that nodes take. */
 const maxQueryLength = 512;
 const openTimeoutMs = 5_000;
@@ -48,11 +47,11 @@ const defaultSilenceMs = 10_000;
 const ids = { subscribe: 1, health: 2 };
 
 export function createSubscriptions(options: SubscriptionOptions) {
-  const { rpcUrl, logger, metrics, perClient, silenceMs = defaultSilenceMs } = options;
+  const { rpcUrl, logger, metrics, silenceMs = defaultSilenceMs } = options;
   const { url: node, headers } = splitCredentials(rpcUrl);
   const url = `${node.replace(/^http/, 'ws').replace(/\/$/, '')}/websocket`;
   const running = new Map<string, Subscription>();
-  const takeQuery = createClientQueries(perClient);
+  const takeQuery = createClientQueries();
   metrics.watchSubscriptions(() => running.size);
 
   const refuse = (reason: SubscriptionRefusal, message: string): Subscribed => {
@@ -120,7 +119,7 @@ export function createSubscriptions(options: SubscriptionOptions) {
     async subscribe(client: string, query: string, listener: EventListener): Promise<Subscribed> {
       if (query.length > maxQueryLength) return refuse('node', `a query has at most ${maxQueryLength} characters`);
       const giveBack = takeQuery(client, query);
-      if (!giveBack) return refuse('client', `at most ${perClient} different queries from one address`);
+      if (!giveBack) return refuse('client', `at most ${maxQueriesOfClient} different queries from one address`);
       if (!running.has(query) && running.size >= maxQueries) {
         giveBack();
         return refuse('full', 'too many different queries');
@@ -153,12 +152,12 @@ export function createSubscriptions(options: SubscriptionOptions) {
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 /** Counts a query of a client and returns the function that takes it off again; undefined at the client's limit. */
-function createClientQueries(perClient: number) {
+function createClientQueries() {
   const clients = new Map<string, Map<string, number>>();
   return (client: string, query: string): (() => void) | undefined => {
     const queries = clients.get(client) ?? new Map<string, number>();
     const count = queries.get(query) ?? 0;
-    if (count === 0 && queries.size >= perClient) return undefined;
+    if (count === 0 && queries.size >= maxQueriesOfClient) return undefined;
     clients.set(client, queries.set(query, count + 1));
     return () => {
       const left = (queries.get(query) ?? 0) - 1;

@@ -1,21 +1,19 @@
 import { createHash } from 'node:crypto';
 import { checkForms, type Forms } from '@palaver/forms/internal';
 import {
-  checkProgram,
   type Fault,
   type Menu,
   type MenuCheck,
   nameOf,
   type ProgramSource,
   programFile,
-  type Registry,
   type SourceFile,
 } from '@palaver/program/internal';
-import type { FindUnmetNeeds } from './bundled-menus.ts';
+import type { FindUnmetNeeds } from './bundled-program.ts';
 import type { CheckProgram } from './program-checks.ts';
 import { asksSecret, checkCodes, codesOf, keywordsOf } from './program-files.ts';
 import type { KeptVersion, PublishedPrograms } from './published.ts';
-import { findPrograms, type MenuSources, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
+import { findPrograms, readProgramSource, SourceFault } from './read-source.ts';
 
 export interface Loaded {
   menus: Map<string, Menu>;
@@ -27,9 +25,7 @@ export interface Loaded {
 }
 
 export interface LoadOptions {
-  /** A menu without a program file: answers every code that no program names. */
-  menus?: MenuSources | undefined;
-  folder?: string | undefined;
+  folder: string;
   forms: Pick<Forms, 'inspect'>;
   fetched?: () => readonly SourceFile[];
   findUnmetNeeds: FindUnmetNeeds;
@@ -110,9 +106,9 @@ export async function loadAll(parts: LoadParts, inUse: ReadonlyMap<string, Menu>
     loaded.unusable.push(...faults.map((fault) => ({ ...fault, file: `${id}/${fault.file}` })));
   }
   const published = new Map(taken);
-  for (const read of await listSources(parts, loaded.faults)) {
+  for (const path of await listPrograms(parts.folder, loaded.faults)) {
     try {
-      const source = await read();
+      const source = await readProgramSource(path);
       const { check, id, kept } = await checkSource(parts, source, inUse);
       if (!check.ok) {
         loaded.faults.push(...check.faults);
@@ -121,7 +117,7 @@ export async function loadAll(parts: LoadParts, inUse: ReadonlyMap<string, Menu>
       const name = nameOf(id);
       if (loaded.menus.has(name) && !loaded.sources.has(loaded.menus.get(name)?.id ?? '')) continue;
       const menu = { ...check.menu, id };
-      const file = fileOf(source) ?? parts.menus?.menus ?? '';
+      const file = fileOf(source) ?? '';
       const clash = findClash(name, menu, taken);
       if (clash !== undefined) {
         // A program that was published later never prevents the start.
@@ -172,25 +168,13 @@ function withFetched(source: ProgramSource, fetched: readonly SourceFile[]): Pro
   return { ...source, files: [...source.files, ...fetched.filter(({ path }) => isNamed(path))] };
 }
 
-async function listSources({ menus, folder }: LoadOptions, faults: Fault[]): Promise<(() => Promise<ProgramSource>)[]> {
-  const own = menus ? [() => readMenuSource('palaver', menus)] : [];
-  if (folder === undefined) return own;
+async function listPrograms(folder: string, faults: Fault[]): Promise<string[]> {
   try {
-    return [...(await findPrograms(folder)).map((path) => () => readProgramSource(path)), ...own];
+    return await findPrograms(folder);
   } catch (error) {
     if (!(error instanceof SourceFault)) throw error;
     faults.push({ file: error.path, line: 1, message: error.message });
-    return own;
-  }
-}
-
-export async function loadMenu(sources: MenuSources, registry: Registry): Promise<MenuCheck> {
-  try {
-    const source = await readMenuSource('palaver', sources);
-    return checkProgram(source, registry, source);
-  } catch (error) {
-    if (!(error instanceof SourceFault)) throw error;
-    return { ok: false, faults: [{ file: error.path, line: 1, message: error.message }] };
+    return [];
   }
 }
 

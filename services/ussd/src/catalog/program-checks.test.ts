@@ -2,13 +2,13 @@ import { checkProgram, type Menu, openDialogue, renderScreen, takeInput, toInput
 import { expect, test } from 'vitest';
 import { largeProgram } from '../../test/large-program.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
-import { toMenuSources, toRegistry } from './bundled-menus.ts';
+import { bundledProgram, toRegistry } from './bundled-program.ts';
 import { createProgramChecks } from './program-checks.ts';
 import { toSource } from './program-files.ts';
-import { readMenuSource } from './read-source.ts';
+import { readProgramSource } from './read-source.ts';
 
 const registry = toRegistry(defaultSignatures);
-const base = await readMenuSource('palaver', toMenuSources({}));
+const base = await readProgramSource(bundledProgram);
 const large = toSource('large', largeProgram(400));
 
 function dial(menu: Menu, inputs: string[]): string {

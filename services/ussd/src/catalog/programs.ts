@@ -1,16 +1,16 @@
-import { type FSWatcher, statSync, watch } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { type FSWatcher, readdirSync, watch } from 'node:fs';
+import { join } from 'node:path';
 import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { checkProgram, formatFault, type Menu, nameOf, programFile, type Registry } from '@palaver/program/internal';
 import { type Logger, StartError } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
+import { bundledProgram } from './bundled-program.ts';
 import { type CheckedProgram, checkSource, findOwner, type Loaded, type LoadOptions, loadAll } from './load-all.ts';
 import { createProgramChecks } from './program-checks.ts';
 import { codesOf, keywordsOf, type ProgramFileMap, toSource } from './program-files.ts';
-import { type MenuSources, readMenuSource } from './read-source.ts';
+import { readProgramSource } from './read-source.ts';
 
 export interface ProgramOptions extends LoadOptions {
-  bundled: MenuSources;
   registry: Registry;
   ownActions?: string | undefined;
   onUse?(menus: Iterable<Menu>): void;
@@ -25,7 +25,7 @@ const pollMs = 2_000;
 /** Throws with every fault of every program. When watched, a changed program is in use once it has none. */
 export async function openPrograms(options: ProgramOptions) {
   const { logger, registry, published } = options;
-  const base = await readMenuSource('palaver', options.bundled);
+  const base = await readProgramSource(bundledProgram);
   /** The versions that open sessions began with, those in use included. */
   const byId = new Map<string, Menu>();
   const loading = new Map<string, Promise<Menu | undefined>>();
@@ -139,8 +139,25 @@ export async function openPrograms(options: ProgramOptions) {
   const reload = () => {
     const onFault = (error: unknown) => logger.error({ err: error }, 'the changed menus cannot be loaded');
     clearTimeout(timer);
-    timer = setTimeout(() => refresh().catch(onFault), settleMs).unref();
+    timer = setTimeout(() => {
+      if (watchers.length > 0) watchFolders();
+      refresh().catch(onFault);
+    }, settleMs).unref();
   };
+  let watchers: FSWatcher[] = [];
+  const onWatchFault = (error: unknown) => logger.warn({ err: error }, 'the menus are no longer watched');
+  /** One by one: a watcher of a whole tree misses files that are replaced for the second time. */
+  function watchFolders() {
+    try {
+      const begun = listFolders(options.folder).map((path) =>
+        watch(path, { persistent: false }, reload).on('error', onWatchFault),
+      );
+      for (const watcher of watchers) watcher.close();
+      watchers = begun;
+    } catch (error) {
+      onWatchFault(error);
+    }
+  }
   const polling = runEvery({
     everyMs: pollMs,
     async work() {
@@ -148,9 +165,7 @@ export async function openPrograms(options: ProgramOptions) {
     },
     onFault: (error) => logger.warn({ err: error }, 'published programs cannot be read now'),
   });
-  const onWatchFault = (error: unknown) => logger.warn({ err: error }, 'the menus are no longer watched');
-  const watched = options.watch ? toWatched(options) : [];
-  const watchers = watched.map((path) => watchPath(path, reload).on('error', onWatchFault));
+  if (options.watch) watchFolders();
   return {
     forCode: (serviceCode: string): Menu | undefined => inUse.byCode.get(serviceCode) ?? inUse.other,
     /** By a keyword in capitals, or by a code of its own. */
@@ -186,26 +201,15 @@ export async function openPrograms(options: ProgramOptions) {
 
 export type Programs = Awaited<ReturnType<typeof openPrograms>>;
 
+function listFolders(root: string): string[] {
+  const inside = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return [root, ...inside.map(({ parentPath, name }) => join(parentPath, name))];
+}
+
 /** The oldest go first; a session on one of them loads it from the database. */
 function forgetOld(byId: Map<string, Menu>, current: ReadonlyMap<string, Menu>): void {
   for (const id of byId.keys()) {
     if (byId.size <= maxOldVersions + current.size) return;
     if (current.get(nameOf(id))?.id !== id) byId.delete(id);
   }
-}
-
-function toWatched({ menus, folder }: ProgramOptions): string[] {
-  return [...(menus ? [menus.menus, menus.locales] : []), ...(folder === undefined ? [] : [folder])];
-}
-
-/** Kubernetes changes a mounted file by moving this link beside it. */
-const mountedData = '..data';
-
-/** A file is watched by its folder: a new file that takes its place would not be seen otherwise. */
-function watchPath(path: string, onChange: () => void): FSWatcher {
-  if (statSync(path).isDirectory()) return watch(path, { persistent: false, recursive: true }, onChange);
-  const names = [basename(path), mountedData, null];
-  return watch(dirname(path), { persistent: false }, (_, name) => {
-    if (names.includes(name)) onChange();
-  });
 }

@@ -4,12 +4,6 @@ import { convertXlsForm, XlsFormFault } from '@palaver/forms/internal';
 import { type ProgramSource, programFile, type SourceFile } from '@palaver/program/internal';
 import { programLimits, sizeFault } from './program-files.ts';
 
-export interface MenuSources {
-  /** One file, or a folder whose `.yaml` files together are the menu. */
-  menus: string;
-  locales: string;
-}
-
 export class SourceFault extends Error {
   override readonly name = 'SourceFault';
   readonly path: string;
@@ -23,15 +17,6 @@ export class SourceFault extends Error {
 /** The folders of a program in addition to its YAML files. Recorded dialogues in `flows` are not served. */
 const parts = { locales: /\.ya?ml$/, data: /\.(csv|json)$/, forms: /\.(xml|xlsx|csv|geojson)$/ };
 const yaml = /\.ya?ml$/;
-
-export async function readMenuSource(name: string, { menus, locales }: MenuSources): Promise<ProgramSource> {
-  const isFolder = (await statOf(menus)).isDirectory();
-  const own = isFolder ? await readFolder(menus, yaml) : [await readOne(menus, basename(menus))];
-  const texts = await readFolder(locales, yaml);
-  const empty = own.length === 0 ? menus : texts.length === 0 ? locales : undefined;
-  if (empty !== undefined) throw new SourceFault(empty, 'there is no .yaml file here');
-  return { name, files: [...own, ...texts.map((file) => ({ ...file, path: `locales/${file.path}` }))] };
-}
 
 /** The folder itself when it has a `program.yaml`, else each of its folders that has one. */
 export async function findPrograms(path: string): Promise<string[]> {

@@ -5,7 +5,7 @@ import { StartError } from '@palaver/service-kit';
 import type { Actions } from '../actions/action.ts';
 import type { Deployment } from '../store/deployment.ts';
 import type { UssdAudit } from '../store/tables.ts';
-import { createFindUnmetNeeds, toMenuSources, toRegistry, toServed } from './bundled-menus.ts';
+import { bundledProgram, createFindUnmetNeeds, toRegistry } from './bundled-program.ts';
 import { openPrograms } from './programs.ts';
 import { createPublishedPrograms } from './published.ts';
 import { createPublishing } from './publishing.ts';
@@ -35,8 +35,7 @@ export async function startCatalog({ config, store, logger, metrics, clock, audi
   const programs = await openPrograms({
     forms,
     ...(fetched && { fetched: fetched.files }),
-    bundled: toMenuSources({}),
-    ...toServed(config),
+    folder: config.USSD_PROGRAMS ?? bundledProgram,
     registry: toRegistry(parts.actions, parts.ownValidators),
     ownActions: config.USSD_ACTIONS,
     findUnmetNeeds: createFindUnmetNeeds(config, parts.secrets),

@@ -3,7 +3,7 @@ import type { Env } from '@palaver/service-kit';
 import { toSampleAdapters, toSampleExchange } from '../channel/adapter.ts';
 import { loadAdapter } from '../channel/load-adapters.ts';
 import { adapterSecretPrefix, toSecrets } from '../config.ts';
-import type { MenuReport } from './check-menu-files.ts';
+import type { MenuReport } from './check-programs.ts';
 
 export async function checkAdapterFile(file: string, env: Env): Promise<MenuReport> {
   const check = await loadAdapter(file, toSecrets(env, adapterSecretPrefix));

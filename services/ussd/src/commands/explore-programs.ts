@@ -12,7 +12,7 @@ import {
 } from '@palaver/program/internal';
 import { sample, stringMatching } from 'fast-check';
 import { codesOf } from '../catalog/program-files.ts';
-import { loadPrograms, type MenuReport, type ProgramFiles } from './check-menu-files.ts';
+import { loadPrograms, type MenuReport, type ProgramFiles } from './check-programs.ts';
 import { parseFlow } from './flow.ts';
 
 export interface ExploreFiles extends ProgramFiles {

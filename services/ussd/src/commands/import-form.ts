@@ -6,7 +6,7 @@ import { changeYaml, formatFault, printFile, printYaml, programFile, type State 
 import { StartError } from '@palaver/service-kit';
 import { parseDocument } from 'yaml';
 import { programLimits } from '../catalog/program-files.ts';
-import type { MenuReport } from './check-menu-files.ts';
+import type { MenuReport } from './check-programs.ts';
 import { makeProgramFolder, toProgramName } from './new-program.ts';
 
 export interface FormImport {

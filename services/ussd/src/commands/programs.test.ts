@@ -8,7 +8,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { writeProgram } from '../../test/write-program.ts';
-import { checkProgramFiles } from './check-menu-files.ts';
+import { checkProgramFiles } from './check-programs.ts';
 import { formatFlow } from './flow.ts';
 import { importForm } from './import-form.ts';
 import { writeNewProgram } from './new-program.ts';

@@ -3,7 +3,7 @@ import { AppError } from '@palaver/contract';
 import { createForms } from '@palaver/forms/internal';
 import { type Fault, formatFault, type ProgramSource } from '@palaver/program/internal';
 import { type Env, StartError } from '@palaver/service-kit';
-import { createFindUnmetNeeds, loadRegistry, toMenuSources, toServed } from '../catalog/bundled-menus.ts';
+import { bundledProgram, createFindUnmetNeeds, loadRegistry } from '../catalog/bundled-program.ts';
 import { fromSource, programFilesSchema } from '../catalog/program-files.ts';
 import { openPrograms } from '../catalog/programs.ts';
 import { createPublishedPrograms } from '../catalog/published.ts';
@@ -93,8 +93,7 @@ function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>
     const published = createPublishedPrograms(store, clock);
     await using forms = createForms();
     const programs = await openPrograms({
-      bundled: toMenuSources({}),
-      ...toServed(config),
+      folder: config.USSD_PROGRAMS ?? bundledProgram,
       registry: await loadRegistry(config.USSD_ACTIONS),
       findUnmetNeeds: createFindUnmetNeeds(config, toProgramSecrets(env)),
       forms,

@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import { parseJson } from '@palaver/program/internal';
 import type { Env } from '@palaver/service-kit';
 import { type AskServer, guardedRequest } from '../actions/http-actions.ts';
-import type { ProgramFiles } from './check-menu-files.ts';
+import type { ProgramFiles } from './check-programs.ts';
 import { runDial } from './dial.ts';
 import { type Flow, makePhoneNumber } from './flow.ts';
 import { createPhone } from './phone.ts';

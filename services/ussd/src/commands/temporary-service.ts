@@ -13,7 +13,7 @@ import { programSecretPrefix } from '../config.ts';
 // biome-ignore lint/style/noRestrictedImports: these commands start the whole service.
 import { startUssd } from '../main.ts';
 import type { Sms } from '../outgoing/sms-provider.ts';
-import { loadPrograms, type ProgramFiles } from './check-menu-files.ts';
+import { loadPrograms, type ProgramFiles } from './check-programs.ts';
 import { createKeptClaims } from './test-servers.ts';
 
 export interface TemporaryOptions extends ProgramFiles {

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type Document, parseDocument, stringify } from 'yaml';
 import { findPrograms } from '../catalog/read-source.ts';
-import type { MenuReport, ProgramFiles } from './check-menu-files.ts';
+import type { MenuReport, ProgramFiles } from './check-programs.ts';
 import {
   type Flow,
   FlowFault,

@@ -7,7 +7,6 @@ export type SimSwapCheck = (phone: string, log: Logger) => Promise<'allowed' | '
 export interface SimSwapOptions {
   url: string;
   token: string | undefined;
-  maxAgeHours: number;
   /** What a check that gave no answer counts as. */
   onFault: 'allow' | 'refuse';
   count(result: 'clear' | 'swapped' | 'failed'): void;
@@ -15,11 +14,13 @@ export interface SimSwapOptions {
 
 /** A telecom gateway waits for about ten seconds, and the PIN's hash and the database come after this. */
 const timeoutMs = 2_000;
+/** The default of CAMARA. */
+const maxAgeHours = 240;
 const answerSchema = z.object({ swapped: z.boolean() });
 
 /** Asks a server that speaks CAMARA's SIM Swap API (`POST …/check`), or any hook with the same two bodies. */
 export function createSimSwapCheck(options: SimSwapOptions): SimSwapCheck {
-  const { url, token, maxAgeHours, onFault, count } = options;
+  const { url, token, onFault, count } = options;
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   return async (phoneNumber, log) => {
     const body = { phoneNumber, maxAge: maxAgeHours };

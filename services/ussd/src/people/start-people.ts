@@ -46,7 +46,6 @@ function toSimSwapCheck(config: UssdConfig, metrics: UssdMetrics) {
   return createSimSwapCheck({
     url: config.USSD_SIM_SWAP_URL,
     token: config.USSD_SIM_SWAP_TOKEN,
-    maxAgeHours: config.USSD_SIM_SWAP_MAX_AGE_HOURS,
     onFault: config.USSD_SIM_SWAP_ON_FAULT,
     count: metrics.countSimSwapCheck,
   });

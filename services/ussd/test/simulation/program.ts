@@ -1,7 +1,7 @@
 import { checkProgram, type Menu } from '@palaver/program/internal';
 import type { Actions } from '../../src/actions/action.ts';
-import { toMenuSources, toRegistry } from '../../src/catalog/bundled-menus.ts';
-import { readMenuSource } from '../../src/catalog/read-source.ts';
+import { bundledProgram, toRegistry } from '../../src/catalog/bundled-program.ts';
+import { readProgramSource } from '../../src/catalog/read-source.ts';
 
 export const paymentHost = 'pay.example';
 
@@ -57,7 +57,7 @@ home:
 
 /** The bundled menus, with a start that keeps records, sends messages and posts to a server. */
 export async function loadMenu(actions: Actions): Promise<Menu> {
-  const base = await readMenuSource('palaver', toMenuSources({}));
+  const base = await readProgramSource(bundledProgram);
   const source = {
     name: 'simulated',
     files: Object.entries(files).map(([path, text]) => ({ file: path, path, text })),

@@ -2,29 +2,29 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { checkMenuFiles, checkProgramFiles, drawMenuFiles, drawProgramFiles } from './check-menu-files.ts';
+import { checkProgramFiles, drawProgramFiles } from './check-programs.ts';
 
 test('the bundled menus have no faults and can be drawn in a language', async () => {
-  expect(await checkMenuFiles({})).toEqual({
+  expect(await checkProgramFiles({})).toMatchObject({
     ok: true,
-    lines: [expect.stringMatching(/^\d+ states, 3 languages \(en, fr, sw\): no faults$/)],
+    lines: [expect.stringMatching(/^palaver: every other code; \d+ states, languages en, fr, sw: no faults$/)],
   });
-  const drawn = await drawMenuFiles({}, 'sw');
+  const drawn = await drawProgramFiles({}, 'sw');
   expect(drawn.lines[0]).toContain('preMenu["preMenu: Karibu Palaver"]');
 });
 
 test('faults name file, line and state', async () => {
   await using dir = await createTempDir();
-  const file = join(dir.path, 'menu.yaml');
+  const file = join(dir.path, 'program.yaml');
   writeFileSync(
     file,
-    'start: a\nexit: b\nstates:\n  a: { kind: menu, text: main.title, options: [{ key: 1, text: main.about, to: c }] }\n  b: { kind: end, text: main.goodbye }\n',
+    'name: small\nextends: palaver\nstart: a\nexit: b\nstates:\n  a: { kind: menu, text: main.title, options: [{ key: 1, text: main.about, to: c }] }\n  b: { kind: end, text: main.goodbye }\n',
   );
-  expect(await checkMenuFiles({ menus: file })).toEqual({
+  expect(await checkProgramFiles({ folder: dir.path })).toMatchObject({
     ok: false,
-    lines: [`${file}:4: state a: leads to c, which does not exist`],
+    lines: [`${file}:6: state a: leads to c, which does not exist`],
   });
-  expect((await drawMenuFiles({ menus: file })).ok).toBe(false);
+  expect((await drawProgramFiles({ folder: dir.path })).ok).toBe(false);
 });
 
 test('programs are checked and drawn by their folder; a missing one is a sentence', async () => {

@@ -1,40 +1,16 @@
 import { checkForms, createForms, type Forms } from '@palaver/forms/internal';
 import { checkProgram, drawMenu, type Fault, formatFault, type MenuCheck } from '@palaver/program/internal';
-import { loadRegistry, toMenuSources } from '../catalog/bundled-menus.ts';
-import { loadMenu } from '../catalog/load-all.ts';
+import { bundledProgram, loadRegistry } from '../catalog/bundled-program.ts';
 import { codesOf } from '../catalog/program-files.ts';
-import { findPrograms, readMenuSource, readProgramSource, SourceFault } from '../catalog/read-source.ts';
-
-interface MenuFiles {
-  menus?: string | undefined;
-  locales?: string | undefined;
-  actions?: string | undefined;
-}
+import { findPrograms, readProgramSource, SourceFault } from '../catalog/read-source.ts';
 
 export interface MenuReport {
   ok: boolean;
   lines: string[];
 }
 
-export async function checkMenuFiles(files: MenuFiles): Promise<MenuReport> {
-  const result = await load(files);
-  if (!result.ok) return { ok: false, lines: result.faults.map(formatFault) };
-  const { states, locales } = result.menu;
-  const summary = `${states.size} states, ${locales.size} languages (${[...locales.keys()].join(', ')}): no faults`;
-  return { ok: true, lines: [...result.warnings.map((warning) => `note: ${formatFault(warning)}`), summary] };
-}
-
-export async function drawMenuFiles(files: MenuFiles, language?: string): Promise<MenuReport> {
-  const check = await load(files);
-  return { ok: check.ok, lines: draw(check, language) };
-}
-
-async function load({ menus, locales, actions }: MenuFiles): Promise<MenuCheck> {
-  return loadMenu(toMenuSources({ USSD_MENUS: menus, USSD_LOCALES: locales }), await loadRegistry(actions));
-}
-
 export async function checkProgramFiles(
-  files: ProgramFiles,
+  files: CheckedFiles,
 ): Promise<MenuReport & Record<'faults' | 'warnings', Fault[]>> {
   const faults: Fault[] = [];
   const warnings: Fault[] = [];
@@ -52,7 +28,7 @@ export async function checkProgramFiles(
   return { ...report, faults, warnings };
 }
 
-export function drawProgramFiles(files: ProgramFiles, language?: string): Promise<MenuReport> {
+export function drawProgramFiles(files: CheckedFiles, language?: string): Promise<MenuReport> {
   return eachProgram(files, (check) => draw(check, language));
 }
 
@@ -62,7 +38,7 @@ function draw(check: MenuCheck, language: string | undefined): string[] {
   return [drawMenu(check.menu, language ?? first).trimEnd()];
 }
 
-async function eachProgram(files: ProgramFiles, describe: (check: MenuCheck) => string[]): Promise<MenuReport> {
+async function eachProgram(files: CheckedFiles, describe: (check: MenuCheck) => string[]): Promise<MenuReport> {
   const report: MenuReport = { ok: true, lines: [] };
   await using forms = createForms();
   for await (const { check } of loadPrograms(files, forms)) {
@@ -72,6 +48,9 @@ async function eachProgram(files: ProgramFiles, describe: (check: MenuCheck) => 
   return report;
 }
 
+/** The bundled program, where no folder is named. */
+type CheckedFiles = Omit<ProgramFiles, 'folder'> & { folder?: string | undefined };
+
 export interface ProgramFiles {
   folder: string;
   actions?: string | undefined;
@@ -79,11 +58,11 @@ export interface ProgramFiles {
 
 /** Every program of a folder, checked with its forms. A folder that cannot be read is a fault like any other. */
 export async function* loadPrograms(
-  { folder, actions }: ProgramFiles,
+  { folder = bundledProgram, actions }: CheckedFiles,
   forms: Pick<Forms, 'inspect'>,
 ): AsyncGenerator<{ path: string; check: MenuCheck }> {
   const registry = await loadRegistry(actions);
-  const base = await readMenuSource('palaver', toMenuSources({}));
+  const base = await readProgramSource(bundledProgram);
   try {
     for (const path of await findPrograms(folder)) {
       const source = await readProgramSource(path);

@@ -5,26 +5,12 @@ import { type DeclaredAction, loadOwnActions } from '../actions/action.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
 import { validators } from '../actions/validators.ts';
 import { programSecretPrefix, type UssdConfig } from '../config.ts';
-import type { MenuSources } from './read-source.ts';
-
-type MenuConfig = Pick<UssdConfig, 'USSD_PROGRAMS' | 'USSD_MENUS' | 'USSD_LOCALES'>;
 
 /** Texts the service itself says, outside of any state. */
 const serviceTexts = ['main.expired'];
 
-export function toMenuSources(own: {
-  USSD_MENUS?: string | undefined;
-  USSD_LOCALES?: string | undefined;
-}): MenuSources {
-  const beside = (folder: string) => fileURLToPath(new URL(`../../${folder}`, import.meta.url));
-  return { menus: own.USSD_MENUS ?? beside('menus'), locales: own.USSD_LOCALES ?? beside('locales') };
-}
-
-/** Programs alone where they are all that is configured; else the menus too. */
-export function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: MenuConfig) {
-  const isAlone = folder !== undefined && USSD_MENUS === undefined;
-  return { folder, menus: isAlone ? undefined : toMenuSources({ USSD_MENUS, USSD_LOCALES }) };
-}
+/** The folder of the program that others extend, and that is served where there is no other. */
+export const bundledProgram = fileURLToPath(new URL('../../palaver', import.meta.url));
 
 export function toRegistry(actions: Record<string, DeclaredAction>, own: Registry['validators'] = {}): Registry {
   return { actions, validators: { ...validators, ...own }, texts: serviceTexts };
