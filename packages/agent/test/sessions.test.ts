@@ -3,7 +3,9 @@ import { sessionListSchema } from '@palaver/contract/internal';
 import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Reading } from '../src/store/messages.ts';
 import type { AgentDatabase } from '../src/store/schema.ts';
+import { createSessionStore } from '../src/store/sessions.ts';
 import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -211,6 +213,36 @@ describe.each(engines)('sessions on %s', (engine) => {
       const left = await store.db.selectFrom('agent_message').select('session_id').execute();
       await store.close();
       expect([first, sessionId].filter((gone) => left.some(({ session_id }) => session_id === gone))).toEqual([]);
+    });
+
+    test.each([
+      ['session is deleted', '/sessions/'],
+      ['user is erased', '/me'],
+    ])('is not made where its %s meanwhile', async (_what, path) => {
+      const user = await agent.createUser();
+      const sessionId = await user.createSession();
+      await user.say(sessionId, 'hello');
+      const [{ id: messageId }] = await user.messages(sessionId);
+      const store = await openStore<AgentDatabase>(agent.databaseUrl);
+      const sessions = createSessionStore(store, {
+        name: 'A',
+        did: agent.did,
+        keyDid: agent.did,
+        signingDid: agent.did,
+      });
+      const reading: Reading = async (_bytes, read) => {
+        const rows = await read();
+        const { status } = await user.send('DELETE', path === '/me' ? path : path + sessionId);
+        expect(status).toBe(200);
+        return rows;
+      };
+      const session = await sessions.find(user.did, sessionId);
+      if (!session) throw new Error('the session is missing');
+      await expect(sessions.fork(user.did, session, { messageId, reading })).rejects.toMatchObject({
+        code: 'SESSION_NOT_FOUND',
+      });
+      expect((await user.send('GET', '/sessions')).body.total).toBe(0);
+      await store.close();
     });
   });
 
