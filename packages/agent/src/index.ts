@@ -97,5 +97,5 @@ export type { ApprovalAnswer } from './store/approvals.ts';
 export type { MessageStore } from './store/messages.ts';
 export type { AgentPerson } from './store/personal-data.ts';
 export { removeSettled, type SettledRule } from './store/retention.ts';
-export type { OracleIdentity, SessionStore } from './store/sessions.ts';
+export { holdSession, type OracleIdentity, type SessionStore } from './store/sessions.ts';
 export type { AgentBehaviour, CallSettings } from './turn/behaviour.ts';

@@ -4,7 +4,9 @@ import { engines, listTables, searchDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import type { CreditsDatabase } from '../../agent-plugins/src/credits/credits-schema.ts';
 import { agentPersonalData } from '../src/store/personal-data.ts';
+import type { AgentDatabase } from '../src/store/schema.ts';
 import { delegate, request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+import { createTestPlugin } from './test-plugin.ts';
 
 const env = {
   CREDITS_ENABLED: 'true',
@@ -106,6 +108,34 @@ describe.each(engines)("a user's data on %s", (engine) => {
     }
     const ben = await agent.createUser();
     expect((await ben.send('GET', '/credits')).body.balance).toBeGreaterThan(0);
+  });
+
+  test('what tools store when their user was erased meanwhile is not kept', async () => {
+    let databaseUrl = '';
+    const eraser = createTestPlugin({
+      name: 'eraser',
+      getMiddlewares: () => [
+        {
+          // Another process, such as the command: it does not stop the turn.
+          async wrapToolCall(call, next, rt) {
+            const store = await openStore<AgentDatabase>(databaseUrl);
+            await store.db.deleteFrom('agent_session').where('user_did', '=', rt.user.did).execute();
+            await store.close();
+            return next(call);
+          },
+        },
+      ],
+    });
+    await using agent = await startTestAgent({ engine, env, plugins: [eraser] });
+    databaseUrl = agent.databaseUrl;
+    const ana = await agent.createUser();
+    for (const call of [
+      'remember {"text":"Anazebra", "kind":"fact"}',
+      'set_user_preferences {"userName":"Anazebra"}',
+    ]) {
+      await ana.say(await ana.createSession(), `/tool ${call}`);
+      expect(await searchDatabase(agent.databaseUrl, ['Anazebra'])).toEqual([]);
+    }
   });
 
   test('the books balance after an erasure', async () => {

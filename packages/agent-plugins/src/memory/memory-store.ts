@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { holdSession } from '@palaver/agent';
 import {
   type CreateMemory,
   type Memory,
@@ -167,9 +168,10 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
     count,
     remove,
 
-    /** Undefined if the room is full. What is known already is returned unchanged. */
-    add: (roomId: string, { text, kind }: CreateMemory): Promise<Memory | undefined> =>
+    /** Undefined if the room is full. What is known already is returned unchanged. `sessionId` is that of a turn. */
+    add: (roomId: string, { text, kind }: CreateMemory, sessionId?: string): Promise<Memory | undefined> =>
       store.transaction(async (trx) => {
+        if (sessionId) await holdSession(trx, sessionId);
         const own = trx.selectFrom('agent_memory').where('room_id', '=', roomId);
         const known = await own
           .selectAll()

@@ -111,7 +111,7 @@ function createTools(memories: MemoryStore): Tools {
         'Remembers one thing for later conversations, in plain words that can be understood alone. Not for how the user wants to be answered.',
       inputSchema: rememberSchema,
       async execute(memory, rt) {
-        const kept = await memories.add(rt.session.roomId, memory);
+        const kept = await memories.add(rt.session.roomId, memory, rt.session.id);
         if (kept) return kept;
         throw new ToolError('TOOL_FAILED', `the memory is full (${memoryLimits.count}); forget something first`);
       },

@@ -1,3 +1,4 @@
+import { holdSession } from '@palaver/agent';
 import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract/internal';
 import type { SealedTable, Store } from '@palaver/store';
 import { createLeases, databaseTime, type LeaseColumns, unreadableText } from '@palaver/store/internal';
@@ -113,6 +114,7 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
     /** Undefined if the user has as many as they may. */
     add: (owner: TaskOwner, prompt: string, planned: Planned): Promise<Task | undefined> =>
       store.transaction(async (trx) => {
+        await holdSession(trx, owner.sessionId);
         const { total } = await trx
           .selectFrom('agent_task')
           .where('user_did', '=', owner.userDid)

@@ -1,4 +1,13 @@
-import { defineOraclePlugin, identityOf, type OraclePlugin, ToolError, tablesOf, tool } from '@palaver/agent';
+import {
+  defineOraclePlugin,
+  holdSession,
+  identityOf,
+  type OraclePlugin,
+  type RuntimeContext,
+  ToolError,
+  tablesOf,
+  tool,
+} from '@palaver/agent';
 import {
   findLanguageTag,
   type SetUserPreferences,
@@ -53,7 +62,7 @@ export function createUserPreferences(): OraclePlugin {
         description:
           'Saves how the user wants to be answered from now on. Give only what changes; null clears a preference. Not for a single answer, not for facts about the user.',
         inputSchema: setUserPreferencesSchema,
-        execute: (change, rt) => preferences.change(rt.session.roomId, change),
+        execute: (change, { session }) => preferences.change(session, change),
       }),
     }),
     async getPromptSection(rt) {
@@ -103,8 +112,9 @@ function createPreferenceStore(store: Store<PreferencesDatabase>) {
   return {
     find: (roomId: string) => find(roomId),
     /** Merges a change in; two changes at once both hold. */
-    change: (roomId: string, change: SetUserPreferences) =>
+    change: ({ id, roomId }: RuntimeContext['session'], change: SetUserPreferences) =>
       store.transaction(async (trx) => {
+        await holdSession(trx, id);
         const now = new Date();
         const next = { ...merge(await find(roomId, trx), change), updatedAt: now.toISOString() };
         const plain = { room_id: roomId, record: JSON.stringify(next), updated_at: now.getTime() };

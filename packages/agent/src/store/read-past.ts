@@ -49,13 +49,6 @@ export async function readPast(
   const summary = stored && cipher.openRow(sealedTables.summary, stored, { text: unreadableText });
   const up_to = summary && ids.get(summary.up_to);
   return async (trx) => {
-    // Written, so that an erasure which began before is tried again and finds the new session.
-    const { numUpdatedRows } = await trx
-      .updateTable('agent_session')
-      .set((eb) => ({ run_count: eb.ref('run_count') }))
-      .where('id', '=', sessionId)
-      .executeTakeFirst();
-    if (numUpdatedRows === 0n) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
     for (let at = 0; at < messages.length; at += rowsAtOnce) {
       const some = messages.slice(at, at + rowsAtOnce);
       await trx.insertInto('agent_message').values(some).execute();

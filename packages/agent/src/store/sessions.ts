@@ -9,7 +9,7 @@ import {
 } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { databaseTime, unreadableText } from '@palaver/store/internal';
-import { type Kysely, type Selectable, sql } from 'kysely';
+import { type Kysely, type QueryExecutorProvider, type Selectable, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { type ForkPoint, readPast } from './read-past.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
@@ -35,6 +35,28 @@ export interface OwnSession extends Session {
 /** A user's room with an agent: one for the pair, whatever the session. */
 export function toRoomId(userDid: string, agentDid: string): string {
   return `!${createHash('sha256').update(`${userDid}\n${agentDid}`).digest('base64url').slice(0, 32)}`;
+}
+
+/**
+ * For the transaction that stores what a turn learned of its user: an erasure at the same time removes that too, and
+ * after one nothing is stored.
+ *
+ * @example
+ * ```ts
+ * import { holdSession, type RuntimeContext, type Store } from '@palaver/agent';
+ *
+ * type Herd = { herd_goat: { room_id: string; name: string } };
+ * export const keepGoat = (store: Store<Herd>, { session }: RuntimeContext, name: string) =>
+ *   store.transaction(async (trx) => {
+ *     await holdSession(trx, session.id);
+ *     await trx.insertInto('herd_goat').values({ room_id: session.roomId, name }).execute();
+ *   });
+ * ```
+ */
+export async function holdSession(trx: QueryExecutorProvider, id: string): Promise<void> {
+  // Written, not only locked: an erasure that began before is then tried again, and finds what is stored here.
+  const held = await sql`update agent_session set run_count = run_count where id = ${id} returning id`.execute(trx);
+  if (held.rows.length === 0) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
 }
 
 export function createSessionStore(
@@ -128,7 +150,8 @@ export function createSessionStore(
       const id = uuidv7();
       const addPast = await readPast({ db, cipher }, { ...from, sessionId }, id);
       const metadata = await this.metadataOf(userDid, sessionId);
-      return create(userDid, { metadata, ...(isNamed && { title }) }, { id, addPast });
+      const hold = (trx: Kysely<AgentDatabase>) => holdSession(trx, sessionId).then(() => addPast(trx));
+      return create(userDid, { metadata, ...(isNamed && { title }) }, { id, addPast: hold });
     },
 
     async find(userDid: string, id: string): Promise<OwnSession | undefined> {
