@@ -43,6 +43,8 @@ const refusals: [Wanted, string][] = [
   [{ at: '2026-03-25T09:59Z' }, 'past'],
   [{ at: '2020-01-01T00:00' }, 'past'],
   [{ at: '2099-01-01T00:00' }, 'five years'],
+  [{ at: '2027-02-29T09:00' }, 'at must be'],
+  [{ at: '2027-04-31T09:00:00Z' }, 'at must be'],
   [{ in: 'a while' }, 'in must be'],
   [{ in: '0 minutes' }, 'in must be'],
   [{ in: '999999 weeks' }, 'five years'],

@@ -102,7 +102,8 @@ const momentPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(\.\d{1,9})?(Z|[+-]\d\d
 function readMoment(text: string, timezone: string): Schedule | string {
   const [, seconds, , offset] = momentPattern.exec(text) ?? [];
   const hint = 'at must be an ISO 8601 time such as 2030-05-01T09:00, on the clock of the time zone';
-  if (!momentPattern.test(text)) return hint;
+  // `Date` takes the 31st of April for the 1st of May.
+  if (!momentPattern.test(text) || !z.iso.date().safeParse(text.slice(0, 10)).success) return hint;
   if (offset) {
     const at = Date.parse(text);
     return Number.isNaN(at) ? hint : { kind: 'once', at };
