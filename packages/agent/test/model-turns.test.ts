@@ -147,6 +147,24 @@ describe('what goes wrong', () => {
     expect(pair.model.requests).toHaveLength(1);
   });
 
+  it('an answer without a word costs what the provider says, each time', async () => {
+    const silent = say();
+    // One that says nothing of usage is not charged for.
+    const broken: Answer = (response) => {
+      openStream(response);
+      response.end();
+    };
+    await using pair = await startPair([silent, silent, silent, broken]);
+    const user = await pair.agent.createUser();
+    const events = await streamTurn(user, await user.createSession(), 'say nothing');
+    expect(findData(events, 'error')).toMatchObject({ code: 'MODEL_FAILED', retryable: true });
+    await streamTurn(user, await user.createSession(), 'say nothing');
+    expect(readRuns(pair.agent)).toMatchObject([
+      { status: 'failed', input_tokens: 33, output_tokens: 21 },
+      { status: 'failed', input_tokens: 0, output_tokens: 0 },
+    ]);
+  });
+
   it('a model that is silent too long', async () => {
     await using pair = await startPair([() => {}], { env: { LLM_TIMEOUT_MS: '1000' } });
     const user = await pair.agent.createUser();

@@ -35,6 +35,8 @@ export interface StepOutput {
   reasoning(delta: string, isComplete: boolean): void;
   /** All that the model produces, arguments of tools included. */
   received?(delta: string): void;
+  /** What the provider reports for an attempt of which nothing arrived. */
+  spent?(usage: ModelResult['usage']): void;
 }
 
 const attempts = 3;
@@ -129,7 +131,11 @@ async function streamOnce(
       collected.add(part, state.toolCalls.at(-1));
       show(part, output);
     }
-    if (state.phase !== 'finished') throw cutShort(state.finish);
+    if (state.phase !== 'finished') {
+      const isReported = state.usage?.inputTokens.total !== undefined;
+      if (isReported && state.phase === 'waiting') output.spent?.(toUsage(state, options.prompt));
+      throw cutShort(state.finish);
+    }
     return { result: toResult(state, options.prompt, collected.toContent()) };
   } catch (error) {
     // After an abort its reason counts, not the error that it caused in the provider's code.
@@ -146,22 +152,23 @@ function show(part: LanguageModelV4StreamPart, output: StepOutput): void {
   if (part.type === 'reasoning-end') output.reasoning('', true);
 }
 
-function toResult(
-  { text, received, toolCalls, finish, usage }: StepState,
-  prompt: ModelStepOptions['prompt'],
-  content: StepContent,
-): ModelResult {
+/** Some servers report none; their answers are not free. */
+function toUsage({ usage, received }: StepState, prompt: ModelStepOptions['prompt']): ModelResult['usage'] {
+  return {
+    inputTokens: usage?.inputTokens.total ?? estimateTokens(prompt),
+    outputTokens: usage?.outputTokens.total ?? estimateTokens(received),
+  };
+}
+
+function toResult(state: StepState, prompt: ModelStepOptions['prompt'], content: StepContent): ModelResult {
+  const { text, toolCalls, finish } = state;
   const cut = 'they were cut off because the answer reached its length limit; send shorter ones';
   const isCut = finish === 'length';
   const why = finish === 'content-filter' ? 'content_filter' : isCut ? finish : undefined;
   return {
     text,
     toolCalls: isCut ? toolCalls.map((call) => (call.fault ? { ...call, fault: cut } : call)) : toolCalls,
-    // Some servers report none; their answers are not free.
-    usage: {
-      inputTokens: usage?.inputTokens.total ?? estimateTokens(prompt),
-      outputTokens: usage?.outputTokens.total ?? estimateTokens(received),
-    },
+    usage: toUsage(state, prompt),
     content,
     ...(why && { finish: why }),
   };

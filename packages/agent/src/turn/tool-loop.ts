@@ -133,6 +133,7 @@ async function callModel(
       received(delta) {
         received += delta;
       },
+      spent: (usage) => run.addUsage({ [request.modelId]: usage }),
     };
     const wasAborted = rt.abortSignal.aborted;
     try {
