@@ -4,7 +4,7 @@ import type { Logger } from './logger.ts';
 import { requestDurations } from './metrics.ts';
 import { type CorsOptions, countHosts, createCorsHeaders, createHostCheck } from './origins.ts';
 import { browserHeaders } from './replies.ts';
-import { callerOf, createRequestLog, toRequestId } from './request-log.ts';
+import { callerOf, createRequestLog, readTold, toRequestId } from './request-log.ts';
 import type { Server } from './server.ts';
 
 export interface ReadyReply {
@@ -53,7 +53,7 @@ export function addReadyReplies(server: Server, options: ReadyRepliesOptions): v
     response.end(body);
     const elapsedMs = performance.now() - started;
     durations.count(elapsedMs / 1000, method, route, String(status));
-    if (status >= 400) server.noteFailure({ requestId: id, method, url, status, elapsedMs });
+    if (status >= 400) server.noteFailure({ requestId: id, method, url, status, elapsedMs }, readTold(body));
     logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
   };
   // An exception would end the process; the routes meet the same fault and report it.

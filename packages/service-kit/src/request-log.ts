@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { isRequestId, lookUpPrefix } from '@palaver/contract/internal';
+import { isRequestId, lookUpPrefix, parseJson } from '@palaver/contract/internal';
 import type { FastifyInstance } from 'fastify';
 import { levels, symbols } from 'pino';
 import { toAppError } from './errors.ts';
@@ -81,31 +81,52 @@ export interface RecentError {
   message?: string;
 }
 
+/** What the client got as the reason. */
+export type Told = { code: string; message: string };
+
 export interface FailedRequest extends Omit<AnsweredRequest, 'id' | 'caller'> {
   requestId: string;
 }
 
+const longestError = 64 * 1024;
+
+/** Nothing of an error in another form than ours. */
+export function readTold(body: unknown): Told | undefined {
+  const isText = typeof body === 'string' || Buffer.isBuffer(body);
+  if (!isText || body.length > longestError) return undefined;
+  const { message, reason: code } = Object(parseJson(String(body))) as Record<string, unknown>;
+  return typeof message === 'string' && typeof code === 'string' ? { code, message } : undefined;
+}
+
 const kept = 50;
+const probes = ['/health', '/ready'];
 
 /** The last refusals and faults of this process. Faults have their own list: a flood of bad requests must not displace them. */
 export function addRecentErrors(server: FastifyInstance, toKnown: (error: unknown) => unknown): () => RecentError[] {
   const refusals: RecentError[] = [];
   const faults: RecentError[] = [];
-  const replies = new WeakMap<object, { code: string; message: string }>();
+  const replies = new WeakMap<object, Told>();
   server.addHook('onError', (request, _reply, error, done) => {
     const { code, message } = toAppError(toKnown(error));
-    replies.set(request, { code, message: maskNumbers(maskText(message)).slice(0, 300) });
+    replies.set(request, { code, message });
     done();
   });
-  const note = (
-    { requestId, method, url, status, elapsedMs }: FailedRequest,
-    told?: { code: string; message: string },
-  ) => {
+  // Errors that a handler answers itself.
+  server.addHook('onSend', (request, { statusCode }, payload, done) => {
+    const told = statusCode < 400 || replies.has(request) ? undefined : readTold(payload);
+    if (told) replies.set(request, told);
+    done(null, payload);
+  });
+  const note = ({ requestId, method, url, status, elapsedMs }: FailedRequest, told?: Told) => {
     // The console may look up what is missing: that is no failure.
     if (status < 500 && requestId.startsWith(lookUpPrefix)) return;
+    // Probes come every few seconds and would displace what they are about.
+    if (probes.includes(pathOf(url))) return;
     const list = status >= 500 ? faults : refusals;
-    const path = maskNumbers(maskText(pathOf(url))).slice(0, 200);
-    list.push({ time: new Date().toISOString(), ms: Math.ceil(elapsedMs), requestId, method, path, status, ...told });
+    const mask = (text: string, length: number) => maskNumbers(maskText(text)).slice(0, length);
+    const time = new Date().toISOString();
+    const failure = { time, ms: Math.ceil(elapsedMs), requestId, method, path: mask(pathOf(url), 200), status };
+    list.push({ ...failure, ...(told && { code: told.code, message: mask(told.message, 300) }) });
     if (list.length > kept) list.shift();
   };
   server.decorate('noteFailure', note);

@@ -3,7 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fasti
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Registry } from 'prom-client';
 import type { Operator, OperatorGuard, OperatorRole } from './operators.ts';
-import type { FailedRequest } from './request-log.ts';
+import type { FailedRequest, Told } from './request-log.ts';
 
 /** A Fastify server whose routes take zod schemas. */
 export type Server = FastifyInstance<
@@ -20,7 +20,7 @@ declare module 'fastify' {
     /** The first segments of the routes of GET. */
     pages: ReadonlySet<string>;
     /** Lists a failure that the server's hooks do not see. */
-    noteFailure(failed: FailedRequest): void;
+    noteFailure(failed: FailedRequest, told?: Told): void;
     /** An `onRequest` hook for routes of operators: reading needs a viewer, everything else an operator. */
     operatorGuard: OperatorGuard;
     /** The same for routes that need a certain role. */

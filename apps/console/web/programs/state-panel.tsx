@@ -31,7 +31,9 @@ export const StatePanel = memo(function StatePanel(props: StatePanelProps) {
   const kind = useRef<HTMLSpanElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another state is the reason to scroll
   useEffect(() => {
-    if (isFollowed && isNarrow()) kind.current?.closest('section')?.scrollIntoView();
+    const panel = kind.current?.closest('section');
+    panel?.scrollTo({ top: 0 });
+    if (isFollowed && isNarrow()) panel?.scrollIntoView();
   }, [selected]);
   const state = model.states.get(selected);
   return (

@@ -131,6 +131,7 @@ function createTools(tasks: TaskStore): Tools {
 }
 
 async function scheduleInTurn(tasks: TaskStore, wanted: ScheduledPrompt, rt: RuntimeContext) {
+  rt.abortSignal.throwIfAborted();
   // Otherwise "remind me of X" would, when it is due, be read as a request for another reminder.
   if (rt.message.message.startsWith(scheduledMessagePrefix))
     throw new ToolError('TOOL_UNAVAILABLE', 'this is a scheduled task itself; do it now instead of scheduling it');
