@@ -48,8 +48,8 @@ export function Workspace({ name, mayEdit, listed }: WorkspaceProps) {
         : programApi.draft(name),
   });
   if (!draft.data) return <Waiting error={draft.error} />;
-  // The menus that come with the service have no program file: they cannot be published, only shown.
-  const isProgram = 'program.yaml' in draft.data.files;
+  // What comes with the service cannot be published, only shown.
+  const isOwn = name !== 'palaver';
   return (
     <Opened
       // A discarded draft is not shown any more.
@@ -58,7 +58,7 @@ export function Workspace({ name, mayEdit, listed }: WorkspaceProps) {
       listed={listed}
       version={version}
       loaded={draft.data}
-      mayEdit={mayEdit && isProgram && version === ''}
+      mayEdit={mayEdit && isOwn && version === ''}
     />
   );
 }
