@@ -227,21 +227,30 @@ describe.each(engines)('on %s', (engine) => {
   });
 });
 
-test('a program starts at a phone that has called, once a day, and not where messages are unwanted', async () => {
-  await using smsc = await startSmsc();
-  await using dir = await writeProgram(files);
-  await using service = await startService('sqlite', {
-    USSD_PROGRAMS: dir.path,
-    SMPP_LINKS: smsc.url,
-    SMS_PROVIDER: 'smpp',
-    SMS_FROM: '1234',
-    PUSH_QUIET_HOURS: '0-0',
-  });
-  const push = async (phoneNumber: string, by = 'ussd') => {
-    const body = JSON.stringify({ program: 'harvest', phoneNumber, by });
-    const headers = { 'content-type': 'application/json' };
-    return (await fetch(`${service.url}/api/ussd/push`, { method: 'POST', headers, body })).status;
+async function startSmpp(env: Record<string, string> = {}) {
+  const smsc = await startSmsc();
+  const dir = await writeProgram(files);
+  const given = { USSD_PROGRAMS: dir.path, SMPP_LINKS: smsc.url, SMS_PROVIDER: 'smpp' };
+  const service = await startService('sqlite', { ...given, ...env });
+  return {
+    smsc,
+    service,
+    async push(phoneNumber: string, by = 'ussd') {
+      const body = JSON.stringify({ program: 'harvest', phoneNumber, by });
+      const headers = { 'content-type': 'application/json' };
+      return (await fetch(`${service.url}/api/ussd/push`, { method: 'POST', headers, body })).status;
+    },
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+      await smsc[Symbol.asyncDispose]();
+    },
   };
+}
+
+test('a program starts at a phone that has called, once a day, and not where messages are unwanted', async () => {
+  await using started = await startSmpp({ SMS_FROM: '1234', PUSH_QUIET_HOURS: '0-0' });
+  const { smsc, service, push } = started;
   const number = (last: number) => ({ phoneNumber: `+25470000009${last}`, serviceCode: '*384*8#' });
   expect(await push(number(1).phoneNumber)).toBe(409);
   for (const last of [1, 2, 3]) await service.say(`call-${last}`, '*', number(last));
@@ -261,27 +270,16 @@ test('a program starts at a phone that has called, once a day, and not where mes
 });
 
 test('a push that sends nothing says so and leaves the push of the day', async () => {
-  await using smsc = await startSmsc();
-  await using dir = await writeProgram(files);
-  await using service = await startService('sqlite', {
-    USSD_PROGRAMS: dir.path,
-    SMPP_LINKS: smsc.url,
-    SMS_PROVIDER: 'smpp',
-    PUSH_QUIET_HOURS: '0-0',
-  });
-  const push = async (by: string) => {
-    const body = JSON.stringify({ program: 'harvest', phoneNumber: grower, by });
-    const headers = { 'content-type': 'application/json' };
-    return (await fetch(`${service.url}/api/ussd/push`, { method: 'POST', headers, body })).status;
-  };
+  await using started = await startSmpp({ PUSH_QUIET_HOURS: '0-0' });
+  const { smsc, service, push } = started;
   await service.say('call', '*', { phoneNumber: grower, serviceCode: '*384*8#' });
   await using store = await openUssdStore(service);
   const earlier = Array.from({ length: 100 }, (_, i) => toSent(i));
   await store.db.insertInto('ussd_sms').values(earlier).execute();
-  expect(await push('sms')).toBe(409);
+  expect(await push(grower, 'sms')).toBe(409);
   await waitFor('the bind', () => smsc.binds === 1);
   smsc.next = [0x0b];
-  expect(await push('ussd')).toBe(503);
+  expect(await push(grower)).toBe(503);
 
   // Every session of the phone but one is open.
   const number = { source_addr: grower.slice(1), ussd_service_op: 1, short_message: '*384*8#' };
@@ -289,7 +287,7 @@ test('a push that sends nothing says so and leaves the push of the day', async (
   for (let id = 0; id < 256; id++)
     if (id !== free) await smsc.deliver({ ...number, its_session_info: Buffer.from([id, 0]) });
   await waitFor('the screens', () => smsc.submitted.length === 255, 15_000);
-  expect(await push('ussd')).toBe(202);
+  expect(await push(grower)).toBe(202);
   expect(smsc.submitted[255]?.its_session_info).toEqual(Buffer.from([free, 0]));
 });
 
@@ -368,13 +366,8 @@ test.each([
 });
 
 test('over SMPP: screens go in parts, and a receipt changes what is known of a message', async () => {
-  await using smsc = await startSmsc();
-  await using dir = await writeProgram(files);
-  await using service = await startService('sqlite', {
-    USSD_PROGRAMS: dir.path,
-    SMPP_LINKS: smsc.url,
-    SMS_PROVIDER: 'smpp',
-  });
+  await using started = await startSmpp();
+  const { smsc, service } = started;
   const text = async (short_message: string, parts = 1) => {
     const before = smsc.submitted.length;
     await smsc.deliver({ short_message });
@@ -390,13 +383,8 @@ test('over SMPP: screens go in parts, and a receipt changes what is known of a m
 });
 
 test('over SMPP: a text in several parts is one input, in whichever order they come, and however often', async () => {
-  await using smsc = await startSmsc();
-  await using dir = await writeProgram(files);
-  await using service = await startService('sqlite', {
-    USSD_PROGRAMS: dir.path,
-    SMPP_LINKS: smsc.url,
-    SMS_PROVIDER: 'smpp',
-  });
+  await using started = await startSmpp();
+  const { smsc, service } = started;
   const inHeader = (number: number, text: string) => ({
     esm_class: 0x40,
     short_message: { udh: Buffer.from([5, 0, 3, 9, 2, number]), message: text },

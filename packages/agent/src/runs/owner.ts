@@ -1,3 +1,4 @@
+// One file: each step of a run at its owner decides what the next one may do.
 import { setImmediate as afterThisTick, setTimeout as sleep } from 'node:timers/promises';
 import { AppError, type EndedRunStatus, type LiveRunStatus, type SseEvent } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
