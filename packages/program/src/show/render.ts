@@ -85,9 +85,13 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   const exit = isEnd ? undefined : { key: keys.exit ?? reservedKeys.exit, label: say('common.exit') };
   const hasBack = hasWayBack(state, dialogue);
   const { language, hintPage = 0 } = dialogue;
-  const shown = lines.map((line) => (line.key === reservedKeys.skip ? { ...line, key: keys.skip ?? line.key } : line));
-  const texts = [...shown, more, ...(back ? [back] : []), ...(exit ? [exit] : [])].map(({ key, label }) => key + label);
-  const key = [language, isEnd, hasBack, hintPage, hint, body, ...texts].join('\0');
+  const skip = keys.skip ?? reservedKeys.skip;
+  const shown =
+    skip === reservedKeys.skip
+      ? lines
+      : lines.map((line) => (line.key === reservedKeys.skip ? { ...line, key: skip } : line));
+  let key = `${language}\0${isEnd}\0${hasBack}\0${hintPage}\0${hint}\0${body}`;
+  for (const line of [...shown, more, back, exit]) if (line) key += `\0${line.key}${line.label}`;
   const cache = laidOut.get(surface) ?? new LRUCache<string, Page[]>({ max: 2_000 });
   laidOut.set(surface, cache);
   const known = cache.get(key);

@@ -81,8 +81,8 @@ test('the rows of a list use up the same budget', () => {
   expect(() => play(withDoubled('[1, 2]', list(long), rows), ['1'])).toThrow(/takes too long/);
 });
 
-test('sums use up the same budget, without any loop', () => {
+test('sums ask the same budget, without any loop', () => {
   const sums = compileExpression('sum(l) + sum(l) > 0.0', new Map([['l', 'list']]));
   const values = { l: Array.from({ length: 10_000 }, (_, i) => i) };
-  expect(() => sums.run(values, { ...createExpressionBudget(), microseconds: 1 })).toThrow(/takes too long/);
+  expect(() => sums.run(values, { ...createExpressionBudget(), microseconds: 0 })).toThrow(/takes too long/);
 });

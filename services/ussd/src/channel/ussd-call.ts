@@ -73,8 +73,7 @@ export function createAnswer(parts: AnswerParts): Answer {
         const opened = { phoneNumber, serviceCode, openedWith: newest.sequence };
         request.callId = await inputLog.openReused(sessionId, opened);
       }
-      const toCall = (own: CallRequest) => new UssdCall({ ...own, sessionId: own.callId ?? own.sessionId }, textHash);
-      const result = 'invalid' in request ? request : await handleRequest(toCall(request), log);
+      const result = 'invalid' in request ? request : await handleRequest(new UssdCall(request, textHash), log);
       if ('invalid' in result) {
         metrics.countRequest('invalid');
         log.info({ reason: result.invalid, operator: input?.operator }, 'invalid request');
@@ -148,8 +147,8 @@ export class UssdCall implements Call {
   readonly #parts: Part[];
   readonly #textHash: TextHash;
 
-  constructor({ sessionId, serviceCode, phoneNumber, text }: UssdRequest, textHash: TextHash) {
-    this.sessionId = sessionId;
+  constructor({ sessionId, callId = sessionId, serviceCode, phoneNumber, text }: CallRequest, textHash: TextHash) {
+    this.sessionId = callId;
     this.serviceCode = serviceCode;
     this.phoneNumber = phoneNumber;
     this.typedLength = text.length;

@@ -1,9 +1,12 @@
-import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
+import { hash, hkdfSync } from 'node:crypto';
 
-/** Keyed, so that a guess at a PIN or a number cannot be tried against a stolen table. */
+/**
+ * Keyed, so that a guess at a PIN or a number cannot be tried against a stolen table. SHA-512/256 cannot be extended, so a
+ * key before the message makes a code of it, at a third of an HMAC's cost: each key press takes two.
+ */
 export function createTextHash(secret: Uint8Array) {
-  const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', 'palaver ussd text, hmac', 32)));
-  const mac = (message: string) => createHmac('sha256', key).update(message).digest('base64url').slice(0, 22);
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'palaver ussd text', 32)).toString('hex');
+  const mac = (message: string) => hash('sha512-256', key + message, 'base64url').slice(0, 22);
   return {
     ofText: (sessionId: string, text: string) => (text === '' ? '' : mac(`t\0${sessionId}\0${text}`)),
     ofAction: (sessionId: string, inputs: readonly string[], step: number) =>
