@@ -65,7 +65,7 @@ export {
   toPrintableJson,
   toPrintableProse,
 } from './mask.ts';
-export { addGauge, addStoreMetrics, countAsStream, Durations } from './metrics.ts';
+export { addGauge, addStoreMetrics, Durations } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, createRecentKeys, toAuditBy } from './operator-audit.ts';
 export {
   addOperator,
@@ -89,7 +89,7 @@ export {
 } from './origins.ts';
 export { addReadyReplies, type FindReply, type ReadyReply } from './ready-replies.ts';
 export { openRedis } from './redis.ts';
-export { isUnchanged, openEventStream, sendFile, signalOf, toCsvLines, toEvent } from './replies.ts';
+export { isUnchanged, openEventStream, sendFile, signalOf, takeOver, toCsvLines, toEvent } from './replies.ts';
 export { addTextParser, findEncodingFault, findTextFault, isJsonTooDeep, measureJson } from './request-body.ts';
 export { nameCaller, type RecentError } from './request-log.ts';
 export { exitOnStartFault, stopOnSignals, toListenError, toReachableHost } from './run-service.ts';

@@ -1,15 +1,16 @@
+import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createServer } from './create-server.ts';
 import { createLogger } from './logger.ts';
-import { sendFile, toCsvLines } from './replies.ts';
+import { openEventStream, sendFile, toCsvLines } from './replies.ts';
 import { listen } from './run-service.ts';
 
-test('a file that cannot be written to its end is cut off, and the log has the cause', async () => {
-  const lines = new PassThrough();
-  const logger = createLogger({ name: 'test', level: 'warn', destination: lines });
-  const server = await createServer({
+async function start(destination = new PassThrough()) {
+  const logger = createLogger({ name: 'test', level: 'warn', destination });
+  return createServer({
     name: 'test',
     logger,
     bodyLimit: 1_000,
@@ -17,6 +18,28 @@ test('a file that cannot be written to its end is cut off, and the log has the c
     operatorToken: undefined,
     health: async () => ({ healthy: true, body: {} }),
   });
+}
+
+test('a stream that has ended says nothing more to a reader who is still behind', async () => {
+  const server = await start();
+  const long = 'x'.repeat(20_000_000);
+  server.get('/stream', async (_request, reply) => {
+    const stream = openEventStream(reply, { heartbeatMs: 1 });
+    stream?.write(long);
+    stream?.end('the end');
+    return reply;
+  });
+  const { port } = new URL(await listen(server, { host: '127.0.0.1', port: 0 }));
+  const socket = connect(Number(port), '127.0.0.1').pause();
+  socket.write('GET /stream HTTP/1.0\r\n\r\n');
+  await sleep(100);
+  expect(await text(socket)).toMatch(/xthe end$/);
+  await server.close();
+});
+
+test('a file that cannot be written to its end is cut off, and the log has the cause', async () => {
+  const lines = new PassThrough();
+  const server = await start(lines);
   server.get('/file', (_request, reply) =>
     sendFile(
       server,

@@ -11,25 +11,31 @@ export function toEvent(data: unknown, name?: string): string {
   return `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
 }
 
+/** For a reply that is written past the framework. Without a listener, a fault of one reader's stream would end the process. */
+export function takeOver(reply: FastifyReply): ServerResponse {
+  reply.hijack();
+  countAsStream(reply);
+  return reply.raw.on('error', (error) => reply.request.log.error({ err: error }, 'a stream failed'));
+}
+
 /** Begins Server-Sent Events, past the framework. Undefined for a reader that has left, or asked for the headers only. */
 export function openEventStream(
   reply: FastifyReply,
   { headers, heartbeatMs }: { headers?: Record<string, string>; heartbeatMs: number },
 ): ServerResponse | undefined {
-  reply.hijack();
-  const { raw } = reply;
+  const raw = takeOver(reply);
   // `close` has been emitted and will not be again.
   if (raw.destroyed || raw.closed || raw.socket?.destroyed) return undefined;
   // Hooks, such as that of CORS, have set headers.
   reply.headers({ ...eventStreamHeaders, ...headers });
-  countAsStream(reply);
   raw.writeHead(200, reply.getHeaders() as Record<string, string>);
   if (reply.request.method === 'HEAD') {
     raw.end();
     return undefined;
   }
   const heartbeat = setInterval(() => {
-    if (!raw.writableNeedDrain) raw.write(': heartbeat\n\n');
+    // What has ended is still being sent to a slow reader.
+    if (!raw.writableEnded && !raw.writableNeedDrain) raw.write(': heartbeat\n\n');
   }, heartbeatMs);
   return raw.once('close', () => clearInterval(heartbeat));
 }

@@ -15,7 +15,7 @@ import {
 import type { AgentRun, OraclePlugin, PluginContext, Sender } from '@palaver/agent';
 import { AppError } from '@palaver/contract';
 import type { Server as HttpServer } from '@palaver/service-kit';
-import { countAsStream, toReply } from '@palaver/service-kit/internal';
+import { takeOver, toReply } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { defineDoor, openRun, refuseApprovals, toBody } from './define-door.ts';
@@ -85,9 +85,7 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
     const mcp = createMcpServer(ctx, { sender: ctx.senderOf(request, reply), session, running, reply: reply.raw });
     // Without sessions: every request is whole, so any instance answers it.
     const transport = new StreamableHTTPServerTransport({});
-    reply.hijack();
-    countAsStream(reply);
-    reply.raw.once('close', () => void mcp.close());
+    takeOver(reply).once('close', () => void mcp.close());
     // The headers that hooks have set, such as those of CORS: the transport writes past the framework.
     for (const [name, value] of Object.entries(reply.getHeaders()))
       if (value !== undefined) reply.raw.setHeader(name, value);

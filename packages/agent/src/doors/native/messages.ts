@@ -193,6 +193,7 @@ export function sendFrames(
   return new Promise((resolve) => {
     let sent = after;
     const pump = () => {
+      if (stream.writableEnded) return;
       while (!stream.writableNeedDrain) {
         const { text, last } = frames.read(sent, chunkCharacters);
         if (text === '') break;
