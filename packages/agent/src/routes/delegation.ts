@@ -99,6 +99,9 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
   });
 }
 
+/** Checking a token costs as much as reading so many times its length. */
+const checkingCost = 16;
+
 const notByDelegation = () =>
   new AppError('FORBIDDEN', 'A delegation revokes only itself. Sign in with an invocation to revoke others.');
 
@@ -116,7 +119,8 @@ async function checkDelegation(
 ): Promise<VerifiedToken> {
   const { body } = request;
   const { did } = identityOf(request);
-  const verdict = await verifier.verifyDelegation(body.raw, toAddressKey(clientAddress(request)));
+  const verify = () => verifier.verifyDelegation(body.raw, toAddressKey(clientAddress(request)));
+  const verdict = await request.inPlace(checkingCost * body.raw.length, verify);
   if (!verdict.ok) {
     const { code, message, limited } = verdict.error;
     if (limited) throw new AppError('RATE_LIMITED', `The delegation was not checked: ${message}.`);

@@ -23,6 +23,22 @@ test('a run cancelled at once, before its work begins, ends like any other', asy
   expect(begun).toBe(0);
 });
 
+test('a small message does not wait for the large ones of others', async () => {
+  await using own = await openHub('sqlite');
+  const sessions = createSessionStore(own.store, { name: 'Test', did: 'did:key:zAgent' } as never);
+  const begun: string[] = [];
+  const begin = async (did: string, content: string) => {
+    const session = { ...(await sessions.create(did, {})), isNamed: false };
+    const earlier = [{ type: 'human' as const, content }];
+    return () => own.hub.begin({ ...own.turn, session, user: { did }, earlier }).then(() => begun.push(did));
+  };
+  const large = await Promise.all(Array.from({ length: 8 }, (_, at) => begin(`did:key:z${at}`, 'x'.repeat(200_000))));
+  const small = await begin('did:key:zBen', 'hello');
+  await Promise.all([...large, small].map((start) => start()));
+  expect(begun).toHaveLength(9);
+  expect(begun.indexOf('did:key:zBen')).toBeLessThan(4);
+});
+
 describe.each(engines)('on %s', (engine) => {
   test('no step begins once a run is handed over', async () => {
     const cancelled = Promise.withResolvers<void>();

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, type LiveRunStatus } from '@palaver/contract';
 import type { LiveRunReply } from '@palaver/contract/internal';
+import { createFairQueue } from '@palaver/service-kit/internal';
 import { faultKind } from '@palaver/store/internal';
 import { v7 as uuidv7 } from 'uuid';
 import type { TurnEnd } from '../define/middleware.ts';
@@ -39,6 +40,9 @@ export interface AbortOptions {
 
 export type TurnHub = ReturnType<typeof createTurnHub>;
 
+/** Larger turns are stored a few at a time, in fair order: each keeps the database for as long as dozens of others. */
+const largeTurn = 128 * 1024;
+const largeAtOnce = { atOnce: 2, waiting: 200, waitingPerUser: 40 };
 /** The time to store an end, twice. */
 const overdueMs = 30_000;
 /** The part of a shutdown's time that is reserved for storing ends. */
@@ -49,6 +53,7 @@ export function createTurnHub(parts: TurnHubParts) {
   const { runs, broadcast, logger, instance, now = Date.now } = parts;
   const live = createLiveRuns(parts.limits);
   const queue = createSessionQueue({ runs, broadcast, live, refuse: parts.approvals.refuse });
+  const large = createFairQueue(largeAtOnce);
   let closeBy = Number.POSITIVE_INFINITY;
   const isClosing = () => Number.isFinite(closeBy);
   const { own, idle } = createOwner({ ...parts, live, queue, closeBy: () => closeBy });
@@ -92,10 +97,16 @@ export function createTurnHub(parts: TurnHubParts) {
   async function begin(turn: Turn, send?: SendKey): Promise<Run | KnownRun> {
     try {
       if (isClosing()) throw new AppError('UNAVAILABLE', 'The service is restarting. Please send it again.');
-      const limit = live.findLimit(turn, turnSizeOf(turn));
+      const size = turnSizeOf(turn);
+      const limit = live.findLimit(turn, size);
       if (limit) throw limit;
       const options = { runs, instance, send, now: now(), reserve: live.reserve, isClosing };
-      return await ownBegun(turn, await beginRun(turn, options));
+      const store = () => beginRun(turn, options);
+      const begun =
+        size > largeTurn ? await large.run({ userDid: turn.user.did, client: turn.client }, store) : await store();
+      if (!begun)
+        throw new AppError('UNAVAILABLE', 'Too many large messages are waiting. Please try again in a moment.');
+      return await ownBegun(turn, begun);
     } catch (error) {
       if (error instanceof UnsettledBegin) {
         // Nothing was promised, but what may be stored is carried out: another request may have found it.
