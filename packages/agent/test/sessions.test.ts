@@ -194,6 +194,11 @@ describe.each(engines)('sessions on %s', (engine) => {
       await store.db.updateTable('agent_message').set({ content }).where('id', '=', past[2].id).execute();
       expect(await fork(ana, first, past[3].id)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } });
       expect((await fork(ana, first, past[1].id)).status).toBe(201);
+      // Small requests that store much are bounded in all.
+      const own = store.db.updateTable('agent_session').where('id', '=', first);
+      await own.set({ initial_bytes: agentLimits.initialBytes - 1 }).execute();
+      expect(await fork(ana, first, past[0].id)).toMatchObject({ status: 429, body: { code: 'LIMIT_REACHED' } });
+      await own.set({ initial_bytes: 0 }).execute();
       await store.close();
     });
 

@@ -51,12 +51,13 @@ export const agentLimits = {
   /** Requests that store something, of one client address, for each send that a user has. */
   writesPerSend: 20,
   sessionsPerUser: 10_000,
-  /** JSON of the metadata of a message or a session, and of all sessions of a user together. */
+  /** JSON of the metadata of a message or a session. */
   metadataBytes: 8 * kibibyte,
-  userMetadataBytes: 2 * mebibyte,
   /** What a session may take along from the one that it is forked from: a fork stores no more than a large request. */
   forkMessages: 2_000,
   forkBytes: mebibyte,
+  /** What all sessions of a user were created with: metadata, and what forks took along. */
+  initialBytes: 32 * mebibyte,
   queuedTurnsPerSession: 8,
   /** Runs of one instance that have not ended: of a user, of a client address, and in all. */
   liveRunsPerUser: 200,

@@ -15,9 +15,9 @@ const firstSchema = [
   sql`create table agent_session (
     id text primary key, user_did text not null, title text not null, named integer not null, room_id text not null,
     metadata text, created_at bigint not null, updated_at bigint not null, run_count bigint not null default 0,
-    metadata_bytes integer not null default 0)`,
+    initial_bytes integer not null default 0)`,
   sql`create index agent_session_by_user on agent_session (user_did, updated_at desc, id)`,
-  sql`create index agent_session_metadata on agent_session (user_did, metadata_bytes)`,
+  sql`create index agent_session_initial on agent_session (user_did, initial_bytes)`,
   sql`create index agent_session_by_time on agent_session (updated_at)`,
   sql`create table agent_run (
     id text primary key, session_id ${ofSession}, user_did text not null, request_id text not null,

@@ -12,6 +12,11 @@ export interface ForkPoint {
   reading: Reading;
 }
 
+export interface Past {
+  bytes: number;
+  add(trx: Kysely<AgentDatabase>): Promise<void>;
+}
+
 /** Messages of one statement: databases bound its parameters. */
 const rowsAtOnce = 200;
 
@@ -20,7 +25,7 @@ export async function readPast(
   { db, cipher }: Pick<Store<AgentDatabase>, 'db' | 'cipher'>,
   { sessionId, messageId, reading }: ForkPoint,
   id: string,
-): Promise<(trx: Kysely<AgentDatabase>) => Promise<void>> {
+): Promise<Past> {
   const last = db
     .selectFrom('agent_message as last')
     .select('last.number')
@@ -48,7 +53,7 @@ export async function readPast(
   const stored = await summaries.executeTakeFirst();
   const summary = stored && cipher.openRow(sealedTables.summary, stored, { text: unreadableText });
   const up_to = summary && ids.get(summary.up_to);
-  return async (trx) => {
+  const add: Past['add'] = async (trx) => {
     for (let at = 0; at < messages.length; at += rowsAtOnce) {
       const some = messages.slice(at, at + rowsAtOnce);
       await trx.insertInto('agent_message').values(some).execute();
@@ -60,4 +65,5 @@ export async function readPast(
     const sealed = cipher.sealRow(sealedTables.summary, { ...summary, session_id: id, up_to });
     await trx.insertInto('agent_summary').values(sealed).execute();
   };
+  return { bytes: Number(bytes), add };
 }

@@ -14,7 +14,7 @@ interface SessionTable {
   named: number;
   room_id: string;
   metadata: string | null;
-  metadata_bytes: Generated<number>;
+  initial_bytes: Generated<number>;
   created_at: ColumnType<number, number, never>;
   updated_at: number;
   run_count: Generated<number>;

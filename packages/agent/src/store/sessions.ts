@@ -11,7 +11,7 @@ import type { Store } from '@palaver/store';
 import { databaseTime, unreadableText } from '@palaver/store/internal';
 import { type Kysely, type QueryExecutorProvider, type Selectable, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { type ForkPoint, readPast } from './read-past.ts';
+import { type ForkPoint, type Past, readPast } from './read-past.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
 /** The agent of this process, as sessions name it. */
@@ -86,26 +86,27 @@ export function createSessionStore(
   const toOwnId = (userDid: string, name: string) => toNamedId(`${userDid}\n${oracle.did}\n${name}`);
 
   async function checkRoom(trx: Kysely<AgentDatabase>, userDid: string, bytes: number): Promise<void> {
-    if (bytes > agentLimits.metadataBytes)
-      throw new AppError('PAYLOAD_TOO_LARGE', `The metadata is larger than ${agentLimits.metadataBytes} bytes.`);
     // Until the commit, so that sessions created at once are counted one after the other; SQLite has one writer anyway.
     if (engine === 'postgres')
       await sql`select pg_advisory_xact_lock(hashtextextended(${`agent session ${userDid}`}, 0))`.execute(trx);
     const { total, used } = await trx
       .selectFrom('agent_session')
       .where('user_did', '=', userDid)
-      .select((eb) => [eb.fn.countAll<number>().as('total'), eb.fn.sum<number | null>('metadata_bytes').as('used')])
+      .select((eb) => [eb.fn.countAll<number>().as('total'), eb.fn.sum<number | null>('initial_bytes').as('used')])
       .executeTakeFirstOrThrow();
     if (Number(total) >= perUser)
       throw new AppError('LIMIT_REACHED', `You have ${perUser} sessions; delete some before you create another.`);
-    if (Number(used ?? 0) + bytes > agentLimits.userMetadataBytes)
-      throw new AppError('LIMIT_REACHED', 'The metadata of your sessions is full; delete some sessions first.');
+    if (Number(used ?? 0) + bytes > agentLimits.initialBytes)
+      throw new AppError(
+        'LIMIT_REACHED',
+        'Your sessions brought too much with them; delete some before you create another.',
+      );
   }
 
   async function create(
     userDid: string,
     { title, metadata }: CreateSession,
-    { id = uuidv7(), addPast }: { id?: string; addPast?(trx: Kysely<AgentDatabase>): Promise<void> } = {},
+    { id = uuidv7(), past }: { id?: string; past?: Past } = {},
   ): Promise<Session> {
     const kept = metadata === undefined ? null : JSON.stringify(metadata);
     const row = cipher.sealRow(sealedTables.session, {
@@ -116,22 +117,25 @@ export function createSessionStore(
       room_id: toRoomId(userDid, oracle.did),
       metadata: kept,
     });
-    const metadata_bytes = kept === null ? 0 : Buffer.byteLength(kept);
+    const metadataBytes = kept === null ? 0 : Buffer.byteLength(kept);
+    if (metadataBytes > agentLimits.metadataBytes)
+      throw new AppError('PAYLOAD_TOO_LARGE', `The metadata is larger than ${agentLimits.metadataBytes} bytes.`);
+    const initial_bytes = metadataBytes + (past?.bytes ?? 0);
     const insert = async (trx: Kysely<AgentDatabase>) => {
-      await checkRoom(trx, userDid, metadata_bytes);
+      await checkRoom(trx, userDid, initial_bytes);
       const created = await trx
         // Read once: PostgreSQL's clock advances within a statement.
         .with('clock', (query) => query.selectNoFrom(now.as('ms')))
         .insertInto('agent_session')
         .values((eb) => {
           const ms = eb.selectFrom('clock').select('ms');
-          return { ...row, metadata_bytes, created_at: ms, updated_at: ms };
+          return { ...row, initial_bytes, created_at: ms, updated_at: ms };
         })
         // Another request with the same name may have been faster.
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ id }))
         .returning(['created_at', 'updated_at'])
         .executeTakeFirstOrThrow();
-      await addPast?.(trx);
+      await past?.add(trx);
       return created;
     };
     const stored = await transaction(insert, { isolation: 'read committed' });
@@ -148,10 +152,10 @@ export function createSessionStore(
       from: Omit<ForkPoint, 'sessionId'>,
     ): Promise<Session> {
       const id = uuidv7();
-      const addPast = await readPast({ db, cipher }, { ...from, sessionId }, id);
+      const { bytes, add } = await readPast({ db, cipher }, { ...from, sessionId }, id);
       const metadata = await this.metadataOf(userDid, sessionId);
-      const hold = (trx: Kysely<AgentDatabase>) => holdSession(trx, sessionId).then(() => addPast(trx));
-      return create(userDid, { metadata, ...(isNamed && { title }) }, { id, addPast: hold });
+      const hold: Past['add'] = (trx) => holdSession(trx, sessionId).then(() => add(trx));
+      return create(userDid, { metadata, ...(isNamed && { title }) }, { id, past: { bytes, add: hold } });
     },
 
     async find(userDid: string, id: string): Promise<OwnSession | undefined> {

@@ -113,7 +113,7 @@ test('PostgreSQL: the sweep for files and the check of a new session read no tab
   });
   const numbers = sql.raw(`generate_series(1, ${runs}) as n`);
   await sql`insert into agent_session
-      (id, user_did, title, named, room_id, metadata, metadata_bytes, created_at, updated_at)
+      (id, user_did, title, named, room_id, metadata, initial_bytes, created_at, updated_at)
     select 's' || n, 'u' || n % 10, 't', 1, 'r', repeat('x', 100), 100, 1, 1 from ${numbers}`.execute(db);
   await sql`insert into agent_file (id, user_did, session_id, filename, mimetype, size, secret, created_at)
     select 'f' || n, 'u', 's' || n, 'f', 'm', 1, 's', 1 from ${numbers}`.execute(db);
@@ -129,8 +129,8 @@ test('PostgreSQL: the sweep for files and the check of a new session read no tab
   expect(after.filter(({ rows }, index) => rows - (before[index]?.rows ?? 0) >= 100)).toEqual([]);
   const { rows: plan } = await sql<
     Record<string, string>
-  >`explain select count(*), sum(metadata_bytes) from agent_session
+  >`explain select count(*), sum(initial_bytes) from agent_session
     where user_did = 'u1'`.execute(db);
-  expect(JSON.stringify(plan)).toContain('Index Only Scan using agent_session_metadata');
+  expect(JSON.stringify(plan)).toContain('Index Only Scan using agent_session_initial');
   await store.close();
 });
