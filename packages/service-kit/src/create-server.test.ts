@@ -74,6 +74,26 @@ test.each([
   expect(await sendRaw(text)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
 });
 
+// Node takes its own listener from a socket that it hands over, and a fault that nobody listens to ends the process.
+test.each([
+  'CONNECT a:443 HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+  'no HTTP\r\n\r\n',
+])('a client that resets its connection after %j ends nothing', async (text) => {
+  await start();
+  server.server.on('upgrade', (_request, socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'));
+  const port = Number(new URL(url).port);
+  for (let pause = 0; pause < 40; pause += 1) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    await once(socket, 'connect');
+    socket.write(text);
+    await sleep(pause / 10);
+    socket.resetAndDestroy();
+  }
+  await sleep(50);
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+});
+
 describe('request ids', () => {
   test('the client’s is echoed and logged, on errors and unknown routes too', async () => {
     await start();

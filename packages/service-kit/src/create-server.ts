@@ -1,4 +1,5 @@
 import { createHook } from 'node:async_hooks';
+import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AppError } from '@palaver/contract';
@@ -52,6 +53,10 @@ export interface ServerOptions extends Edge, HealthSources {
   /** Error bodies of another shape than the shared one. */
   toErrorBody?: ((error: AppError) => object) | undefined;
 }
+
+// Node takes its own listener from a socket that it hands over, after CONNECT or an upgrade. `close` follows each fault.
+const ignoreFault = () => {};
+subscribe('net.server.socket', (message) => (message as { socket: Socket }).socket.on('error', ignoreFault));
 
 /**
  * A Fastify server with what every service has: request ids, the contract's error bodies, health, metrics, CORS,
