@@ -136,3 +136,12 @@ test('a method that has no body gets 400 for one, and the connection ends', asyn
   }
   expect(arrived.filter((request) => request.includes('/credits'))).toEqual([]);
 });
+
+test('an upgrade behind a request that is not answered yet ends its connection alone', async () => {
+  const { port } = await start();
+  const upgrade = ['Connection: upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: AAAA'];
+  const host = `Host: 127.0.0.1:${port}`;
+  const first = ['GET /api/ussd-gateway/health HTTP/1.1', host, '', ''];
+  await sendToEnd(port, ...first.slice(0, -1), 'GET /api/agent/socket.io/ HTTP/1.1', host, ...upgrade, '', '');
+  expect((await fetch(`http://127.0.0.1:${port}/api/ussd-gateway/health`)).status).toBe(200);
+});

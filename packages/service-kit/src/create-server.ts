@@ -111,6 +111,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     clientErrorHandler: (error, socket) => refuseMalformed(error, socket, toBody),
   }).withTypeProvider<ZodTypeProvider>();
 
+  server.addHook('onReady', (done) => {
+    containUpgrades(server);
+    done();
+  });
   // Without a listener Node ends the connection without a word.
   server.server.on('connect', (_request, socket) =>
     endWith(new AppError('METHOD_NOT_ALLOWED', 'This server is no proxy.'), socket, toBody),
@@ -182,6 +186,20 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     },
   );
   return server;
+}
+
+/** Libraries throw where an upgrade follows a request that is not answered yet: the socket has a response. */
+function containUpgrades({ server }: Server): void {
+  const handlers = server.listeners('upgrade');
+  server.removeAllListeners('upgrade');
+  for (const handle of handlers)
+    server.on('upgrade', (request, socket, head) => {
+      try {
+        handle(request, socket, head);
+      } catch {
+        socket.destroy();
+      }
+    });
 }
 
 /** `/health/now` is `health`. */
