@@ -113,6 +113,8 @@ export const agentLimits = {
   socketsPerUser: 200,
   socketsPerClient: 4_000,
   sockets: 8_000,
+  /** Of packets from one client address: parsing the worst of them takes a second. */
+  socketKibPerMinute: 16 * kibibyte,
   heartbeatMs: 15_000,
   endedRunRetentionMs: 5 * 60_000,
   reauthorizePromptIntervalMs: 6 * 3_600_000,

@@ -35,7 +35,7 @@ export function createMinuteWindows({ now = () => performance.now(), maxKeys = 1
       const { entries, total: count } = find(key, time);
       return { count, leftMs: (entries[0]?.at ?? time) + minuteMs - time };
     },
-    add(key: string): void {
+    add(key: string, count = 1): void {
       const time = now();
       if (time >= rotateAt || newer.size >= maxKeys) {
         older = newer;
@@ -46,9 +46,9 @@ export function createMinuteWindows({ now = () => performance.now(), maxKeys = 1
       const last = window.entries.at(-1);
       if (last && time - last.from < mergedMs) {
         last.at = time;
-        last.count += 1;
-      } else window.entries.push({ from: time, at: time, count: 1 });
-      window.total += 1;
+        last.count += count;
+      } else window.entries.push({ from: time, at: time, count });
+      window.total += count;
       newer.set(key, window);
     },
   };

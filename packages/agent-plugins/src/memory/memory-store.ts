@@ -9,7 +9,7 @@ import {
 } from '@palaver/contract/internal';
 import type { DataCipher, Migration, SealedTable, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import { type Expression, type SqlBool, sql } from 'kysely';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 
 interface MemoryTable {
@@ -124,25 +124,22 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
     return sql<SqlBool>`row_key in (select rowid from agent_memory_search where agent_memory_search match ${query})`;
   }
 
-  /** The best first: most of the query's words, then the newest. */
-  async function search(roomId: string, query: string, all = false): Promise<string[]> {
-    const terms = toSearchTerms(query);
-    if (terms.length === 0) return [];
-    const rows = await db
-      .selectFrom('agent_memory')
-      .select(['id', 'text'])
-      .where('room_id', '=', roomId)
-      .where(matches(createIndex(cipher, roomId).terms(terms), all))
-      .execute();
-    const ranked = rows.map((row) => ({ id: row.id, score: countMatches(toWords(open(row).text).join(' '), terms) }));
-    return ranked.sort((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1)).map(({ id }) => id);
-  }
+  const ofRoom = (roomId: string) => db.selectFrom('agent_memory').where('room_id', '=', roomId);
+  const toMemories = (rows: Selectable<MemoryTable>[]) => rows.map((row) => toMemory(open(row)));
 
-  async function read(ids: string[]): Promise<Memory[]> {
-    if (ids.length === 0) return [];
-    const rows = await db.selectFrom('agent_memory').selectAll().where('id', 'in', ids).execute();
-    const byId = new Map(rows.map((row) => [row.id, toMemory(open(row))]));
-    return ids.flatMap((id) => byId.get(id) ?? []);
+  /** The best first: most of the query's words, then the newest. By the index alone: reading the texts would take long. */
+  function search(roomId: string, query: string, all = false) {
+    const terms = createIndex(cipher, roomId).terms(toSearchTerms(query));
+    if (terms.length === 0) return undefined;
+    const found = ofRoom(roomId).where(matches(terms, all));
+    const places = terms.map((term) => sql<number>`case when ${matches([term], all)} then 1 else 0 end`);
+    const score = sql.join(places, sql` + `);
+    // Only what is on the page is sorted with its text.
+    const rows = (limit: number, offset = 0) => {
+      const ids = found.select('id').orderBy(score, 'desc').orderBy('id', 'desc').limit(limit).offset(offset);
+      return ofRoom(roomId).selectAll().where('id', 'in', ids).orderBy(score, 'desc').orderBy('id', 'desc').execute();
+    };
+    return { found, rows };
   }
 
   async function remove(roomId: string, ids: string[]): Promise<number> {
@@ -155,18 +152,13 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
     return Number(result.numDeletedRows);
   }
 
-  const ofRoom = (roomId: string) => db.selectFrom('agent_memory').where('room_id', '=', roomId);
-
-  async function count(roomId: string): Promise<number> {
-    const { total } = await ofRoom(roomId)
-      .select((eb) => eb.fn.countAll<number>().as('total'))
-      .executeTakeFirstOrThrow();
-    return total;
+  async function countOf(query: ReturnType<typeof ofRoom>): Promise<number> {
+    return (await query.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()).total;
   }
 
   return {
-    count,
     remove,
+    count: (roomId: string) => countOf(ofRoom(roomId)),
 
     /** Undefined if the room is full. What is known already is returned unchanged. `sessionId` is that of a turn. */
     add: (roomId: string, { text, kind }: CreateMemory, sessionId?: string): Promise<Memory | undefined> =>
@@ -186,21 +178,21 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
       }),
 
     find: async (roomId: string, query: string, limit: number): Promise<Memory[]> =>
-      read((await search(roomId, query)).slice(0, limit)),
+      toMemories((await search(roomId, query)?.rows(limit)) ?? []),
 
-    findAll: async (roomId: string, query: string): Promise<Memory[]> => read(await search(roomId, query, true)),
+    findAll: async (roomId: string, query: string): Promise<Memory[]> =>
+      toMemories((await search(roomId, query, true)?.rows(memoryLimits.count)) ?? []),
 
     async list(
       roomId: string,
       { query, limit, offset }: OffsetPageQuery & { query?: string | undefined },
     ): Promise<MemoryList> {
-      if (query !== undefined) {
-        const found = await search(roomId, query);
-        return { memories: await read(found.slice(offset, offset + limit)), total: found.length, limit, offset };
-      }
-      const rows = await ofRoom(roomId).selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute();
-      const memories = rows.map((row) => toMemory(open(row)));
-      return { memories, total: await count(roomId), limit, offset };
+      const everything = ofRoom(roomId).selectAll().orderBy('id', 'desc');
+      const all = { found: ofRoom(roomId), rows: () => everything.limit(limit).offset(offset).execute() };
+      const listed = query === undefined ? all : search(roomId, query);
+      if (!listed) return { memories: [], total: 0, limit, offset };
+      const rows = await listed.rows(limit, offset);
+      return { memories: toMemories(rows), total: await countOf(listed.found), limit, offset };
     },
   };
 }
@@ -247,8 +239,3 @@ function toBeginnings(words: string[]): string[] {
 }
 
 const toBeginning = (term: string): string => [...term].slice(0, beginningCharacters).join('');
-
-export function countMatches(words: string, terms: string[]): number {
-  const padded = ` ${words}`;
-  return terms.filter((term) => padded.includes(` ${term}`)).length;
-}

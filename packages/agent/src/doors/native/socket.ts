@@ -32,6 +32,7 @@ import type { ApprovalAnswer } from '../../store/approvals.ts';
 import type { DelegationStore } from '../../store/delegations.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 import type { BrowserResult } from '../../turn/runtime-context.ts';
+import { limitSocketBytes } from './socket-bytes.ts';
 
 interface SocketParts extends AuthorizeOptions {
   origins: string[];
@@ -82,6 +83,14 @@ export function createSocketTransport(parts: SocketParts) {
       );
     },
     cors: { origin: any ? '*' : toOriginRules(parts.origins), credentials: !any },
+  });
+  limitSocketBytes(io, {
+    ownerOf: (request) => addressOf(request, parts).counter,
+    onOver(connection) {
+      const socket = [...io.of('/').sockets.values()].find(({ conn }) => conn === connection);
+      if (socket) disconnectFor(socket, tooMuchSent);
+      else connection.close();
+    },
   });
   io.use((socket, next) => {
     const admission = admit(socket, parts).then((data) => {
@@ -218,6 +227,8 @@ export function createSocketTransport(parts: SocketParts) {
     },
   };
 }
+
+const tooMuchSent = new AppError('RATE_LIMITED', 'Your address has sent too much by sockets; try again in a minute.');
 
 type Handler = (payload: unknown, acknowledge: (reply: unknown) => void) => void;
 
