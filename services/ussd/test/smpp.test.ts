@@ -30,6 +30,7 @@ test('a call over SMPP: menus are requests, the last screen is a response that e
   expect(await (await service.get('/metrics')).text()).toContain('ussd_smpp_links{service="ussd"} 1');
   // The caller hangs up, and what still comes belongs to no call.
   await smsc.deliver({ ussd_service_op: 18, short_message: '', its_session_info: Buffer.from([7, 3]) });
+  expect(await (await service.get('/api/ussd/sessions')).json()).toEqual({ activeSessions: [], count: 0 });
   expect(await smsc.press({ short_message: '1' })).toMatch(/^Invalid input/);
   // An outbind has no response, and nobody knows the other command.
   smsc.write(Buffer.from('000000120000000b00000000000000010000', 'hex'));

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, ussdLimits } from '@palaver/contract';
-import { parseJson, ussdReplies } from '@palaver/contract/internal';
+import { parseJson, ussdReplies, visibleAsciiPattern } from '@palaver/contract/internal';
 import { toShowable } from '@palaver/program/internal';
 import { clientAddress, type Logger, type Server } from '@palaver/service-kit';
 import { equalSecrets, findTextFault, isForwarded, isProduction, readBounded } from '@palaver/service-kit/internal';
@@ -41,7 +41,9 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
           if (adapter.access?.isSigned?.(request.headers, body) === false) throw forbidden();
           const input = adapter.read(request, body);
           if (input?.isHangUp) {
-            await parts.inputLog.remove(String(input.sessionId));
+            const sessionId = String(input.sessionId);
+            // PostgreSQL rejects some ids that no session has.
+            if (visibleAsciiPattern.test(sessionId)) await parts.inputLog.hangUp(sessionId);
             const { contentType, body } = adapter.acknowledge?.(input) ?? { contentType: 'text/plain', body: '' };
             return reply.header('content-type', contentType).send(body);
           }
