@@ -38,7 +38,8 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
         ...(!adapter.hasErrorBodies && toRefusals(adapter, parts)),
         handler: async (request, reply) => {
           const body = typeof request.body === 'string' ? request.body : '';
-          if (adapter.access?.isSigned?.(request.headers, body) === false) throw forbidden();
+          if (adapter.access?.isSigned?.(request.headers, body) === false)
+            refuse(request, 'the signature is another one');
           const input = adapter.read(request, body);
           if (input?.isHangUp) {
             const sessionId = String(input.sessionId);
@@ -154,7 +155,8 @@ type Check = (request: FastifyRequest) => void;
 function createAdapterCheck({ allows }: AdapterAccess): Check | undefined {
   if (!allows) return undefined;
   return (request) => {
-    if (!allows(request.headers, clientAddress(request))) throw forbidden();
+    if (!allows(request.headers, clientAddress(request)))
+      refuse(request, 'not an address or not the credentials of the adapter');
   };
 }
 
@@ -167,7 +169,8 @@ function createSharedCheck(config: UssdConfig): Check | undefined {
     const given = request.headers['x-gateway-secret'];
     const isSecret = secret === undefined || equalSecrets(typeof given === 'string' ? given : undefined, secret);
     const address = clientAddress(request);
-    if (!isSecret || allowed?.check(address, address.includes(':') ? 'ipv6' : 'ipv4') === false) throw forbidden();
+    if (!isSecret || allowed?.check(address, address.includes(':') ? 'ipv6' : 'ipv4') === false)
+      refuse(request, 'not USSD_SHARED_SECRET or not one of USSD_ALLOWED_IPS');
   };
 }
 
@@ -184,6 +187,7 @@ function createDirectCheck(): Check {
   };
 }
 
-function forbidden(): AppError {
-  return new AppError('FORBIDDEN', 'This route is for the telecom gateway.');
+function refuse({ log }: FastifyRequest, reason: string): never {
+  log.info({ reason }, 'a call was refused');
+  throw new AppError('FORBIDDEN', 'This route is for the telecom gateway.');
 }
