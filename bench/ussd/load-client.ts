@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 
 interface LoadOptions {
   port: number;
+  path?: string;
   connections: number;
   seconds: number;
   /** The texts of one session, one request each. */
@@ -14,6 +15,7 @@ interface LoadOptions {
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as LoadOptions;
+const { path = '/api/ussd' } = options;
 const latencies: number[] = [];
 let failures = 0;
 let firstFailure = '';
@@ -25,7 +27,7 @@ const isOver = () => (options.sessions === undefined ? performance.now() >= dead
 function toRequest(session: number, text: string): string {
   const phoneNumber = `+2547${String(session).padStart(8, '0')}`;
   const body = JSON.stringify({ sessionId: `${options.prefix}-${session}`, serviceCode: '*1234#', phoneNumber, text });
-  return `POST /api/ussd HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  return `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 
 /** Resolves with the whole response once its body is complete. */

@@ -1,6 +1,6 @@
 // Side by side in one run, on one machine, with one client: a bare Fastify handler, this service on SQLite and on
-// PostgreSQL, every session durably saved before its reply; once with a log line for each request, as services run, and
-// once without any log. `npm run bench:ussd`, about five minutes.
+// PostgreSQL, and through a mapped adapter, every session durably saved before its reply; once with a log line for each
+// request, as services run, and once without any log. `npm run bench:ussd`, about five minutes.
 import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, openSync, rmSync } from 'node:fs';
@@ -29,6 +29,7 @@ interface Usage {
 interface Target {
   name: string;
   port: number;
+  path?: string;
   child: ChildProcess;
   load: Record<string, Load>;
 }
@@ -42,6 +43,7 @@ const rounds = Number(process.env.BENCH_ROUNDS ?? 4);
 const levels = ['info', 'silent'];
 const openSessions = 100_000;
 const aims: Record<string, number> = { SQLite: 0.6, PostgreSQL: 0.3 };
+const mappedAim = 1.05;
 
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const devNull = openSync('/dev/null', 'w');
@@ -56,12 +58,14 @@ try {
       DATA_DIR: join(dir, level),
       RATE_LIMIT_PER_MINUTE: '1000000000',
       PIN_ENCRYPTION_KEY: 'a'.repeat(64),
+      USSD_ADAPTERS: here('mapped.yaml'),
     };
     const sqlite = await start('SQLite', level, 'service.ts', env);
     const scaled = await start('PostgreSQL', level, 'service.ts', { ...env, DATABASE_URL: postgres.url });
     const replies = JSON.stringify(await readReplies(sqlite));
     const bare = await start('bare Fastify', level, 'bare-handler.ts', { REPLIES: replies });
-    const targets = [bare, sqlite, scaled];
+    const mapped = { ...sqlite, name: 'SQLite, mapped', path: '/api/ussd/mapped', load: {} };
+    const targets = [bare, sqlite, mapped, scaled];
     for (const name of Object.keys(scenarios)) {
       for (const target of targets) await warmUp(target, name);
       // In turns, the best of each, so that a short load on the machine does not affect only one of them.
@@ -73,6 +77,12 @@ try {
     const lines = level === 'info' ? 'one log line for each request, in all of them' : 'no log, in any of them';
     console.log(`\n${lines}; ${connections} connections, ${seconds} s each, best of ${rounds}\n`);
     print(targets, bare);
+    for (const [name, { cpu }] of Object.entries<Load>(mapped.load)) {
+      const share = cpu / (sqlite.load[name]?.cpu ?? 0);
+      console.log(
+        `${name}, mapped: ${share.toFixed(3)} times the processor time of the bundled adapter (aim: at most ${mappedAim})`,
+      );
+    }
   }
   await measureOpenSessions();
 } finally {
@@ -108,7 +118,8 @@ async function readReplies(target: Target): Promise<Record<string, string>> {
 }
 
 async function runLoad(target: Target, scenario: string, limit: { seconds: number; sessions?: number }): Promise<Load> {
-  const options = { port: target.port, connections, texts: scenarios[scenario], prefix: `b${prefix++}`, ...limit };
+  const { port, path } = target;
+  const options = { port, path, connections, texts: scenarios[scenario], prefix: `b${prefix++}`, ...limit };
   const before = await readUsage(target);
   const { stdout } = await promisify(execFile)(process.execPath, [here('load-client.ts'), JSON.stringify(options)]);
   const load = JSON.parse(stdout) as Load;

@@ -40,7 +40,7 @@ export async function createDomain(parts: DomainParts) {
     claiming,
     store,
     clock,
-    inputLog: createInputLog(store, { keys, clock, textHash: people.textHash, timeoutMs: calls.timeoutMs }),
+    inputLog: createInputLog(store, { ...calls, keys, clock, textHash: people.textHash }),
     joinParts: createLongTexts({ store, keys, clock, textHash: people.textHash }),
     close: keepOpen(started),
   };

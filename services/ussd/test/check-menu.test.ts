@@ -158,7 +158,7 @@ describe('checking menus', () => {
     ['no start', menu.replace('start: top\n', ''), 'menu.yaml:1: no file names the start state'],
     ['a state defined twice', `${menu}  top: { kind: end, text: bye }\n`, 'menu.yaml:22: this key is defined twice'],
     ['no YAML', 'start: [', 'menu.yaml:1: '],
-    ['an alias bomb', 'a: &a [x]\nb: [*a, *a]\nstates: {}', 'menu.yaml:1: '],
+    ['an alias bomb', 'a: &a [x]\nb: [*a, *a]\nstates: {}', 'menu.yaml:2: *a: aliases are not read'],
     [
       'the resume target without its condition',
       menu.replace('to: ask }', "to: ask }\n      - { key: 2, text: one, to: '@resume' }"),

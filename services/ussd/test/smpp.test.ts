@@ -1,8 +1,8 @@
 // USSD and SMS over SMPP 3.4, against a small SMSC of the same library and, where JSMPP is there, against that: see docs/decisions/smpp.md.
-import { join } from 'node:path';
-import { startProcess, waitFor } from '@palaver/test-kit';
+import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { parseSmppLink } from '../src/smpp-options.ts';
+import { missingJsmpp, startCentre } from './jsmpp/start-centre.ts';
 import { startService, type TestService } from './service-fixture.ts';
 import { startSmsc } from './smsc.ts';
 import { writeProgram } from './write-program.ts';
@@ -30,6 +30,7 @@ test('a call over SMPP: menus are requests, the last screen is a response that e
   expect(await (await service.get('/metrics')).text()).toContain('ussd_smpp_links{service="ussd"} 1');
   // The caller hangs up, and what still comes belongs to no call.
   await smsc.deliver({ ussd_service_op: 18, short_message: '', its_session_info: Buffer.from([7, 3]) });
+  expect(await (await service.get('/api/ussd/sessions')).json()).toEqual({ activeSessions: [], count: 0 });
   expect(await smsc.press({ short_message: '1' })).toMatch(/^Invalid input/);
   // An outbind has no response, and nobody knows the other command.
   smsc.write(Buffer.from('000000120000000b00000000000000010000', 'hex'));
@@ -169,61 +170,25 @@ test('a vendor’s tag names the session', () => {
   });
 });
 
-// biome-ignore lint/style/noProcessEnv: JSMPP comes from no npm package; who has it names it.
-const classPath = process.env.JSMPP_CLASSPATH;
-const centre = join(import.meta.dirname, 'jsmpp/UssdCentre.java');
-
 test.for([
   { callers: 20, cutMs: 0, engine: 'sqlite' as const },
   { callers: 1_000, cutMs: 1_000, engine: 'postgres' as const },
 ])(
   'JSMPP: $callers callers at once, links cut every $cutMs ms: none is lost, no input counts twice',
   { timeout: 300_000 },
-  async (wanted, { skip }) => {
-    if (classPath === undefined) return skip('JSMPP_CLASSPATH is not set: see docs/decisions/smpp.md');
-    const args = [
-      '-cp',
-      classPath,
-      centre,
-      String(wanted.callers),
-      String(wanted.cutMs),
-      '*1234#',
-      '2',
-      '1',
-      'Ana',
-      '*',
+  async ({ callers, cutMs, engine }, { skip }) => {
+    if (missingJsmpp) return skip(missingJsmpp);
+    await using centre = await startCentre([['*1234#', '2', '1', 'Ana', '*']], { callers, cutMs });
+    await using service = await startService(engine, { SMPP_LINKS: centre.url });
+    await using other = await service.startAnother({ SMPP_LINKS: `${centre.url}&system_type=two` });
+    expect(other.url).not.toBe(service.url);
+    const screens = [
+      'Welcome to Palaver',
+      'My account',
+      'What is your name?',
+      'Choose a PIN of 4 to 6 digits.',
+      'Thank you for using Palaver. Goodbye.',
     ];
-    const java = startProcess('java', args);
-    try {
-      await java.printed(/PORT\t\d+/);
-      const port = /PORT\t(\d+)/.exec(java.output())?.[1];
-      const link = (more: string) => `smpp://palaver:secret@127.0.0.1:${port}?window=50${more}`;
-      await using service = await startService(wanted.engine, { SMPP_LINKS: link('') });
-      await using other = await service.startAnother({ SMPP_LINKS: link('&system_type=two') });
-      expect(other.url).not.toBe(service.url);
-      await waitFor('the end of all calls', () => /DONE/.test(java.output()), 240_000);
-      const transcripts = [...java.output().matchAll(/READ\t(\d+)\t(\S+)/g)].map(([, count, text = '']) => ({
-        count: Number(count),
-        screens: Buffer.from(text, 'base64')
-          .toString()
-          .split('\f')
-          .map((screen) => screen.split('\n')[0]),
-      }));
-      expect(transcripts).toEqual([
-        {
-          count: wanted.callers,
-          screens: [
-            'Welcome to Palaver',
-            'My account',
-            'What is your name?',
-            'Choose a PIN of 4 to 6 digits.',
-            'Thank you for using Palaver. Goodbye.',
-          ],
-        },
-      ]);
-      expect(java.output()).toContain('DONE\t0');
-    } finally {
-      java.kill('SIGKILL');
-    }
+    expect(await centre.finished()).toEqual({ doubled: 0, transcripts: [{ callers, screens }] });
   },
 );

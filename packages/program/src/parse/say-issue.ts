@@ -38,9 +38,15 @@ export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodT
   }
   const allowed = values ?? options;
   if (given === undefined && name !== '' && (allowed || expected || errors)) return `${name} is missing`;
+  // Of the forms that a value may have, the one that it comes closest to.
+  const [closest] = (errors ?? [])
+    .filter(([first]) => first && (first.path.length > 0 || first.keys))
+    .sort((one, other) => one.length - other.length);
+  if (closest?.[0])
+    return sayIssue({ ...closest[0], path: [...path, ...closest[0].path] } as z.core.$ZodIssue, value, schema);
   if (allowed) return `${where}must be one of ${allowed.join(', ')}${suggest(String(given), allowed.map(String))}`;
-  const shown = (errors ?? [[{ ...issue, expected }]]).flatMap(
-    ([first]) => shapes[(first as Issue)?.expected ?? ''] ?? [],
+  const shown = (errors ?? [[{ ...issue, expected }]]).flatMap(([first]: readonly Issue[]) =>
+    first?.values ? `one of ${first.values.join(', ')}` : (shapes[first?.expected ?? ''] ?? []),
   );
   const wanted = [...new Set(shown)].join(' or ');
   return wanted !== '' ? `${where}must be ${wanted}` : `${where}${message}`;

@@ -24,6 +24,7 @@ import type { ProgramStats, TakenInput } from './program-stats.ts';
 import type { RunAction } from './run-action.ts';
 import { type Outcome, toReply, toSaving } from './saving.ts';
 import { type SessionCache, unpackDialogue, unpackOpening } from './session.ts';
+import type { OnExpired } from './sweeper.ts';
 
 export type HandleRequest = (call: Call, log: Logger) => Promise<RequestResult>;
 
@@ -37,6 +38,7 @@ interface RequestParts {
   forms: Pick<Forms, 'press'>;
   programs: Pick<Programs, 'forCode' | 'find'>;
   stats: Pick<ProgramStats, 'count'>;
+  onExpired: OnExpired;
   unknownCode: string;
   clock: Clock;
   timeoutMs: number;
@@ -58,10 +60,16 @@ const maxAttempts = 4;
 const maxFaultMs = 3_000;
 const faultPauseMs = 100;
 
-/** Handles one request of a telecom gateway: one at a time for each session, saved before the reply. */
-export function createHandleRequest(parts: RequestParts): HandleRequest {
+/** Handles the requests of telecom gateways: one at a time for each session, saved before the reply. */
+export function createCalls(parts: RequestParts) {
   const queue = createKeyedQueue({ maxWaiting: maxWaitingRequests });
-  return (call, log) =>
+  /** The caller is gone: as after a timeout the session is not open, and what was begun is offered at the next dial. */
+  const hangUp = (sessionId: string) =>
+    queue(sessionId, async () => {
+      parts.cache.delete(sessionId);
+      parts.onExpired(await parts.sessions.expire(sessionId));
+    });
+  const handleRequest: HandleRequest = (call, log) =>
     queue(call.sessionId, async () => {
       const now = parts.clock.now();
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
@@ -82,6 +90,7 @@ export function createHandleRequest(parts: RequestParts): HandleRequest {
       }
       throw new Error('the session was changed by others again and again');
     });
+  return { handleRequest, hangUp };
 }
 
 async function runRequest(parts: RequestParts, request: OwnRequest): Promise<RequestResult | undefined> {

@@ -7,11 +7,11 @@ import { createSessionStore } from '../store/session-store.ts';
 import { dayMs } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import { createActionResults } from './action-results.ts';
-import { createHandleRequest } from './handle-request.ts';
+import { createCalls } from './handle-request.ts';
 import { startProgramStats } from './program-stats.ts';
 import { createRunAction, type RunActionParts } from './run-action.ts';
 import { createSessionCache } from './session.ts';
-import { startSweeper, toTimedOut } from './sweeper.ts';
+import { type OnExpired, startSweeper, toTimedOut } from './sweeper.ts';
 
 interface CallsParts extends Deployment, Omit<RunActionParts, 'results' | 'metrics'> {
   textHash: TextHash;
@@ -31,6 +31,7 @@ export function startCalls({ config, store, logger, clock, textHash, profiles, s
   const runAction = createRunAction({ ...parts, results });
   const stats = startProgramStats(store, logger);
   started.defer(() => stats.stop());
+  const onExpired: OnExpired = (expired) => stats.countTimedOut(toTimedOut(store.cipher, expired), clock.now());
   const sweeper = startSweeper({
     store,
     cache,
@@ -43,12 +44,12 @@ export function startCalls({ config, store, logger, clock, textHash, profiles, s
     recordsMs: toMs(config.RETENTION_RECORDS_DAYS),
     claimsMs: toMs(config.RETENTION_CLAIMS_DAYS),
     statsMs: toMs(config.RETENTION_STATS_DAYS),
-    onExpired: (expired) => stats.countTimedOut(toTimedOut(store.cipher, expired), clock.now()),
+    onExpired,
     logger,
     intervalMs: sweepIntervalMs,
   });
   started.defer(() => sweeper.stop());
-  const handleRequest = createHandleRequest({
+  const calls = createCalls({
     sessions,
     cache,
     profiles,
@@ -60,6 +61,7 @@ export function startCalls({ config, store, logger, clock, textHash, profiles, s
     forms: parts.forms,
     programs: parts.programs,
     stats,
+    onExpired,
     unknownCode: `END ${toShowable(config.USSD_UNKNOWN_CODE_TEXT)}`,
     clock,
     timeoutMs,
@@ -69,7 +71,7 @@ export function startCalls({ config, store, logger, clock, textHash, profiles, s
     sessions,
     stats,
     sweeper,
-    handleRequest,
+    ...calls,
     countActive: () => cache.sweep(clock.now() - timeoutMs),
   };
 }

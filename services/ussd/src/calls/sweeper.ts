@@ -9,11 +9,12 @@ import { questionOf, type TimedOut } from './program-stats.ts';
 import { type SessionCache, unpackDialogue, unpackOpening } from './session.ts';
 
 type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
+export type OnExpired = (sessions: readonly ExpiredSession[]) => void;
 
 interface SweepParts extends SweepPeriods {
   store: UssdStore;
   cache: SessionCache;
-  onExpired?(sessions: readonly ExpiredSession[]): void;
+  onExpired?: OnExpired;
   /** Rows of one transaction: few, so that no request waits long for a sweep. */
   batchSize?: number;
   /** A sweep that takes longer stops, and the next one continues. */

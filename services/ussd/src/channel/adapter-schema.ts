@@ -118,20 +118,22 @@ export function toSample(
   const { number, code, input, first, format } = request;
   const fields: Fields = {};
   const query: Record<string, string> = {};
+  const headers: Record<string, string> = {};
   let filled = path;
   const set = (place: string, value: unknown) => {
     const { kind, name } = parsePlace(place);
     if (kind === 'path') filled = filled.replace(`:${name}`, encodeURIComponent(String(value)));
+    else if (kind === 'header') headers[name.toLowerCase()] = String(value);
     else if (kind === 'query' || format.includes('query')) query[name] = String(value);
-    else if (kind === undefined) setField(fields, place.split('.'), value);
+    else setField(fields, place.split('.'), value);
   };
   const isFirst = inputs.length === 0;
   for (const [place, value] of Object.entries(request.sample)) set(place, value);
   set(request.session, sessionId);
   set(number.at, number.plus ? phoneNumber.slice(1) : phoneNumber);
-  if (code.at !== undefined) set(code.at, serviceCode);
-  if (input.newest !== undefined && !(isFirst && input.newest === code.at))
-    set(input.newest, inputs.at(-1) ?? serviceCode);
+  if (input.newest !== undefined) set(input.newest, inputs.at(-1) ?? '');
+  if (code.at !== undefined && (isFirst || input.newest !== code.at))
+    set(code.at, code.marks ? serviceCode.slice(1, -1) : serviceCode);
   if (input.accumulated !== undefined) set(input.accumulated, inputs.join('*'));
   if (first) set(first.at, isFirst ? first.is[0] : otherThan(first.is[0], request.sample[first.at]));
   if (request.sequence !== undefined) set(request.sequence, inputs.length + 1);
@@ -140,6 +142,7 @@ export function toSample(
   return {
     path: search === '' ? filled : `${filled}?${search}`,
     contentType: contentTypesOf[kind][0] ?? '',
+    headers,
     body: sampleBodies[kind](fields),
   };
 }
@@ -159,11 +162,15 @@ const sampleBodies: Record<BodyFormat, (fields: Fields) => string> = {
   json: (fields) => JSON.stringify(fields),
   form: (fields) => new URLSearchParams(fields as Record<string, string>).toString(),
   query: () => '',
-  xml: (fields) => Object.entries(fields).map(toElement).join(''),
+  xml: (fields) =>
+    [...new Set(Object.keys(fields).map((key) => key.replace(/@.*/, '')))]
+      .map((name) => toElement(name, fields))
+      .join(''),
 };
 
-function toElement([name, value]: [string, unknown]): string {
-  const isNested = typeof value === 'object' && value !== null;
-  const inner = isNested ? sampleBodies.xml(value as Fields) : escapeXml(String(value));
-  return `<${name}>${inner}</${name}>`;
+function toElement(name: string, { [name]: value = '', ...beside }: Fields): string {
+  const inner = typeof value === 'object' ? sampleBodies.xml(value as Fields) : escapeXml(String(value));
+  const attributes = Object.entries(beside).filter(([key]) => key.startsWith(`${name}@`));
+  const written = attributes.map(([key, text]) => ` ${key.slice(name.length + 1)}="${escapeXml(String(text))}"`);
+  return `<${name}${written.join('')}>${inner}</${name}>`;
 }

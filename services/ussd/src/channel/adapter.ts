@@ -70,7 +70,7 @@ export interface Adapter {
   /** The answer to a hang-up; an empty one if absent. */
   acknowledge?(request: AdapterRequest): AdapterReply;
   /** A request that this gateway would send, for trying programs. */
-  toSample?(call: SampleCall): { path: string; contentType: string; body: string };
+  toSample?(call: SampleCall): { path: string; contentType: string; headers?: Record<string, string>; body: string };
 }
 
 export interface AdapterAccess {
@@ -78,6 +78,8 @@ export interface AdapterAccess {
   allows?(headers: IncomingHttpHeaders, address: string): boolean;
   /** Looks at the body too. */
   isSigned?(headers: IncomingHttpHeaders, body: string): boolean;
+  /** The headers of a signed request, for trying the adapter. */
+  sign?(body: string): Record<string, string>;
 }
 
 type SampleAdapter = Adapter & Required<Pick<Adapter, 'toSample'>>;
@@ -88,13 +90,13 @@ export function toSampleAdapters(adapters: readonly Adapter[]): ReadonlyMap<stri
 }
 
 export function toSampleExchange(adapter: SampleAdapter, call: SampleCall, reply: string): TriedCall['exchange'] {
-  const { path, contentType, body } = adapter.toSample(call);
+  const { path, contentType, headers, body } = adapter.toSample(call);
   const [pathname = '', search] = path.split('?');
   const values = pathname.split('/');
   const params = Object.fromEntries(
     adapter.path.split('/').flatMap((part, i) => (part.startsWith(':') ? [[part.slice(1), values[i] ?? '']] : [])),
   );
   const query = Object.fromEntries(new URLSearchParams(search));
-  const raw = { headers: { 'content-type': contentType }, query, params };
+  const raw = { headers: { ...headers, 'content-type': contentType }, query, params };
   return { path, request: { contentType, body }, reply: adapter.write(adapter.read(raw, body), reply) };
 }

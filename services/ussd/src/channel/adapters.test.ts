@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { openStore } from '@palaver/store';
-import { engines } from '@palaver/test-kit';
+import { engines, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { startService, type TestService } from '../../test/service-fixture.ts';
@@ -56,6 +56,35 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
     await send(service, arkesel, arkesel.exchanges[6] ?? {});
     expect(await rows()).toEqual([]);
     await store.close();
+  });
+
+  test('a caller who hangs up has no open session and counts as one who left; the next call offers to continue', async () => {
+    await using service = await startService(engine);
+    await using second = await service.startAnother();
+    const say = async (at: TestService, id: string, type: number, msg: string) => {
+      const body = `<ussd><msisdn>264811234567</msisdn><sessionid>${id}</sessionid><type>${type}</type><msg>${msg}</msg></ussd>`;
+      return (await send(at, { path: '/api/ussd/truroute', contentType: 'text/xml', exchanges: [] }, { body })).text();
+    };
+    await say(service, 'a', 1, '*134*77#');
+    for (const key of ['2', '1']) await say(service, 'a', 2, key);
+    expect(await say(service, 'a', 2, 'Kwame')).toContain('Choose a PIN');
+    // The hang-up may reach another instance, and twice.
+    for (const at of [second, second, service]) expect(await say(at, 'a', 3, '')).toBe('');
+    expect(await (await service.get('/api/ussd/sessions')).json()).toEqual({ activeSessions: [], count: 0 });
+    for (const at of [service, second]) expect((await at.get('/api/ussd/debug/a')).status).toBe(404);
+    expect(await say(service, 'a', 2, '730915')).toContain('Invalid input');
+    expect(await say(service, 'b', 1, '*134*77#')).toContain('Continue');
+    const unknown = await service.get('/api/ussd/hollatags?session_id=%00&session_operation=end');
+    expect([unknown.status, await unknown.json()]).toEqual([200, expect.objectContaining({ session_type: 4 })]);
+    await waitFor(
+      'the count',
+      async () => {
+        const response = await service.get('/api/ussd/programs/palaver/stats');
+        const { states } = (await response.json()) as { states: { timedOut: number }[] };
+        return states.reduce((sum, { timedOut }) => sum + timedOut, 0) === 1;
+      },
+      15_000,
+    );
   });
 
   test('a later input from another number is refused', async () => {

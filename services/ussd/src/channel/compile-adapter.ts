@@ -29,7 +29,8 @@ export const ownPath = '/api/ussd';
 export function compileAdapter(mapping: AdapterMapping, secrets: Readonly<Record<string, string>>): Adapter {
   const { name, title, path, request, reply, timeLimit } = mapping;
   const readBody = compileBody(request.format);
-  const session = compilePlace(request.session);
+  // The specification's own requests have texts alone.
+  const session = (path === ownPath ? compilePlace : compileDigits)(request.session);
   const number = compileNumber(request.number);
   const code = compileCode(request.code);
   const accumulated = request.input.accumulated === undefined ? undefined : compilePlace(request.input.accumulated);
@@ -104,24 +105,22 @@ function compileBody(formats: BodyFormat[]): (raw: RawRequest, type: string, bod
 
 /** In a form a plus that was not escaped reads as a blank, and no phone number begins with one. */
 function compileNumber({ at, plus }: AdapterMapping['request']['number']): Get {
-  const get = compilePlace(at);
+  const get = plus ? compileDigits(at) : compilePlace(at);
   return (source) => {
     const value = get(source);
-    const text = typeof value === 'number' ? String(value) : value;
-    if (typeof text !== 'string') return value;
-    if (source.isForm && /^ \d/.test(text)) return `+${text.slice(1)}`;
-    return plus && /^\d+$/.test(text) ? `+${text}` : plus ? text : value;
+    if (typeof value !== 'string') return value;
+    if (source.isForm && /^ \d/.test(value)) return `+${value.slice(1)}`;
+    return plus && /^\d+$/.test(value) ? `+${value}` : value;
   };
 }
 
 function compileCode({ at, is, marks }: AdapterMapping['request']['code']): Get {
   if (is !== undefined) return () => is;
-  const get = compilePlace(at ?? '');
-  if (!marks) return get;
+  if (!marks) return compilePlace(at ?? '');
+  const get = compileDigits(at ?? '');
   return (source) => {
     const value = get(source);
-    const text = typeof value === 'number' ? String(value) : value;
-    const digits = typeof text === 'string' ? text.replace(/^\*|#$/g, '') : '';
+    const digits = typeof value === 'string' ? value.replace(/^\*|#$/g, '') : '';
     return /^\d+(\*\d+)*$/.test(digits) ? `*${digits}#` : value;
   };
 }
@@ -136,6 +135,15 @@ function compileCondition(condition: AdapterMapping['request']['first']): (sourc
 /** By their texts, without regard to case: documents and gateways differ in types and case. */
 const toComparable = (value: unknown) =>
   typeof value === 'object' || value === undefined ? undefined : String(value).toLowerCase();
+
+/** JSON may have digits as a number. */
+function compileDigits(place: string): Get {
+  const get = compilePlace(place);
+  return (source) => {
+    const value = get(source);
+    return typeof value === 'number' ? String(value) : value;
+  };
+}
 
 function compilePlace(place: string): Get {
   const { kind, name } = parsePlace(place);
@@ -241,13 +249,15 @@ function compileAccess(
       return expected.every(([name, value]) => equalSecrets(textOf(headers, name), value));
     },
     ...(signature && {
-      isSigned(headers, body) {
-        const { algorithm, encoding, prefix } = signature;
-        const mac = createHmac(algorithm, secretOf(signature.secret)).update(body).digest(encoding);
-        return equalSecrets(textOf(headers, signature.header.toLowerCase()), `${prefix}${mac}`);
-      },
+      isSigned: (headers, body) => equalSecrets(textOf(headers, signature.header.toLowerCase()), toSignature(body)),
+      sign: (body) => ({ [signature.header]: toSignature(body) }),
     }),
   };
+
+  function toSignature(body: string): string {
+    const { algorithm = '', encoding = 'hex', prefix = '', secret = '' } = signature ?? {};
+    return `${prefix}${createHmac(algorithm, secretOf(secret)).update(body).digest(encoding)}`;
+  }
 }
 
 function textOf(headers: IncomingHttpHeaders, name: string): string | undefined {

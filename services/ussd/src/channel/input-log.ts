@@ -54,6 +54,14 @@ const maxEnded = 10_000;
 /** More texts than a dialogue has. */
 const maxReceived = 100;
 
+interface InputLogParts {
+  keys: KeyRing;
+  clock: Clock;
+  textHash: TextHash;
+  timeoutMs: number;
+  hangUp(callId: string): Promise<void>;
+}
+
 /**
  * The text may hold a PIN: it is sealed, bound to its session, and removed when the session ends.
  *
@@ -62,10 +70,7 @@ const maxReceived = 100;
  * the first reply has reached the gateway, because no caller can answer a screen before that; `repeatWithinMs` is for networks
  * that lose replies. A lost confirmation costs a caller who types the same twice one more key press.
  */
-export function createInputLog(
-  { db, cipher }: UssdStore,
-  { keys, clock, textHash, timeoutMs }: { keys: KeyRing; clock: Clock; textHash: TextHash; timeoutMs: number },
-) {
+export function createInputLog({ db, cipher }: UssdStore, { keys, clock, textHash, timeoutMs, hangUp }: InputLogParts) {
   const about = (sessionId: string) => `ussd input ${sessionId}`;
   const seal = (sessionId: string, kept: Kept) => keys.seal(Buffer.from(JSON.stringify(kept)), about(sessionId));
   const toRow = (sessionId: string, version: number, kept: Kept) => ({
@@ -194,6 +199,14 @@ export function createInputLog(
     async wasReceived(sessionId: string, sequence: unknown) {
       const received = unseal(await load(sessionId))?.received ?? [];
       return received.slice(0, -1).includes(sequence);
+    },
+    /** The caller or the network has ended the call. */
+    async hangUp(sessionId: string) {
+      const removed = db
+        .deleteFrom('ussd_input')
+        .where('session_id', '=', sessionId)
+        .returning(['session_id', 'sealed']);
+      await hangUp(unseal(await removed.executeTakeFirst())?.callId ?? sessionId);
     },
     /** `isShared`: links of other instances may repeat the last request. */
     async remove(sessionId: string, last?: Ended, isShared = false) {

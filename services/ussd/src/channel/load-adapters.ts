@@ -38,12 +38,12 @@ const ownName = 'africas-talking';
 
 /** A mapping, or a module of its author's own that exports `adapter`. */
 export async function loadAdapter(file: string, secrets: Readonly<Record<string, string>>): Promise<AdapterCheck> {
-  if (/\.[cm]?[jt]s$/.test(file)) {
-    const { adapter } = (await import(pathToFileURL(resolve(file)).href)) as { adapter?: Adapter };
-    if (typeof adapter?.read === 'function') return { ok: true, adapter };
-    return { ok: false, faults: [{ file, line: 1, message: 'the module exports no "adapter"' }] };
-  }
   try {
+    if (/\.[cm]?[jt]s$/.test(file)) {
+      const { adapter } = (await import(pathToFileURL(resolve(file)).href)) as { adapter?: Adapter };
+      if (typeof adapter?.read === 'function') return { ok: true, adapter };
+      throw new Error('the module exports no "adapter"');
+    }
     return parseAdapter(file, readFileSync(file, 'utf8'), secrets);
   } catch (error) {
     return { ok: false, faults: [{ file, line: 1, message: error instanceof Error ? error.message : String(error) }] };
@@ -88,6 +88,11 @@ function checkMapping({ path, request, reply, auth }: AdapterMapping, refuse: Re
     refuse(['request', 'format'], 'query is not combined with another format');
   if (auth?.signature && format.includes('query'))
     refuse(['auth', 'signature'], 'a signature is made of the body, which a query does not have');
+  if (request.code.at?.startsWith('*'))
+    refuse(
+      ['request', 'code'],
+      `is a place of the request; write { is: "${request.code.at}" } for a code that it does not have`,
+    );
   const places: [PropertyKey[], string | undefined][] = [
     [['request', 'session'], request.session],
     [['request', 'number'], request.number.at],
@@ -112,7 +117,7 @@ function checkMapping({ path, request, reply, auth }: AdapterMapping, refuse: Re
       refuse(at, `must be a text where the format is ${reply.format}`);
     const names = namesIn(template);
     if (kind !== 'hangUp' && !names.includes('reply'))
-      refuse(at, 'says nowhere where the screen goes; write {reply} there');
+      refuse(at, 'says nowhere where the screen goes; write "{reply}" there');
     for (const name of names) {
       if (name.startsWith('request.')) checkPlace(at, name.slice('request.'.length));
       else if (name !== 'reply') refuse(at, `{${name}} is not known here; it is {reply} or {request.${name}}`);

@@ -71,7 +71,7 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
     const session = readSession(pdu, link, parts.textHash);
     if (!session) return smpp.errors.ESME_RMISSINGOPTPARAM ?? 0xc3;
     if (session.isEnd && !isFirst) {
-      await inputLog.remove(session.key);
+      await inputLog.hangUp(session.key);
       return 0;
     }
     // One that is delivered again over a new link: its screen goes to whichever link there is.

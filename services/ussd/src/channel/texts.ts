@@ -138,7 +138,7 @@ export function createTexts(parts: TextParts) {
     // Senders can be forged: the number learns that its stop is lifted.
     if (!isTold && !isStopped) return count('limited');
     await profiles.setStopped(person.phoneNumber, isStopped ? clock.now() : null);
-    if (isStopped) await inputLog.remove(keyOf(person));
+    if (isStopped) await inputLog.hangUp(keyOf(person));
     return count(isStopped ? 'stopped' : 'started');
   }
 

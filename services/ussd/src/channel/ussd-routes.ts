@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, ussdLimits } from '@palaver/contract';
-import { parseJson, ussdReplies } from '@palaver/contract/internal';
+import { parseJson, ussdReplies, visibleAsciiPattern } from '@palaver/contract/internal';
 import { toShowable } from '@palaver/program/internal';
 import { clientAddress, type Logger, type Server } from '@palaver/service-kit';
 import { equalSecrets, findTextFault, isForwarded, isProduction, readBounded } from '@palaver/service-kit/internal';
@@ -38,10 +38,13 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
         ...(!adapter.hasErrorBodies && toRefusals(adapter, parts)),
         handler: async (request, reply) => {
           const body = typeof request.body === 'string' ? request.body : '';
-          if (adapter.access?.isSigned?.(request.headers, body) === false) throw forbidden();
+          if (adapter.access?.isSigned?.(request.headers, body) === false)
+            refuse(request, 'the signature is another one');
           const input = adapter.read(request, body);
           if (input?.isHangUp) {
-            await parts.inputLog.remove(String(input.sessionId));
+            const sessionId = String(input.sessionId);
+            // PostgreSQL rejects some ids that no session has.
+            if (visibleAsciiPattern.test(sessionId)) await parts.inputLog.hangUp(sessionId);
             const { contentType, body } = adapter.acknowledge?.(input) ?? { contentType: 'text/plain', body: '' };
             return reply.header('content-type', contentType).send(body);
           }
@@ -152,7 +155,8 @@ type Check = (request: FastifyRequest) => void;
 function createAdapterCheck({ allows }: AdapterAccess): Check | undefined {
   if (!allows) return undefined;
   return (request) => {
-    if (!allows(request.headers, clientAddress(request))) throw forbidden();
+    if (!allows(request.headers, clientAddress(request)))
+      refuse(request, 'not an address or not the credentials of the adapter');
   };
 }
 
@@ -165,7 +169,8 @@ function createSharedCheck(config: UssdConfig): Check | undefined {
     const given = request.headers['x-gateway-secret'];
     const isSecret = secret === undefined || equalSecrets(typeof given === 'string' ? given : undefined, secret);
     const address = clientAddress(request);
-    if (!isSecret || allowed?.check(address, address.includes(':') ? 'ipv6' : 'ipv4') === false) throw forbidden();
+    if (!isSecret || allowed?.check(address, address.includes(':') ? 'ipv6' : 'ipv4') === false)
+      refuse(request, 'not USSD_SHARED_SECRET or not one of USSD_ALLOWED_IPS');
   };
 }
 
@@ -182,6 +187,7 @@ function createDirectCheck(): Check {
   };
 }
 
-function forbidden(): AppError {
-  return new AppError('FORBIDDEN', 'This route is for the telecom gateway.');
+function refuse({ log }: FastifyRequest, reason: string): never {
+  log.info({ reason }, 'a call was refused');
+  throw new AppError('FORBIDDEN', 'This route is for the telecom gateway.');
 }

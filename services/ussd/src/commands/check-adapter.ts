@@ -10,6 +10,7 @@ export async function checkAdapterFile(file: string, env: Env): Promise<MenuRepo
   if (!check.ok) return { ok: false, lines: check.faults.map(formatFault) };
   const { adapter } = check;
   const methods = adapter.methods.join(' or ');
+  const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   const lines = [`${adapter.title}: ${methods} ${adapter.path}: no faults`];
   const sample = toSampleAdapters([adapter]).get(adapter.name);
   if (!sample) return { ok: true, lines };
@@ -18,9 +19,17 @@ export async function checkAdapterFile(file: string, env: Env): Promise<MenuRepo
     [[], 'CON Welcome\n1. Yes'],
     [['1'], 'END Goodbye'],
   ] as const) {
+    const { headers } = sample.toSample({ ...call, inputs });
     const { path, request, reply: shown } = toSampleExchange(sample, { ...call, inputs }, reply);
-    const body = request.body === '' ? [] : [request.body];
-    lines.push('', `${adapter.methods[0]} ${path}`, ...body, shown.body);
+    const { body, contentType } = request;
+    const sent = { ...(body !== '' && { 'content-type': contentType }), ...headers, ...adapter.access?.sign?.(body) };
+    const options = Object.entries(sent).map(([name, value]) => ` -H ${quote(`${name}: ${value}`)}`);
+    if (body !== '') options.push(` -d ${quote(body)}`);
+    lines.push(
+      '',
+      `curl -X ${adapter.methods[0]} ${quote(`http://127.0.0.1:3000${path}`)}${options.join('')}`,
+      shown.body,
+    );
   }
   return { ok: true, lines };
 }

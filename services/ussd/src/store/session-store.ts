@@ -43,6 +43,15 @@ export function createSessionStore(
     },
     /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
     save: (write: SessionWrite) => writer.write(write),
+    /** Marks an open session as expired and returns what the statistics need; none if it is not open. */
+    expire: (id: string) =>
+      store.db
+        .updateTable('ussd_session')
+        .set({ status: sessionStatus.expired })
+        .where('id', '=', id)
+        .where('status', 'in', [sessionStatus.active, sessionStatus.texting])
+        .returning(['id', 'opening', 'dialogue'])
+        .execute(),
     async listActive(now: number) {
       const active = store.readDb
         .selectFrom('ussd_session')

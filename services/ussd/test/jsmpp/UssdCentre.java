@@ -11,7 +11,8 @@ import org.jsmpp.util.MessageId;
 
 /**
  * A USSD centre and SMSC on the JSMPP library. Arguments: how many callers dial at once, after how many milliseconds links are cut
- * (0: never), then what each caller types. Prints the port, what the callers read, and every SMS message.
+ * (0: never), then what each caller types; after `--` another dialogue, of as many other callers. One that does not begin with a
+ * code is by SMS. Prints the port, what the callers read, and every SMS message.
  */
 public class UssdCentre {
   static final int PSSR_INDICATION = 1, USSR_REQUEST = 2, PSSR_RESPONSE = 17, USSR_CONFIRM = 18;
@@ -53,6 +54,13 @@ public class UssdCentre {
       if (operation == null) {
         print("SMS", sm.getDestAddress(), sm.getEsmClass() + "", sm.getDataCoding() + "", Base64.getEncoder().encodeToString(bytes));
         workers.submit(() -> receipt(from, sm, id));
+        Caller texting = callers.get(sm.getDestAddress());
+        if (texting != null)
+          workers.submit(() -> {
+            texting.screens.add(text);
+            texting.read.put(texting.screens.size());
+            return null;
+          });
         return new SubmitSmResult(toId(id), new OptionalParameter[0]);
       }
       short info = ((OptionalParameter.Short) sm.getOptionalParameter(OptionalParameter.Tag.ITS_SESSION_INFO)).getValue();
@@ -120,11 +128,13 @@ public class UssdCentre {
   }
 
   static void call(Caller caller, String[] inputs) throws InterruptedException {
+    boolean isTexting = !inputs[0].startsWith("*");
     for (int i = 0; i < inputs.length; i++) {
       byte operation = (byte) (i == 0 ? PSSR_INDICATION : USSR_CONFIRM);
       short info = (short) (caller.session << 8 | i << 1);
+      OptionalParameter[] session = {new OptionalParameter.Ussd_service_op(operation), new OptionalParameter.Its_session_info(info)};
       deliver(caller.number, "1234", (byte) 0, inputs[i].getBytes(StandardCharsets.US_ASCII),
-          new OptionalParameter.Ussd_service_op(operation), new OptionalParameter.Its_session_info(info));
+          isTexting ? new OptionalParameter[0] : session);
       Integer answered = caller.read.poll(60, TimeUnit.SECONDS);
       if (answered == null || answered < 0) return;
     }
@@ -133,7 +143,8 @@ public class UssdCentre {
   public static void main(String[] args) throws Exception {
     int count = Integer.parseInt(args[0]);
     int cutMs = Integer.parseInt(args[1]);
-    String[] inputs = Arrays.copyOfRange(args, 2, args.length);
+    String[][] dialogues = Arrays.stream(String.join("\n", Arrays.copyOfRange(args, 2, args.length)).split("\n--\n"))
+        .map(dialogue -> dialogue.split("\n")).toArray(String[][]::new);
     int port;
     // The library does not say which port it was given.
     try (ServerSocket any = new ServerSocket(0)) {
@@ -172,8 +183,9 @@ public class UssdCentre {
           for (SMPPServerSession link : bound) link.close();
         }
       });
-    CountDownLatch open = new CountDownLatch(count);
-    for (int i = 0; i < count; i++) {
+    CountDownLatch open = new CountDownLatch(count * dialogues.length);
+    for (int i = 0; i < count * dialogues.length; i++) {
+      String[] inputs = dialogues[i / count];
       Caller caller = new Caller("2547" + (10_000_000 + i), i % 256);
       callers.put(caller.number, caller);
       workers.submit(() -> {

@@ -16,7 +16,7 @@ import { createBuiltInActions } from '../../src/actions/perform-keywords.ts';
 import { createPayoutActions, createWalletActions } from '../../src/actions/wallet-actions.ts';
 import { createActionResults } from '../../src/calls/action-results.ts';
 import type { RequestKind } from '../../src/calls/call.ts';
-import { createHandleRequest } from '../../src/calls/handle-request.ts';
+import { createCalls } from '../../src/calls/handle-request.ts';
 import { createRunAction } from '../../src/calls/run-action.ts';
 import { createSessionCache } from '../../src/calls/session.ts';
 import { startSweeper } from '../../src/calls/sweeper.ts';
@@ -148,7 +148,7 @@ export async function startInstance(
     intervalMs: 15_000,
   });
   started.defer(() => sweeper.stop());
-  const handleRequest = createHandleRequest({
+  const { handleRequest } = createCalls({
     sessions: createSessionStore(store, { timeoutMs, textHash }),
     cache,
     profiles,
@@ -166,6 +166,7 @@ export async function startInstance(
     forms: { press: () => Promise.reject(new Error('there are no forms')) },
     programs: { forCode: () => menu, find: () => menu },
     stats: { count() {} },
+    onExpired() {},
   });
   const operator = { actor: 'operator', from: 'simulation' } as never;
   return {
