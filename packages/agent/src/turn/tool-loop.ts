@@ -28,6 +28,8 @@ export interface ToolLoopParts {
   maxSteps: number;
   settings?: ModelStepOptions['settings'];
   firstToolChoice?: ModelStepOptions['toolChoice'];
+  /** The first step is shown the caller's tools alone: it has to call one of them. */
+  isFirstForCaller?: boolean;
   idleMs: number;
   /** Where the steps are recorded; those of a sub-agent are part of the call that started it. */
   steps?: RunSteps;
@@ -124,7 +126,8 @@ async function callModel(
 ): Promise<ModelResult> {
   const toolChoice = isFirst ? parts.firstToolChoice : undefined;
   const { model, models, tools, middlewares, rt, run } = parts;
-  const first = { prompt, tools: tools.declarations(), modelId: model.modelId };
+  const declared = tools.declarations(isFirst && parts.isFirstForCaller);
+  const first = { prompt, tools: declared, modelId: model.modelId };
   const call = await middlewares.beforeModel(first);
   let received = '';
   const ask = async (request: ModelCall): Promise<ModelResult> => {

@@ -127,6 +127,7 @@ async function makeAnswer(parts: ExecutorParts, answering: Answering): Promise<T
     messages: markUnanswered(completeCalls([...toPromptHistory(history), ...toQuestion(answering)])),
     maxSteps: behaviour.maxSteps ?? defaultMaxSteps,
     ...toCallOptions(behaviour, turn.answer),
+    isFirstForCaller: turn.answer?.toolChoice?.type === 'required' && (turn.callerTools ?? []).length > 0,
     steps,
     output: createRunOutput(run, steps),
   });
