@@ -139,6 +139,8 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
       asking.set(toolCallId, created);
       return created;
     },
+    /** Whether the call is a sub-agent that has waited: its client knows that it runs. */
+    hasNested: (toolCallId: string): boolean => nested.has(toolCallId),
     isWaiting: (toolCallId: string): boolean => asking.get(toolCallId)?.asked() !== undefined,
     /** After the calls of a step, where sub-agents wait for the user; false as for `pause`. */
     async pauseNested(result: RecordedStep['result'], outcomes: ToolOutcome[]): Promise<boolean> {
@@ -208,6 +210,7 @@ function createNestedSteps(
     refusalOf,
     isApproved,
     signedFor,
+    hasNested: () => false,
     isWaiting: () => false,
     pauseNested: async () => false,
     asked: () => asked,

@@ -212,7 +212,7 @@ async function callTool(
     run.emit('tool_call', { ...call, status: 'error', error: refusal });
     return { error: refusal };
   }
-  if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning' });
+  if (hasEvents && !steps.hasNested(toolCallId)) run.emit('tool_call', { ...call, status: 'isRunning' });
   try {
     const onProgress = limitProgress<ToolPart>((part) => {
       if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning', ...part });
