@@ -68,7 +68,7 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
     const fingerprints = Object.fromEntries(result.toolCalls.map(({ id, name }) => [id, tools.fingerprintOf(name)]));
     return steps.pause(result, { calls, fingerprints }, canRepeat(result));
   };
-  /** Undefined where sub-agents wait for the user. */
+  /** Undefined if sub-agents wait for the user. */
   const callTools = async (result: RecordedStep['result'], done: (ToolOutcome | null)[] = []) => {
     const callOthers = (ended: (ToolOutcome | null)[]) =>
       Promise.all(
