@@ -1,22 +1,11 @@
-// A harvest diary. `node examples/harvest-diary/agent.ts` starts it, talks to it once and stops; --serve keeps it running.
+// A harvest diary: `node examples/harvest-diary/agent.ts`, then `npx palaver chat http://127.0.0.1:4100`.
+import { withEnvFile } from '@palaver/agent';
 import { createOracleApp } from '@palaver/agent-plugins';
-import { converse } from '../converse.ts';
 import { harvestDiary } from './harvest-diary.ts';
 
-const app = await createOracleApp({
+export const app = await createOracleApp({
   config: { name: 'Harvest diary' },
   plugins: [harvestDiary],
-  env: { PORT: '0', DATA_DIR: 'data/examples/harvest-diary', LOG_LEVEL: 'warn', ...process.env },
+  env: { PORT: '4100', ...withEnvFile(process.env) },
 });
-
-await converse(
-  app,
-  [
-    { say: 'call me Ana', expect: /Noted/ },
-    { say: '/tool record_harvest {"crop": "maize", "kilograms": 120}', expect: /120 kg of maize/ },
-    { say: '/tool record_harvest {"crop": "maize", "kilograms": 99999}', expect: /ten tonnes/ },
-    { say: '/tool list_harvests', expect: /"kilograms":120/ },
-    { say: 'and now?', expect: /^Ana, / },
-  ],
-  ['/harvests', '/user-preferences'],
-);
+console.log(`Harvest diary listens at ${await app.listen()}`);

@@ -22,12 +22,12 @@ test('the compatibility kit of A2A', async () => {
   const checkout = process.env.A2A_TCK;
   if (!checkout)
     throw new Error('Set A2A_TCK to a checkout of branch 1.0-dev of https://github.com/a2aproject/a2a-tck.');
-  const bin = installPython('a2a-tck', [checkout]);
+  const folder = installPython('a2a-tck', [checkout]);
   await using dir = await createTempDir();
   await using agent = await startTckAgent(join(dir.path, 'paid'));
   const report = join(dir.path, 'report.xml');
   const args = ['tests/compatibility/', `--sut-host=${agent.url}`, '-q', '-rs', '--tb=line', `--junitxml=${report}`];
-  const { output } = await run(join(bin, 'python'), ['-m', 'pytest', ...args], { cwd: checkout });
+  const { output } = await run(join(folder, 'bin/python'), ['-m', 'pytest', ...args], { cwd: checkout });
   console.log(output.slice(-6_000));
   const cases = readFileSync(report, 'utf8').split('<testcase ').slice(1);
   const failed = cases

@@ -31,7 +31,7 @@ const accepted = 'ST201';
 const serverError = 'ST101';
 
 test('the services answer as their OpenAPI documents say', async () => {
-  const bin = installPython('schemathesis', [suite]);
+  const folder = installPython('schemathesis', [suite]);
   await using dir = await createTempDir();
   const [agent, ussd, gateway, devnode, console_] = [
     await freePort(),
@@ -109,7 +109,7 @@ test('the services answer as their OpenAPI documents say', async () => {
     const url = `http://127.0.0.1:${port}`;
     const file = join(dir.path, `${name}.json`);
     const { output } = await run(
-      join(bin, 'schemathesis'),
+      join(folder, 'bin/schemathesis'),
       [
         ...['run', `${url}/${document}`, '--url', url, '--seed', '1', '--max-examples', '10', '--continue-on-failure'],
         ...['--suppress-health-check', 'all'],

@@ -1,21 +1,35 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const cache = fileURLToPath(new URL('../../node_modules/.cache/palaver-conformance', import.meta.url));
 
-/** Installs Python packages into a folder of their own, once for each list of them; returns its programs' folder. */
+/** Installs Python packages into a folder of their own, once for each list of them; its programs are in `bin`. */
 export function installPython(name: string, packages: string[]): string {
+  return installOnce(name, packages, (folder) => {
+    runOrThrow('python3', ['-m', 'venv', folder]);
+    runOrThrow(join(folder, 'bin/pip'), ['install', '--quiet', '--disable-pip-version-check', ...packages]);
+  });
+}
+
+/** Installs packages of npm likewise, for programs in the folder. */
+export function installNode(name: string, packages: string[]): string {
+  return installOnce(name, packages, (folder) => {
+    writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
+    runOrThrow('npm', ['install', '--no-fund', '--no-audit', '--loglevel=error', '--prefix', folder, ...packages]);
+  });
+}
+
+function installOnce(name: string, packages: string[], install: (folder: string) => void): string {
   const folder = join(cache, name);
-  const note = join(folder, `${Buffer.from(packages.join(' ')).toString('base64url').slice(-60)}.installed`);
-  const bin = join(folder, 'bin');
-  if (existsSync(note)) return bin;
-  mkdirSync(cache, { recursive: true });
-  runOrThrow('python3', ['-m', 'venv', folder]);
-  runOrThrow(join(bin, 'pip'), ['install', '--quiet', '--disable-pip-version-check', ...packages]);
+  const note = join(folder, `${createHash('sha256').update(packages.join(' ')).digest('hex')}.installed`);
+  if (existsSync(note)) return folder;
+  mkdirSync(folder, { recursive: true });
+  install(folder);
   writeFileSync(note, '');
-  return bin;
+  return folder;
 }
 
 function runOrThrow(command: string, args: string[]): void {

@@ -2,6 +2,7 @@
 import { createTempDir } from '@palaver/test-kit';
 import { loadClient } from '@palaver/test-kit/install-tools';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { payBySubAgent } from './ask-approval.ts';
 import { createBank, readPaid } from './bank-plugin.ts';
 import { createGate } from './gate-plugin.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
@@ -93,8 +94,8 @@ test('a task under way is read again and cancelled; nobody else finds it', async
   expect(stolen.body).toMatchObject({ id: 1, error: { code: -32001 } });
 });
 
-const pay = async (amount: number) => {
-  const sent = await client.sendMessage(toMessage(`/tool pay {"to":"ben","amount":${amount}}`));
+const pay = async (amount: number, text = `/tool pay {"to":"ben","amount":${amount}}`) => {
+  const sent = await client.sendMessage(toMessage(text));
   const { id, contextId, status } = sent.payload?.value ?? sent;
   expect(status.state).toBe(inputRequired);
   const [, approvalId = ''] = /approve (\S+) or refuse/.exec(status.message.parts[0].content.value) ?? [];
@@ -112,6 +113,14 @@ test('a task that needs approval asks for input, and a message that names the ap
   expect(task).toMatchObject({ id, status: { state: completed } });
   expect(textOf(task)).toContain('"paid":50');
   expect(readPaid(paidFile)).toEqual(['ben 50']);
+});
+
+test('a task whose sub-agent needs approval asks for input', async () => {
+  const before = readPaid(paidFile).length;
+  const { id, contextId, approvalId } = await pay(55, payBySubAgent(55));
+  const answered = await client.sendMessage(toMessage(`approve ${approvalId}`, contextId, id));
+  expect(answered.payload?.value ?? answered).toMatchObject({ id, status: { state: completed } });
+  expect(readPaid(paidFile).slice(before)).toEqual(['ben 55']);
 });
 
 test('an answer that is sent again has the result of the first, approves nothing else and is no question', async () => {

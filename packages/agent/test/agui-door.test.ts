@@ -2,6 +2,7 @@
 import { createTempDir } from '@palaver/test-kit';
 import { loadClient } from '@palaver/test-kit/install-tools';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { payBySubAgent } from './ask-approval.ts';
 import { createBank, readPaid } from './bank-plugin.ts';
 import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
@@ -100,6 +101,24 @@ test('a tool that needs approval interrupts the run, and the next run resumes it
   expect(await resume({ interruptId: first, status: 'resolved', payload: { approved: true } })).toContain('"paid":50');
   const second = await pay('q2');
   expect(await resume({ interruptId: second, status: 'cancelled' })).toContain('APPROVAL_REFUSED');
+  expect(readPaid(paidFile)).toEqual(['ben 50']);
+});
+
+test('a sub-agent interrupts the run of its user, and the next run ends its call and it itself', async () => {
+  await using dir = await createTempDir();
+  const paidFile = `${dir.path}/paid`;
+  await using bank = await startTestAgent({ plugins: [createBank(paidFile)] });
+  const { invocation } = await bank.createUser();
+  const client = createAgent('banker', { url: `${bank.url}/agui`, headers: { authorization: `Bearer ${invocation}` } });
+  client.addMessage({ id: 'q1', role: 'user', content: payBySubAgent(50) });
+  await run(client);
+  const [interrupt] = client.pendingInterrupts;
+  expect(interrupt).toMatchObject({ message: expect.stringContaining('pay') });
+  const types = await run(client, {
+    resume: [{ interruptId: interrupt.id, status: 'resolved', payload: { approved: true } }],
+  });
+  expect(types.filter((type) => type.startsWith('TOOL_CALL'))).toEqual(['TOOL_CALL_RESULT', 'TOOL_CALL_RESULT']);
+  expect(client.messages.at(-1).content).toContain('paid');
   expect(readPaid(paidFile)).toEqual(['ben 50']);
 });
 

@@ -3,6 +3,7 @@ import { createTempDir } from '@palaver/test-kit';
 import { loadClient } from '@palaver/test-kit/install-tools';
 import { createDelegation } from '@palaver/ucan';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { payBySubAgent } from './ask-approval.ts';
 import { createBank, readPaid, withdrawal } from './bank-plugin.ts';
 import { createGate } from './gate-plugin.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
@@ -137,6 +138,22 @@ async function grant(user: TestUser) {
   });
   expect((await user.send('POST', '/delegation', { raw })).status).toBe(200);
 }
+
+test('a sub-agent asks in the message, and its call and it itself end there', async () => {
+  const options = { sendAutomaticallyWhen: ai.lastAssistantMessageIsCompleteWithApprovalResponses };
+  const chat = createChat('banker', options);
+  const before = readPaid(paidFile).length;
+  await chat.sendMessage({ text: payBySubAgent(50) });
+  const parts = () => chat.lastMessage.parts.filter(({ type }: { type: string }) => type === 'dynamic-tool');
+  expect(parts()).toMatchObject([
+    { toolName: 'banker', state: 'input-available' },
+    { toolName: 'pay', state: 'approval-requested' },
+  ]);
+  await chat.addToolApprovalResponse({ id: parts()[1].approval.id, approved: true });
+  await expect.poll(() => chat.lastMessage.parts.at(-1)).toMatchObject({ type: 'text', state: 'done' });
+  expect(parts()).toMatchObject([{ state: 'output-available' }, { state: 'output-available', output: { paid: 50 } }]);
+  expect(readPaid(paidFile)).toHaveLength(before + 1);
+});
 
 test('a call that needs approval and a delegation runs in the chat once it has both', async () => {
   const chat = createChat('both', { sendAutomaticallyWhen: ai.lastAssistantMessageIsCompleteWithApprovalResponses });

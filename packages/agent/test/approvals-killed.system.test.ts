@@ -1,44 +1,50 @@
 import { DatabaseSync } from 'node:sqlite';
 import { engines, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import { answerOf, ask, pay } from './ask-approval.ts';
+import { answerOf, ask, pay, payBySubAgent } from './ask-approval.ts';
 import { collectFrames, readFrames, readUntil } from './read-frames.ts';
 import { createBankInstances } from './start-bank.ts';
 
 // On PostgreSQL an instance counts as dead after 10 s without a heartbeat.
 describe.concurrent.each(engines)('killed on %s', (engine) => {
-  test('while a run waits, it waits on, and the answer runs the tool once; killed in the tool, it is not repeated', async () => {
-    await using bank = await createBankInstances(engine);
-    const { start, paid } = bank;
-    const first = await start();
-    const sessionId = await first.user.createSession();
-    const { asked, frames } = await ask(first.user, sessionId, pay(50));
-    const cut = expect(readUntil(frames, 'done')).rejects.toThrow();
-    first.process.kill('SIGKILL');
-    await Promise.all([first.process.exited, cut]);
+  test.each([
+    ['the agent', pay],
+    ['a sub-agent', payBySubAgent],
+  ])(
+    '%s: while a run waits, it waits on, and the answer runs the tool once; killed in the tool, it is not repeated',
+    async (_who, pay) => {
+      await using bank = await createBankInstances(engine);
+      const { start, paid } = bank;
+      const first = await start();
+      const sessionId = await first.user.createSession();
+      const { asked, frames } = await ask(first.user, sessionId, pay(50));
+      const cut = expect(readUntil(frames, 'done')).rejects.toThrow();
+      first.process.kill('SIGKILL');
+      await Promise.all([first.process.exited, cut]);
 
-    const second = await start();
-    expect(await second.user.liveRun(sessionId)).toMatchObject({
-      status: 'waiting',
-      approvals: [{ approvalId: asked.approvalId }],
-    });
-    expect((await answerOf(second.user, asked, true)).status).toBe(200);
-    const replay = await collectFrames(await second.user.follow(asked.runId));
-    expect(replay.at(-1)?.data.status).toBe('complete');
-    expect(paid()).toEqual(['ben 50']);
+      const second = await start();
+      expect(await second.user.liveRun(sessionId)).toMatchObject({
+        status: 'waiting',
+        approvals: [{ approvalId: asked.approvalId }],
+      });
+      expect((await answerOf(second.user, asked, true)).status).toBe(200);
+      const replay = await collectFrames(await second.user.follow(asked.runId));
+      expect(replay.at(-1)?.data.status).toBe('complete');
+      expect(paid()).toEqual(['ben 50']);
 
-    const crash = await ask(second.user, sessionId, pay(60, 'crash'));
-    const lost = expect(readUntil(crash.frames, 'done')).rejects.toThrow();
-    await answerOf(second.user, crash.asked, true).catch(() => undefined);
-    await Promise.all([second.process.exited, lost]);
-    const third = await start();
-    await waitFor('the end of the run', async () => (await third.user.liveRun(sessionId)) === null);
-    expect((await third.user.messages(sessionId)).at(-1)).toMatchObject({
-      status: 'failed',
-      approvals: [{ status: 'approved' }],
-    });
-    expect(paid()).toEqual(['ben 50', 'crash 60']);
-  });
+      const crash = await ask(second.user, sessionId, pay(60, 'crash'));
+      const lost = expect(readUntil(crash.frames, 'done')).rejects.toThrow();
+      await answerOf(second.user, crash.asked, true).catch(() => undefined);
+      await Promise.all([second.process.exited, lost]);
+      const third = await start();
+      await waitFor('the end of the run', async () => (await third.user.liveRun(sessionId)) === null);
+      expect((await third.user.messages(sessionId)).at(-1)).toMatchObject({
+        status: 'failed',
+        approvals: [{ status: 'approved' }],
+      });
+      expect(paid()).toEqual(['ben 50', 'crash 60']);
+    },
+  );
 });
 
 test.concurrent('asked, but lost with the process before its frame was stored, is asked again after the restart', async () => {

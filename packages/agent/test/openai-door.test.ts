@@ -192,6 +192,19 @@ test('the tool that has to be called is called', async () => {
   }
 });
 
+test('where any tool has to be called, it is one of the caller, whatever tools the agent has', async () => {
+  const other = { type: 'function', function: { ...thermometer, name: 'other' } };
+  const tools = [{ type: 'function', function: thermometer }, other];
+  const ask = async (messages: object[]) =>
+    (await client.chat.completions.create({ model: 'offline', messages, tools, tool_choice: 'required' })).choices[0]
+      .message;
+  const first = await ask([user('kitchen')]);
+  expect(first.tool_calls).toMatchObject([{ function: { name: thermometer.name } }]);
+  const [call] = first.tool_calls;
+  const second = await ask([user('kitchen'), first, { role: 'tool', tool_call_id: call.id, content: '21' }]);
+  expect(second.tool_calls).toMatchObject([{ function: { name: 'other' } }]);
+});
+
 test("errors are the client's own classes, and leave no session behind", async () => {
   const sessions = await sessionsOf();
   const bad = new OpenAI({ baseURL: `${agent.url}/v1`, apiKey: 'nonsense', maxRetries: 0 });

@@ -64,8 +64,12 @@ function plan(options: LanguageModelV4CallOptions): OfflineReply {
   const reply = planReply(question);
   if (reply.toolCalls.length > 0) return reply;
   const isAsked = toolChoice?.type === 'required' || toolChoice?.type === 'tool';
-  const wanted = tools.find(({ name }) => toolChoice?.type !== 'tool' || toolChoice.toolName === name);
-  if (isAsked && wanted?.type === 'function' && question.results.length === 0) {
+  const wanted = tools.find(
+    ({ name }) =>
+      (toolChoice?.type !== 'tool' || toolChoice.toolName === name) &&
+      question.results.every((result) => result.name !== name),
+  );
+  if (isAsked && wanted?.type === 'function') {
     const args = sampleOf(wanted.inputSchema as Record<string, unknown>, question.user) as Record<string, unknown>;
     return { text: '', toolCalls: [{ name: wanted.name, args }] };
   }

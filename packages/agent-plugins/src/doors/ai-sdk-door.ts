@@ -169,7 +169,13 @@ async function* toUiChunks(
     component: ({ eventId: id, componentName: name, args }) => [
       toEvent({ type: 'data-component', id, data: { name, args } }),
     ],
-    pause: (pending) => [...pending.flatMap(toApprovalChunks), ...toLastChunks('tool-calls')],
+    // In a step of their own: the client waits for all calls of the last step, and a sub-agent that asks has not ended.
+    pause: (pending) => [
+      toEvent({ type: 'finish-step' }),
+      toEvent({ type: 'start-step' }),
+      ...pending.flatMap(toApprovalChunks),
+      ...toLastChunks('tool-calls'),
+    ],
     error: ({ error: errorText }) => [toEvent({ type: 'error', errorText })],
     endsAfterError: true,
     done: ({ status, finish = '' }, left) => [

@@ -38,6 +38,7 @@ export interface Translation {
 
 export async function* translateRun(run: AgentRun, to: Translation, signal?: AbortSignal): AsyncGenerator<string> {
   const running = new Map<string, CallEvent>();
+  const asked = new Set<string>();
   let open: TextPart | undefined;
   function* endText(): Generator<string> {
     if (open) yield* to.end?.(open) ?? [];
@@ -61,6 +62,9 @@ export async function* translateRun(run: AgentRun, to: Translation, signal?: Abo
     }
     const { name, data } = event;
     switch (name) {
+      case 'approval_request':
+        asked.add(data.toolCallId);
+        break;
       case 'message':
         yield* addText('text', data.content, data.part);
         break;
@@ -68,7 +72,8 @@ export async function* translateRun(run: AgentRun, to: Translation, signal?: Abo
         yield* addText('reasoning', data.reasoning, data.part);
         break;
       case 'tool_call':
-        if (data.parentId !== undefined || data.progress) break;
+        // Of the calls of sub-agents, clients know those that asked their user.
+        if ((data.parentId !== undefined && !asked.has(data.eventId)) || data.progress) break;
         if (data.status === 'isRunning') running.set(data.eventId, data);
         else running.delete(data.eventId);
         if (!to.call) break;

@@ -157,15 +157,7 @@ function checkDeclarations(plugin: LoadedPlugin): string[] {
       ];
     }
   });
-  const badApprovals = plugin.subAgents.flatMap(({ name: agent, tools = {} }) =>
-    Object.entries(tools)
-      .filter(([, tool]) => tool.needsApproval)
-      .map(
-        ([name]) =>
-          `plugin ${plugin.name}: the tool "${name}" of the sub-agent "${agent}" has needsApproval, which only tools of the main agent can have; give it to the main agent`,
-      ),
-  );
-  return [...badNames, ...badInputs, ...badApprovals];
+  return [...badNames, ...badInputs];
 }
 
 function findClashes(owners: { name: string | undefined; keys: readonly string[] }[], what: string): string[] {

@@ -50,11 +50,11 @@ export interface Tool {
    */
   execute(args: unknown, rt: ToolContext): unknown;
   timeoutMs?: number;
-  /** Whether the user has to approve a call: always, or by its arguments. The run waits meanwhile; not for tools of sub-agents. */
+  /** Whether the user has to approve a call: always, or by its arguments. The run waits meanwhile. */
   needsApproval?: boolean | Rule<boolean>;
-  /** What the tool does in the user's name: without a delegation for it the run waits. Only tools of the main agent can wait. */
+  /** What the tool does in the user's name: without a delegation for it the run waits. */
   needsDelegation?: Rule<Capability | undefined>;
-  /** What the user signs for a call: the run waits for it, and the tool finds it in `rt.invocation`. Not for tools of sub-agents. */
+  /** What the user signs for a call: the run waits for it, and the tool finds it in `rt.invocation`. */
   needsInvocation?: (rt: RuntimeContext) => { audience: string; capability: Capability } | undefined;
   /** The arguments as clients see them, in events, approvals and stored messages: leave out what is secret. */
   showArgs?(args: Record<string, unknown>): Record<string, unknown>;

@@ -14,12 +14,16 @@ export interface ToolOutcome {
   error?: string;
   /** The caller runs the tool: the run ends here. */
   isHandedOff?: boolean;
+  /** A sub-agent one of whose tools waits for the user. */
+  isWaiting?: boolean;
 }
 
 export interface RecordedStep {
   result: Pick<ModelResult, 'text' | 'toolCalls' | 'content'>;
   /** Undefined if the owner died while the tools ran, which happens only to tools that may run again. */
   outcomes: ToolOutcome[] | undefined;
+  /** Where sub-agents of the step wait for the user: the outcomes of its other calls. */
+  done?: (ToolOutcome | null)[];
 }
 
 export interface AskedCalls {
@@ -37,6 +41,9 @@ interface StepBody {
   fingerprints?: AskedCalls['fingerprints'];
   /** Beside `gated`: the tools may run again where their owner died. */
   isGatedRepeatable?: boolean;
+  done?: (ToolOutcome | null)[];
+  /** The steps of the sub-agents that wait, by their calls. */
+  nested?: Record<string, RecordedStep[]>;
 }
 
 interface StepOutcomes {
@@ -67,6 +74,9 @@ export interface StepParts {
 
 export type RunSteps = ReturnType<typeof createRunSteps>;
 
+/** The steps of the main agent or of a sub-agent. */
+export type LoopSteps = Omit<RunSteps, 'check' | 'nested' | 'said'>;
+
 /** The steps of a run, recorded so that no tool runs twice when another instance takes over. */
 export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepParts) {
   const { steps: stored, approvals } = recorded;
@@ -75,6 +85,9 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
   const fingerprints = new Map(bodies.flatMap((body) => Object.entries(body.fingerprints ?? {})));
   const last = stored.at(-1);
   const { content: sent, reasoning = '' } = run.draft('failed');
+  const nested = new Map(bodies.flatMap((body) => Object.entries(body.nested ?? {})));
+  const asking = new Map<string, ReturnType<typeof createNestedSteps>>();
+  let mayAsk = true;
   let number = stored.length - (last?.outcomes === null ? 1 : 0);
 
   const toStop = async () => (await findStop(owned, runs)) ?? new RunCancelled('new-owner');
@@ -86,14 +99,22 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
     const body: StepBody = { result, usage: run.usageByModel(), ...how };
     return { ...owned, number, said: run.draft('failed').content.length, body: JSON.stringify(body) };
   };
+  const pause = async (result: RecordedStep['result'], { calls, fingerprints }: AskedCalls, how: Partial<StepBody>) => {
+    run.signal.throwIfAborted();
+    const asksFor = [...gated, ...calls.map(({ toolCallId }) => toolCallId), ...(how.gated ?? [])];
+    // An older version without approvals ends the run instead of running its tools.
+    const step = toStep(result, { ...how, isRepeatable: false, gated: asksFor, fingerprints });
+    const asked = await parts.ask({ ...step, userDid: run.userDid, calls });
+    if (asked === 'not-owned') throw await toStop();
+    return asked === 'asked';
+  };
 
-  return {
-    earlier: stored.map(
-      ({ outcomes }, index): RecordedStep => ({
-        result: (bodies[index] as StepBody).result,
-        outcomes: outcomes === null ? undefined : (JSON.parse(outcomes) as StepOutcomes).outcomes,
-      }),
-    ),
+  const steps = {
+    earlier: stored.map(({ outcomes }, index): RecordedStep => {
+      const { result, done } = bodies[index] as StepBody;
+      const ended = outcomes === null ? undefined : (JSON.parse(outcomes) as StepOutcomes).outcomes;
+      return { result, outcomes: ended, ...(done && { done }) };
+    }),
     /** What an earlier owner streamed after its last step. */
     said: { text: sent.slice(last?.said ?? 0), reasoning: last ? '' : reasoning },
     /** Before the tools of a step run. Throws where the run has another owner by now, or its abort is confirmed. */
@@ -102,7 +123,7 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
       run.signal.throwIfAborted();
       if (!(await runs.beginStep(toStep(result, { isRepeatable })))) throw await toStop();
     },
-    /** In place of `begin`, for the steps of a sub-agent, which are not recorded. */
+    /** In place of `begin`, for the steps of a sub-agent. Throws where the run must not begin them any more. */
     async check(): Promise<void> {
       const stop = await findStop(owned, runs);
       if (stop) throw stop;
@@ -110,23 +131,41 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
     /** Whether the tools of the last step may have begun under an owner that died. */
     hasBegun: recorded.hasBegun ?? false,
     /** In place of `begin`, where tools wait for the user. False if the user has too many approvals to answer already. */
-    async pause(
-      result: RecordedStep['result'],
-      { calls, fingerprints }: AskedCalls,
-      isGatedRepeatable: boolean,
-    ): Promise<boolean> {
-      run.signal.throwIfAborted();
-      const asksFor = calls.map(({ toolCallId }) => toolCallId);
-      // An older version without approvals ends the run instead of running its tools.
-      const step = toStep(result, { isRepeatable: false, gated: asksFor, fingerprints, isGatedRepeatable });
-      const asked = await parts.ask({ ...step, userDid: run.userDid, calls });
-      if (asked === 'not-owned') throw await toStop();
-      return asked === 'asked';
+    pause: (result: RecordedStep['result'], asked: AskedCalls, isGatedRepeatable: boolean): Promise<boolean> =>
+      pause(result, asked, { isGatedRepeatable }),
+    /** The steps of the sub-agent that a call is. */
+    nested(toolCallId: string) {
+      const created = createNestedSteps(nested.get(toolCallId) ?? [], steps, () => mayAsk);
+      asking.set(toolCallId, created);
+      return created;
+    },
+    /** Whether the call is a sub-agent that has waited: its client knows that it runs. */
+    hasNested: (toolCallId: string): boolean => nested.has(toolCallId),
+    isWaiting: (toolCallId: string): boolean => asking.get(toolCallId)?.asked() !== undefined,
+    /** After the calls of a step, where sub-agents wait for the user; false as for `pause`. */
+    async pauseNested(result: RecordedStep['result'], outcomes: ToolOutcome[]): Promise<boolean> {
+      const waiting = [...asking].filter(([id]) => steps.isWaiting(id));
+      const all = waiting.map(([, { asked }]) => asked() as AskedCalls);
+      const calls = all.flatMap((asked) => asked.calls);
+      const isAsked = await pause(
+        result,
+        { calls, fingerprints: Object.assign({}, ...all.map((asked) => asked.fingerprints)) },
+        {
+          // An older version refuses the calls of the step instead of making them twice.
+          gated: result.toolCalls.map(({ id }) => id),
+          done: outcomes.map((outcome) => (outcome.isWaiting ? null : outcome)),
+          nested: Object.fromEntries(waiting.map(([id, { recorded }]) => [id, recorded])),
+        },
+      );
+      for (const [id, { recorded }] of waiting) nested.set(id, recorded);
+      mayAsk = isAsked;
+      return isAsked;
     },
     /** Why a call that the user was asked about must not run, in words for the model; `fingerprint` is that of its tool now. */
     refusalOf(toolCallId: string, fingerprint: string | undefined): string | undefined {
       const asked = approvals.filter((approval) => approval.toolCallId === toolCallId);
-      if (asked.length === 0) return gated.has(toolCallId) ? toRefusal(undefined) : undefined;
+      if (asked.length === 0)
+        return gated.has(toolCallId) && !nested.has(toolCallId) ? toRefusal(undefined) : undefined;
       const refusal = toRefusal(asked.find(({ status }) => status !== 'approved') ?? asked[0]);
       return refusal ?? (fingerprints.get(toolCallId) === fingerprint ? undefined : toolReplaced);
     },
@@ -144,7 +183,50 @@ export function createRunSteps({ run, owned, runs, recorded, ...parts }: StepPar
       const [isOwn] = await Promise.all([runs.endStep(step), parts.flush()]);
       if (!isOwn) throw new RunCancelled('new-owner');
       number += 1;
+      asking.clear();
+      mayAsk = true;
       parts.onEnd(outcomes);
+    },
+  };
+  return steps;
+}
+
+/** Steps of a sub-agent are part of the call that it is. They are stored only while one of its tools waits for the user. */
+function createNestedSteps(
+  earlier: RecordedStep[],
+  { check, refusalOf, isApproved, signedFor }: Pick<RunSteps, 'check' | 'refusalOf' | 'isApproved' | 'signedFor'>,
+  mayAsk: () => boolean,
+) {
+  const recorded = [...earlier];
+  let asked: AskedCalls | undefined;
+  const open = (result: RecordedStep['result']) => {
+    const last = recorded.at(-1);
+    if (!last || last.outcomes) recorded.push({ result, outcomes: undefined });
+  };
+  return {
+    earlier,
+    recorded,
+    hasBegun: false,
+    refusalOf,
+    isApproved,
+    signedFor,
+    hasNested: () => false,
+    isWaiting: () => false,
+    pauseNested: async () => false,
+    asked: () => asked,
+    async begin(result: RecordedStep['result']): Promise<void> {
+      await check();
+      open(result);
+    },
+    async pause(result: RecordedStep['result'], calls: AskedCalls): Promise<boolean> {
+      if (!mayAsk()) return false;
+      open(result);
+      asked = calls;
+      return true;
+    },
+    async end(outcomes: ToolOutcome[]): Promise<void> {
+      const last = recorded.pop();
+      if (last) recorded.push({ ...last, outcomes });
     },
   };
 }

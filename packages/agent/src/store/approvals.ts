@@ -66,11 +66,15 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
         const [waiting] = await ask({ runId, epoch }, trx);
         if (!waiting) return false;
         const row = { run_id: runId, number, said, body, created_at: now };
-        // A delegation may expire while the step waits for something else: then it is asked about again.
+        // Asked about again, where a delegation has expired meanwhile or a sub-agent asks for more.
         await trx
           .insertInto('agent_step')
           .values(cipher.sealRow(sealedTables.step, row))
-          .onConflict((conflict) => conflict.doNothing())
+          .onConflict((conflict) =>
+            conflict
+              .columns(['run_id', 'number'])
+              .doUpdateSet(({ ref }) => ({ said: ref('excluded.said'), body: ref('excluded.body') })),
+          )
           .execute();
         const rows = calls.map(({ toolCallId, toolName, args, capability, invocation }) =>
           cipher.sealRow(sealedTables.approval, {

@@ -4,8 +4,9 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createTestPlugin } from '../../test/test-plugin.ts';
 import { createTestRuntime } from '../app/create-test-runtime.ts';
+import type { TurnEnd } from '../define/middleware.ts';
 import { tool } from '../define/tool.ts';
-import { createScriptedModel } from '../models/scripted-model.ts';
+import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
 
 function createShop() {
   const ran: string[] = [];
@@ -23,7 +24,7 @@ function createShop() {
     throw new Error('the rule is broken');
   };
   const tools = { look: make('look', false), buy: make('buy', true), sell: make('sell', broken) };
-  return { ran, plugin: createTestPlugin({ name: 'shop', getTools: () => tools }) };
+  return { ran, tools, plugin: createTestPlugin({ name: 'shop', getTools: () => tools }) };
 }
 
 test('nothing of a step runs before all of its approvals are answered; wrong arguments are not asked about', async () => {
@@ -77,11 +78,99 @@ test('a user with many approvals to answer is not asked for more', async () => {
   await runtime.close();
 });
 
-test('a sub-agent with a tool that needs approval is refused at the start', async () => {
-  const buy = tool({ description: 'Buys.', inputSchema: z.object({}), needsApproval: true, execute: () => 'bought' });
-  const agent = { name: 'buyer', description: 'Buys.', instructions: 'Buy.', tools: { buy } };
-  const plugin = createTestPlugin({ name: 'shop', getSubAgents: () => [agent] });
-  await expect(createTestRuntime(plugin)).rejects.toThrow(
-    'plugin shop: the tool "buy" of the sub-agent "buyer" has needsApproval',
-  );
+const call = (name: string, args: Record<string, unknown>) => ({ name, args });
+
+function createHousehold(subagent: ScriptedStep[]) {
+  const { ran, tools } = createShop();
+  const buyer = { name: 'buyer', description: 'Buys.', instructions: 'Buy.', tools };
+  const household = createTestPlugin({
+    name: 'household',
+    getSubAgents: () => [buyer],
+    getTools: () => ({ look: tools.look }),
+  });
+  const main = createScriptedModel([
+    { toolCalls: [call('buyer', { task: 'Buy two.' }), call('look', { count: 9 })] },
+    { text: 'Done.' },
+  ]);
+  return { ran, household, main, subagent: createScriptedModel(subagent, 'small') };
+}
+
+test('a tool of a sub-agent asks the user of the run; what had run before is not run again, and all of it is charged', async () => {
+  const { ran, household, main, subagent } = createHousehold([
+    { toolCalls: [call('look', { count: 1 })] },
+    { toolCalls: [call('buy', { count: 2 }), call('sell', { count: 3 })] },
+    { text: 'Bought two.' },
+  ]);
+  const ends: TurnEnd[] = [];
+  const meter = createTestPlugin({
+    name: 'meter',
+    getMiddlewares: () => [{ onTurnEnd: (end) => void ends.push(end) }],
+  });
+  const runtime = await createTestRuntime(household, { model: { main, subagent }, plugins: [meter] });
+  const { message, events } = await runtime.send('buy', {
+    approve({ toolName }) {
+      expect(ran).toEqual(['look 9', 'look 1']);
+      return toolName === 'buy';
+    },
+  });
+  await runtime.close();
+  expect(ran).toEqual(['look 9', 'look 1', 'buy 2']);
+  expect(message).toMatchObject({ status: 'complete', content: 'Done.' });
+  const outer = message.toolCalls?.find(({ name }) => name === 'buyer');
+  expect(outer).toMatchObject({ status: 'done', output: { answer: 'Bought two.' } });
+  expect(
+    message.toolCalls?.filter(({ parentId }) => parentId === outer?.id).map(({ name, status }) => `${name} ${status}`),
+  ).toEqual(['look done', 'buy done', 'sell error']);
+  expect(message.approvals?.map(({ toolName, status }) => `${toolName} ${status}`)).toEqual([
+    'buy approved',
+    'sell refused',
+  ]);
+  expect(JSON.stringify(subagent.calls[2]?.prompt)).toContain('the user did not approve this call');
+  expect([main.calls.length, subagent.calls.length]).toEqual([2, 3]);
+  expect(ends[0]?.usageByModel).toEqual({
+    scripted: { inputTokens: 20, outputTokens: 10 },
+    small: { inputTokens: 30, outputTokens: 15 },
+  });
+  expect(
+    events.filter(({ name, data }) => name === 'tool_call' && data.toolName === 'look' && data.status === 'done'),
+  ).toHaveLength(2);
+});
+
+test('two sub-agents of one step ask together, one of them twice', async () => {
+  const buy = (count: number) => ({ toolCalls: [call('buy', { count })] });
+  const { ran, household, subagent } = createHousehold([buy(1), buy(1), buy(2), { text: 'Two.' }, { text: 'One.' }]);
+  const both = [call('buyer', { task: 'a' }), call('buyer', { task: 'b' })];
+  const main = createScriptedModel([{ toolCalls: both }, { text: 'Done.' }]);
+  const runtime = await createTestRuntime(household, { model: { main, subagent } });
+  const { message } = await runtime.send('buy', { approve: () => true });
+  await runtime.close();
+  expect(ran).toEqual(['buy 1', 'buy 1', 'buy 2']);
+  expect(message).toMatchObject({ status: 'complete', content: 'Done.' });
+  expect(message.approvals?.map(({ status }) => status)).toEqual(['approved', 'approved', 'approved']);
+});
+
+test('a sub-agent whose user cannot be asked for more is refused and continues', async () => {
+  const buy = { toolCalls: [call('buy', { count: 1 })] };
+  const { ran, household, subagent } = createHousehold([buy, buy, { text: 'Nothing.' }]);
+  const ask = { toolCalls: [call('buyer', { task: 'Buy.' })] };
+  const main = createScriptedModel([ask, ask, { text: 'Done.' }]);
+  const runtime = await createTestRuntime(household, { model: { main, subagent } });
+  const userDid = 'did:key:zAna';
+  const body = { message: 'buy', stream: true, returnAllMessages: false };
+  const waiting = await runtime.ctx.open({
+    userDid,
+    sessionId: await runtime.createSession(userDid),
+    requestId: 'r',
+    body,
+  });
+  for await (const event of waiting.events()) if (event.name === 'approval_request') break;
+  for (let index = 1; index < agentLimits.pendingApprovalsPerUser; index += 1)
+    await sql`insert into agent_approval (id, run_id, user_did, call_id, tool_name, args, status, asked_at, expires_at)
+      select id || ${`-${index}`}, run_id, user_did, call_id, tool_name, args, status, asked_at, expires_at
+      from agent_approval where id not like '%-%-%-%-%-%'`.execute(runtime.store.db);
+  const { message } = await runtime.send('buy', { userDid, sessionId: await runtime.createSession(userDid) });
+  await runtime.close();
+  expect(message.toolCalls?.find(({ name }) => name === 'buy')?.error).toMatch(/^APPROVAL_REFUSED/);
+  expect(message.toolCalls?.find(({ name }) => name === 'buyer')).toMatchObject({ output: { answer: 'Nothing.' } });
+  expect(ran).toEqual([]);
 });

@@ -82,7 +82,10 @@ export function toBoundTools(all: Map<string, BoundTool>, isOfCaller: (tool: Too
           const bound = tools.get(name);
           return bound !== undefined && isOfCaller(bound.tool);
         },
-        declarations: () => [...tools].map(([name, { tool }]) => toDeclaration(name, tool)),
+        declarations: (isOnlyCallers = false) =>
+          [...tools].flatMap(([name, { tool }]) =>
+            isOnlyCallers && !isOfCaller(tool) ? [] : [toDeclaration(name, tool)],
+          ),
       };
     },
   };

@@ -3,7 +3,7 @@ import type { ModelCall, ModelResult, StepContent } from '../define/middleware.t
 import type { RuntimeContext } from '../define/runtime-context.ts';
 import { estimateTokens, type Models } from '../models/create-models.ts';
 import { isAbortedByUser, type Run, TurnError } from '../runs/run.ts';
-import type { RecordedStep, RunSteps, ToolOutcome } from '../runs/steps.ts';
+import type { LoopSteps, RecordedStep, ToolOutcome } from '../runs/steps.ts';
 import type { GatedCall } from '../store/approvals.ts';
 import { isPassing, type ModelStepOptions, type StepOutput, streamModelStep } from './model-step.ts';
 import type { BoundTools, StepTools, TurnMiddlewares } from './plugins.ts';
@@ -28,11 +28,11 @@ export interface ToolLoopParts {
   maxSteps: number;
   settings?: ModelStepOptions['settings'];
   firstToolChoice?: ModelStepOptions['toolChoice'];
+  /** The first step is shown the caller's tools alone: it has to call one of them. */
+  isFirstForCaller?: boolean;
   idleMs: number;
-  /** Where the steps are recorded; those of a sub-agent are part of the call that started it. */
-  steps?: RunSteps;
-  /** Before the tools of a sub-agent run. Throws where the run must not begin them any more. */
-  checkRun?: RunSteps['check'];
+  /** Where the steps are recorded. */
+  steps: LoopSteps;
   parentId?: string | undefined;
   /** For a middleware that has another model answer, and for a model that cannot. */
   models: Pick<Models, 'resolve' | 'fallbacks'>;
@@ -60,17 +60,26 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
   // Whatever is loaded while the calls of a step run is for the next one.
   let tools = parts.tools.forStep();
   const refusalOf = ({ id, name }: Call) =>
-    refused.has(id) ? cannotAsk : steps?.refusalOf(id, tools.fingerprintOf(name));
+    refused.has(id) ? cannotAsk : steps.refusalOf(id, tools.fingerprintOf(name));
   const canRepeat = ({ toolCalls }: Calls) => toolCalls.every(({ name }) => tools.get(name)?.repeatable ?? false);
   const allowed = (calls: Call[]) => calls.filter((call) => refusalOf(call) === undefined);
   const pause = async (result: RecordedStep['result'], calls: GatedCall[]) => {
     if (calls.length === 0) return false;
     const fingerprints = Object.fromEntries(result.toolCalls.map(({ id, name }) => [id, tools.fingerprintOf(name)]));
-    return (await steps?.pause(result, { calls, fingerprints }, canRepeat(result))) ?? false;
+    return steps.pause(result, { calls, fingerprints }, canRepeat(result));
   };
-  const callTools = async ({ toolCalls }: Calls) => {
-    const outcomes = await Promise.all(toolCalls.map((call) => callTool({ ...parts, tools, faults, refusalOf }, call)));
-    await steps?.end(outcomes);
+  /** Undefined if sub-agents wait for the user. */
+  const callTools = async (result: RecordedStep['result'], done: (ToolOutcome | null)[] = []) => {
+    const callOthers = (ended: (ToolOutcome | null)[]) =>
+      Promise.all(
+        result.toolCalls.map((call, at) => ended[at] ?? callTool({ ...parts, tools, faults, refusalOf }, call)),
+      );
+    let outcomes = await callOthers(done);
+    if (outcomes.some(({ isWaiting }) => isWaiting)) {
+      if (await steps.pauseNested(result, outcomes)) return undefined;
+      outcomes = await callOthers(outcomes.map((outcome) => (outcome.isWaiting ? null : outcome)));
+    }
+    await steps.end(outcomes);
     return outcomes;
   };
   const ask = async (place: { isFirst: boolean; isLast: boolean }) => {
@@ -82,22 +91,24 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
     await parts.middlewares.afterModel(result);
     return result;
   };
-  for (const { result, outcomes: recorded } of steps?.earlier ?? []) {
+  for (const { result, outcomes: recorded, done } of steps.earlier) {
     const missing =
-      recorded || steps?.hasBegun ? [] : await findDelegations(allowed(result.toolCalls), { ...parts, tools });
-    if (await pause(result, missing)) return { text: '', isWaiting: true };
-    const outcomes = recorded ?? (await callTools(result));
+      recorded || done || steps.hasBegun ? [] : await findDelegations(allowed(result.toolCalls), { ...parts, tools });
+    if (await pause(result, missing)) return waiting;
+    const outcomes = recorded ?? (await callTools(result, done));
+    if (!outcomes) return waiting;
     if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
     messages = [...messages, ...toToolMessages(result, outcomes)];
   }
-  for (let step = steps?.earlier.length ?? 0; step < parts.maxSteps; step += 1) {
+  for (let step = steps.earlier.length; step < parts.maxSteps; step += 1) {
     const result = await ask({ isFirst: step === 0, isLast: false });
     if (result.toolCalls.length === 0) return result;
     const asked = await findApprovals(result.toolCalls, { ...parts, tools });
-    if (await pause(result, asked)) return { text: '', isWaiting: true };
+    if (await pause(result, asked)) return waiting;
     for (const { toolCallId } of asked) refused.add(toolCallId);
-    await (steps ? steps.begin(result, asked.length === 0 && canRepeat(result)) : parts.checkRun?.());
+    await steps.begin(result, asked.length === 0 && canRepeat(result));
     const outcomes = await callTools(result);
+    if (!outcomes) return waiting;
     if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
     messages = [...messages, ...toToolMessages(result, outcomes)];
   }
@@ -109,6 +120,8 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
     { kind: 'limit', retryable: false },
   );
 }
+
+const waiting: LoopEnd = { text: '', isWaiting: true };
 
 const isHandedOff = (outcomes: ToolOutcome[]): boolean => outcomes.some((outcome) => outcome.isHandedOff);
 
@@ -124,7 +137,8 @@ async function callModel(
 ): Promise<ModelResult> {
   const toolChoice = isFirst ? parts.firstToolChoice : undefined;
   const { model, models, tools, middlewares, rt, run } = parts;
-  const first = { prompt, tools: tools.declarations(), modelId: model.modelId };
+  const declared = tools.declarations(isFirst && parts.isFirstForCaller);
+  const first = { prompt, tools: declared, modelId: model.modelId };
   const call = await middlewares.beforeModel(first);
   let received = '';
   const ask = async (request: ModelCall): Promise<ModelResult> => {
@@ -198,15 +212,16 @@ async function callTool(
     run.emit('tool_call', { ...call, status: 'error', error: refusal });
     return { error: refusal };
   }
-  if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning' });
+  if (hasEvents && !steps.hasNested(toolCallId)) run.emit('tool_call', { ...call, status: 'isRunning' });
   try {
     const onProgress = limitProgress<ToolPart>((part) => {
       if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning', ...part });
     });
     const request = { toolCallId, toolName: name, args, fault };
-    const approval = { isApproved: steps?.isApproved(toolCallId) ?? false, invocation: steps?.signedFor(toolCallId) };
+    const approval = { isApproved: steps.isApproved(toolCallId), invocation: steps.signedFor(toolCallId) };
     const { canLoad } = tools;
     const outcome = await runToolCall(request, { tool, rt, middlewares, faults, approval, canLoad, onProgress });
+    if (steps.isWaiting(toolCallId)) return { isWaiting: true };
     if (outcome.error === undefined && tools.isCallers(name)) return { isHandedOff: true };
     if (hasEvents)
       run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });

@@ -117,7 +117,7 @@ async function makeAnswer(parts: ExecutorParts, answering: Answering): Promise<T
       plugins,
       rt,
       callerTools: turn.callerTools ?? [],
-      toTool: (agent) => createSubAgentTool(agent, { ...base, checkRun: steps.check, from: oracle.name }),
+      toTool: (agent) => createSubAgentTool(agent, { ...base, steps, from: oracle.name }),
     }),
     // Built for each step: what a tool changes, such as a preference, applies from the next step.
     system: async () => [
@@ -127,6 +127,7 @@ async function makeAnswer(parts: ExecutorParts, answering: Answering): Promise<T
     messages: markUnanswered(completeCalls([...toPromptHistory(history), ...toQuestion(answering)])),
     maxSteps: behaviour.maxSteps ?? defaultMaxSteps,
     ...toCallOptions(behaviour, turn.answer),
+    isFirstForCaller: turn.answer?.toolChoice?.type === 'required' && (turn.callerTools ?? []).length > 0,
     steps,
     output: createRunOutput(run, steps),
   });
@@ -225,10 +226,13 @@ const subAgentInput = z.object({
   task: z.string().min(1).max(20_000).describe('What to do, with everything needed to do it: it sees nothing else'),
 });
 
-type SubAgentBase = Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'models' | 'checkRun'>;
+type SubAgentBase = Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'models'> & {
+  steps: RunSteps;
+  from: string;
+};
 
 /** It sees the task alone, and its last words are the result. */
-function createSubAgentTool(agent: SubAgent, { from, ...base }: SubAgentBase & { from: string }): Tool {
+function createSubAgentTool(agent: SubAgent, { from, steps, ...base }: SubAgentBase): Tool {
   const { tools = {} } = agent;
   return {
     description: agent.description,
@@ -242,6 +246,7 @@ function createSubAgentTool(agent: SubAgent, { from, ...base }: SubAgentBase & {
           ...base,
           rt,
           parentId: rt.toolCallId,
+          steps: steps.nested(rt.toolCallId),
           model: rt.llm.get('subagent'),
           tools: toBoundTools(new Map(Object.entries(tools).map(([name, tool]) => [name, { tool, from: agent.name }]))),
           system: async () => [agent.instructions],

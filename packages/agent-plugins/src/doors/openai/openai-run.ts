@@ -143,13 +143,11 @@ export function toAnswerForm(
   callerTools: CallerTool[],
 ): AnswerForm {
   const form = { schema: schema ?? undefined };
-  // The agent has tools of its own beside the one that the caller needs.
-  const only = choice === 'required' && callerTools.length === 1 ? callerTools[0] : choice;
-  if (typeof only !== 'object' || only === null)
-    return only === 'required' ? { ...form, toolChoice: { type: only } } : form;
-  if (!callerTools.some(({ name }) => name === only.name))
-    throw invalid('tool_choice', `must name a tool of the request; there is no ${only.name}`);
-  return { ...form, toolChoice: { type: 'tool', toolName: only.name } };
+  if (choice === 'required') return { ...form, toolChoice: { type: choice } };
+  if (typeof choice !== 'object' || choice === null) return form;
+  if (!callerTools.some(({ name }) => name === choice.name))
+    throw invalid('tool_choice', `must name a tool of the request; there is no ${choice.name}`);
+  return { ...form, toolChoice: { type: 'tool', toolName: choice.name } };
 }
 
 export function toText(content: OpenAiContent | null | undefined, path: string): string {
