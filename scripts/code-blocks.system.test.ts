@@ -41,6 +41,8 @@ it('TypeScript compiles', () => {
   const folder = mkdtempSync(join(root, 'data/code-blocks-'));
   try {
     for (const block of blocks.filter(({ language }) => /^(?:ts|tsx|js)$/.test(language))) writeBlock(folder, block);
+    // Pages take styles by their bundler.
+    writeFileSync(join(folder, 'css.d.ts'), "declare module '*.css';");
     writeFileSync(
       join(folder, 'tsconfig.json'),
       JSON.stringify({

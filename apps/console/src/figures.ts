@@ -114,6 +114,7 @@ export function addFigureRoute(server: Server, { targets, history, watch }: Figu
     let [sentUntil, points]: [number, LoadPoint[]] = [0, []];
     return [
       { name: 'alarms', read: async () => history.listAlarms(Date.now()) },
+      { name: 'nodes', read: async () => watch.nodes() },
       { name: 'refused', read: async () => watch.refused() },
       ...services.map(({ name, base }) => ({
         name: `health:${name}`,

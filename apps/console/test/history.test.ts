@@ -33,6 +33,9 @@ async function serveMetrics() {
       [
         `${name}_count${labels(200)} ${counts.ok}`,
         `${name}_count${labels(503)} ${counts.failed}`,
+        'gateway_upstream_healthy{address="node.example:9090"} 0',
+        'gateway_upstream_healthy{address="other.example:9090"} 1',
+        'gateway_upstream_down_since_seconds{address="node.example:9090",cause="no route"} 1700000000',
         ...['0.1', '0.5', '+Inf'].map((le) => `${name}_bucket${labels(200, le)} ${le === '0.1' ? 0 : all}`),
       ].join('\n'),
     );
@@ -44,6 +47,7 @@ interface Alarm {
   service: string;
   kind: string;
   state: string;
+  detail?: string;
   by?: string;
 }
 
@@ -60,6 +64,7 @@ async function readFigures(url: string) {
   const parts = text.trim().split('\n');
   return Object.assign({}, ...parts.map((line) => JSON.parse(line) as object)) as {
     alarms: { kind: string; clearedAt: number | null; acknowledgedBy: string | null }[];
+    nodes: object[];
     refused: string[];
   };
 }
@@ -105,10 +110,17 @@ test('what the services did is kept over a restart, and alarms reach the webhook
   Object.assign(ussd.counts, { ok: 60, failed: 40 });
   await waitFor('the faults to be seen', async () => (await busy(first.url)) !== undefined);
   expect((await busy(first.url))?.[1]).toBeCloseTo(0.4);
-  await waitFor('an alarm of every service', () => alarms.length >= 3);
-  expect(new Set(alarms.map(({ service, kind, state }) => `${service} ${kind} ${state}`))).toEqual(
+  const faults = () => alarms.filter(({ kind }) => kind === 'faults');
+  await waitFor('an alarm of every service', () => faults().length >= 3);
+  expect(new Set(faults().map(({ service, kind, state }) => `${service} ${kind} ${state}`))).toEqual(
     new Set(['ussd-gateway faults raised', 'agent faults raised', 'gateway faults raised']),
   );
+  await waitFor('the alarm of a node that stays down', () => alarms.some(({ kind }) => kind === 'nodes'));
+  expect(alarms.find(({ kind }) => kind === 'nodes')).toMatchObject({
+    ...{ state: 'raised', value: 1, threshold: 2, detail: 'node.example:9090: no route' },
+  });
+  const node = { address: 'node.example:9090', healthy: false, cause: 'no route', since: 1_700_000_000_000 };
+  expect((await readFigures(first.url)).nodes).toContainEqual(node);
   const { routes } = await read(first.url);
   expect(routes).toContainEqual(expect.objectContaining({ route: 'POST /api/ussd', count: 100 }));
   expect(routes[0]?.p95).toBeGreaterThan(0.1);
@@ -135,7 +147,7 @@ test('what the services did is kept over a restart, and alarms reach the webhook
   closers.push(() => second.close());
   expect((await busy(second.url))?.[1]).toBeCloseTo(0.4);
   await waitFor('the alarm to be cleared', async () =>
-    (await readFigures(second.url)).alarms.every(({ clearedAt }) => clearedAt !== null),
+    (await readFigures(second.url)).alarms.every(({ kind, clearedAt }) => kind !== 'faults' || clearedAt !== null),
   );
   ussd.server.closeAllConnections();
   ussd.server.close();

@@ -108,7 +108,7 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     expect(complaints).toEqual([]);
   });
 
-  test('what waits for a decision and the audit log have pages, which lead to their guides', async () => {
+  test('what waits for a decision, the log and the audit log have pages, which lead to their guides', async () => {
     await using opened = await openPage(palaver(), '/operations?page=cases');
     const { page } = opened;
     for (const name of [
@@ -119,6 +119,10 @@ export function operationsScenarios(palaver: () => TestConsole): void {
       await page.getByRole('region', { name }).getByText('Nothing waits here.').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await keepPicture(page, 'operations-cases');
+    await page.getByRole('link', { name: 'Log', exact: true }).click();
+    await page.getByText('PIN_ENCRYPTION_KEY is not set').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, 'operations-log');
     await page.getByRole('link', { name: 'Audit log' }).click();
     const log = page.getByRole('region', { name: 'Audit log' });
     await log.getByText('operator.read').first().waitFor();

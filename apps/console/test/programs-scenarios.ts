@@ -180,8 +180,26 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await page.getByLabel('Service code').fill('*384*78#');
     await page.getByLabel('Begin with').selectOption('survey');
     await page.getByRole('button', { name: 'Create' }).click();
-    await stateOn(page, 'needs').click();
+    await stateOn(page, 'home').click();
     const panel = page.locator('.state-panel');
+    const where = page.getByRole('combobox', { name: 'Where', exact: true });
+    expect(await where.locator('option:checked').textContent()).toBe('between home and people (1. Begin)');
+    await page.getByLabel(/^New step after home/).fill('Which village?');
+    await page.getByRole('button', { name: 'Add', exact: true }).first().click();
+    await page.getByRole('region', { name: 'whichVillage', exact: true }).waitFor();
+    expect(await panel.getByLabel('Leads to').inputValue()).toBe('people');
+    await stateOn(page, 'home').click();
+    await where.selectOption({ label: 'as a new choice of home' });
+    await page.getByLabel(/^New step after home/).fill('Your name?');
+    await page.getByRole('button', { name: 'Add', exact: true }).first().click();
+    await page.getByText('No record keeps the answer to yourName').waitFor();
+    // Nothing keeps it until it leads to what keeps the others.
+    await page.getByRole('button', { name: 'Store a record after it' }).waitFor();
+    await panel.getByLabel('Leads to').selectOption('people');
+    await keepPicture(page, 'programs-not-kept');
+    await page.getByRole('button', { name: 'Keep it in answer' }).click();
+    await page.getByText('No record keeps the answer').waitFor({ state: 'detached' });
+    await stateOn(page, 'needs').click();
     const questions = { 'Is the pump working?': 'choice', 'For how many days?': 'integer', 'Since when?': 'date' };
     for (const [text, type] of Object.entries(questions)) {
       await page.getByLabel(/^New step after/).fill(text);
@@ -196,7 +214,7 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await expect.poll(async () => (await place('thanks')) - (await place('home'))).toBeGreaterThan(50);
     await keepPicture(page, 'programs-survey');
     await stateOn(page, 'keep').click();
-    for (const name of ['isThePumpWorking', 'forHowManyDays', 'sinceWhen'])
+    for (const name of ['whichVillage', 'yourName', 'isThePumpWorking', 'forHowManyDays', 'sinceWhen'])
       expect(await panel.getByLabel(`fields › ${name}`, { exact: true }).inputValue()).toBe(name);
     expect(await findBarriers(page)).toEqual([]);
     // On a phone the panel is below the list.

@@ -62,7 +62,7 @@ test('it lists every route, those of plugins and of the application included', (
       'GET /messages/{sessionId}',
       'GET /metrics',
       'GET /metrics/errors',
-      'GET /metrics/errors/{requestId}',
+      'GET /metrics/log',
       'GET /models',
       'GET /own',
       'GET /runs/{runId}',

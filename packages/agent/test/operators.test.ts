@@ -11,7 +11,7 @@ const person = encodeURIComponent(did);
 const routes = [
   { role: 'viewer', method: 'GET', path: '/metrics' },
   { role: 'viewer', method: 'GET', path: '/metrics/errors' },
-  { role: 'operator', method: 'GET', path: '/metrics/errors/some-request' },
+  { role: 'operator', method: 'GET', path: '/metrics/log' },
   { role: 'viewer', method: 'GET', path: '/audit' },
   { role: 'viewer', method: 'GET', path: '/audit?format=csv' },
   { role: 'viewer', method: 'GET', path: `/credits/accounts/${person}` },

@@ -119,7 +119,8 @@ it('is an element of a page without React, in a language and a theme, without ba
   const html = `<!doctype html><html lang="en"><title>The farm</title><main><h1>Chat</h1>
     <palaver-chat agent="${agent.did}" url="${agent.url}" lang="ar" theme="dark"></palaver-chat>
     <palaver-chat id="other"></palaver-chat>
-    <palaver-chat id="unnamed" url="${agent.url}"></palaver-chat></main>
+    <palaver-chat id="unnamed" url="${agent.url}"></palaver-chat>
+    <palaver-chat id="away" url="http://127.0.0.1:${await freePort()}"></palaver-chat></main>
     <script>document.querySelector('palaver-chat').labels = { send: 'Post' };</script>
     <script type="module" src="/palaver-chat.js"></script>`;
   const files = new Map<string, string | Uint8Array>([['/index.html', html], ...(await Promise.all(scripts))]);
@@ -137,7 +138,7 @@ it('is an element of a page without React, in a language and a theme, without ba
   const readUsers = () =>
     page.evaluate<string[]>(`[...document.querySelectorAll('palaver-chat')].map((element) => element.wallet?.did)`);
   const [user, ...others] = await readUsers();
-  expect(others).toEqual([user, user]);
+  expect(others).toEqual([user, user, user]);
   await page.reload();
   await page.getByRole('log').getByText('word1 word2 word3').first().waitFor();
   expect((await readUsers())[0]).toBe(user);
@@ -146,6 +147,10 @@ it('is an element of a page without React, in a language and a theme, without ba
   // Without a DID, the address is enough; without both, the page says what is missing.
   await page.locator('#unnamed').getByRole('navigation').getByText('/long 3').waitFor();
   await page.locator('#other').getByText('Set the attribute agent or url of this element.').waitFor();
+  const away = page.locator('#away');
+  await away.getByRole('alert').getByText('cannot be reached').waitFor();
+  await away.getByRole('button', { name: 'Try again' }).click();
+  await away.getByText('cannot be reached').waitFor();
   // Another language, and nobody signed in.
   await page.evaluate(`Object.assign(document.querySelector('palaver-chat'), { lang: 'fr', wallet: null })`);
   await page.getByText('Connectez-vous pour discuter.').waitFor();

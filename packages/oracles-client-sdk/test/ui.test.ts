@@ -46,6 +46,24 @@ it('is used by keyboard alone: a conversation, an answer, a stop', async () => {
   await page.getByRole('button', { name: 'Send' }).waitFor();
 });
 
+it('says that it connects, then why it cannot, and is there when the agent is', async () => {
+  const port = await freePort();
+  const page = await open({ url: `http://127.0.0.1:${port}` });
+  await page.getByRole('alert').getByText('cannot be reached').waitFor();
+  await page.getByRole('button', { name: 'Try again' }).waitFor();
+  expect(await page.getByText('Start a conversation.').count()).toBe(0);
+  expect(await findBarriers(page)).toEqual([]);
+  let isWaiting = true;
+  await page.route(`http://127.0.0.1:${port}/**`, async (route) => {
+    while (isWaiting) await new Promise((resolve) => setTimeout(resolve, 20));
+    await route.fulfill({ json: { sessions: [], total: 0 }, headers: { 'access-control-allow-origin': '*' } });
+  });
+  await page.reload();
+  await page.getByText('Connecting to the agent…').waitFor();
+  isWaiting = false;
+  await page.getByText('Start a conversation.').waitFor();
+});
+
 const hostile = [
   '<script>globalThis.hacked = 1</script>',
   '<img src=x onerror="globalThis.hacked = 1">',

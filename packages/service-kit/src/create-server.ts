@@ -172,14 +172,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     reply.send({ errors: recentErrors() }),
   );
   server.get(
-    '/metrics/errors/:requestId',
-    {
-      onRequest: server.operatorGuardFor('operator'),
-      schema: { hide: true, params: requestIdSchema, querystring: failureTimeSchema },
-    },
-    async ({ params: { requestId }, query: { time } }, reply) => {
+    '/metrics/log',
+    { onRequest: server.operatorGuardFor('operator'), schema: { hide: true, querystring: wantedLinesSchema } },
+    async ({ query: { requestId, time } }, reply) => {
+      const until = time === undefined ? Number.POSITIVE_INFINITY : Date.parse(time);
       const failed = recentErrors().find((error) => error.requestId === requestId && error.time === time);
-      const until = failed ? Date.parse(failed.time) : Number.POSITIVE_INFINITY;
       return reply.send({
         lines: findLines(options.name, { requestId, since: failed ? until - failed.ms : 0, until }),
       });
@@ -215,9 +212,11 @@ export function cutOffUnread(socket: Socket): void {
 
 /** More than any MiB that people write. A small value takes fifty times its text in memory. */
 const maxBodyValues = 50_000;
-const requestIdSchema = z.object({ requestId: z.string().min(1).max(200) });
-/** The time of a failure in the list: its id may have been used more than once. */
-const failureTimeSchema = z.object({ time: z.iso.datetime().optional() });
+/** The time is that of a failure in the list: its id may have been used more than once. */
+const wantedLinesSchema = z.object({
+  requestId: z.string().min(1).max(200).optional(),
+  time: z.iso.datetime().optional(),
+});
 
 function addOperatorGuards(server: Server, options: ServerOptions, metrics: Registry): OperatorGuard {
   const wrongTokens = new Counter({

@@ -108,9 +108,9 @@ function withRefusals(
 function toEarlierPaths() {
   const json = (description: string) => ({ description, content: { 'application/json': { schema: {} } } });
   const errors = Object.fromEntries(refusals.map((status) => [status, json('An error')]));
-  const toPath = (summary: string, security: object[], responses: object, name?: string) => {
+  const toPath = (summary: string, security: object[], responses: object, names: string[] = []) => {
     const schema = { type: 'string' as const, minLength: 1, maxLength: 200 };
-    const parameters = name ? [{ name, in: 'path', required: true, schema }] : [];
+    const parameters = names.map((name) => ({ name, in: 'query', schema }));
     return { get: { tags: ['Service'], summary, security, parameters, responses: { ...errors, ...responses } } };
   };
   const forOperators = { 200: json('For operators'), 401: json('For operators only') };
@@ -123,11 +123,11 @@ function toEarlierPaths() {
     }),
     '/metrics': toPath('Metrics as Prometheus reads them', operatorSecurity, { ...forOperators, 200: text }),
     '/metrics/errors': toPath('The latest errors', operatorSecurity, forOperators),
-    '/metrics/errors/{requestId}': toPath(
-      'The log lines of a failed request',
+    '/metrics/log': toPath(
+      'The latest warnings and errors of the log, of one request if it is named',
       operatorSecurity,
       forOperators,
-      'requestId',
+      ['requestId', 'time'],
     ),
   } as object as Record<string, Record<string, never>>;
 }

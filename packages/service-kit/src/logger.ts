@@ -94,20 +94,21 @@ function keepLine(line: string): string {
 }
 
 /** A client may use a request's id again: `since` and `until`, in milliseconds, tell the requests apart. */
-interface LoggedRequest {
-  requestId: string;
+interface WantedLines {
+  requestId?: string | undefined;
   since: number;
   until: number;
 }
 
-/** The kept lines of a request, oldest first, masked as in the log. */
-export function findLines(service: string, { requestId, since, until }: LoggedRequest): Record<string, unknown>[] {
-  const id = JSON.stringify(requestId);
+const shownLines = 50;
+
+/** The latest kept warnings and errors, of one request or of all, oldest first, masked as in the log. */
+export function findLines(service: string, { requestId, since, until }: WantedLines): Record<string, unknown>[] {
   return lines
-    .filter((line) => line.includes(id))
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter(({ service: name, requestId: ownId, time }) => {
       const at = Date.parse(String(time));
-      return name === service && ownId === requestId && at >= since && at <= until;
-    });
+      return name === service && (requestId ?? ownId) === ownId && at >= since && at <= until;
+    })
+    .slice(-shownLines);
 }

@@ -109,13 +109,17 @@ describe('recent errors', () => {
     await server.inject({ url: '/broken', headers: { 'x-request-id': 'looked-for' } });
     await server.inject({ url: '/broken', headers: { 'x-request-id': 'another' } });
     const ask = (authorization: string) =>
-      server.inject({ url: '/metrics/errors/looked-for', headers: { authorization } });
+      server.inject({ url: '/metrics/log?requestId=looked-for', headers: { authorization } });
     expect((await ask('Bearer wrong')).statusCode).toBe(401);
     const { lines } = (await ask('Bearer secret')).json() as {
       lines: { requestId: string; err: { message: string } }[];
     };
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({ level: 'error', requestId: 'looked-for', err: { message: 'a secret detail' } });
+    // What was logged around a request may name the cause.
+    const all = await server.inject({ url: '/metrics/log', headers: { authorization: 'Bearer secret' } });
+    const ids = (all.json() as { lines: { requestId: string }[] }).lines.map(({ requestId }) => requestId);
+    expect(ids.slice(-2)).toEqual(['looked-for', 'another']);
   });
 
   test('log lines belong to the request they are shown for, also where a client uses an id again', async () => {
@@ -127,7 +131,7 @@ describe('recent errors', () => {
     const errors = await list();
     expect(errors).toHaveLength(2);
     for (const { time } of errors) {
-      const url = `/metrics/errors/used-twice?time=${time}`;
+      const url = `/metrics/log?requestId=used-twice&time=${time}`;
       const reply = await server.inject({ url, headers: { authorization: 'Bearer secret' } });
       expect((reply.json() as { lines: unknown[] }).lines).toHaveLength(1);
     }

@@ -67,6 +67,17 @@ export function createGatewayMetrics({ registry, cacheBytes, routes, upstreams, 
   perNode('gateway_upstream_healthy', '1 for nodes that calls are sent to', ({ healthy }) => Number(healthy));
   perNode('gateway_upstream_height', 'The height that a node last reported', ({ height }) => height ?? Number.NaN);
   perNode('gateway_upstream_catching_up', '1 for nodes that are catching up', ({ catchingUp }) => Number(catchingUp));
+  new Gauge({
+    name: 'gateway_upstream_down_since_seconds',
+    help: 'When the connection to a node was lost, and why',
+    labelNames: ['address', 'cause'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { address, fault } of upstreams())
+        if (fault) this.set({ address, cause: fault.cause }, fault.since / 1_000);
+    },
+  });
   return {
     countRequest(route: string, cache: CacheState, grpcCode: number): void {
       const key = `${route}\n${cache}\n${grpcCode}`;

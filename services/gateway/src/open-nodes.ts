@@ -76,7 +76,10 @@ function readHealth(upstream: Upstream, live: LiveTable, haltedAfterMs: number) 
     halted,
     routes,
     // The caller is anonymous, so the addresses of nodes are only in the metrics, which operators read.
-    upstreams: nodes.map(({ reachable: _, ...node }, index) => ({ ...node, address: `node ${index + 1}` })),
+    upstreams: nodes.map(({ reachable: _, fault: _cause, ...node }, index) => ({
+      ...node,
+      address: `node ${index + 1}`,
+    })),
     timestamp: new Date().toISOString(),
   };
   return { healthy: status !== 'down', body };

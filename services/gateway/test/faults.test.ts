@@ -79,6 +79,8 @@ test('one of three nodes that is killed is not noticed by clients', async () => 
   await load.stop();
   expect([...load.statuses.keys()]).toEqual([200]);
   expect(await (await gateway.get('/health')).json()).toMatchObject({ status: 'degraded' });
+  const down = `gateway_upstream_down_since_seconds{address="127.0.0.1:${ports[1]}",cause="connect ECONNREFUSED`;
+  await waitFor('its cause', async () => (await (await gateway.get('/metrics')).text()).includes(down));
   for (const node of nodes) node.kill();
   await Promise.all(nodes.map(({ exited }) => exited));
 });

@@ -10,14 +10,17 @@ const shownRoutes = 8;
 const shownAlarms = 10;
 const dayMs = 24 * hourMs;
 
-export const alarmKinds = ['down', 'faults', 'slow'] as const;
+export const alarmKinds = ['down', 'faults', 'slow', 'nodes'] as const;
 
 export interface Alarm {
   service: string;
   kind: (typeof alarmKinds)[number];
-  /** Failed polls, percent of requests, or milliseconds. */
+  /** Failed polls, percent of requests, milliseconds, or nodes that are down. */
   value: number;
+  /** The bound; how many nodes there are. */
   threshold: number;
+  /** What is wrong, by name. It is not kept. */
+  detail?: string;
 }
 
 /** The 95th percentile is in seconds. */

@@ -4,6 +4,7 @@ import { fetchBounded, runEvery } from '@palaver/service-kit/internal';
 import { isAllowedHost, openPublic, RefusedAddressError } from '@palaver/ucan/open-public';
 import type { Targets } from '../forwarding.ts';
 import {
+  listNodes,
   parsePrometheus,
   type RouteLoad,
   round,
@@ -12,6 +13,7 @@ import {
   toDeltas,
   toQuantile,
   toSnapshot,
+  type WatchedNode,
 } from '../metrics/load.ts';
 import type { Alarm, HistoryStore } from './history-store.ts';
 
@@ -39,6 +41,9 @@ interface ServiceState {
   missed: number;
   isRefused: boolean;
   recent: { time: number; deltas: RouteLoad[] }[];
+  nodes: WatchedNode[];
+  /** Polls in a row in which a node was down. */
+  nodesMissed: number;
 }
 
 const answerMs = 5_000;
@@ -58,7 +63,13 @@ export function watchServices(options: WatchOptions) {
   const sending = new Set<Promise<void>>();
 
   async function poll(service: string, url: string): Promise<LoadPoint['rates']> {
-    const state: ServiceState = states.get(service) ?? { missed: 0, isRefused: false, recent: [] };
+    const state: ServiceState = states.get(service) ?? {
+      missed: 0,
+      isRefused: false,
+      recent: [],
+      nodes: [],
+      nodesMissed: 0,
+    };
     states.set(service, state);
     const { text, isRefused } = await readMetrics(url, options.token, closing.signal);
     if (closing.signal.aborted) return {};
@@ -67,7 +78,10 @@ export function watchServices(options: WatchOptions) {
     state.isRefused = isRefused;
     state.missed = text === undefined && !isRefused ? state.missed + 1 : 0;
     if (text !== undefined) {
-      const snapshot = toSnapshot(parsePrometheus(text), now);
+      const samples = parsePrometheus(text);
+      state.nodes = listNodes(samples);
+      state.nodesMissed = state.nodes.every(({ healthy }) => healthy) ? 0 : state.nodesMissed + 1;
+      const snapshot = toSnapshot(samples, now);
       const deltas = state.snapshot ? toDeltas(state.snapshot, snapshot) : [];
       if (state.snapshot) rates = { [service]: toRate(deltas, (now - state.snapshot.time) / 1000) };
       state.snapshot = snapshot;
@@ -134,6 +148,7 @@ export function watchServices(options: WatchOptions) {
       announce({ ...alarm, by }, 'acknowledged', now);
       return true;
     },
+    nodes: () => [...states.values()].flatMap(({ nodes }) => nodes),
     refused: () => [...states].filter(([, { isRefused }]) => isRefused).map(([service]) => service),
     async close() {
       closing.abort();
@@ -179,10 +194,15 @@ function findAlarms(service: string, state: ServiceState, thresholds: Thresholds
   const { missedLooks, faultPercent, p95Ms } = thresholds;
   if (missed >= missedLooks) return [{ service, kind: 'down', value: missed, threshold: missedLooks }];
   const { count, faults, buckets } = sumUp(state.recent.flatMap(({ deltas }) => deltas));
-  if (count < leastRequests) return [];
+  const found: Alarm[] = [];
+  if (state.nodesMissed >= missedLooks) {
+    const down = state.nodes.filter(({ healthy }) => !healthy);
+    const detail = down.map(({ address, cause }) => (cause ? `${address}: ${cause}` : address)).join(', ');
+    found.push({ service, kind: 'nodes', value: down.length, threshold: state.nodes.length, detail });
+  }
+  if (count < leastRequests) return found;
   const percent = (faults / count) * 100;
   const ms = (toQuantile(buckets, 0.95) ?? 0) * 1000;
-  const found: Alarm[] = [];
   if (percent > faultPercent) found.push({ service, kind: 'faults', value: percent, threshold: faultPercent });
   if (ms > p95Ms) found.push({ service, kind: 'slow', value: ms, threshold: p95Ms });
   return found;

@@ -15,7 +15,7 @@ export interface Snapshot {
 
 const metric = 'http_request_duration_seconds';
 // This page and probes ask for these all the time; they would drown what users do.
-const probes = new Set(['/health', '/ready', '/metrics', '/metrics/errors']);
+const probes = new Set(['/health', '/ready', '/metrics', '/metrics/errors', '/metrics/log']);
 
 export function toSnapshot(samples: Sample[], time: number): Snapshot {
   const routes = new Map<string, RouteLoad>();
@@ -84,6 +84,24 @@ export function round(value: number): number;
 export function round(value: number | undefined): number | null;
 export function round(value: number | undefined): number | null {
   return value === undefined ? null : Number(value.toPrecision(3));
+}
+
+/** A protocol node that the query gateway asks; `since` in milliseconds. */
+export interface WatchedNode {
+  address: string;
+  healthy: boolean;
+  cause?: string;
+  since?: number;
+}
+
+export function listNodes(samples: Sample[]): WatchedNode[] {
+  const find = (wanted: string) => samples.filter(({ name }) => name === wanted);
+  const faults = find('gateway_upstream_down_since_seconds');
+  return find('gateway_upstream_healthy').map(({ labels: { address = '' }, value }) => {
+    const fault = faults.find(({ labels }) => labels.address === address);
+    const reason = fault && { cause: fault.labels.cause ?? '', since: fault.value * 1_000 };
+    return { address, healthy: value === 1, ...reason };
+  });
 }
 
 interface Sample {

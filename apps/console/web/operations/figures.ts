@@ -1,6 +1,7 @@
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { KeptAlarm } from '../../src/history/history-store.ts';
 import type { LoadPoint } from '../../src/history/watch-services.ts';
+import type { WatchedNode } from '../../src/metrics/load.ts';
 import { callAsOperator, isRefused, type ServiceName } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator.ts';
 import type { MessageKey } from '../i18n/text.ts';
@@ -20,6 +21,7 @@ export const titleOf = (name: string): MessageKey =>
 export type Figures = Readonly<Record<string, unknown>> & {
   readonly alarms?: readonly KeptAlarm[];
   readonly load?: readonly LoadPoint[];
+  readonly nodes?: readonly WatchedNode[];
   readonly refused?: readonly string[];
 };
 

@@ -2,6 +2,7 @@ import '../styles/operations.css';
 import type { UssdReportList, UssdSessionsRecord } from '@palaver/contract/internal';
 import { useMutation, useQueries } from '@tanstack/react-query';
 import type { KeptAlarm } from '../../src/history/history-store.ts';
+import type { WatchedNode } from '../../src/metrics/load.ts';
 import { isRefused, type ServiceName, sendAsOperator, toServicePath } from '../api/call-service.ts';
 import { keepOperatorToken, useOperatorToken } from '../api/operator.ts';
 import { formatMoment, formatMs, formatNumber, formatTime, formatUnit } from '../i18n/format.ts';
@@ -9,14 +10,15 @@ import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
 import { Button } from '../ui/button.tsx';
 import { Fault, OperatorSignIn } from '../ui/fault.tsx';
-import { GuideLink, Tabs } from '../ui/link.tsx';
+import { GuideLink, Link, Tabs } from '../ui/link.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { type Figures, type Shown, titleOf, useFigures, watched } from './figures.ts';
 import { Chart, drawServices, HistoryPanel } from './history-panel.tsx';
+import { LogPage, logPath } from './log-page.tsx';
 import { OpenCases } from './open-cases.tsx';
 import { AuditLog, RecentErrors, Reports } from './recent-errors.tsx';
 
-const pages = ['overview', 'cases', 'audit'] as const;
+const pages = ['overview', 'cases', 'log', 'audit'] as const;
 
 /** Health is public; the rest is for operators. */
 export function OperationsView() {
@@ -51,6 +53,8 @@ export function OperationsView() {
           </section>
         ) : page === 'cases' ? (
           <OpenCases />
+        ) : page === 'log' ? (
+          <LogPage />
         ) : page === 'audit' ? (
           <AuditLog />
         ) : (
@@ -119,7 +123,10 @@ function Sessions({ record }: { record: Shown<UssdSessionsRecord> }) {
   );
 }
 
-const tones = { down: 'badge badge-danger', faults: 'badge badge-danger', slow: 'badge badge-warn' };
+const sayBeyond = ({ kind, value, threshold }: KeptAlarm) => {
+  const say = (figure: number) => (kind === 'slow' ? formatMs(figure) : formatNumber(figure));
+  return t(`history.beyond-${kind}`, { value: say(value), threshold: say(threshold) });
+};
 
 export function Alarms({ alarms }: { alarms: readonly KeptAlarm[] }) {
   const acknowledge = useMutation({
@@ -132,17 +139,18 @@ export function Alarms({ alarms }: { alarms: readonly KeptAlarm[] }) {
       {acknowledge.error && <Fault error={acknowledge.error} />}
       <ul className="link-list">
         {alarms.map((alarm) => {
-          const { service, kind, value, threshold, raisedAt, clearedAt, acknowledgedBy } = alarm;
+          const { service, kind, raisedAt, clearedAt, acknowledgedBy } = alarm;
+          const tone = kind === 'slow' ? 'badge-warn' : 'badge-danger';
           return (
             <li key={`${service}${kind}${raisedAt}`}>
-              <span className={clearedAt === null ? tones[kind] : 'badge'}>{t(`history.${kind}`)}</span>{' '}
-              {t(titleOf(service))}{' '}
-              <span className="numbers">{t('history.beyond', { value: Math.round(value), threshold })}</span>{' '}
+              <span className={clearedAt === null ? `badge ${tone}` : 'badge'}>{t(`history.kind-${kind}`)}</span>{' '}
+              {t(titleOf(service))} <span className="numbers">{sayBeyond(alarm)}</span>{' '}
               <span className="quiet">
                 {clearedAt === null
                   ? t('history.since', { time: formatMoment(raisedAt) })
                   : t('history.until', { start: formatMoment(raisedAt), end: formatMoment(clearedAt) })}
               </span>{' '}
+              <Link href={logPath(service)}>{t('operations.log')}</Link>{' '}
               {acknowledgedBy !== null ? (
                 <span className="badge">{t('history.acknowledgedBy', { name: acknowledgedBy })}</span>
               ) : (
@@ -175,14 +183,21 @@ export function HealthPanel({ figures, isAlone }: { figures: Figures; isAlone: b
     title,
     health: isAlone ? answers[index]?.data : (figures[`health:${service}`] as Health | undefined),
   }));
-  const upstreams = healths.flatMap(({ health }) => health?.upstreams ?? []);
+  // Health is public: only operators see which node it is, and why.
+  const nodes: readonly WatchedNode[] = isAlone
+    ? healths.flatMap(({ health }) => health?.upstreams ?? [])
+    : (figures.nodes ?? []);
   return (
     <ul className="health" aria-label={t('operations.health')}>
       {healths.map(({ title, health }) => (
         <HealthCard key={title} title={t(title)} health={health} />
       ))}
-      {upstreams.map(({ address, healthy }) => (
-        <HealthCard key={address} title={t('operations.node')} health={{ status: healthy ? 'ok' : 'down', address }} />
+      {nodes.map(({ healthy, ...node }) => (
+        <HealthCard
+          key={node.address}
+          title={t('operations.node')}
+          health={{ status: healthy ? 'ok' : 'down', ...node }}
+        />
       ))}
     </ul>
   );
@@ -199,7 +214,9 @@ async function loadHealth(service: ServiceName): Promise<Health> {
 }
 
 function HealthCard({ title, health }: { title: string; health: Health | undefined }) {
-  const status = health?.status ?? 'asking';
+  // A gateway that answers is up; its nodes may not be.
+  const isUp = health?.upstreams && health.status === 'down';
+  const status = isUp ? 'degraded' : (health?.status ?? 'asking');
   const tone =
     status === 'ok' ? 'badge-ok' : status === 'asking' ? '' : status === 'degraded' ? 'badge-warn' : 'badge-danger';
   return (
@@ -219,8 +236,8 @@ function toWord(status: string): string {
 }
 
 function toDetails(health: Health | undefined): string {
-  if (!health || health.status === 'down') return health?.address ? String(health.address) : '';
-  const { uptime, database, height, routes, page, address } = health;
+  if (!health) return '';
+  const { uptime, database, height, routes, page, address, cause, since } = health;
   return [
     typeof uptime === 'number' && t('operations.up', { time: toDuration(uptime) }),
     database && t('operations.database', { state: toWord(String(database)) }),
@@ -228,6 +245,8 @@ function toDetails(health: Health | undefined): string {
     typeof routes === 'number' && t('explorer.routeCount', { count: routes }),
     page && t('operations.page', { state: toWord(String(page)) }),
     address,
+    cause,
+    typeof since === 'number' && t('history.since', { time: formatMoment(since) }),
   ]
     .filter(Boolean)
     .join(' · ');

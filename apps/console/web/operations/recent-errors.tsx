@@ -1,6 +1,5 @@
 import type { AuditLine, UssdReportList } from '@palaver/contract/internal';
 import type { RecentError } from '@palaver/service-kit/internal';
-import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { callAsOperator, loadAsOperator, type ServiceName } from '../api/call-service.ts';
 import { useOperatorQuery } from '../api/operator.ts';
@@ -12,8 +11,9 @@ import { Fault } from '../ui/fault.tsx';
 import { InputField } from '../ui/fields.tsx';
 import { ChoiceTabs, GuideLink } from '../ui/link.tsx';
 import { Panel } from '../ui/panel.tsx';
-import { JsonView, Pager, Table } from '../ui/table.tsx';
+import { Pager, Table } from '../ui/table.tsx';
 import { type Figures, type Shown, watched } from './figures.ts';
+import { RequestLines } from './log-page.tsx';
 import { Cell } from './open-cases.tsx';
 
 const shown = 20;
@@ -56,33 +56,12 @@ export function RecentErrors({ figures }: { figures: Figures }) {
             </td>
             <td>
               <code>{requestId}</code>
-              {status >= 500 && <LogLines service={service} requestId={requestId} time={time} />}
+              {status >= 500 && <RequestLines service={service} requestId={requestId} time={time} />}
             </td>
           </tr>
         ))}
       </Table>
     </Panel>
-  );
-}
-
-function LogLines({ service, requestId, time }: { service: ServiceName; requestId: string; time: string }) {
-  const ask = useMutation({
-    mutationFn: async () => {
-      const path = `/metrics/errors/${encodeURIComponent(requestId)}?time=${time}`;
-      return (await loadAsOperator<{ lines: unknown[] }>(service, path)).lines;
-    },
-  });
-  return (
-    <>
-      <Button small disabled={ask.isPending} onClick={() => ask.mutate()}>
-        {t('operations.logLines')}
-      </Button>
-      {ask.error && <Fault error={ask.error} />}
-      {ask.data?.length === 0 && <p className="empty">{t('operations.noLogLines')}</p>}
-      {ask.data?.map((line) => (
-        <JsonView key={JSON.stringify(line)} value={line} label={t('operations.logLines')} />
-      ))}
-    </>
   );
 }
 

@@ -11,24 +11,46 @@ import {
   setField,
   waysOn,
 } from './edit-program.ts';
-import { dropAnswer, keepAnswers, retypeAnswer } from './kept-answers.ts';
+import { dropAnswer, keepAnswers, type LostAnswer, retypeAnswer } from './kept-answers.ts';
 import { toFree } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
-import { type ProgramModel, type ProgramState, readProgram, toRecord } from './read-program.ts';
+import { type ProgramModel, type ProgramState, readProgram, type StateLink, toRecord } from './read-program.ts';
 
-function leadOn(files: ProgramFiles, state: ProgramState, to: string): ProgramFiles {
-  return waysOn(state).reduce((changed, { path }) => setField(changed, state, path, to), files);
+function leadOn(files: ProgramFiles, state: ProgramState, to: string, ways = waysOn(state)): ProgramFiles {
+  return ways.reduce((changed, { path }) => setField(changed, state, path, to), files);
 }
 
-/** The other state leads to the new one, which leads to what came after. */
-export function insertAfter(files: ProgramFiles, after: string, state: NewState): ProgramFiles {
+/** The other state leads to the new one, which leads to what came after; where no way is chosen, it gets a new one. */
+export function insertAfter(files: ProgramFiles, after: string, state: NewState, chosen?: StateLink[]): ProgramFiles {
   const model = readProgram(files);
   const before = model.states.get(after);
-  const [way] = before ? waysOn(before) : [];
-  const added = addState(files, model, { ...state, ...(way && { to: way.to }) });
+  const ways = chosen ?? (before ? waysOn(before) : []);
+  const added = addState(files, model, { ...state, ...(ways[0] && { to: ways[0].to }) });
   const placed =
-    before && way ? leadOn(added, before, state.name) : connectStates(added, readProgram(added), after, state.name);
-  return keepAnswers(placed, state.name, before);
+    before && ways[0]
+      ? leadOn(added, before, state.name, ways)
+      : connectStates(added, readProgram(added), after, state.name);
+  return keepAnswers(placed, state.name);
+}
+
+/** Where a state can be inserted after this one, by the first link's path; `''` adds a way. The usual place is first. */
+export function listPlaces(state: ProgramState): [key: string, ways: StateLink[]][] {
+  const main = waysOn(state);
+  const places = [main, ...state.links.filter((link) => !main.includes(link)).map((link) => [link])]
+    .filter((ways) => ways.length > 0)
+    .map((ways): [string, StateLink[]] => [ways[0]?.path.join('.') ?? '', ways]);
+  const isChoice = ['menu', 'page'].includes(state.kind) && state.raw.from === undefined;
+  if (isChoice) return places.length === 1 ? [...places, ['', []]] : [['', []], ...places];
+  return state.kind === 'branch' ? [...places, ['', []]] : places;
+}
+
+/** Where no action keeps a record after the question, one is added. */
+export function keepLost(files: ProgramFiles, { question, record }: LostAnswer): ProgramFiles {
+  const { states } = readProgram(files);
+  const file = states.get(question)?.file;
+  if (record !== undefined || file === undefined) return keepAnswers(files, question);
+  const name = toFree('keep', new Set(states.keys()));
+  return insertAfter(files, question, { name, kind: 'action', keyword: 'store', file });
 }
 
 /** Its own texts and its answer go with it, and what led to it leads to what comes after it. */
@@ -95,7 +117,7 @@ export function duplicateState(files: ProgramFiles, name: string): { files: Prog
   const connected = isMovable(state)
     ? leadOn(changed, state, copy)
     : connectStates(changed, readProgram(changed), name, copy);
-  return { files: keepAnswers(connected, copy, state), name: copy };
+  return { files: keepAnswers(connected, copy), name: copy };
 }
 
 /** Its comments move too; a file that is left empty is removed. */

@@ -5,6 +5,8 @@ import {
   duplicateState,
   findNeighbour,
   insertAfter,
+  keepLost,
+  listPlaces,
   moveAfter,
   moveToFile,
   removeState,
@@ -21,7 +23,7 @@ import {
   setIdentity,
   setText,
 } from './edit-program.ts';
-import { addRecordField, renameAnswer } from './kept-answers.ts';
+import { addRecordField, findLostAnswers, renameAnswer } from './kept-answers.ts';
 import { newKinds } from './keywords.ts';
 import { templates } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
@@ -262,6 +264,42 @@ test('the answer of a question is kept where that of the question before it is',
   const stored = insertAfter(dated, 'two', { name: 'keep', kind: 'action', keyword: 'store', file: 'program.yaml' });
   expect(kept(stored, 'keep')).toEqual({ one: 'one', two: 'two' });
   expect(readProgram(stored).records).toEqual({ keep: { one: 'text', two: 'date' } });
+});
+
+test('a question after the menu is on the way to the others and kept; a question that nothing keeps is found', () => {
+  const ask = (changed: ProgramFiles, after: string, name: string, place?: string) => {
+    const ways = place === undefined ? undefined : new Map(listPlaces(stateOf(changed, after))).get(place);
+    return insertAfter(changed, after, { name, kind: 'prompt', file: 'program.yaml' }, ways);
+  };
+  const lost = (changed: ProgramFiles) => findLostAnswers(readProgram(changed));
+  const kept = (changed: ProgramFiles) => stateOf(changed, 'keep').raw.fields;
+  expect(listPlaces(stateOf(survey, 'home')).map(([key]) => key)).toEqual(['options.0.to', '']);
+  const first = ask(survey, 'home', 'village', 'options.0.to');
+  expect(stateOf(first, 'home').links.map(({ to }) => to)).toEqual(['village']);
+  expect(order(first)).toEqual(order(survey));
+  expect(stateOf(first, 'village').raw.to).toBe('people');
+  expect(kept(first)).toMatchObject({ village: 'village' });
+  expect(lost(first)).toEqual([]);
+
+  const choice = ask(first, 'home', 'name', '');
+  expect(stateOf(choice, 'home').links.map(({ to }) => to)).toEqual(['village', 'name']);
+  expect(lost(choice)).toEqual([{ question: 'name', record: undefined }]);
+  const led = setField(choice, stateOf(choice, 'name'), ['to'], 'people');
+  expect(lost(led)).toEqual([{ question: 'name', record: 'answer' }]);
+  expect(kept(keepLost(led, { question: 'name', record: 'answer' }))).toMatchObject({ name: 'name' });
+  const stored = keepLost(choice, { question: 'name', record: undefined });
+  expect(stateOf(stored, 'keep2').raw).toMatchObject({ store: 'answer', fields: { name: 'name' } });
+  expect(lost(stored)).toEqual([]);
+
+  // A question after a choice of two ways is kept by what they lead to.
+  const branched = insertAfter(survey, 'water', { name: 'split', kind: 'branch', file: 'program.yaml' });
+  const deep = setField(branched, stateOf(branched, 'split'), ['when', 0, 'to'], 'needs');
+  expect(kept(ask(deep, 'split', 'depth', 'when.0.to'))).toMatchObject({ depth: 'depth' });
+});
+
+test.each(templates)('no answer of the template %s is lost', (template) => {
+  const files = createProgram({ name: 'mine', title: 'My line', code: '*384*9#', template });
+  expect(findLostAnswers(readProgram(files))).toEqual([]);
 });
 
 test.each(templates)('the template %s has a title and a code of its own', async (template) => {

@@ -2,12 +2,12 @@ import { memo, type ReactNode, useEffect, useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Form, InputField, Options, SelectField } from '../ui/fields.tsx';
-import { insertAfter } from './edit-flow.ts';
+import { insertAfter, listPlaces } from './edit-flow.ts';
 import { addState, type ChangeFiles, connectStates } from './edit-program.ts';
 import { type ActionKeyword, actionKeywords, newKinds, type StateKind } from './keywords.ts';
 import { titleOf } from './kinds.ts';
 import { toStateName } from './names.ts';
-import { type Path, type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
+import { type Path, type ProgramModel, type ProgramState, sayIn, sayLink } from './read-program.ts';
 
 export interface StateParts {
   model: ProgramModel;
@@ -187,12 +187,17 @@ export function AddState({ model, selected, onChange, onSelect }: AddStateProps)
   const [text, setText] = useState('');
   const [kind, setKind] = useState<StateKind>('prompt');
   const [keyword, setKeyword] = useState<ActionKeyword>('store');
+  const [chosen, setChosen] = useState({ state: '', place: '' });
   const after = model.states.get(selected ?? '');
   const canFollow = after !== undefined && after.kind !== 'end' && after.kind !== 'return';
+  const places = canFollow ? listPlaces(after) : [];
+  const place = chosen.state === after?.name ? chosen.place : (places[0]?.[0] ?? '');
   function submit(): void {
     const name = toStateName(text.trim(), new Set([...model.states.keys(), ...model.outside]));
     const state = { name, kind, keyword, text: text.trim(), file: after?.file ?? 'program.yaml' };
-    const add = () => (canFollow ? insertAfter(model.files, after.name, state) : addState(model.files, model, state));
+    const ways = new Map(places).get(place);
+    const add = () =>
+      canFollow ? insertAfter(model.files, after.name, state, ways) : addState(model.files, model, state);
     if (!onChange(add)) return;
     onSelect(name);
     setText('');
@@ -211,6 +216,19 @@ export function AddState({ model, selected, onChange, onSelect }: AddStateProps)
         onChange={setKind}
         options={newKinds.map((each) => [each, titleOf(each)])}
       />
+      {canFollow && places.length > 1 && (
+        <SelectField
+          label={t('programs.where')}
+          value={place}
+          onChange={(next) => setChosen({ state: after.name, place: next })}
+          options={places.map(([key, [way]]) => [
+            key,
+            way
+              ? t('programs.between', { name: after.name, to: way.to, label: sayLink(model, way.label) })
+              : t('programs.newChoiceOf', { name: after.name }),
+          ])}
+        />
+      )}
       {kind === 'action' && (
         <SelectField
           label={t('programs.whatItDoes')}

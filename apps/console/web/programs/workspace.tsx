@@ -9,11 +9,13 @@ import { SelectField } from '../ui/fields.tsx';
 import { ChoiceTabs } from '../ui/link.tsx';
 import { diffPrograms } from './diff-programs.ts';
 import { DraftBar, useDraft } from './draft.tsx';
-import { connectStates } from './edit-program.ts';
+import { keepLost } from './edit-flow.ts';
+import { type ChangeFiles, connectStates } from './edit-program.ts';
 import { AddState, findStates, Search } from './editor-fields.tsx';
 import { type Heat, heats, type StateHeat, toHeat } from './heat.ts';
+import { findLostAnswers } from './kept-answers.ts';
 import { type Draft, type ListedPrograms, type Problem, type ProgramFiles, programApi } from './program-api.ts';
-import { readProgram } from './read-program.ts';
+import { type ProgramModel, readProgram } from './read-program.ts';
 
 const ProgramMap = lazy(async () => ({ default: (await import('./program-map.tsx')).ProgramMap }));
 const Outline = lazy(async () => ({ default: (await import('./outline.tsx')).Outline }));
@@ -157,6 +159,7 @@ function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { v
         <>
           <Problems isAdvice={false} problems={report.data?.faults ?? []} onSelect={select} />
           <Problems isAdvice problems={report.data?.warnings ?? []} onSelect={select} />
+          {mayEdit && <LostAnswers model={shown} onChange={change} onSelect={select} />}
         </>
       )}
       <div className="workspace-main">
@@ -279,6 +282,25 @@ function Problems({ problems, isAdvice, onSelect }: ProblemsProps) {
       </ul>
     </details>
   );
+}
+
+interface LostAnswersProps {
+  model: ProgramModel;
+  onChange: ChangeFiles;
+  onSelect(state: string): void;
+}
+
+function LostAnswers({ model, onChange, onSelect }: LostAnswersProps) {
+  return findLostAnswers(model).map((lost) => (
+    <p key={lost.question} className="notice problems">
+      <span>
+        {t('programs.notKept')} <TextButton text={lost.question} onClick={onSelect} />
+      </span>{' '}
+      <Button small onClick={() => onChange(() => keepLost(model.files, lost))}>
+        {lost.record === undefined ? t('programs.keepNew') : t('programs.keepIn', { record: lost.record })}
+      </Button>
+    </p>
+  ));
 }
 
 function toView(view: string | null): ViewName {

@@ -1,1 +1,1 @@
-export { definePalaverChat, type PalaverChatElement } from './palaver-chat.tsx';
+export { definePalaverChat, type PalaverChatElement, type PalaverChatProps } from './palaver-chat.tsx';

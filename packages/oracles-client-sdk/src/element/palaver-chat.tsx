@@ -1,12 +1,15 @@
 'use client';
 
+import { type DetailedHTMLProps, type HTMLAttributes, type ReactNode, useEffect } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
 import type { BrowserTools } from '../core/client-tools.ts';
 import { findAgentDid } from '../core/oracle-config.ts';
 import { OracleError } from '../core/oracle-error.ts';
 import { OraclesProvider } from '../react/oracles-provider.tsx';
+import { useLoad } from '../react/use-load.ts';
+import { Button } from '../ui/button.tsx';
 import { Chat } from '../ui/chat.tsx';
-import { isRightToLeft, type Labels, loadLabels } from '../ui/labels.ts';
+import { defaultLabels, isRightToLeft, type Labels, loadLabels } from '../ui/labels.ts';
 import css from '../ui/ui.css?inline';
 import type { SignerWallet } from '../wallet/signer-wallet.ts';
 
@@ -30,6 +33,25 @@ export interface PalaverChatElement extends HTMLElement {
   wallet: SignerWallet | null;
   labels: Partial<Labels>;
   browserTools: BrowserTools;
+}
+
+/** What `<palaver-chat>` takes in JSX. */
+export interface PalaverChatProps extends DetailedHTMLProps<HTMLAttributes<PalaverChatElement>, PalaverChatElement> {
+  agent?: string | undefined;
+  url?: string | undefined;
+  gateway?: string | undefined;
+  theme?: 'light' | 'dark' | 'auto' | undefined;
+  wallet?: SignerWallet | null | undefined;
+  labels?: Partial<Labels> | undefined;
+  browserTools?: BrowserTools | undefined;
+}
+
+declare module 'react' {
+  namespace JSX {
+    interface IntrinsicElements {
+      'palaver-chat': PalaverChatProps;
+    }
+  }
 }
 
 const attributes = ['agent', 'url', 'gateway', 'lang', 'dir'];
@@ -61,9 +83,6 @@ function createElementClass(): new () => PalaverChatElement {
     #translated: Partial<Labels> = {};
     #tools: BrowserTools = {};
     #creating: Promise<void> | undefined;
-    #found: { url: string; did: string } | undefined;
-    #finding: string | undefined;
-    #fault: string | undefined;
 
     get wallet() {
       return this.#wallet ?? null;
@@ -136,24 +155,6 @@ function createElementClass(): new () => PalaverChatElement {
       if (this.#wallet === undefined) this.#wallet = created || null;
     }
 
-    /** The agent at an address, where the page names none; asked again while it cannot be reached. */
-    async #findAgent(url: string): Promise<void> {
-      if (this.#finding === url) return;
-      this.#finding = url;
-      this.#fault = undefined;
-      while (this.isConnected && this.#finding === url && this.#found?.url !== url) {
-        try {
-          this.#found = { url, did: await findAgentDid(url) };
-        } catch (error) {
-          this.#fault = (error as OracleError).message;
-          this.#send('palaver-error', error);
-        }
-        this.#draw();
-        if (this.#found?.url !== url) await new Promise((resolve) => setTimeout(resolve, 5_000));
-      }
-      if (this.#finding === url) this.#finding = undefined;
-    }
-
     #send(name: string, detail: unknown): void {
       this.dispatchEvent(new CustomEvent(name, { detail }));
     }
@@ -162,22 +163,26 @@ function createElementClass(): new () => PalaverChatElement {
       const root = this.#root;
       const wallet = this.#wallet;
       if (!root || wallet === undefined) return;
+      const labels = { ...defaultLabels, ...this.#translated, ...this.#labels };
       const url = this.getAttribute('url');
-      const agent = this.getAttribute('agent') || (this.#found?.url === url ? this.#found?.did : undefined);
-      if (!agent) {
-        if (url) void this.#findAgent(url);
-        const fault = url ? this.#fault : 'Set the attribute agent or url of this element.';
-        root.render(<div className="palaver-composer">{fault && <p role="alert">{fault}</p>}</div>);
-        return;
-      }
+      const agent = this.getAttribute('agent');
+      if (agent) root.render(this.#toChat(wallet, agent, labels));
+      else if (url)
+        root.render(
+          <FindAgent url={url} labels={labels} onError={(error) => this.#send('palaver-error', error)}>
+            {(did) => this.#toChat(wallet, did, labels)}
+          </FindAgent>,
+        );
+      else root.render(<p role="alert">Set the attribute agent or url of this element.</p>);
+    }
+
+    #toChat(wallet: SignerWallet | null, agent: string, labels: Labels): ReactNode {
+      const url = this.getAttribute('url');
       const dir = this.dir || (isRightToLeft(this.lang) ? 'rtl' : undefined);
-      root.render(
+      return (
         <OraclesProvider
           key={wallet?.did}
-          initialWallet={
-            wallet ? { address: '', did: wallet.did, matrix: { accessToken: '', homeServer: '' } } : undefined
-          }
-          transactSignX={refuse}
+          initialWallet={wallet ?? undefined}
           createDelegation={wallet?.createDelegation ?? refuse}
           createInvocation={wallet?.createInvocation}
           gatewayUrl={this.getAttribute('gateway') ?? undefined}
@@ -185,17 +190,37 @@ function createElementClass(): new () => PalaverChatElement {
           <Chat
             oracleDid={agent}
             overrides={url ? { baseUrl: url } : undefined}
-            labels={{ ...this.#translated, ...this.#labels }}
+            labels={labels}
             dir={dir as 'ltr' | 'rtl' | 'auto' | undefined}
             browserTools={this.#tools}
             onEvent={(event) => this.#send('palaver-event', event)}
             onError={(error) => this.#send('palaver-error', error)}
             onPaymentRequiredError={(claimIds) => this.#send('palaver-payment', claimIds)}
           />
-        </OraclesProvider>,
+        </OraclesProvider>
       );
     }
   };
+}
+
+interface FindAgentProps {
+  url: string;
+  labels: Labels;
+  onError(error: OracleError): void;
+  children(did: string): ReactNode;
+}
+
+/** The agent at an address, where the page names none; asked again while it cannot be reached. */
+function FindAgent({ url, labels, onError, children }: FindAgentProps) {
+  const { data, error, reload } = useLoad(url, () => findAgentDid(url, { retryForMs: 0 }));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each error is reported once.
+  useEffect(() => error && onError(error), [error]);
+  if (data) return children(data);
+  return (
+    <p className="palaver-composer" role={error ? 'alert' : 'status'}>
+      {error?.message ?? labels.connecting} {error && <Button label={labels.retry} onClick={() => void reload()} />}
+    </p>
+  );
 }
 
 async function refuse(): Promise<never> {

@@ -10,7 +10,7 @@ import {
   type ResolveOptions,
   resolveOracleConfig,
 } from '../core/oracle-config.ts';
-import { toOracleError } from '../core/oracle-error.ts';
+import { OracleError, toOracleError } from '../core/oracle-error.ts';
 import { type OpenSocket, openSocketChannel } from '../core/socket-channel.ts';
 import { createStore } from '../core/store.ts';
 import { createTransport, toAuthHeaders } from '../core/transport.ts';
@@ -28,9 +28,10 @@ import type { UIComponents } from './ui-components.ts';
 import { useLatest } from './use-load.ts';
 
 export interface OraclesProviderProps {
-  /** The connected user's wallet and Matrix session; undefined while nobody has signed in. */
-  initialWallet: Wallet | undefined;
-  transactSignX: TransactSignX;
+  /** The connected user's DID, with an address to pay from and a Matrix session if there are; undefined while nobody has signed in. */
+  initialWallet?: (Pick<Wallet, 'did'> & Partial<Wallet>) | undefined;
+  /** Without it nothing can be paid. */
+  transactSignX?: TransactSignX | undefined;
   createDelegation: Sign;
   /** Mints a short-lived invocation; without it the delegation alone signs the user in. */
   createInvocation?: Sign | undefined;
@@ -110,7 +111,7 @@ export function OraclesProvider(props: OraclesProviderProps) {
       getInvocation: async (did) => (await credentials.get(did)).invocation ?? null,
       authedRequest: <T,>(url: string, method: string, init: RequestInit = {}, did = oracleDid ?? '') =>
         requestWith<T>({ request, credentials, did }, url, { ...init, method }),
-      transactSignX: (messages, memo) => latest.current.transactSignX(messages, memo),
+      transactSignX: (messages, memo) => (latest.current.transactSignX ?? refuseToPay)(messages, memo),
       createTransport: (did, apiUrl) =>
         createTransport({
           baseUrl: apiUrl,
@@ -126,8 +127,12 @@ export function OraclesProvider(props: OraclesProviderProps) {
   return <OraclesContext.Provider value={value}>{children}</OraclesContext.Provider>;
 }
 
+async function refuseToPay(): Promise<never> {
+  throw new OracleError('This page has no wallet to pay with.', { code: 'NO_WALLET' });
+}
+
 /** The same object for as long as nothing in it changes: applications write it inline. */
-function useWallet(given: Wallet | undefined): Wallet {
+function useWallet(given: OraclesProviderProps['initialWallet']): Wallet {
   const { address = '', did = '', matrix: { accessToken = '', homeServer = '' } = {} } = given ?? {};
   return useMemo(
     () => ({ address, did, matrix: { accessToken, homeServer } }),

@@ -37,7 +37,9 @@ export function Chat({ labels, dir, onPaymentRequiredError = ignore, ...options 
             <Composer chat={chat} labels={words} />
           </>
         ) : (
-          <p className="palaver-empty">{chat.isSignedOut ? words.signedOut : words.noSession}</p>
+          <p className="palaver-empty" role="status">
+            {chat.isSignedOut ? words.signedOut : list.isLoading ? words.connecting : !list.error && words.noSession}
+          </p>
         )}
       </div>
     </section>

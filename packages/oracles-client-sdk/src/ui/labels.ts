@@ -7,6 +7,7 @@ export const defaultLabels = {
   newSession: 'New conversation',
   deleteSession: 'Delete: {name}',
   noSession: 'Start a conversation.',
+  connecting: 'Connecting to the agent…',
   more: 'Show more',
   thread: 'Messages',
   older: 'Show older messages',

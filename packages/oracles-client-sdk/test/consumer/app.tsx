@@ -15,6 +15,7 @@ import {
   useOraclesConfig,
 } from '@palaver/oracles-client-sdk';
 import { createChat, createCredentialCache, createTransport } from '@palaver/oracles-client-sdk/core';
+import type {} from '@palaver/oracles-client-sdk/element';
 import { useLiveAgent } from '@palaver/oracles-client-sdk/live-agent';
 import { z } from 'zod';
 
@@ -37,8 +38,13 @@ export function App() {
   );
 }
 
+// A DID is enough of a wallet.
+export const minimal = <OraclesProvider initialWallet={{ did: 'did:key:z6Mk' }} createDelegation={sign} />;
 // @ts-expect-error createDelegation is required
-export const incomplete = <OraclesProvider initialWallet={wallet} transactSignX={async () => undefined} />;
+export const incomplete = <OraclesProvider initialWallet={wallet} />;
+export const element = <palaver-chat url="http://127.0.0.1:4000" theme="dark" labels={{ send: 'Post' }} />;
+// @ts-expect-error no such theme
+export const faulty = <palaver-chat url="http://127.0.0.1:4000" theme="blue" />;
 
 const uiComponents: UIComponents = { Chart: ({ args, status }) => <p title={status}>{String(args.title)}</p> };
 

@@ -13,10 +13,7 @@ const dir = params.get('dir') === 'rtl' ? 'rtl' : 'ltr';
 createRoot(document.querySelector('main') ?? document.body).render(
   <StrictMode>
     <OraclesProvider
-      initialWallet={
-        params.has('signed-out') ? undefined : { address: '', did, matrix: { accessToken: '', homeServer: '' } }
-      }
-      transactSignX={async () => undefined}
+      initialWallet={params.has('signed-out') ? undefined : { did }}
       createDelegation={createDelegation}
       createInvocation={createInvocation}
     >

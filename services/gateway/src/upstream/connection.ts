@@ -21,6 +21,12 @@ export interface Caller {
   call(request: GrpcRequest): Promise<GrpcAnswer>;
 }
 
+/** `since` in milliseconds. */
+export interface NodeFault {
+  since: number;
+  cause: string;
+}
+
 interface ConnectionOptions {
   address: string;
   ca?: string | undefined;
@@ -54,6 +60,7 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
   let told: 'up' | 'lost' | 'down' = 'up';
   let steady: NodeJS.Timeout | undefined;
   let inFlight = 0;
+  let fault: NodeFault | null = null;
   let state: State;
 
   const tellUp = () => {
@@ -68,6 +75,7 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
       onReady() {
         if (state.is !== 'opening' || state.session !== session) return;
         state = { is: 'ready', session, since: Date.now(), ended: Promise.withResolvers() };
+        fault = null;
         ended.resolve();
         onConnect?.();
         if (told === 'up') tellUp();
@@ -86,6 +94,7 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
   const leave = (session: Session, cause: Error, isOrderly: boolean) => {
     if (!('session' in state) || state.session !== session) return;
     clearTimeout(steady);
+    fault = { since: fault?.since ?? Date.now(), cause: cause.message };
     const wasReached = state.is === 'ready';
     const isSteady = state.is === 'ready' && Date.now() - state.since > steadyMs;
     const ended = state.is === 'ready' ? state.ended : Promise.withResolvers<void>();
@@ -125,6 +134,8 @@ export function openConnection({ address, ca, onConnect, onUp, onDown }: Connect
   return {
     address,
     reachable: () => state.is === 'ready' && state.session.isOpen(),
+    /** Null while it is connected. */
+    fault: () => fault,
     /** Whether a session is being opened, or soon will be after one that ended early; a node never reached is not waited for. */
     connecting: () =>
       state.is === 'opening' ||

@@ -1,5 +1,5 @@
 import { failure, limitTime, toCall } from './call.ts';
-import { type Caller, openConnection } from './connection.ts';
+import { type Caller, type NodeFault, openConnection } from './connection.ts';
 import { createChooseNode, createNodeWatch, maxWaitMs, type NodeState } from './node-watch.ts';
 import { createRetry } from './retry.ts';
 
@@ -8,6 +8,7 @@ export interface UpstreamStatus extends NodeState {
   /** Whether calls are sent there: connected, answering, near the highest height. */
   healthy: boolean;
   reachable: boolean;
+  fault: NodeFault | null;
 }
 
 export interface UpstreamOptions {
@@ -52,6 +53,7 @@ export function createUpstream({ addresses, ca, maxLagBlocks, onUp, onDown }: Up
         address: connection.address,
         healthy: connection.reachable() && watch.isCurrent(connection),
         reachable: connection.reachable(),
+        fault: connection.fault(),
         ...watch.stateOf(connection),
       })),
     chain: watch.chain,

@@ -96,8 +96,10 @@ function settle(call: Call, status: number, reply: unknown): ActionResult {
   return { outcome: 'ok', values };
 }
 
-function fail({ context }: Call, reason: string): ActionResult {
-  context.log.warn({ reason }, 'a server that a program asks gave no usable answer');
+function fail({ context, menu, dialogue, spec }: Call, reason: string): ActionResult {
+  const asked = 'http' in spec ? (spec.http.get ?? spec.http.post) : spec.protocol;
+  const where = { program: menu.id, state: dialogue.state, asked };
+  context.log.warn({ ...where, reason }, 'a server that a program asks gave no usable answer');
   return { outcome: 'failed' };
 }
 
