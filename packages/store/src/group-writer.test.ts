@@ -146,3 +146,20 @@ describe.each(engines)('group writer on %s', (engine) => {
     expect(confirmed.filter((id) => !found.has(id ?? ''))).toEqual([]);
   });
 });
+
+test('a single statement that met another in a deadlock runs again', async () => {
+  await using database = await createTestDatabase('postgres');
+  const store = await openStore<TestDb>(database.url);
+  let attempts = 0;
+  const writer = store.createGroupWriter<string, string>({
+    singleStatement: true,
+    async apply(db, ids) {
+      attempts += 1;
+      if (attempts === 1) await sql`do $$ begin raise exception using errcode = '40P01'; end $$`.execute(db);
+      return ids;
+    },
+  });
+  expect(await Promise.all(['a', 'b'].map(writer.write))).toEqual(['a', 'b']);
+  expect(attempts).toBe(2);
+  await store.close();
+});

@@ -32,7 +32,7 @@ const transactionAttempts = 20;
  */
 export async function openStore<DB>(url: string, options: StoreOptions = {}): Promise<Store<DB>> {
   const engine = engineOf(url);
-  const { connection, db, transaction, slow } = await connect<DB>(url, options);
+  const { connection, db, transaction, statement, slow } = await connect<DB>(url, options);
   const readDb = await openReplica(db, url, options);
   const writers = new Set<{ close(): Promise<void> }>();
   let pinging: Promise<boolean> | undefined;
@@ -56,8 +56,7 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
       await migrate({ transaction: apply, db: beside, engine, component, migrations }).finally(() => beside.destroy());
     },
     createGroupWriter(writerOptions) {
-      const run: RunTransaction<DB> = (fn) => fn(db as Transaction<DB>);
-      const writer = createGroupWriter(writerOptions.singleStatement ? run : transaction, writerOptions);
+      const writer = createGroupWriter(writerOptions.singleStatement ? statement : transaction, writerOptions);
       writers.add(writer);
       return writer;
     },
@@ -102,7 +101,7 @@ async function connect<DB>(url: string, options: StoreOptions) {
   const db = new Kysely<DB>({ dialect: connection.dialect, log });
   // Kysely sets up its driver with the first query, and tears down only what it has set up.
   await db.connection().execute(async () => {});
-  return { connection, db, slow: () => slow, transaction: createTransactionRunner(db, engine, connection.isRetryable) };
+  return { connection, db, slow: () => slow, ...createRunners(db, engine, connection.isRetryable) };
 }
 
 async function openReplica<DB>(db: Kysely<DB>, url: string, options: StoreOptions): Promise<Kysely<DB>> {
@@ -133,21 +132,28 @@ export function engineOf(url: string): Engine {
   throw new StoreError('bad-url', 'the database address must begin with file: or postgres://');
 }
 
-function createTransactionRunner<DB>(
+/** What collided with others runs again: a transaction, or a single statement without one around it. */
+function createRunners<DB>(
   db: Kysely<DB>,
   engine: Engine,
   isRetryable: EngineConnection['isRetryable'],
-): RunTransaction<DB> {
-  return async (fn, { isolation = 'serializable' } = {}) => {
+): Record<'transaction' | 'statement', RunTransaction<DB>> {
+  const retry = async <T>(run: () => Promise<T>): Promise<T> => {
     for (let attempt = 1; ; attempt++) {
-      const builder = engine === 'postgres' ? db.transaction().setIsolationLevel(isolation) : db.transaction();
       try {
-        return await builder.execute(fn);
+        return await run();
       } catch (error) {
         if (attempt === transactionAttempts || !isRetryable(error)) throw error;
       }
       // Random and growing, so that transactions that collided do not collide again.
       await sleep(Math.random() * Math.min(2 ** attempt * 2, 200));
     }
+  };
+  return {
+    statement: (fn) => retry(() => fn(db as Transaction<DB>)),
+    transaction: (fn, { isolation = 'serializable' } = {}) =>
+      retry(() =>
+        (engine === 'postgres' ? db.transaction().setIsolationLevel(isolation) : db.transaction()).execute(fn),
+      ),
   };
 }

@@ -11,13 +11,19 @@ const timeoutMs = 180_000;
 
 async function openSessions(engine: Engine) {
   const database = await createTestDatabase(engine);
-  const store = await openStore<UssdTables>(database.url);
-  await migrateUssd(store);
+  const open = async () => {
+    const store = await openStore<UssdTables>(database.url);
+    await migrateUssd(store);
+    const sessions = createSessionStore(store, { timeoutMs, textHash: createTextHash(Buffer.alloc(32)) });
+    return { db: store.db, sessions, [Symbol.asyncDispose]: () => store.close() };
+  };
+  const { db, sessions, [Symbol.asyncDispose]: close } = await open();
   return {
-    db: store.db,
-    sessions: createSessionStore(store, { timeoutMs, textHash: createTextHash(Buffer.alloc(32)) }),
+    db,
+    sessions,
+    openAnother: open,
     async [Symbol.asyncDispose]() {
-      await store.close();
+      await close();
       await database[Symbol.asyncDispose]();
     },
   };
@@ -91,4 +97,22 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await sessions.load('a')).toEqual(next);
     expect(await db.selectFrom('ussd_profile').select('resume_at').execute()).toEqual([{ resume_at: 2_000 }]);
   });
+});
+
+// Links to an SMSC that break deliver inputs again, to whichever instance is bound.
+test('instances that write the same sessions at once do not lock each other out', async () => {
+  await using opened = await openSessions('postgres');
+  const { sessions } = opened;
+  await using other = await opened.openAnother();
+  for (let round = 1; round <= 20; round++) {
+    const writes = Array.from({ length: 200 }, (_, i) => ({
+      session: toSession(`s${i}`, { version: round, phone: `+25470${i}`, seen_at: round }),
+      resume: { form: null, at: round },
+    }));
+    const [one, two] = await Promise.all([
+      Promise.all(writes.map(sessions.save)),
+      Promise.all(writes.toReversed().map(other.sessions.save)),
+    ]);
+    expect(one.map((isWritten, i) => isWritten !== two.toReversed()[i])).not.toContain(false);
+  }
 });

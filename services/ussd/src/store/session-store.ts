@@ -70,9 +70,10 @@ export type SessionStore = ReturnType<typeof createSessionStore>;
 function createJoinedWriter(store: UssdStore): ApplyWrites {
   const write = store.prepare((db, { sessions, forms }: { sessions: string; forms: string }) => {
     // A session whose row was read is updated only: one that is gone since was removed and is not written again. Of an array
-    // PostgreSQL expects a few ids and looks each up; of the rows it expects a hundred and may read the whole table.
+    // PostgreSQL expects a few ids and looks each up; of the rows it expects a hundred and may read the whole table. In one order
+    // everywhere: instances that write the same rows do not wait for each other in a circle.
     const statement = sql<{ id: string }>`with given as (
-        select ${list} from json_to_recordset(${sessions}::json) as row(${types})
+        select ${list} from json_to_recordset(${sessions}::json) as row(${types}) order by id
       ), opened as (
         insert into ussd_session (${list}) select ${list} from given where version = 1 on conflict (id) do nothing returning id
       ), changed as (
@@ -85,7 +86,7 @@ function createJoinedWriter(store: UssdStore): ApplyWrites {
         insert into ussd_profile (phone, resume, resume_at, first_session)
         select phone, resume, resume_at, first_session from json_to_recordset(${forms}::json)
         as row(id text, phone text, resume text, resume_at bigint, first_session text)
-        where id in (select id from written)
+        where id in (select id from written) order by phone
         on conflict (phone) do update set resume = excluded.resume, resume_at = excluded.resume_at,
         first_session = coalesce(ussd_profile.first_session, excluded.first_session)
       ) select id from written`;
