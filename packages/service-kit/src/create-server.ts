@@ -97,6 +97,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     return503OnClosing: false, // a request on a connection that is still open is answered
     routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false },
     http: {
+      highWaterMark: 16 * 1024, // bytes of a reply that wait for a slow reader: thousands may be slow at once
       maxHeaderSize: maxUrlLength + 64 * 1024,
       headersTimeout: requestTimeoutMs,
       requestTimeout: longestRequestMs,

@@ -171,7 +171,8 @@ function addRunRoutes(server: Server, access: RunAccess): void {
   });
 }
 
-const chunkCharacters = 64 * 1024;
+/** Each of thousands of readers who take nothing holds so many, and the buffer of its connection. */
+const chunkCharacters = 16 * 1024;
 
 interface StreamOptions {
   runId: string;
