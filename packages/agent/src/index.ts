@@ -53,10 +53,12 @@ export type {
 } from './define/middleware.ts';
 export {
   defineOraclePlugin,
+  type FileOwner,
   type OraclePlugin,
   type PluginContext,
   type PluginDefinition,
   type PluginManifest,
+  type SentFile,
   type TableTypes,
   tablesOf,
 } from './define/plugin.ts';

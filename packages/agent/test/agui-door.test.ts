@@ -125,7 +125,7 @@ test('a sub-agent interrupts the run of its user, and the next run ends its call
 test('refusals reach the client', async () => {
   const client = createAgent('refused');
   await expect(client.runAgent()).rejects.toThrow('400');
-  const image = { type: 'binary', mimeType: 'image/png', data: 'iVBORw0KGgo=' };
+  const image = { type: 'binary', mimeType: 'image/png', url: 'https://example.org/a.png' };
   client.addMessage({ id: 'q', role: 'user', content: [{ type: 'text', text: 'What is this?' }, image] });
   await expect(client.runAgent()).rejects.toThrow('400');
 });

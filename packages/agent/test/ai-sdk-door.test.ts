@@ -126,7 +126,7 @@ test('a refusal is the error of the chat', async () => {
   await chat.sendMessage({ parts: [{ type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,AA==' }] });
   expect(chat).toMatchObject({
     status: 'error',
-    error: { message: expect.stringContaining('files are not supported') },
+    error: { message: expect.stringContaining('is not a text') },
   });
 });
 

@@ -216,8 +216,8 @@ test("errors are the client's own classes, and leave no session behind", async (
   await expect(create({ n: 2 })).rejects.toMatchObject({ param: 'n' });
   const absent = { type: 'function', function: { name: 'absent' } };
   await expect(create({ tool_choice: absent })).rejects.toMatchObject({ param: 'tool_choice' });
-  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,' } };
-  await expect(create({ messages: [{ role: 'user', content: [image] }] })).rejects.toMatchObject({
+  const sound = { type: 'input_audio', input_audio: { data: '', format: 'wav' } };
+  await expect(create({ messages: [{ role: 'user', content: [sound] }] })).rejects.toMatchObject({
     param: 'messages.0.content',
   });
   const respond = (more: object) => client.responses.create({ model: 'offline', input: 'hi', ...more });

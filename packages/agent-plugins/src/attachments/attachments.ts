@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   agentVariables,
@@ -68,6 +69,7 @@ const charactersPerContextToken = 2;
 
 export function createAttachmentsPlugin(): OraclePlugin {
   let vault: FileVault;
+  let hashClient: (client: string) => string;
   let clientOf: FileRoutes['clientOf'];
 
   return defineOraclePlugin({
@@ -81,7 +83,7 @@ export function createAttachmentsPlugin(): OraclePlugin {
     migrations: fileMigrations,
     personalData: filesPersonalData,
     setup(ctx) {
-      const hashClient = createClientHash(ctx.deriveKey);
+      hashClient = createClientHash(ctx.deriveKey);
       clientOf = (request) => {
         const client = ctx.clientKey(request);
         return client && hashClient(client);
@@ -90,6 +92,17 @@ export function createAttachmentsPlugin(): OraclePlugin {
       vault.start();
     },
     teardown: () => vault?.stop(),
+    async keepFile({ filename, mediaType: declared, bytes }, { userDid, client }) {
+      const by = { userDid, client: client && hashClient(client) };
+      const body = Readable.from([bytes]);
+      const file = vault.upload({ ...by, filename, declared, body, length: bytes.length });
+      const { fileId, mimetype } = await file.catch((error) => {
+        // An attachment of a message is refused in one way, whatever is wrong with it.
+        const isBad = error instanceof AppError && error.statusCode < 429;
+        throw isBad ? failed(`${filename}: ${error.message}`, filename) : error;
+      });
+      return { fileId, filename, mimetype };
+    },
     getRoutes: () => (server) => addFileRoutes(server, { vault, clientOf }),
     getMiddlewares: ({ config, logger, sessions }) => [
       {

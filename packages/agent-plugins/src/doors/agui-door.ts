@@ -5,6 +5,7 @@ import {
   type OraclePlugin,
   openCallsOf,
   type PluginContext,
+  type Sender,
 } from '@palaver/agent';
 import type { Approval, SseEventData } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
@@ -16,7 +17,9 @@ import {
   type DoorAnswer,
   defineDoor,
   findLiveRun,
+  type InlineFile,
   invalid,
+  keepFiles,
   openRun,
   sendRefusals,
   toBody,
@@ -24,7 +27,18 @@ import {
 } from './define-door.ts';
 import { sendEventStream, type TextPart, toResultText, translateRun } from './translate-run.ts';
 
-const contentSchema = z.union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))]);
+const sourceSchema = z.looseObject({ type: z.string(), value: z.string(), mimeType: z.string().optional() });
+const partSchema = z.looseObject({
+  type: z.string(),
+  text: z.string().optional(),
+  source: sourceSchema.optional(),
+  /** Of the type `binary`, which clients before 1.0 send. */
+  ...{ data: z.string().optional(), url: z.string().optional(), id: z.string().optional() },
+  mimeType: z.string().optional(),
+  filename: z.string().optional(),
+  metadata: z.looseObject({ filename: z.string().optional() }).optional().catch(undefined),
+});
+const contentSchema = z.union([z.string(), z.array(partSchema)]);
 
 const messageSchema = z.looseObject({
   id: z.string(),
@@ -87,7 +101,10 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       return sendEventStream(reply, toAguiEvents(run, { ...input, known }, signal));
     }
     const named = { userDid: sender.userDid, name: input.threadId };
-    const run = await openRun(ctx, named, async (id) => ({ ...sender, ...(await toMessage(ctx, id, input)) }));
+    const run = await openRun(ctx, named, async (sessionId) => ({
+      ...sender,
+      ...(await toMessage(ctx, { sender, sessionId }, input)),
+    }));
     abortOnLeave(run, signal);
     return sendEventStream(reply, toAguiEvents(run, input, signal));
   });
@@ -103,7 +120,11 @@ function findAnswerIn({ resume }: Input) {
 }
 
 /** The client sends all messages; those after the last answer are new. */
-async function toMessage(ctx: PluginContext, sessionId: string, { messages, tools, context, state }: Input) {
+async function toMessage(
+  ctx: PluginContext,
+  { sender, sessionId }: { sender: Sender; sessionId: string },
+  { messages, tools, context, state }: Input,
+) {
   const last = await ctx.messages.last(sessionId);
   const open = new Set(openCallsOf(last).map(({ id }) => id));
   const answered = messages.findLastIndex(({ role }) => role === 'assistant');
@@ -113,14 +134,13 @@ async function toMessage(ctx: PluginContext, sessionId: string, { messages, tool
     return [error ? { toolCallId, error } : { toolCallId, output: toText(content) }];
   });
   const question = fresh.findLast(({ role }) => role === 'user');
-  const asked = contentSchema.safeParse(question?.content).data;
-  if (Array.isArray(asked) && asked.some(({ text }) => text === undefined))
-    throw invalid('messages', 'only texts are accepted in the last message of the user');
   if (!question && results.length === 0)
     throw invalid('messages', 'must end with a message of the user or a result that is waited for');
   // A new session takes its history from the client; later it has its own.
   return {
-    body: toBody(question ? toText(question.content) : ''),
+    body: toBody(question ? toText(question.content) : '', {
+      attachments: await keepFiles(ctx, sender, toFiles(question?.content)),
+    }),
     earlier: last ? [] : messages.filter((message) => message !== question).flatMap(toEarlier),
     callerTools: tools.map(toCallerTool),
     context: [
@@ -141,6 +161,18 @@ function toText(content: unknown): string {
   const parsed = contentSchema.safeParse(content);
   if (!parsed.success) return '';
   return typeof parsed.data === 'string' ? parsed.data : parsed.data.map(({ text = '' }) => text).join('');
+}
+
+function toFiles(content: unknown) {
+  const parts = contentSchema.safeParse(content).data;
+  const files = (typeof parts === 'object' ? parts : [])
+    .filter(({ type }) => type !== 'text')
+    .map(({ source, data, url, id, mimeType, filename, metadata }): InlineFile => {
+      const given = { filename: filename ?? metadata?.filename, mediaType: source?.mimeType ?? mimeType };
+      const value = source?.value ?? data ?? url;
+      return source?.type === 'file' || id ? { ...given, fileId: id ?? value } : { ...given, data: value };
+    });
+  return { files, path: 'messages' };
 }
 
 function isEmpty(state: unknown): boolean {

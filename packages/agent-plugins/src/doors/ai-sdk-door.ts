@@ -10,6 +10,7 @@ import {
   defineDoor,
   findLiveRun,
   invalid,
+  keepFiles,
   openRun,
   sendRefusals,
   toBody,
@@ -20,6 +21,9 @@ import { sendEventStream, translateRun } from './translate-run.ts';
 const partSchema = z.looseObject({
   type: z.string(),
   text: z.string().optional(),
+  url: z.string().optional(),
+  mediaType: z.string().optional(),
+  filename: z.string().optional(),
   toolCallId: z.string().optional(),
   state: z.string().optional(),
   output: z.unknown().optional(),
@@ -79,7 +83,9 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       const isResult = last.role === 'assistant';
       const run = await openRun(ctx, { userDid, name: id }, async (sessionId) => ({
         ...sender,
-        body: toBody(isResult ? '' : toText(last), model),
+        body: isResult
+          ? toBody('', { model })
+          : toBody(toText(last), { model, attachments: await keepFiles(ctx, sender, toFiles(last)) }),
         callerTools: Object.entries(tools).map(([name, { description, parameters, inputSchema }]) =>
           toCallerTool({ name, description, parameters: inputSchema ?? parameters }),
         ),
@@ -113,13 +119,18 @@ function findAnswerIn({ parts }: UiMessage) {
   };
 }
 
+const isFile = ({ type }: UiMessage['parts'][number]) => type === 'file';
+
 function toText({ parts }: UiMessage): string {
-  if (parts.some(({ type }) => type === 'file'))
-    throw invalid('messages', 'files are not supported; attach them by Matrix');
   const text = parts.map((part) => (part.type === 'text' ? (part.text ?? '') : '')).join('');
-  if (text === '') throw invalid('messages', 'the last message must have a text');
+  if (text === '' && !parts.some(isFile)) throw invalid('messages', 'the last message must have a text or a file');
   return text;
 }
+
+const toFiles = ({ parts }: UiMessage) => ({
+  path: 'messages',
+  files: parts.filter(isFile).map(({ url, ...file }) => ({ ...file, data: url })),
+});
 
 async function findResults(ctx: PluginContext, sessionId: string, { parts }: UiMessage): Promise<CallerResult[]> {
   const open = new Set(openCallsOf(await ctx.messages.last(sessionId)).map(({ id }) => id));

@@ -5,14 +5,22 @@ import {
   agentVariables,
   type CallerTool,
   defineOraclePlugin,
+  type FileOwner,
   type OpenMessage,
   type OraclePlugin,
   type PluginContext,
   type PublicRoute,
   type RunEvent,
 } from '@palaver/agent';
-import { AppError, type Approval, type SendMessage, sendMessageSchema } from '@palaver/contract';
-import { answerApprovalSchema } from '@palaver/contract/internal';
+import {
+  AppError,
+  type Approval,
+  type Attachment,
+  agentLimits,
+  type SendMessage,
+  sendMessageSchema,
+} from '@palaver/contract';
+import { answerApprovalSchema, uploadQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { sendError } from '@palaver/service-kit/internal';
 import type { z } from 'zod';
@@ -52,13 +60,51 @@ export function defineDoor(parts: DoorParts): OraclePlugin {
 export const sendRefusals = [402, 404, 409, 422, 502, 504] as const;
 
 /** What a door asks for, as the body of a native message; an empty text is for messages that bring results alone. */
-export function toBody(message: string, model?: string): SendMessage {
+export function toBody(text: string, { model, attachments = [] }: Pick<SendMessage, 'model' | 'attachments'> = {}) {
+  // A question is never empty, so that later turns have it.
+  const message = text === '' ? attachments.map(({ filename }) => filename).join(', ') : text;
   if (message !== '') {
     const { success, error } = sendMessageSchema.shape.message.safeParse(message);
     if (!success) throw invalid('message', error.issues[0]?.message ?? 'is not valid');
   }
-  return { message, stream: true, returnAllMessages: false, model };
+  return { message, stream: true, returnAllMessages: false, model, ...(attachments.length > 0 && { attachments }) };
 }
+
+/** A file as the protocols send it: in base64, as a data URL, or by the id that `POST /files` gave it. */
+export interface InlineFile {
+  data?: string | undefined;
+  fileId?: string | undefined;
+  filename?: string | undefined;
+  mediaType?: string | undefined;
+}
+
+const dataUrlPattern = /^data:([^;,]*)[^,]*;base64,/i;
+const base64Pattern = /^[\w+/-]+={0,2}$/;
+
+export async function keepFiles(
+  ctx: Pick<PluginContext, 'keepFile'>,
+  owner: FileOwner,
+  { files, path }: { files: InlineFile[]; path: string },
+): Promise<Attachment[]> {
+  if (files.length > agentLimits.attachments) throw invalid(path, `must have at most ${agentLimits.attachments} files`);
+  const attachments: Attachment[] = [];
+  for (const { fileId, data = '', ...file } of files) {
+    const [prefix = '', mediaType = file.mediaType ?? ''] = dataUrlPattern.exec(data) ?? [];
+    const named = filenameSchema.safeParse(file.filename);
+    const filename = named.data ?? `file-${attachments.length + 1}`;
+    const base64 = data.slice(prefix.length);
+    if (fileId !== undefined) attachments.push({ fileId, filename, mimetype: '' });
+    else if (!base64Pattern.test(base64))
+      throw invalid(
+        path,
+        'must have its files in base64, as data URLs, or by their ids: other addresses are not fetched',
+      );
+    else attachments.push(await ctx.keepFile({ filename, mediaType, bytes: Buffer.from(base64, 'base64') }, owner));
+  }
+  return attachments;
+}
+
+const filenameSchema = uploadQuerySchema.shape.filename;
 
 const emptySchema = { type: 'object', properties: {} };
 

@@ -115,6 +115,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
       access,
       whenReady: ready.promise,
       publicTools: () => listPublicTools(plugins.loaded),
+      keepFile: plugins.keepFile,
     }),
   );
   return {
@@ -174,7 +175,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
 }
 
 interface PluginContextParts
-  extends Pick<PluginContext, 'logger' | 'models' | 'clientKey' | 'publicTools' | 'senderOf'> {
+  extends Pick<PluginContext, 'logger' | 'models' | 'clientKey' | 'publicTools' | 'senderOf' | 'keepFile'> {
   config: Pick<AgentConfig, 'PUBLIC_URL'>;
   pluginConfig: Record<string, unknown>;
   store: Store<AgentDatabase>;
@@ -214,6 +215,7 @@ function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): P
     answerApproval: (answer) => whenReady.then(() => access.answerApproval(answer)),
     liveRun: (session) => whenReady.then(() => access.liveRun(session)),
     publicTools: parts.publicTools,
+    keepFile: parts.keepFile,
     roomOf: (userDid) => toRoomId(userDid, identity.oracle.did),
     urlOf: (request) => parts.config.PUBLIC_URL ?? addressOf(request),
     clientKey: parts.clientKey,

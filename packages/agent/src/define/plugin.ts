@@ -1,4 +1,4 @@
-import type { Approval, Message } from '@palaver/contract';
+import type { Approval, Attachment, Message } from '@palaver/contract';
 import type { Task } from '@palaver/contract/internal';
 import type { Logger, Server } from '@palaver/service-kit';
 import type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
@@ -63,9 +63,22 @@ export interface OraclePlugin {
   getAuthExcludedRoutes?(): PublicRoute[];
   /** Carries out `rt.schedule`; `tasks` of the bundled plugins does. */
   schedule?(wanted: ScheduledPrompt, rt: RuntimeContext): Promise<Task>;
+  /** Carries out `ctx.keepFile`; `attachments` of the bundled plugins does. */
+  keepFile?(file: SentFile, owner: FileOwner): Promise<Attachment>;
   setup?(ctx: PluginContext): Awaitable<void>;
   teardown?(): Awaitable<void>;
 }
+
+/** A file that came inside a message. */
+export interface SentFile {
+  filename: string;
+  /** As the sender says; its content decides. */
+  mediaType: string;
+  bytes: Uint8Array;
+}
+
+/** Whose a file is, and by whom it is counted. */
+export type FileOwner = Pick<Sender, 'userDid' | 'client'>;
 
 /** The types of a plugin's own tables, for `tables` of `defineOraclePlugin`. */
 export interface TableTypes<Tables> {
@@ -204,6 +217,8 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   publicTools(): PublicTool[];
   /** The run of a session that is in flight, if this user has one there. */
   liveRun(session: { userDid: string; sessionId: string }): Promise<AgentRun | undefined>;
+  /** Keeps a file of a user as if they had uploaded it, to be sent as an attachment; refuses what an upload refuses. */
+  keepFile(file: SentFile, owner: FileOwner): Promise<Attachment>;
   /** A user's room with this agent: one for the pair, whatever the session. */
   roomOf(userDid: string): string;
   /** The address by which clients reach this service: `PUBLIC_URL`, else what the request itself was sent to. */

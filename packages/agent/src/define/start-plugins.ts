@@ -1,9 +1,10 @@
+import { AppError } from '@palaver/contract';
 import { toolNamePattern } from '@palaver/contract/internal';
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { capabilityToolNames } from './capabilities.ts';
 import type { PendingSend, TurnEnd } from './middleware.ts';
-import type { OraclePlugin, PluginContext } from './plugin.ts';
+import type { FileOwner, OraclePlugin, PluginContext, SentFile } from './plugin.ts';
 import { type RuntimeContext, type ScheduledPrompt, ToolError } from './runtime-context.ts';
 import { type LoadedPlugin, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
 import type { Tool } from './tool.ts';
@@ -72,6 +73,14 @@ export function createPluginHost(options: SelectOptions & { logger: Logger }) {
       const planner = loaded.find(({ plugin }) => plugin.schedule)?.plugin;
       if (planner?.schedule) return planner.schedule(wanted, rt);
       throw new ToolError('TOOL_UNAVAILABLE', 'nothing can be scheduled here, because the plugin tasks is not loaded');
+    },
+    async keepFile(file: SentFile, owner: FileOwner) {
+      const keeper = loaded.find(({ plugin }) => plugin.keepFile)?.plugin;
+      if (keeper?.keepFile) return keeper.keepFile(file, owner);
+      throw new AppError(
+        'ATTACHMENT_FAILED',
+        'Files are not taken here, because the plugin attachments is not loaded.',
+      );
     },
     /** The first plugin that refuses the message throws. */
     async beforeSend(send: PendingSend): Promise<void> {

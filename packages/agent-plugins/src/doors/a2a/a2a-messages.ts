@@ -2,7 +2,7 @@ import type { AgentRun, PluginContext, Sender } from '@palaver/agent';
 import { AppError } from '@palaver/contract';
 import { answerApprovalSchema } from '@palaver/contract/internal';
 import { z } from 'zod';
-import { answerApprovals, type DoorAnswer, openRun, toBody } from '../define-door.ts';
+import { answerApprovals, type DoorAnswer, keepFiles, openRun, toBody } from '../define-door.ts';
 
 const partSchema = z
   .looseObject({
@@ -11,6 +11,7 @@ const partSchema = z
     url: z.string().optional(),
     data: z.unknown().optional(),
     mediaType: z.string().max(255).optional(),
+    filename: z.string().optional(),
   })
   .refine((part) => contentOf(part) !== undefined, 'has none of text, raw, url and data');
 
@@ -41,12 +42,16 @@ type A2aMessage = z.infer<typeof sendSchema>['message'];
 
 export async function openTask(ctx: PluginContext, sender: Sender, message: A2aMessage): Promise<AgentRun> {
   const { contextId, taskId, parts } = message;
-  checkTypes(parts, taskId ? ['text', 'data'] : ['text']);
+  checkTypes(parts, taskId ? ['text', 'data'] : ['text', 'raw']);
   if (taskId) return answerTask(ctx, sender.userDid, { taskId, contextId, parts });
-  const text = parts.map((part) => part.text ?? '').join('\n');
-  if (text.trim() === '') throw new A2aFault('INVALID_PARAMS', 'message.parts: the texts are empty');
-  const sent = { ...sender, body: toBody(text) };
-  return openRun(ctx, { userDid: sender.userDid, name: contextId }, () => sent);
+  const text = parts.flatMap((part) => part.text ?? []).join('\n');
+  const files = parts.filter(({ raw }) => raw !== undefined).map(({ raw: data, ...file }) => ({ ...file, data }));
+  if (text.trim() === '' && files.length === 0)
+    throw new A2aFault('INVALID_PARAMS', 'message.parts: the texts are empty');
+  return openRun(ctx, { userDid: sender.userDid, name: contextId }, async () => ({
+    ...sender,
+    body: toBody(text.trim() && text, { attachments: await keepFiles(ctx, sender, { files, path: 'message.parts' }) }),
+  }));
 }
 
 /** Data is for programs that answer an approval; a model is given texts only. */
@@ -141,6 +146,7 @@ const reasons: Partial<Record<string, Reason>> = {
   APPROVAL_NOT_FOUND: 'UNSUPPORTED_OPERATION',
   APPROVAL_ANSWERED: 'UNSUPPORTED_OPERATION',
   VALIDATION_FAILED: 'INVALID_PARAMS',
+  ATTACHMENT_FAILED: 'CONTENT_TYPE_NOT_SUPPORTED',
 };
 
 /** The fault that an error of a call stands for; undefined for refusals, which have a status of HTTP too. */

@@ -3,7 +3,7 @@ import { AppError, type MessageFinish, type ToolCall } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { defineDoor, invalid, openRun, toBody, toCallerTool } from '../define-door.ts';
+import { defineDoor, invalid, openRun, toCallerTool } from '../define-door.ts';
 import { type Answer, noUsage, type RunUsage, toFailure, translateRun } from '../translate-run.ts';
 import {
   chatMessageSchema,
@@ -16,8 +16,10 @@ import {
   type RunBase,
   serveRun,
   toAnswerForm,
+  toFiles,
   toOpenAiError,
   toolChoiceSchema,
+  toQuestion,
   toText,
 } from './openai-run.ts';
 import { addResponses } from './responses.ts';
@@ -93,8 +95,8 @@ function addChatCompletions(server: Server, ctx: PluginContext): void {
       prefix: 'chatcmpl-',
       isTemporary: true,
       open(sender) {
-        const message = { ...sender, ...toMessage(body) };
-        return openRun(ctx, sender, () => message);
+        const asked = { ...toMessage(body), model: body.model, path: 'messages' };
+        return openRun(ctx, sender, () => toQuestion(ctx, sender, asked));
       },
       toEvents: (run, base, signal) =>
         toChunks(run, { base, usage: body.stream_options?.include_usage ?? false, signal }),
@@ -120,19 +122,18 @@ function toCompletion({ message, calls, usage }: Answer, base: RunBase) {
   };
 }
 
-function toMessage({ messages, model, tools, tool_choice: choice, response_format: format }: Body) {
+function toMessage({ messages, tools, tool_choice: choice, response_format: format }: Body) {
   const conversation = createConversation();
   for (const [index, { role, content, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
-    const text = toText(content, `messages.${index}.content`);
+    const text = toText(content, { path: `messages.${index}.content`, takesFiles: role === 'user' });
     if (role === 'assistant')
       conversation.answer(text, calls?.map(({ id: callId, function: call }) => ({ id: callId, ...call })) ?? []);
-    else if (role !== 'tool') conversation.say(text);
+    else if (role !== 'tool') conversation.say(text, toFiles(content));
     else if (!conversation.addResult(id ?? '', text))
       throw invalid(`messages.${index}.tool_call_id`, 'must be the id of a call in a message before it');
   }
-  const { message, earlier } = conversation.split();
   const callerTools = choice === 'none' ? [] : (tools ?? []).map((tool) => toCallerTool(tool.function));
-  return { body: toBody(message, model), earlier, callerTools, answer: toAnswerForm(choice, format, callerTools) };
+  return { ...conversation.split(), callerTools, answer: toAnswerForm(choice, format, callerTools) };
 }
 
 async function* toChunks(

@@ -4,7 +4,15 @@ import { parseJson } from '@palaver/contract/internal';
 import { isJsonTooDeep, signalOf, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { abortOnLeave, invalid, refuseApprovals, sendRefusals } from '../define-door.ts';
+import {
+  abortOnLeave,
+  type InlineFile,
+  invalid,
+  keepFiles,
+  refuseApprovals,
+  sendRefusals,
+  toBody,
+} from '../define-door.ts';
 import { type Answer, collectAnswer, sendEventStream } from '../translate-run.ts';
 
 export const openAiConfig = { bareBearer: true, refuses: sendRefusals };
@@ -88,10 +96,21 @@ export function toOpenAiError(error: AppError) {
   };
 }
 
-export const contentSchema = z.union([
-  z.string(),
-  z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
-]);
+const fileFields = {
+  file_data: z.string().optional(),
+  file_url: z.string().optional(),
+  file_id: z.string().nullish(),
+  filename: z.string().optional(),
+};
+const partSchema = z.looseObject({
+  type: z.string(),
+  text: z.string().optional(),
+  /** Of chat completions an object, of responses an address. */
+  image_url: z.union([z.string(), z.looseObject({ url: z.string() }).transform(({ url }) => url)]).nullish(),
+  file: z.looseObject(fileFields).optional(),
+  ...fileFields,
+});
+export const contentSchema = z.union([z.string(), z.array(partSchema)]);
 
 export type OpenAiContent = z.infer<typeof contentSchema>;
 
@@ -150,23 +169,53 @@ export function toAnswerForm(
   return { ...form, toolChoice: { type: 'tool', toolName: choice.name } };
 }
 
-export function toText(content: OpenAiContent | null | undefined, path: string): string {
+export function toText(
+  content: OpenAiContent | null | undefined,
+  { path, takesFiles }: { path: string; takesFiles: boolean },
+): string {
   if (content === null || content === undefined) return '';
   if (typeof content === 'string') return content;
   return content
     .map(({ type, text }) => {
-      if (text === undefined) throw invalid(path, `must be text; ${type} is not supported`);
-      return text;
+      if (text === undefined && !(takesFiles && fileTypes.has(type)))
+        throw invalid(path, `must be text; ${type} is not supported here`);
+      return text ?? '';
     })
     .join('');
 }
 
+const fileTypes = new Set(['image_url', 'input_image', 'file', 'input_file']);
+
+export function toFiles(content: OpenAiContent | null | undefined): InlineFile[] {
+  if (typeof content !== 'object' || content === null) return [];
+  return content.flatMap(({ type, image_url: image, file, ...part }) => {
+    const { file_data: data, file_url: url, file_id: id, filename } = file ?? part;
+    return fileTypes.has(type) ? [{ filename, data: image ?? data ?? url, fileId: id ?? undefined }] : [];
+  });
+}
+
+type Asked = ReturnType<ReturnType<typeof createConversation>['split']> & { model: string | undefined; path: string };
+
+export async function toQuestion<More extends Asked>(
+  ctx: PluginContext,
+  sender: Sender,
+  { files, message, model, path, ...more }: More,
+) {
+  const attachments = await keepFiles(ctx, sender, { files, path });
+  return { ...sender, ...more, body: toBody(message, { model, attachments }) };
+}
+
 export function createConversation() {
   const earlier: EarlierMessage[] = [];
+  const filesOf = new Map<EarlierMessage, InlineFile[]>();
   const calls = new Map<string, ToolCall>();
   return {
     /** Words of the user; those of a system message are the user's too. */
-    say: (content: string) => void earlier.push({ type: 'human', content }),
+    say(content: string, sent: InlineFile[] = []): void {
+      const message: EarlierMessage = { type: 'human', content };
+      earlier.push(message);
+      filesOf.set(message, sent);
+    },
     answer(content: string, asked: { id: string; name: string; arguments: string }[] = []): void {
       const toolCalls = asked.map(({ id, name, arguments: json }): ToolCall => {
         const call: ToolCall = {
@@ -189,13 +238,17 @@ export function createConversation() {
       Object.assign(call, { status: 'done', output: text });
       return true;
     },
-    /** The last words of the user, which are the question, and what was before them. */
-    split(hasResults = false): { message: string; earlier: EarlierMessage[] } {
+    /** The last words of the user, which are the question, and what was before them: of earlier files only the names. */
+    split(hasResults = false): { message: string; files: InlineFile[]; earlier: EarlierMessage[] } {
       const last = earlier.at(-1);
-      if (last?.type === 'human') return { message: last.content, earlier: earlier.slice(0, -1) };
+      for (const [message, files] of filesOf)
+        if (message !== last)
+          message.content += files.map(({ filename = 'unnamed' }) => `\n[File ${filename}]`).join('');
+      if (last?.type === 'human')
+        return { message: last.content, files: filesOf.get(last) ?? [], earlier: earlier.slice(0, -1) };
       if (!hasResults && !last?.toolCalls?.some(({ status }) => status === 'done'))
         throw invalid('messages', 'must end with a message of the user or a result of a tool');
-      return { message: '', earlier };
+      return { message: '', files: [], earlier };
     },
   };
 }

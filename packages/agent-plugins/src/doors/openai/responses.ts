@@ -3,7 +3,7 @@ import { AppError, type MessageFinish, type SseEventData, type ToolCall } from '
 import type { Server } from '@palaver/service-kit';
 import { signalOf, toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { invalid, openRun, toBody, toCallerTool } from '../define-door.ts';
+import { invalid, openRun, toCallerTool } from '../define-door.ts';
 import { type Answer, noUsage, type RunUsage, readAnswer, toFailure, translateRun } from '../translate-run.ts';
 import {
   contentSchema,
@@ -14,8 +14,10 @@ import {
   type RunBase,
   serveRun,
   toAnswerForm,
+  toFiles,
   toOpenAiError,
   toolChoiceSchema,
+  toQuestion,
   toText,
 } from './openai-run.ts';
 
@@ -119,10 +121,10 @@ async function show(ctx: PluginContext, run: AgentRun, signal: AbortSignal) {
 }
 
 async function open(ctx: PluginContext, body: Body, sender: Sender): Promise<AgentRun> {
-  const message = { ...sender, ...toMessage(body) };
-  if (!body.previous_response_id) return openRun(ctx, sender, () => message);
-  const previous = await findPrevious(ctx, sender.userDid, body.previous_response_id);
-  return ctx.open({ ...message, sessionId: previous.sessionId });
+  const asked = { ...toMessage(body), model: body.model, path: 'input' };
+  if (!body.previous_response_id) return openRun(ctx, sender, () => toQuestion(ctx, sender, asked));
+  const { sessionId } = await findPrevious(ctx, sender.userDid, body.previous_response_id);
+  return ctx.open({ ...(await toQuestion(ctx, sender, asked)), sessionId });
 }
 
 /** Only the newest response of a session can be continued: sessions have no branches. */
@@ -139,16 +141,17 @@ async function findPrevious(ctx: PluginContext, userDid: string, id: string): Pr
 }
 
 function toMessage(body: Body) {
-  const { input, instructions, model, tools, tool_choice: choice, text: form, previous_response_id: previous } = body;
+  const { input, instructions, tools, tool_choice: choice, text: form, previous_response_id: previous } = body;
   const conversation = createConversation();
   const results: NonNullable<OpenMessage['results']> = [];
   const items: z.infer<typeof itemSchema>[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
   for (const [index, item] of items.entries()) {
     const path = `input.${index}`;
     const { type = 'message', call_id: id = '', name = '', arguments: json = '{}' } = item;
-    const text = toText(type === 'message' ? item.content : item.output, path);
+    const takesFiles = type === 'message' && item.role === 'user';
+    const text = toText(type === 'message' ? item.content : item.output, { path, takesFiles });
     if (type === 'message' && item.role === 'assistant') conversation.answer(text);
-    else if (type === 'message') conversation.say(text);
+    else if (type === 'message') conversation.say(text, toFiles(item.content));
     else if (type === 'function_call') conversation.answer('', [{ id, name, arguments: json }]);
     else if (type === 'function_call_output') {
       if (conversation.addResult(id, text)) continue;
@@ -157,12 +160,10 @@ function toMessage(body: Body) {
     } else if (type !== 'reasoning') throw invalid(`${path}.type`, `${type} is not supported`);
   }
   const callerTools = choice === 'none' ? [] : (tools ?? []).map(toCallerTool);
-  const { message, earlier } = conversation.split(results.length > 0);
   const context = instructions ? [instructions] : [];
   const answer = toAnswerForm(choice, form?.format, callerTools);
   return {
-    body: toBody(message, model),
-    earlier,
+    ...conversation.split(results.length > 0),
     context,
     callerTools,
     answer,
