@@ -141,7 +141,7 @@ export function moveToFile(files: ProgramFiles, { file, name }: ProgramState, to
 const isChoice = (type: unknown) => type === 'choice' || type === 'choices';
 const isNumber = (type: unknown) => type === 'integer' || type === 'decimal';
 
-/** A choice of yes and no, in the words that other programs use where there are any. */
+/** A choice of yes and no, in the words that all programs share if they have them. */
 function toYesNo(files: ProgramFiles, state: ProgramState): ProgramFiles {
   const model = readProgram(files);
   const isHeir = /^extends: *palaver\b/m.test(files['program.yaml'] ?? '');
