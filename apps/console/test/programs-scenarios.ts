@@ -147,7 +147,10 @@ export function programsScenarios(palaver: () => TestConsole): void {
     const publish = page.getByRole('region', { name: 'Publish' });
     await publish.getByText('Question amount is new.').waitFor();
     await publish.getByRole('button', { name: 'Publish' }).click();
-    await publish.getByText(/^seeds@[0-9a-f]{12} is in use\.$/).waitFor();
+    await publish.getByText(/^seeds@[0-9a-f]{12} is in use\./).waitFor();
+    expect(await publish.getByRole('link', { name: 'Dial *384*77#' }).getAttribute('href')).toBe(
+      '/phone?code=*384*77%23',
+    );
     const dial = (sessionId: string, text: string) => call(palaver(), sessionId, [text], '*384*77#');
     expect(await dial('seeds-1', '2*5')).toMatch(/^CON 5 seeds are yours/);
 
@@ -157,11 +160,11 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await page.getByRole('button', { name: 'Publish' }).first().click();
     await publish.getByText('“Welcome” becomes “Second edition”').waitFor();
     await publish.getByRole('button', { name: 'Publish' }).click();
-    await publish.getByText(/is in use\.$/).waitFor();
+    await publish.getByText(/is in use\./).waitFor();
     expect(await dial('seeds-2', '')).toMatch(/^CON Second edition/);
     await publish.getByRole('button', { name: /^Roll back to seeds@/ }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click();
-    await publish.getByText(/is in use again\.$/).waitFor();
+    await publish.getByText(/is in use again\./).waitFor();
     expect(await dial('seeds-3', '')).toMatch(/^CON Welcome/);
     expect(await findBarriers(page)).toEqual([]);
     await keepPicture(page, 'programs-publish');

@@ -2,6 +2,7 @@ import { ussdLimits } from '@palaver/contract';
 import { defaultServiceCode } from '@palaver/contract/internal';
 import { type ChangeEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
+import { useLocation } from '../location.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { download } from '../ui/download.ts';
 import { Notice } from '../ui/fault.tsx';
@@ -27,7 +28,7 @@ const keys = [
 export function Handset({ name, phone, language }: { name: string; phone: PhoneLine; language: string | undefined }) {
   const { line } = phone;
   const isOpen = line.status === 'open' || line.status === 'waiting';
-  const [code, setCode] = useState(defaultServiceCode);
+  const [code, setCode] = useState(useLocation().searchParams.get('code') ?? defaultServiceCode);
   const [answer, setAnswer] = useState('');
   const input = useRef<HTMLInputElement>(null);
   const typed = isOpen ? answer : code;

@@ -133,12 +133,14 @@ function RecordFacts({ record }: { record: UssdDebugRecord }) {
 
 /** Asked again after every screen; null once the session has ended. */
 export function useSessionRecord({ sessionId, steps, line }: PhoneLine) {
-  return useOperatorQuery({
+  const isOver = line.status === 'ended';
+  const query = useOperatorQuery({
     queryKey: ['ussd-debug', sessionId, steps.length],
-    enabled: sessionId !== '' && line.status !== 'idle' && steps.length > 0,
+    enabled: sessionId !== '' && line.status !== 'idle' && !isOver && steps.length > 0,
     placeholderData: (before) => before,
     queryFn: () => loadRecord(sessionId),
   });
+  return { error: query.error, data: isOver ? null : query.data };
 }
 
 export type SessionRecord = ReturnType<typeof useSessionRecord>;

@@ -141,7 +141,22 @@ export function moveToFile(files: ProgramFiles, { file, name }: ProgramState, to
 const isChoice = (type: unknown) => type === 'choice' || type === 'choices';
 const isNumber = (type: unknown) => type === 'integer' || type === 'decimal';
 
+/** A choice of yes and no, in the words that all programs share if they have them. */
+function toYesNo(files: ProgramFiles, state: ProgramState): ProgramFiles {
+  const model = readProgram(files);
+  const isHeir = /^extends: *palaver\b/m.test(files['program.yaml'] ?? '');
+  const words = { yes: 'Yes', no: 'No' };
+  const options = Object.keys(words).map((value) => ({
+    text: isHeir ? `common.${value}` : `${state.name}.${value}`,
+    value,
+  }));
+  const texts = isHeir ? [] : Object.entries(words);
+  const said = texts.reduce((changed, [value, text]) => addText(changed, model, `${state.name}.${value}`, text), files);
+  return dropTexts(setField(said, state, ['options'], options), model);
+}
+
 export function setAnswerType(files: ProgramFiles, state: ProgramState, type: string): ProgramFiles {
+  if (type === 'yesNo') return toYesNo(setAnswerType(files, state, 'choice'), state);
   const drop = (changed: ProgramFiles, field: string) =>
     field in state.raw ? setField(changed, state, [field], undefined) : changed;
   const { type: before } = state.raw;

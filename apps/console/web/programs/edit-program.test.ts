@@ -223,6 +223,21 @@ test('a question becomes one of choices and back, and takes its texts with it', 
   expect(back['locales/en.yaml']).toBe(survey['locales/en.yaml']);
 });
 
+test('yes or no is a choice in words that other programs have', () => {
+  const asked = setAnswerType(survey, stateOf(survey, 'people'), 'yesNo');
+  expect(stateOf(asked, 'people').raw).toMatchObject({
+    type: 'choice',
+    options: [
+      { text: 'common.yes', value: 'yes' },
+      { text: 'common.no', value: 'no' },
+    ],
+  });
+  expect(asked['locales/en.yaml']).toBe(survey['locales/en.yaml']);
+  const alone = { ...survey, 'program.yaml': (survey['program.yaml'] ?? '').replace(/^extends.*\n/m, '') };
+  const own = readProgram(setAnswerType(alone, stateOf(alone, 'people'), 'yesNo'));
+  expect(own.texts.get('en')?.get('people.yes')).toBe('Yes');
+});
+
 test('choices come from a table and are written again; a state changes its group; a form gets a state', () => {
   const home = stateOf(survey, 'home');
   const table = setListSource({ ...survey, 'data/crops.csv': 'id,name' }, home, {

@@ -5,6 +5,7 @@ import { formatMoment } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
 import { InputField } from '../ui/fields.tsx';
+import { Link } from '../ui/link.tsx';
 import { Ask } from '../ui/modal.tsx';
 import { Panel } from '../ui/panel.tsx';
 import type { ProgramChange, ProgramDiff } from './diff-programs.ts';
@@ -14,12 +15,13 @@ import { programApi } from './program-api.ts';
 
 interface PublishProps {
   name: string;
+  code: string | undefined;
   draft: EditedDraft;
   diff: ProgramDiff;
   hasFaults: boolean;
 }
 
-export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
+export function PublishPanel({ name, code, draft, diff, hasFaults }: PublishProps) {
   const queries = useQueryClient();
   const [note, setNote] = useState('');
   const [asked, setAsked] = useState<string>();
@@ -49,7 +51,10 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
     <Panel className="publish-panel" title={t('programs.publish')} beside={null}>
       {outcome && (
         <p className={outcome.isFault ? 'notice notice-danger' : 'notice'} role="status">
-          {outcome.text}
+          {outcome.text}{' '}
+          {!outcome.isFault && code !== undefined && (
+            <Link href={`/phone?code=${encodeURIComponent(code)}`}>{t('programs.dial', { code })}</Link>
+          )}
         </p>
       )}
       {diff.changes.length === 0 ? (

@@ -77,7 +77,7 @@ export function StateEditor({ onSelect, ...given }: Omit<StateParts, 'set'> & { 
   );
 }
 
-const types = ['text', 'integer', 'decimal', 'choice', 'choices', 'date', 'phone'] as const;
+const types = ['text', 'integer', 'decimal', 'choice', 'choices', 'yesNo', 'date', 'phone'] as const;
 const isKnownType = (type: string): type is (typeof types)[number] => (types as readonly string[]).includes(type);
 
 /** Numbers stay numbers in the file; `today` and dates are texts. */

@@ -185,7 +185,13 @@ function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { v
                 <ProgramActions name={name} draft={draft} programs={listed.programs} role={listed.role} />
               </SettingsView>
             ) : view === 'publish' && mayEdit ? (
-              <PublishPanel name={name} draft={draft} diff={diff} hasFaults={report.data?.ok === false} />
+              <PublishPanel
+                name={name}
+                code={model.codes[0]}
+                draft={draft}
+                diff={diff}
+                hasFaults={report.data?.ok === false}
+              />
             ) : stats.data ? (
               <Figures {...shared} stats={stats.data} />
             ) : (

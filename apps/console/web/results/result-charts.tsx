@@ -88,7 +88,8 @@ function QuestionChart({ question, labels, onChoose }: QuestionProps) {
 }
 
 function Bars({ question, labels, onChoose }: QuestionProps & { question: { kind: 'choices' } }) {
-  const { name, answered, values, others } = question;
+  const { name, answered, others } = question;
+  const values = splitChoices(labels, question);
   const bar = (value: string, count: number) => (
     <>
       <span className="bar-label">{value}</span>
@@ -106,6 +107,7 @@ function Bars({ question, labels, onChoose }: QuestionProps & { question: { kind
         <li key={value}>
           <button
             type="button"
+            disabled={!question.values.some((whole) => whole.value === value)}
             title={t('results.filterBy', {
               column: questionLabel(labels, name),
               value: choiceLabel(labels, name, value),
@@ -128,6 +130,21 @@ function Bars({ question, labels, onChoose }: QuestionProps & { question: { kind
       </li>
     </ul>
   );
+}
+
+/** Several choices are one answer, with blanks between them: each is counted for itself. */
+function splitChoices(
+  { choices }: Labels,
+  { name, values }: { name: string; values: { value: string; count: number }[] },
+) {
+  const known = choices.get(name);
+  const counts = new Map<string, number>();
+  for (const { value, count } of values) {
+    const parts = value.split(' ');
+    const isSeveral = !known?.has(value) && parts.every((part) => known?.has(part));
+    for (const part of isSeveral ? parts : [value]) counts.set(part, (counts.get(part) ?? 0) + count);
+  }
+  return Array.from(counts, ([value, count]) => ({ value, count })).sort((a, b) => b.count - a.count);
 }
 
 /** The figures are the picture's name, for those who cannot see it. */
