@@ -82,7 +82,15 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
   const answer = createAnswer({ ...domain, config, metrics });
   const texts = createTexts({ ...domain, config, metrics });
   const chooseLink = () => domain.smpp?.choose();
-  const smpp = createSmppReceiver({ ...domain, answer, receiveText: texts.receive, chooseLink, metrics, logger });
+  const smpp = createSmppReceiver({
+    ...domain,
+    config,
+    answer,
+    receiveText: texts.receive,
+    chooseLink,
+    metrics,
+    logger,
+  });
   domain.smpp?.receive(smpp.deliver);
   const push = createPush({ ...domain, config, texts, pushScreen: domain.smpp && smpp.push });
   addStoreMetrics(server.metrics, store, logger);

@@ -2,6 +2,7 @@ import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { startAgent } from './agent-fixture.ts';
 import { startService } from './service-fixture.ts';
+import { startSmsc } from './smsc.ts';
 
 test('beyond USSD_MAX_IN_FLIGHT callers read a sentence at once, and the others are served', async () => {
   await using agent = await startAgent();
@@ -29,4 +30,31 @@ test('beyond USSD_MAX_IN_FLIGHT callers read a sentence at once, and the others 
   expect(await (await service.get('/metrics')).text()).toContain(
     'ussd_requests_total{outcome="shed",service="ussd"} 2',
   );
+});
+
+test('over SMPP, where an input may be answered late, one that comes beyond the bound waits', async () => {
+  await using agent = await startAgent();
+  await using smsc = await startSmsc();
+  const gate = Promise.withResolvers<string>();
+  agent.answer = () => gate.promise;
+  await using service = await startService('sqlite', {
+    AGENT_URL: agent.url,
+    ASSISTANT_WAIT_MS: '60000',
+    USSD_MAX_IN_FLIGHT: '1',
+    SMPP_LINKS: smsc.url,
+  });
+  const dialled = { ussd_service_op: 1, short_message: '*1234#' };
+  await smsc.press(dialled);
+  await smsc.press({ short_message: '4' });
+  const asked = smsc.deliver({ ussd_service_op: 18, short_message: 'Slow?' });
+  await waitFor('the question', () => agent.asked.length === 1);
+  const other = smsc.deliver({ ...dialled, source_addr: '254700000002' });
+  expect((await service.get('/health')).status).toBe(200);
+  gate.resolve('Forty-two');
+  expect((await asked).command_status).toBe(0);
+  expect((await other).command_status).toBe(0);
+  await waitFor('both screens', () => smsc.submitted.length === 4);
+  const screenOf = (phone: string) => smsc.submitted.findLast((pdu) => pdu.destination_addr === phone)?.short_message;
+  expect(screenOf('254700000001')?.message).toContain('Forty-two');
+  expect(screenOf('254700000002')?.message).toMatch(/^Welcome/);
 });

@@ -1,7 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { AppError } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
+import { createLimiter } from '@palaver/service-kit/internal';
 import smpp, { type Pdu } from 'smpp';
+import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
 import type { Messages } from '../outgoing/messages.ts';
 import type { OnDeliver, SmppLink } from '../outgoing/smpp-link.ts';
@@ -14,6 +17,7 @@ import type { ReceiveText } from './texts.ts';
 import type { Answer } from './ussd-call.ts';
 
 export interface SmppReceiverParts {
+  config: Pick<UssdConfig, 'USSD_MAX_IN_FLIGHT'>;
   answer: Answer;
   receiveText: ReceiveText;
   joinParts: JoinParts;
@@ -41,8 +45,18 @@ const sessionNumbers = 256;
 /** Longer than a caller waits for a screen. */
 const screenMs = 30_000;
 const receiptWaitMs = 1_000;
+/** Of an input, for a place among those under way; the SMSC delivers one again that is refused then. */
+const inputWaitMs = 8_000;
+const maxWaiting = 10_000;
 
 export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts }: SmppReceiverParts) {
+  // Below the bound of all calls, beyond which `answer` refuses. HTTP has the other half.
+  const limit = createLimiter({
+    concurrency: Math.ceil(parts.config.USSD_MAX_IN_FLIGHT / 2),
+    maxWaiting,
+    maxWaitMs: inputWaitMs,
+    toError: () => new AppError('UNAVAILABLE', 'Too many inputs are under way.'),
+  });
   const underWay = new Map<string, Promise<number>>();
   const deliver: OnDeliver = async (pdu, link) => {
     const receipt = toReceipt(pdu);
@@ -87,7 +101,8 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
     { link, isFirst }: { link: SmppLink; isFirst: boolean },
   ): Promise<number> {
     const confirms: (() => void)[] = [];
-    const text = await answer(toRequest(pdu, session, isFirst), logger, (confirm) => confirms.push(confirm));
+    const request = toRequest(pdu, session, isFirst);
+    const text = await limit(() => answer(request, logger, (confirm) => confirms.push(confirm)));
     // The response to the input goes first: without it the SMSC does not expect a screen.
     void sendScreen(pdu, link, session.info, text).then((isSent) => {
       if (isSent) for (const confirm of confirms) confirm();
