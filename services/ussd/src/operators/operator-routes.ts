@@ -17,7 +17,7 @@ import type { AgentPerson } from '../outgoing/agent-client.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { PersonData } from '../people/person-data.ts';
 import { isExpired, isOpen } from '../store/session-row.ts';
-import type { SessionStore } from '../store/session-store.ts';
+import { maxListed, type SessionStore } from '../store/session-store.ts';
 import type { SessionTable } from '../store/tables.ts';
 import {
   type AddressParts,
@@ -67,13 +67,16 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
         const menu = program === undefined ? undefined : await parts.programs.find(program);
         const caller = { phoneNumber: session.phone, reply: session.reply };
         const { phoneNumber: phone, reply } = showCallersTo(operator)(caller);
-        return toDebugRecord({ ...session, phone, reply }, (await sessions.listActive(now)).ids, menu);
+        return toDebugRecord({ ...session, phone, reply }, await sessions.listActive(now), menu);
       },
     );
 
     typed.get('/api/ussd/sessions', { schema: { response: { 200: ussdSessionsRecordSchema } } }, async () => {
-      const { ids, count } = await sessions.listActive(parts.clock.now());
-      return { activeSessions: ids, count };
+      const now = parts.clock.now();
+      const activeSessions = await sessions.listActive(now);
+      // Only a full list may not be all of them.
+      const isWhole = activeSessions.length < maxListed;
+      return { activeSessions, count: isWhole ? activeSessions.length : await sessions.countActive(now) };
     });
 
     addListRoutes(typed, parts);

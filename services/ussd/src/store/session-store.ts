@@ -21,7 +21,7 @@ const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
   seen_at: 'bigint',
 };
 
-const maxListed = 1_000;
+export const maxListed = 1_000;
 
 export function createSessionStore(
   store: UssdStore,
@@ -34,6 +34,11 @@ export function createSessionStore(
       : { apply: createSqliteWriter(store) }),
   });
   const load = createBatchLoader<SessionTable>(store, 'ussd_session', 'id');
+  const active = (now: number) =>
+    store.readDb
+      .selectFrom('ussd_session')
+      .where('status', '=', sessionStatus.active)
+      .where('seen_at', '>', now - timeoutMs);
 
   return {
     /** Also one whose caller was erased; see `isErased`. */
@@ -52,15 +57,12 @@ export function createSessionStore(
         .where('status', 'in', [sessionStatus.active, sessionStatus.texting])
         .returning(['id', 'opening', 'dialogue'])
         .execute(),
+    /** The oldest of them. */
     async listActive(now: number) {
-      const active = store.readDb
-        .selectFrom('ussd_session')
-        .where('status', '=', sessionStatus.active)
-        .where('seen_at', '>', now - timeoutMs);
-      const count = await countRows(active);
-      const rows = await active.select('id').orderBy('opened_at').limit(maxListed).execute();
-      return { ids: rows.map(({ id }) => id), count };
+      const rows = await active(now).select('id').orderBy('opened_at').limit(maxListed).execute();
+      return rows.map(({ id }) => id);
     },
+    countActive: (now: number) => countRows(active(now)),
   };
 }
 
