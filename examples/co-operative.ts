@@ -3,10 +3,10 @@ import { createOracleApp } from '@palaver/agent-plugins';
 import { z } from 'zod';
 
 const { SHOP_URL = 'http://127.0.0.1:8000', ...env } = withEnvFile(process.env);
-async function askShop<Reply>(path: string, signal: AbortSignal, body: string | null = null): Promise<Reply> {
+async function askShop<Reply>(path: string, reply: z.ZodType<Reply>, signal: AbortSignal, body?: string) {
   const response = await fetch(`${SHOP_URL}/${path}`, { method: body ? 'POST' : 'GET', body, signal });
   if (!response.ok) throw new ToolError('TOOL_FAILED', `the shop answers ${response.status}`);
-  return response.json() as Promise<Reply>;
+  return reply.parse(await response.json());
 }
 
 export const app = await createOracleApp({
@@ -15,13 +15,13 @@ export const app = await createOracleApp({
     price_of: tool({
       description: 'What a kilogram of seed costs, in KES',
       inputSchema: z.object({ crop: z.enum(['maize', 'beans', 'sorghum']) }),
-      execute: ({ crop }, { abortSignal }) => askShop<{ price: number }>(`prices/${crop}`, abortSignal),
+      execute: ({ crop }, { abortSignal }) => askShop(`prices/${crop}`, z.object({ price: z.number() }), abortSignal),
     }),
     order_seed: tool({
       description: 'Orders seed at the price of the day',
       inputSchema: z.object({ crop: z.string(), kilograms: z.number().positive() }),
       needsApproval: ({ kilograms }) => kilograms > 50,
-      execute: (order, rt) => askShop('orders', rt.abortSignal, JSON.stringify({ ...order, member: rt.user.did })),
+      execute: (order, rt) => askShop('orders', z.any(), rt.abortSignal, JSON.stringify({ ...order, by: rt.user.did })),
     }),
     count_stock: tool({
       description: 'How much seed all stores together have, in kilograms',
@@ -29,7 +29,7 @@ export const app = await createOracleApp({
       async *execute({ stores }, { abortSignal }) {
         let kilograms = 0;
         for (const store of stores) {
-          kilograms += (await askShop<{ kilograms: number }>(`stock/${store}`, abortSignal)).kilograms;
+          kilograms += (await askShop(`stock/${store}`, z.object({ kilograms: z.number() }), abortSignal)).kilograms;
           yield { kilograms, counted: store };
         }
       },

@@ -47,7 +47,7 @@ it('the co-operative fits on a page: it asks first, shows how far it is, keeps a
   expect(await outputOf('/tool order_seed {"crop": "maize", "kilograms": 60}', false)).toContain('APPROVAL_REFUSED');
   expect(orders).toEqual([]);
   expect(await outputOf('/tool order_seed {"crop": "maize", "kilograms": 60}')).toEqual({ order: 1 });
-  expect(orders).toEqual([{ crop: 'maize', kilograms: 60, member: user }]);
+  expect(orders).toEqual([{ crop: 'maize', kilograms: 60, by: user }]);
   const { events } = await session.stream('/tool count_stock');
   const counted: unknown[] = [];
   for await (const { name, data } of events) if (name === 'tool_call' && data.output) counted.push(data.output);

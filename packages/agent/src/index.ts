@@ -1,6 +1,7 @@
 export {
   AppError,
   type Approval,
+  type Attachment,
   type BrowserTool,
   type EndedRunStatus,
   type ErrorCode,
