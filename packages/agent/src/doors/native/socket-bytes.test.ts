@@ -76,13 +76,18 @@ function toFrame(length: number, sent = length): Buffer {
 
 const isGone = (socket: NetSocket) => waitFor('the end of the connection', () => socket.destroyed);
 
-test('binary packets are refused before their parts arrive', async () => {
+test('binary packets are dropped with their parts, and count', async () => {
+  const names: string[] = [];
+  io.on('connection', (socket) => socket.onAny((name) => names.push(name)));
   const socket = await connected();
   socket.send('451-["x",{"_placeholder":true,"num":0}]');
+  socket.send(Buffer.alloc(10));
+  socket.send('42["y"]');
+  await waitFor('the event', () => names.length > 0);
+  expect([names, socket.isClosed]).toEqual([['y'], false]);
+  socket.send(Buffer.alloc(70_000));
   await waitFor('the end', () => socket.isClosed);
-  const other = await connected();
-  other.send(Buffer.alloc(10));
-  await waitFor('the end', () => other.isClosed);
+  expect(over).toBe(1);
 });
 
 test('a connection signs in once', async () => {

@@ -19,6 +19,8 @@ interface Parts {
 
 const mebibyte = 1024 * 1024;
 
+const toLength = (data: unknown) => (typeof data === 'string' || data instanceof Uint8Array ? data.length : 0);
+
 /** Bounds what connections hold of packets that have not arrived whole or are not taken, and what is parsed in a minute. */
 export function limitSocketBytes(io: Server, { ownerOf, onOver, ...limits }: Parts): void {
   const { heldBytes = 48 * mebibyte, kibPerMinute = agentLimits.socketKibPerMinute } = limits;
@@ -67,14 +69,18 @@ export function limitSocketBytes(io: Server, { ownerOf, onOver, ...limits }: Par
       if (packet.type !== 'message') return;
       const { data } = packet;
       const isConnect = typeof data === 'string' && data.startsWith('0');
-      // No event has binary parts, and a connection signs in once.
-      const isRefused = typeof data !== 'string' || /^[56]/.test(data) || (isConnect && hasAsked);
+      // A connection signs in once.
+      if (isConnect && hasAsked) {
+        packet.type = 'noop';
+        return connection.close();
+      }
       hasAsked ||= isConnect;
-      const kib = isRefused ? 0 : Math.ceil(data.length / 1024);
-      if (!isRefused && parsed.look(owner).count + kib <= kibPerMinute) return parsed.add(owner, kib);
-      packet.type = 'noop';
-      if (isRefused) connection.close();
-      else onOver(connection);
+      const kib = Math.ceil(toLength(data) / 1024);
+      const isOver = parsed.look(owner).count + kib > kibPerMinute;
+      if (isOver) onOver(connection);
+      else parsed.add(owner, kib);
+      // No event has binary parts: read by nobody, they are not kept until all have come.
+      if (isOver || typeof data !== 'string' || /^[56]/.test(data)) packet.type = 'noop';
     });
     connection.on('packetCreate', ({ data }: { data?: unknown }) => {
       if (typeof data === 'string') take(waiting, data.length);
