@@ -58,10 +58,8 @@ test('nothing of a step runs before all of its approvals are answered; wrong arg
   expect(events.filter(({ name }) => name === 'message')).toHaveLength(2);
 });
 
-test('a user with many approvals to answer is not asked for more', async () => {
-  const { ran, plugin } = createShop();
-  const buy = { toolCalls: [{ name: 'buy', args: { count: 1 } }] };
-  const runtime = await createTestRuntime(plugin, { model: [buy, buy, { text: 'No.' }, { text: 'No.' }] });
+/** Asks a user for as many approvals as may be open, and returns their DID. */
+async function fillApprovals(runtime: Awaited<ReturnType<typeof createTestRuntime>>): Promise<string> {
   const userDid = 'did:key:zAna';
   const sessionId = await runtime.createSession(userDid);
   const body = { message: 'buy', stream: true, returnAllMessages: false };
@@ -71,6 +69,14 @@ test('a user with many approvals to answer is not asked for more', async () => {
     await sql`insert into agent_approval (id, run_id, user_did, call_id, tool_name, args, status, asked_at, expires_at)
       select id || ${`-${index}`}, run_id, user_did, call_id, tool_name, args, status, asked_at, expires_at
       from agent_approval where id not like '%-%-%-%-%-%'`.execute(runtime.store.db);
+  return userDid;
+}
+
+test('a user with many approvals to answer is not asked for more', async () => {
+  const { ran, plugin } = createShop();
+  const buy = { toolCalls: [{ name: 'buy', args: { count: 1 } }] };
+  const runtime = await createTestRuntime(plugin, { model: [buy, buy, { text: 'No.' }, { text: 'No.' }] });
+  const userDid = await fillApprovals(runtime);
   const { message } = await runtime.send('buy', { userDid, sessionId: await runtime.createSession(userDid) });
   expect(message.approvals).toBeUndefined();
   expect(message.toolCalls?.[0]?.error).toMatch(/^APPROVAL_REFUSED: the user cannot be asked/);
@@ -155,19 +161,7 @@ test('a sub-agent whose user cannot be asked for more is refused and continues',
   const ask = { toolCalls: [call('buyer', { task: 'Buy.' })] };
   const main = createScriptedModel([ask, ask, { text: 'Done.' }]);
   const runtime = await createTestRuntime(household, { model: { main, subagent } });
-  const userDid = 'did:key:zAna';
-  const body = { message: 'buy', stream: true, returnAllMessages: false };
-  const waiting = await runtime.ctx.open({
-    userDid,
-    sessionId: await runtime.createSession(userDid),
-    requestId: 'r',
-    body,
-  });
-  for await (const event of waiting.events()) if (event.name === 'approval_request') break;
-  for (let index = 1; index < agentLimits.pendingApprovalsPerUser; index += 1)
-    await sql`insert into agent_approval (id, run_id, user_did, call_id, tool_name, args, status, asked_at, expires_at)
-      select id || ${`-${index}`}, run_id, user_did, call_id, tool_name, args, status, asked_at, expires_at
-      from agent_approval where id not like '%-%-%-%-%-%'`.execute(runtime.store.db);
+  const userDid = await fillApprovals(runtime);
   const { message } = await runtime.send('buy', { userDid, sessionId: await runtime.createSession(userDid) });
   await runtime.close();
   expect(message.toolCalls?.find(({ name }) => name === 'buy')?.error).toMatch(/^APPROVAL_REFUSED/);
