@@ -22,7 +22,7 @@ export function toConfigReference(): string {
 
 function toRow({ name, defaultText, description, example, secret }: Variable): string {
   const standard = defaultText === undefined || defaultText === '' ? '' : `\`${escapePipes(defaultText)}\``;
-  const shown = secret ? ' (secret)' : ` For example \`${escapePipes(example)}\`.`;
+  const shown = secret ? ' (secret)' : example === defaultText ? '' : ` For example \`${escapePipes(example)}\`.`;
   return `| \`${name}\` | ${standard} | ${escapePipes(description).replaceAll('\n', '<br>')}${shown} |`;
 }
 

@@ -29,10 +29,9 @@ export const consoleConfigSchema = z.object({
     .regex(/^\/[\w./-]*$/, 'expected a path such as /ixo')
     .prefault('/ixo')
     .meta({ description: "Path under which the query gateway serves the protocol's own routes.", example: '/ixo' }),
-  METRICS_INTERVAL_SECONDS: envInteger({ min: 1, max: 300 }).prefault('15').meta({
-    description: "How often the console reads the services' metrics for its history and alarms.",
-    example: '15',
-  }),
+  METRICS_INTERVAL_SECONDS: envInteger({ min: 1, max: 300 })
+    .prefault('15')
+    .meta({ description: "How often the console reads the services' metrics for its history and alarms." }),
   ALARM_WEBHOOK_URL: envUrl('http:', 'https:').optional().meta({
     description:
       'Address that alarms are posted to as JSON when they are raised and cleared. HTTPS at a public address, unless its host is in ALARM_WEBHOOK_ALLOWED_HOSTS.',
@@ -45,12 +44,10 @@ export const consoleConfigSchema = z.object({
   }),
   ALARM_FAULT_PERCENT: envInteger({ min: 1, max: 100 }).prefault('5').meta({
     description: 'Raise an alarm when more than this percentage of the requests of five minutes failed with 5xx.',
-    example: '2',
   }),
   ALARM_P95_MS: envInteger({ min: 1, max: 600_000 }).prefault('2000').meta({
     description:
       'Raise an alarm when the 95th percentile of the latency of five minutes is above this many milliseconds.',
-    example: '800',
   }),
 });
 

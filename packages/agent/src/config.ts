@@ -19,7 +19,7 @@ export const agentConfigSchema = z
     }),
     BODY_LIMIT_BYTES: envInteger({ min: 1024, max: 100 * 1024 * 1024 })
       .prefault(String(agentLimits.bodyBytes))
-      .meta({ description: 'Largest request body in bytes.', example: '1048576' }),
+      .meta({ description: 'Largest request body in bytes.' }),
     DOORS: envList()
       .pipe(z.array(z.enum(doorNames, { error: `expected names out of ${doorNames.join(', ')}` })))
       .prefault(doorNames.join(','))
@@ -59,23 +59,18 @@ export const agentConfigSchema = z
     }),
     UCAN_AUTH_MAX_TTL_SECONDS: envInteger({ min: 1, max: 86_400 * 365 })
       .prefault(String(ucanLimits.maxTtlSeconds))
-      .meta({ description: 'Longest time until an invocation expires.', example: '900' }),
+      .meta({ description: 'Longest time until an invocation expires.' }),
     UCAN_DELEGATION_MAX_TTL_SECONDS: envInteger({ min: 1, max: 86_400 * 3650 })
       .prefault(String(ucanLimits.delegationMaxTtlSeconds))
-      .meta({
-        description: 'Longest time until a delegation expires that signs its issuer in.',
-        example: '2592000',
-      }),
-    UCAN_ALLOW_DELEGATION_AUTH: envBoolean().prefault('true').meta({
-      description: 'Whether a delegation alone signs its issuer in.',
-      example: 'false',
-    }),
+      .meta({ description: 'Longest time until a delegation expires that signs its issuer in.' }),
+    UCAN_ALLOW_DELEGATION_AUTH: envBoolean()
+      .prefault('true')
+      .meta({ description: 'Whether a delegation alone signs its issuer in.' }),
     UCAN_CHECKED_KIB_PER_MINUTE: envInteger({ min: 64, max: 1_000_000_000 })
       .prefault(String(ucanLimits.checkedKibPerMinute))
       .meta({
         description:
           'KiB of tokens not seen before that one client address may have checked in a minute; a usual token has half a KiB.',
-        example: '4096',
       }),
     DNS_SERVERS: envList().prefault('').meta({
       description:
@@ -89,14 +84,12 @@ export const agentConfigSchema = z
     GATEWAY_API_KEY: gatewayVariables.GATEWAY_API_KEY,
     GATEWAY_UCAN: gatewayVariables.GATEWAY_UCAN,
     GATEWAY_PREFIX: gatewayVariables.GATEWAY_PREFIX,
-    SENDS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 }).prefault(String(agentLimits.sendsPerMinute)).meta({
-      description: 'Messages a user may send in a minute.',
-      example: '60',
-    }),
-    SESSIONS_PER_USER: envInteger({ min: 1, max: 10_000_000 }).prefault(String(agentLimits.sessionsPerUser)).meta({
-      description: 'Sessions a user may keep.',
-      example: '10000',
-    }),
+    SENDS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 })
+      .prefault(String(agentLimits.sendsPerMinute))
+      .meta({ description: 'Messages a user may send in a minute.' }),
+    SESSIONS_PER_USER: envInteger({ min: 1, max: 10_000_000 })
+      .prefault(String(agentLimits.sessionsPerUser))
+      .meta({ description: 'Sessions a user may keep.' }),
     WRITES_PER_MINUTE_PER_ADDRESS: envInteger({ min: 1, max: 100_000_000 }).optional().meta({
       description:
         'Requests other than reads, handshakes of sockets and their events that one client address may send in a minute, whoever signs them. If not set, 20 times SENDS_PER_MINUTE.',
@@ -107,36 +100,28 @@ export const agentConfigSchema = z
         'Client addresses that many users share, such as that of a USSD service: limits per address do not apply to them.',
       example: '10.0.5.0/24',
     }),
-    TURN_TIMEOUT_MS: envInteger({ min: 1_000, max: 86_400_000 }).prefault('600000').meta({
-      description: 'Longest a turn may take, from the moment it was sent.',
-      example: '600000',
-    }),
+    TURN_TIMEOUT_MS: envInteger({ min: 1_000, max: 86_400_000 })
+      .prefault('600000')
+      .meta({ description: 'Longest a turn may take, from the moment it was sent.' }),
     APPROVAL_TIMEOUT_MS: envInteger({ min: 1_000, max: 30 * 86_400_000 })
       .prefault(String(agentLimits.approvalTimeoutMs))
-      .meta({
-        description: 'How long a tool call waits for the user to approve it. Then it counts as refused.',
-        example: '3600000',
-      }),
-    RUN_RETENTION_DAYS: envInteger({ min: 1, max: 36_500 }).prefault('90').meta({
-      description: 'How long ended runs are kept; their messages stay with the session.',
-      example: '90',
-    }),
-    RETENTION_MESSAGES_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
-      description: 'Days that messages are kept; 0 keeps them until their user deletes the session.',
-      example: '365',
-    }),
+      .meta({ description: 'How long a tool call waits for the user to approve it. Then it counts as refused.' }),
+    RUN_RETENTION_DAYS: envInteger({ min: 1, max: 36_500 })
+      .prefault('90')
+      .meta({ description: 'How long ended runs are kept; their messages stay with the session.' }),
+    RETENTION_MESSAGES_DAYS: envInteger({ min: 0, max: 36_500 })
+      .prefault('0')
+      .meta({ description: 'Days that messages are kept; 0 keeps them until their user deletes the session.' }),
     RETENTION_SESSIONS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
       description:
         'Days that a session is kept after its last message, with its messages, summary and tasks; 0 keeps it until its user deletes it.',
-      example: '730',
     }),
-    RETENTION_DELEGATIONS_DAYS: envInteger({ min: 1, max: 36_500 }).prefault('1').meta({
-      description: 'Days that delegations and their revocations are kept after they expire.',
-      example: '30',
-    }),
+    RETENTION_DELEGATIONS_DAYS: envInteger({ min: 1, max: 36_500 })
+      .prefault('1')
+      .meta({ description: 'Days that delegations and their revocations are kept after they expire.' }),
     BROWSER_TOOL_TIMEOUT_MS: envInteger({ min: 100, max: 3_600_000 })
       .prefault(String(agentLimits.browserToolTimeoutMs))
-      .meta({ description: 'How long a tool on the page may take.', example: '30000' }),
+      .meta({ description: 'How long a tool on the page may take.' }),
     LLM_PROVIDER: z
       .enum(['offline', 'openai', 'anthropic', 'openrouter', 'compatible'], {
         error: 'expected offline, openai, anthropic, openrouter or compatible',
@@ -169,18 +154,15 @@ export const agentConfigSchema = z
       .optional()
       .meta({ description: 'Model for small tasks such as summaries.', example: 'gpt-5-nano' }),
     LLM_SUBAGENT_MODEL: modelId.optional().meta({ description: 'Model of sub-agents.', example: 'gpt-5-mini' }),
-    LLM_TIMEOUT_MS: envInteger({ min: 1_000, max: 3_600_000 }).prefault('60000').meta({
-      description: 'Longest silence of the language model, before its first word and between words.',
-      example: '60000',
-    }),
-    LLM_CONTEXT_TOKENS: envInteger({ min: 1_000, max: 10_000_000 }).prefault('100000').meta({
-      description: 'How much of a conversation the model gets; older messages are summarised.',
-      example: '100000',
-    }),
-    OFFLINE_WORDS_PER_SECOND: envInteger({ min: 1, max: 100_000 }).prefault('40').meta({
-      description: 'Speed of the offline model’s `/long N`.',
-      example: '40',
-    }),
+    LLM_TIMEOUT_MS: envInteger({ min: 1_000, max: 3_600_000 })
+      .prefault('60000')
+      .meta({ description: 'Longest silence of the language model, before its first word and between words.' }),
+    LLM_CONTEXT_TOKENS: envInteger({ min: 1_000, max: 10_000_000 })
+      .prefault('100000')
+      .meta({ description: 'How much of a conversation the model gets; older messages are summarised.' }),
+    OFFLINE_WORDS_PER_SECOND: envInteger({ min: 1, max: 100_000 })
+      .prefault('40')
+      .meta({ description: 'Speed of the offline model’s `/long N`.' }),
   })
   .superRefine((config, context) => {
     const needsKey =

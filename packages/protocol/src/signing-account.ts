@@ -37,10 +37,9 @@ export const signingVariables = {
       description: 'Fee of a transaction, for each message in it.',
       example: '5000uixo',
     }),
-  SIGNING_GAS: envInteger({ min: 1, max: 100_000_000 }).prefault('300000').meta({
-    description: 'Gas limit of a transaction, for each message in it.',
-    example: '300000',
-  }),
+  SIGNING_GAS: envInteger({ min: 1, max: 100_000_000 })
+    .prefault('300000')
+    .meta({ description: 'Gas limit of a transaction, for each message in it.' }),
 };
 
 /** One message of a transaction: its type and its bytes. */

@@ -13,7 +13,7 @@ import { envRedisUrl } from './redis.ts';
  * import { baseVariables, envBoolean } from '@palaver/service-kit';
  * import { z } from 'zod';
  *
- * const open = envBoolean().prefault('false').meta({ description: 'Whether the gate is open.', example: 'true' });
+ * const open = envBoolean().prefault('false').meta({ description: 'Whether the gate is open.' });
  * export const configSchema = z.object({ ...baseVariables({ port: 4200 }), HERD_OPEN: open });
  * ```
  */
@@ -30,10 +30,7 @@ export function baseVariables(defaults: { port: number }) {
     }),
     PORT: envInteger({ min: 0, max: 65_535 })
       .prefault(String(defaults.port))
-      .meta({
-        description: "The service's own port when it runs alone.",
-        example: String(defaults.port),
-      }),
+      .meta({ description: "The service's own port when it runs alone." }),
     DATA_DIR: z.string().prefault('./data').meta({
       description: 'Folder of the embedded databases and of keys created at the first start.',
       example: '/var/lib/palaver',
@@ -64,10 +61,9 @@ export function baseVariables(defaults: { port: number }) {
       example: '0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0',
       secret: true,
     }),
-    MIGRATE_ON_START: envBoolean().prefault('true').meta({
-      description: 'Migrate the database at the start. With `false`, run `palaver migrate` before.',
-      example: 'false',
-    }),
+    MIGRATE_ON_START: envBoolean()
+      .prefault('true')
+      .meta({ description: 'Migrate the database at the start. With `false`, run `palaver migrate` before.' }),
     REDIS_URL: envRedisUrl().optional().meta({
       description:
         'Redis or Valkey that connects several instances: shared rate limits, events and runs. `rediss://` for TLS, `redis+sentinel://a:26379,b:26379/master-name`, `redis+cluster://a:6379,b:6379`.',
@@ -77,12 +73,10 @@ export function baseVariables(defaults: { port: number }) {
     DRAIN_DELAY_MS: envInteger({ min: 0, max: 60_000 }).prefault('0').meta({
       description:
         'How long the service keeps serving after SIGTERM while `/ready` and `/health` answer 503. Behind a load balancer: longer than its health checks take to notice.',
-      example: '5000',
     }),
     REQUEST_TIMEOUT_SECONDS: envInteger({ min: 1, max: 3_600 }).prefault('30').meta({
       description:
         'How long a request may take to arrive, head and body. Slower ones are answered with 408, at most a second later. For an upload: the longest time without data.',
-      example: '30',
     }),
     LOG_LEVEL: z
       .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
@@ -104,12 +98,10 @@ export function baseVariables(defaults: { port: number }) {
     TRUST_PROXY_ENABLED: envBoolean().prefault('false').meta({
       description:
         'Take the client address from X-Forwarded-For. Only behind a reverse proxy that adds to it or sets it.',
-      example: 'true',
     }),
     TRUST_PROXY_HOPS: envInteger({ min: 1, max: 10 }).prefault('1').meta({
       description:
         'Number of reverse proxies in front of the service: the client address is the entry that many places from the right of X-Forwarded-For.',
-      example: '2',
     }),
     TRUST_PROXY_CIDRS: envCidrs().optional().meta({
       description:
@@ -128,17 +120,15 @@ export function baseVariables(defaults: { port: number }) {
     OTEL_ENABLED: envBoolean().prefault('false').meta({
       description:
         'Record OpenTelemetry spans of requests, turns, model calls and tool calls. The SDK is loaded by the process: see docs/plugins/telemetry.md.',
-      example: 'true',
     }),
   };
 }
 
 export function auditVariables() {
   return {
-    RETENTION_AUDIT_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('730').meta({
-      description: 'Days that lines of the audit log are kept; 0 keeps them forever.',
-      example: '3650',
-    }),
+    RETENTION_AUDIT_DAYS: envInteger({ min: 0, max: 36_500 })
+      .prefault('730')
+      .meta({ description: 'Days that lines of the audit log are kept; 0 keeps them forever.' }),
   };
 }
 

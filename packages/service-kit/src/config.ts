@@ -11,7 +11,8 @@ export type Env = Record<string, string | undefined>;
 /** The description of a variable, given by `.meta({ … })` as the last call on its schema. */
 export interface VariableMeta {
   description: string;
-  example: string;
+  /** If left out, the default is the example. */
+  example?: string;
   /** The value never appears in a message. */
   secret?: boolean;
   inProduction?: ProductionRule;
@@ -25,6 +26,7 @@ export interface ConfigOptions {
 
 export interface Variable extends VariableMeta {
   name: string;
+  example: string;
   defaultText: string | undefined;
 }
 
@@ -61,21 +63,17 @@ export function parseConfig<T extends z.ZodObject>(
     const text = env[names[key] ?? key];
     if (text !== undefined && text !== '') input[key] = text;
   }
-  const metaOf = (key: string) =>
-    // A plugin's author may have described nothing.
-    (schema.shape[key] as z.ZodType | undefined)?.meta() as Partial<VariableMeta> | undefined;
   const toFault = (key: string, message: string) => {
     const name = names[key] ?? key;
-    const meta = metaOf(key);
+    const { example, secret } = describe(schema.shape[key]);
     const text = input[key];
-    const shown = text === undefined ? ' is not set' : meta?.secret ? '' : `=${JSON.stringify(text)}`;
-    const example = meta?.example === undefined ? '' : ` (for example ${name}=${meta.example})`;
-    return `${name}${shown}: ${message}${example}`;
+    const shown = text === undefined ? ' is not set' : secret ? '' : `=${JSON.stringify(text)}`;
+    return `${name}${shown}: ${message}${example === undefined ? '' : ` (for example ${name}=${example})`}`;
   };
   const result = schema.safeParse(input);
   const wrong = result.error?.issues.map((issue) => toFault(String(issue.path[0] ?? ''), issue.message)) ?? [];
   const rules = Object.keys(schema.shape).map((key) => {
-    const { inProduction: rule, secret, example } = metaOf(key) ?? {};
+    const { inProduction: rule, secret, example } = describe(schema.shape[key]);
     return { key, text: input[key], rule, example: secret ? example : undefined };
   });
   const unsafe = findUnsafe(rules, env).map(({ key, message }) => toFault(key, message));
@@ -89,11 +87,16 @@ export function toConfigMessage(faults: string[]): string {
 
 export function listVariables(schema: z.ZodObject): Variable[] {
   return Object.entries(schema.shape).map(([name, field]) => {
-    const meta = (field as z.ZodType).meta() as Partial<VariableMeta> | undefined;
-    if (!meta?.description || meta.example === undefined) throw new Error(`${name} has no description or no example`);
-    const defaultText = field instanceof z.ZodPrefault ? String(field.def.defaultValue) : undefined;
-    return { name, defaultText, description: meta.description, example: meta.example, secret: meta.secret ?? false };
+    const { description, example, defaultText, secret = false } = describe(field);
+    if (!description || example === undefined) throw new Error(`${name} has no description or no example`);
+    return { name, defaultText, description, example, secret };
   });
+}
+
+/** A plugin's author may have described nothing. */
+function describe(field: unknown): Partial<VariableMeta> & { defaultText?: string } {
+  const defaultText = field instanceof z.ZodPrefault ? String(field.def.defaultValue) : undefined;
+  return { example: defaultText, ...(field as z.ZodType | undefined)?.meta(), defaultText };
 }
 
 /** Unknown variables with one of our prefixes: almost always a typing mistake. */

@@ -7,7 +7,7 @@ import { z } from 'zod';
  * ```ts
  * import { envInteger } from '@palaver/service-kit';
  *
- * export const size = envInteger({ min: 1, max: 500 }).prefault('20').meta({ description: 'Goats per page.', example: '50' });
+ * export const size = envInteger({ min: 1, max: 500 }).prefault('20').meta({ description: 'Goats per page.' });
  * ```
  */
 export function envInteger(range: { min: number; max: number }) {
@@ -26,7 +26,7 @@ export function envInteger(range: { min: number; max: number }) {
  * ```ts
  * import { envBoolean } from '@palaver/service-kit';
  *
- * export const open = envBoolean().prefault('true').meta({ description: 'Whether the gate is open.', example: 'false' });
+ * export const open = envBoolean().prefault('true').meta({ description: 'Whether the gate is open.' });
  * ```
  */
 export function envBoolean() {

@@ -25,10 +25,9 @@ export const devnodeConfigSchema = z.object({
     description: 'Folder with seed files; each replaces the bundled file of its name.',
     example: './my-seed',
   }),
-  DEVNODE_BLOCK_MS: envInteger({ min: 1, max: 3_600_000 }).prefault('5000').meta({
-    description: 'Time between two blocks of the development node, in milliseconds.',
-    example: '1000',
-  }),
+  DEVNODE_BLOCK_MS: envInteger({ min: 1, max: 3_600_000 })
+    .prefault('5000')
+    .meta({ description: 'Time between two blocks of the development node, in milliseconds.' }),
 });
 
 export type DevnodeConfig = Readonly<z.infer<typeof devnodeConfigSchema>>;

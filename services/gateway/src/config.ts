@@ -26,10 +26,9 @@ export const gatewayConfigSchema = z
             ? 'production needs a real node; GATEWAY_ALLOW_DEVNODE=true allows the development node'
             : undefined,
       } satisfies VariableMeta),
-    GATEWAY_ALLOW_DEVNODE: envBoolean().prefault('false').meta({
-      description: 'Allow the development node, whose data is made up, in production.',
-      example: 'true',
-    }),
+    GATEWAY_ALLOW_DEVNODE: envBoolean()
+      .prefault('false')
+      .meta({ description: 'Allow the development node, whose data is made up, in production.' }),
     GATEWAY_TLS_CA_FILE: z.string().optional().meta({
       description: 'Certificates (PEM) to trust for tls:// nodes instead of the well-known authorities.',
       example: '/etc/palaver/nodes.pem',
@@ -62,35 +61,28 @@ export const gatewayConfigSchema = z
         'Which of several routes that match a path answers: the first registered, as on Cosmos SDK nodes, or the last, as in grpc-gateway 2.',
       example: 'last',
     }),
-    GATEWAY_TIMEOUT_MS: envInteger({ min: 1, max: 600_000 }).prefault('10000').meta({
-      description: 'Longest wait for an answer of a node.',
-      example: '5000',
-    }),
+    GATEWAY_TIMEOUT_MS: envInteger({ min: 1, max: 600_000 })
+      .prefault('10000')
+      .meta({ description: 'Longest wait for an answer of a node.' }),
     GATEWAY_MAX_LAG_BLOCKS: envInteger({ min: 0, max: 1_000_000 }).prefault('2').meta({
       description: 'How many blocks a node may be behind the highest one; those further behind are not asked.',
-      example: '5',
     }),
-    GATEWAY_HALTED_AFTER_MS: envInteger({ min: 1_000, max: maxMs }).prefault('60000').meta({
-      description: 'A chain without a new block for this long is shown as halted.',
-      example: '30000',
-    }),
+    GATEWAY_HALTED_AFTER_MS: envInteger({ min: 1_000, max: maxMs })
+      .prefault('60000')
+      .meta({ description: 'A chain without a new block for this long is shown as halted.' }),
     GATEWAY_CACHE_TTL_MS: envInteger({ min: 0, max: maxMs }).prefault('1000').meta({
       description:
         'How long an answer about the latest block is cached: about the time of a block. 0 turns the cache off.',
-      example: '5000',
     }),
-    GATEWAY_CACHE_MB: envInteger({ min: 1, max: 65_536 }).prefault('64').meta({
-      description: 'Memory for cached answers, in MiB.',
-      example: '256',
-    }),
-    GATEWAY_STALE_IF_ERROR_MS: envInteger({ min: 0, max: maxMs }).prefault('0').meta({
-      description: 'How long after it expired a cached answer is served while the node fails. 0 is off.',
-      example: '60000',
-    }),
-    GATEWAY_FORWARD_AUTH: envBoolean().prefault('false').meta({
-      description: 'Forward the Authorization header to the nodes.',
-      example: 'true',
-    }),
+    GATEWAY_CACHE_MB: envInteger({ min: 1, max: 65_536 })
+      .prefault('64')
+      .meta({ description: 'Memory for cached answers, in MiB.' }),
+    GATEWAY_STALE_IF_ERROR_MS: envInteger({ min: 0, max: maxMs })
+      .prefault('0')
+      .meta({ description: 'How long after it expired a cached answer is served while the node fails. 0 is off.' }),
+    GATEWAY_FORWARD_AUTH: envBoolean()
+      .prefault('false')
+      .meta({ description: 'Forward the Authorization header to the nodes.' }),
     GATEWAY_AUTH: z
       .enum(['none', 'api-key', 'ucan'], { error: 'expected none, api-key or ucan' })
       .prefault('none')
@@ -119,7 +111,6 @@ export const gatewayConfigSchema = z
       .meta({ description: 'The ability that a UCAN must have to be accepted.', example: 'oracle/query' }),
     GATEWAY_TX: envBoolean().prefault('false').meta({
       description: 'Serve the POST routes of the transaction service: simulate, broadcast, encode and decode.',
-      example: 'true',
     }),
     GATEWAY_RPC: envUrl('http:', 'https:').optional().meta({
       description: 'The CometBFT RPC of a node; /rpc, /rpc/websocket and /events are served when it is set.',
@@ -133,10 +124,9 @@ export const gatewayConfigSchema = z
       description: 'A module with code of your own: `matchHeader`, `writeError`, `interceptors` (docs/gateway.md).',
       example: './gateway-extensions.ts',
     }),
-    GATEWAY_RATE_LIMIT_PER_MINUTE: envInteger({ min: 0, max: 10_000_000 }).prefault('0').meta({
-      description: 'Queries a minute from one client address. 0 is off.',
-      example: '600',
-    }),
+    GATEWAY_RATE_LIMIT_PER_MINUTE: envInteger({ min: 0, max: 10_000_000 })
+      .prefault('0')
+      .meta({ description: 'Queries a minute from one client address. 0 is off.' }),
     CORS_ORIGIN: envOrigins().optional().meta({
       description:
         'Origins whose pages may call the gateway; without it only pages of the same origin can. `http://localhost:*` is every port of this machine.',

@@ -59,51 +59,39 @@ export const ussdConfigSchema = z.object({
       description: 'USSD codes that are answered, comma separated; empty answers all.',
       example: '*1234#,*1234*5#',
     }),
-  PHONE_PLUS_OPTIONAL: envBoolean().prefault('false').meta({
-    description: 'Accept phone numbers without their plus, as some telecom gateways send them.',
-    example: 'true',
-  }),
+  PHONE_PLUS_OPTIONAL: envBoolean()
+    .prefault('false')
+    .meta({ description: 'Accept phone numbers without their plus, as some telecom gateways send them.' }),
   SESSION_TIMEOUT_SECONDS: envInteger({ min: 1, max: 24 * 60 * minute })
     .prefault(String(ussdLimits.sessionTimeoutSeconds))
-    .meta({ description: 'A session without input for this long has expired.', example: '180' }),
+    .meta({ description: 'A session without input for this long has expired.' }),
   RETENTION_USSD_HOURS: envInteger({ min: ussdLimits.retentionHours, max: 8_760 })
     .prefault(String(ussdLimits.retentionHours))
-    .meta({
-      description: 'Hours that ended sessions, results of actions, questions and answers are kept.',
-      example: '48',
-    }),
+    .meta({ description: 'Hours that ended sessions, results of actions, questions and answers are kept.' }),
   RETENTION_SUBMISSIONS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
     description:
       'Days that submissions of forms are kept, except those that wait for FORMS_SERVER; 0 keeps them until erased.',
-    example: '365',
   }),
-  RETENTION_RECORDS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
-    description: 'Days that records of programs and reports are kept; 0 keeps them until erased.',
-    example: '730',
-  }),
+  RETENTION_RECORDS_DAYS: envInteger({ min: 0, max: 36_500 })
+    .prefault('0')
+    .meta({ description: 'Days that records of programs and reports are kept; 0 keeps them until erased.' }),
   RETENTION_STATS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('730').meta({
     description:
       'Days that the counts of programs (screens shown, answered, timed out) are kept; 0 keeps them forever.',
-    example: '365',
   }),
   RETENTION_SMS_DAYS: envInteger({ min: 1, max: 36_500 })
     .prefault('30')
-    .meta({ description: 'Days that SMS messages are kept after they were sent or have failed.', example: '7' }),
+    .meta({ description: 'Days that SMS messages are kept after they were sent or have failed.' }),
   RETENTION_CLAIMS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
     description:
       'Days that claims are kept after they were paid or rejected, and transactions after they were included; 0 keeps them until erased.',
-    example: '730',
   }),
   RESUME_MINUTES: envInteger({ min: 0, max: 24 * 60 })
     .prefault('30')
-    .meta({
-      description: 'How long an unfinished form is offered again at the next dial; 0 never offers it.',
-      example: '30',
-    }),
+    .meta({ description: 'How long an unfinished form is offered again at the next dial; 0 never offers it.' }),
   USSD_MAX_IN_FLIGHT: envInteger({ min: 1, max: 1_000_000 }).prefault('1000').meta({
     description:
       'Requests of telecom gateways that may be under way at once; beyond it callers read USSD_BUSY_TEXT at once instead of waiting until their telecom gateway gives up. As many text messages may be under way.',
-    example: '2000',
   }),
   USSD_BUSY_TEXT: envScreen().prefault('Many people are calling right now. Please dial again in a minute.').meta({
     description: 'What callers read when more than USSD_MAX_IN_FLIGHT requests are under way.',
@@ -114,15 +102,13 @@ export const ussdConfigSchema = z.object({
     .meta({
       description:
         'A report with the content of one that the same account filed this recently is answered with its reference and not filed again; 0 files it.',
-      example: '10',
     }),
   RATE_LIMIT_PER_MINUTE: envInteger({ min: 1, max: 1_000_000_000 })
     .prefault(String(ussdLimits.requestsPerMinute))
-    .meta({ description: 'Requests a minute that one client address may send.', example: '6000' }),
+    .meta({ description: 'Requests a minute that one client address may send.' }),
   FOUR_EYES: envBoolean().prefault('false').meta({
     description:
       'A payout address is changed only after a second named admin has approved it, within 24 hours; OPERATOR_TOKEN is not enough.',
-    example: 'true',
   }),
   USSD_SHARED_SECRET: z
     .string()
@@ -192,10 +178,9 @@ export const ussdConfigSchema = z.object({
       'Folder of a program, or a folder of several: each has a `program.yaml` that names its service codes. The bundled program is then not served.',
     example: './programs',
   }),
-  PROGRAMS_READONLY: envBoolean().prefault('false').meta({
-    description: 'Refuse to draft, publish, roll back and withdraw programs, by route and by command.',
-    example: 'true',
-  }),
+  PROGRAMS_READONLY: envBoolean()
+    .prefault('false')
+    .meta({ description: 'Refuse to draft, publish, roll back and withdraw programs, by route and by command.' }),
   USSD_HTTP_ALLOWED_HOSTS: envList().prefault('').meta({
     description:
       'Hosts (`name` or `name:port`) that programs may call although they have a private address or no TLS, comma separated.',
@@ -205,18 +190,16 @@ export const ussdConfigSchema = z.object({
     description: 'What callers of a service code read that no program of USSD_PROGRAMS answers.',
     example: "Ce code n'est pas en service. Merci de verifier et de rappeler.",
   }),
-  USSD_WATCH_MENUS: envBoolean().prefault('true').meta({
-    description: 'Use changed programs without a restart, once they pass the check.',
-    example: 'false',
-  }),
+  USSD_WATCH_MENUS: envBoolean()
+    .prefault('true')
+    .meta({ description: 'Use changed programs without a restart, once they pass the check.' }),
   AGENT_URL: envUrl('http:', 'https:').optional().meta({
     description: 'Address of the agent service, for "Ask the assistant".',
     example: 'http://127.0.0.1:4000',
   }),
-  ASSISTANT_WAIT_MS: envInteger({ min: 0, max: 60_000 }).prefault('5000').meta({
-    description: 'How long a request waits for an answer before it offers to show it later.',
-    example: '5000',
-  }),
+  ASSISTANT_WAIT_MS: envInteger({ min: 0, max: 60_000 })
+    .prefault('5000')
+    .meta({ description: 'How long a request waits for an answer before it offers to show it later.' }),
   FORMS_SERVER: envUrl('http:', 'https:').optional().meta({
     description:
       'Address of an OpenRosa server (ODK Central, KoBoToolbox) that completed forms are sent to and forms are fetched from.',
@@ -232,7 +215,7 @@ export const ussdConfigSchema = z.object({
     .meta({ description: 'Password of FORMS_SERVER_USER.', example: 'a-long-random-text', secret: true }),
   FORMS_REFRESH_MINUTES: envInteger({ min: 1, max: 10_080 })
     .prefault('15')
-    .meta({ description: 'How often new versions of forms are fetched from FORMS_SERVER.', example: '60' }),
+    .meta({ description: 'How often new versions of forms are fetched from FORMS_SERVER.' }),
   SMS_PROVIDER: z.enum(['file', 'africas-talking', 'twilio', 'webhook', 'smpp']).prefault('file').meta({
     description:
       'Who sends the SMS messages of programs; `smpp` sends them over SMPP_LINKS. `file` writes them to the folder `sms` of DATA_DIR, for development; in production the service does not start with it if a program sends messages, and does not publish such a program.',
@@ -257,7 +240,6 @@ export const ussdConfigSchema = z.object({
   }),
   SMS_PER_DAY: envInteger({ min: 1, max: 100_000 }).prefault('10').meta({
     description: 'Messages that one number gets, and that one caller causes, in 24 hours; beyond it they are refused.',
-    example: '20',
   }),
   PUSH_QUIET_HOURS: z
     .string()

@@ -33,22 +33,18 @@ const configSchema = z.object({
     example: 'https://KEY:SECRET@s3.eu-central-1.amazonaws.com/palaver-files?region=eu-central-1',
     secret: true,
   }),
-  FILES_PER_USER_PER_DAY: envInteger({ min: 0, max: 1_000_000 }).prefault(String(agentLimits.filesPerDay)).meta({
-    description: 'Files that a user may upload in 24 hours; 0 for none.',
-    example: '200',
-  }),
-  FILES_BYTES_PER_USER_PER_DAY: envInteger({ min: 0, max: 1e15 }).prefault(String(agentLimits.fileBytesPerDay)).meta({
-    description: 'Bytes that a user may upload in 24 hours.',
-    example: '500000000',
-  }),
-  FILES_MIN_FREE_BYTES: envInteger({ min: 0, max: 1e15 }).prefault('500000000').meta({
-    description: 'Bytes of the disk that uploads leave free; below that they are refused with 503.',
-    example: '500000000',
-  }),
+  FILES_PER_USER_PER_DAY: envInteger({ min: 0, max: 1_000_000 })
+    .prefault(String(agentLimits.filesPerDay))
+    .meta({ description: 'Files that a user may upload in 24 hours; 0 for none.' }),
+  FILES_BYTES_PER_USER_PER_DAY: envInteger({ min: 0, max: 1e15 })
+    .prefault(String(agentLimits.fileBytesPerDay))
+    .meta({ description: 'Bytes that a user may upload in 24 hours.' }),
+  FILES_MIN_FREE_BYTES: envInteger({ min: 0, max: 1e15 })
+    .prefault('500000000')
+    .meta({ description: 'Bytes of the disk that uploads leave free; below that they are refused with 503.' }),
   RETENTION_FILES_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
     description:
       'Days that uploaded files are kept; 0 keeps them as long as the session of their message. Files of no message are kept for a day.',
-    example: '365',
   }),
   DATA_DIR: agentVariables.DATA_DIR,
   LLM_CONTEXT_TOKENS: agentVariables.LLM_CONTEXT_TOKENS,

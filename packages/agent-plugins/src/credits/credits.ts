@@ -20,10 +20,7 @@ import { addUsageRoutes, startUsageClaims, usageVariables } from './usage.ts';
 const credits = (fallback: string) => envInteger({ min: 0, max: 1_000_000_000 }).prefault(fallback);
 
 const configSchema = z.object({
-  CREDITS_ENABLED: envBoolean().prefault('false').meta({
-    description: 'Whether answers cost credit.',
-    example: 'true',
-  }),
+  CREDITS_ENABLED: envBoolean().prefault('false').meta({ description: 'Whether answers cost credit.' }),
   CREDITS_FREE: credits('1000').meta({
     description: 'Credits a new user starts with. 0 gives none.',
     example: '1000',
@@ -32,14 +29,12 @@ const configSchema = z.object({
     description: 'How many new users of one client address (an IPv6 /64 counts as one) get CREDITS_FREE in a day.',
     example: '10',
   }),
-  CREDITS_RESERVATION: envInteger({ min: 1, max: 1_000_000_000 }).prefault('50').meta({
-    description: 'Credits set aside for a message until it is answered.',
-    example: '50',
-  }),
-  CREDITS_CLAIM: envInteger({ min: 1, max: 1_000_000_000 }).prefault('1000').meta({
-    description: 'Credits a claim asks the user to buy once theirs are used up.',
-    example: '1000',
-  }),
+  CREDITS_RESERVATION: envInteger({ min: 1, max: 1_000_000_000 })
+    .prefault('50')
+    .meta({ description: 'Credits set aside for a message until it is answered.' }),
+  CREDITS_CLAIM: envInteger({ min: 1, max: 1_000_000_000 })
+    .prefault('1000')
+    .meta({ description: 'Credits a claim asks the user to buy once theirs are used up.' }),
   CREDITS_PRICES: envPrices().prefault('{"*":{"input":1,"output":4}}').meta({
     description: 'Credits per 1,000 tokens by model; * is every other model.',
     example: '{"gpt-5":{"input":2,"output":10},"*":{"input":1,"output":4}}',

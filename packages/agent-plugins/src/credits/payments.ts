@@ -46,10 +46,9 @@ export const paymentVariables = {
         'Subscription that a payment with the memo `subscribe DID` opens: its days, allowance in credits, and price.',
       example: '{"days":30,"allowance":20000,"price":"10000000uixo"}',
     }),
-  CREDITS_POLL_MS: envInteger({ min: 50, max: 600_000 }).prefault('2000').meta({
-    description: 'How often new blocks are read for payments.',
-    example: '1000',
-  }),
+  CREDITS_POLL_MS: envInteger({ min: 50, max: 600_000 })
+    .prefault('2000')
+    .meta({ description: 'How often new blocks are read for payments.' }),
 };
 
 type PaymentConfig = z.infer<z.ZodObject<typeof paymentVariables>>;

@@ -30,7 +30,7 @@ export const usageVariables = {
   }),
   USAGE_PERIOD_SECONDS: envInteger({ min: 1, max: 31 * 86_400 })
     .prefault('86400')
-    .meta({ description: 'Seconds that one claim covers of what a user paid for.', example: '86400' }),
+    .meta({ description: 'Seconds that one claim covers of what a user paid for.' }),
   USAGE_SIGNING_KEY: envSigningKey(),
   ...claimsVariables('/claims/process'),
   ...settledVariables,

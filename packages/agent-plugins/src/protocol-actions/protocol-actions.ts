@@ -49,18 +49,15 @@ const configSchema = z.object({
   DATA_DIR: agentVariables.DATA_DIR,
   ACTIONS_ENABLED: envBoolean().prefault('false').meta({
     description: 'Whether the agent submits claims and sends tokens for users who have delegated these rights to it.',
-    example: 'true',
   }),
   AGENT_SIGNING_KEY: envSigningKey(),
   ACTIONS_PER_DAY: envInteger({ min: 1, max: 10_000 }).prefault('20').meta({
     description:
       'Claims and payments that one user can order in 24 hours, also those that the chain refuses: the agent pays their fees.',
-    example: '50',
   }),
   ACTIONS_PER_ADDRESS_PER_DAY: envInteger({ min: 1, max: 1_000_000 }).prefault('200').meta({
     description:
       'The same for all users of one client address (an IPv6 /64 counts as one); not for SHARED_CLIENT_CIDRS. Anyone can make as many users as they like. All users together can order 50 times as much.',
-    example: '200',
   }),
   ...settledVariables,
   SEND_LIMIT_PER_CALL: envSendLimit('one call'),

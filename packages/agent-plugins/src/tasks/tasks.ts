@@ -43,7 +43,7 @@ import {
 const configSchema = z.object({
   TASKS_POLL_MS: envInteger({ min: 50, max: 3_600_000 })
     .prefault('5000')
-    .meta({ description: 'How often the agent looks for tasks that are due.', example: '5000' }),
+    .meta({ description: 'How often the agent looks for tasks that are due.' }),
 });
 
 const scheduleSchema = z.object({

@@ -17,7 +17,6 @@ import { toSilentManifest } from '../plugin-parts.ts';
 const configSchema = z.object({
   OTEL_CAPTURE_CONTENT: envBoolean().prefault('false').meta({
     description: 'Put prompts, answers, and arguments and results of tools into the spans. They are personal data.',
-    example: 'true',
   }),
 });
 
