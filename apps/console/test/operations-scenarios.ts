@@ -119,6 +119,8 @@ export function operationsScenarios(palaver: () => TestConsole): void {
       await page.getByRole('region', { name }).getByText('Nothing waits here.').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await keepPicture(page, 'operations-cases');
+    await page.getByRole('link', { name: 'Traces' }).click();
+    await page.getByText('There is no GET /traces').waitFor();
     await page.getByRole('link', { name: 'Log', exact: true }).click();
     await page.getByText('PIN_ENCRYPTION_KEY is not set').waitFor();
     expect(await findBarriers(page)).toEqual([]);

@@ -16,6 +16,7 @@ import { createProtocolActionsPlugin } from './protocol-actions/protocol-actions
 import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
 import { createTasksPlugin } from './tasks/tasks.ts';
 import { createTelemetryPlugin } from './telemetry/telemetry.ts';
+import { createTracesPlugin } from './traces/traces.ts';
 import { createUserPreferences } from './user-preferences/user-preferences.ts';
 import { createWebhooksPlugin } from './webhooks/webhooks.ts';
 
@@ -35,6 +36,7 @@ export function createBundledPlugins(): OraclePlugin[] {
   return [
     // First, so that its spans contain what other plugins add to a call.
     createTelemetryPlugin(),
+    createTracesPlugin(),
     createModelsPlugin(),
     createDidDocumentPlugin(),
     createUserPreferences(),

@@ -16,6 +16,9 @@ const routes = [
   { role: 'viewer', method: 'GET', path: '/audit?format=csv' },
   { role: 'viewer', method: 'GET', path: `/credits/accounts/${person}` },
   { role: 'operator', method: 'POST', path: '/credits/top-up', body: { did, amount: 1, idempotencyKey: 'one' } },
+  { role: 'operator', method: 'GET', path: '/traces' },
+  { role: 'operator', method: 'GET', path: '/traces/01890a5d-ac96-774b-bcce-b302099a8057' },
+  { role: 'admin', method: 'GET', path: '/traces/01890a5d-ac96-774b-bcce-b302099a8057/content' },
   { role: 'admin', method: 'GET', path: `/users/${person}/export` },
   { role: 'admin', method: 'DELETE', path: `/users/${person}` },
 ] as const;
@@ -43,7 +46,7 @@ test('named operators do what their role allows, until they are revoked', async 
   await using dir = await createTempDir();
   const file = join(dir.path, 'operators.json');
   const tokens = Object.fromEntries(operatorRoles.map((role) => [role, addOperator(file, { name: role, role })]));
-  await using agent = await startAgentProcess({ OPERATORS_FILE: file, CREDITS_ENABLED: 'true' });
+  await using agent = await startAgentProcess({ OPERATORS_FILE: file, CREDITS_ENABLED: 'true', TRACES: 'calls' });
   for (const route of routes) {
     const needed = operatorRoles.indexOf(route.role);
     for (const [index, role] of operatorRoles.entries())
@@ -80,7 +83,7 @@ test('guessed tokens are counted and block their address', async () => {
 });
 
 test('without tokens only this machine is let in, and no page of another origin or under another name', async () => {
-  await using agent = await startAgentProcess({ CREDITS_ENABLED: 'true' });
+  await using agent = await startAgentProcess({ CREDITS_ENABLED: 'true', TRACES: 'calls' });
   const { host } = new URL(agent.url);
   const foreign: Record<string, string>[] = [
     ...foreignHeaders,

@@ -143,6 +143,14 @@ export {
   ussdReplies,
 } from './texts.ts';
 export {
+  runTraceSchema,
+  type Trace,
+  type TraceStep,
+  type TraceSummary,
+  traceListQuerySchema,
+  traceListSchema,
+} from './traces.ts';
+export {
   phoneNumberSchema,
   type UssdDebugRecord,
   type UssdReport,

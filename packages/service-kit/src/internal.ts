@@ -94,5 +94,5 @@ export { addTextParser, findEncodingFault, findTextFault, isJsonTooDeep, measure
 export { nameCaller, type RecentError } from './request-log.ts';
 export { exitOnStartFault, stopOnSignals, toListenError, toReachableHost } from './run-service.ts';
 export { startThread, type Thread } from './thread.ts';
-export { inSpan, setSpanRoute } from './tracing.ts';
+export { inSpan, setSpanRoute, toErrorType } from './tracing.ts';
 export { createFairQueue, createLimiter, type QueueOwner, runEvery } from './work.ts';

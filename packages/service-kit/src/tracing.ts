@@ -101,7 +101,8 @@ function markFailed(span: Span, type: string): void {
   span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });
 }
 
-function toErrorType(error: unknown): string {
+/** Says what failed without its message, which may quote personal data. */
+export function toErrorType(error: unknown): string {
   if (!(error instanceof Error)) return '_OTHER';
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
   if (typeof code === 'string') return code;

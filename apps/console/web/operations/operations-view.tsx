@@ -17,8 +17,9 @@ import { Chart, drawServices, HistoryPanel } from './history-panel.tsx';
 import { LogPage, logPath } from './log-page.tsx';
 import { OpenCases } from './open-cases.tsx';
 import { AuditLog, RecentErrors, Reports } from './recent-errors.tsx';
+import { TracesPage } from './traces-page.tsx';
 
-const pages = ['overview', 'cases', 'log', 'audit'] as const;
+const pages = ['overview', 'cases', 'traces', 'log', 'audit'] as const;
 
 /** Health is public; the rest is for operators. */
 export function OperationsView() {
@@ -53,6 +54,8 @@ export function OperationsView() {
           </section>
         ) : page === 'cases' ? (
           <OpenCases />
+        ) : page === 'traces' ? (
+          <TracesPage />
         ) : page === 'log' ? (
           <LogPage />
         ) : page === 'audit' ? (

@@ -18,6 +18,13 @@ export const envPrices = () =>
     return z.NEVER;
   });
 
+export const priceVariables = {
+  CREDITS_PRICES: envPrices().prefault('{"*":{"input":1,"output":4}}').meta({
+    description: 'Credits per 1,000 tokens by model; * is every other model.',
+    example: '{"gpt-5":{"input":2,"output":10},"*":{"input":1,"output":4}}',
+  }),
+};
+
 /** What an answer costs in whole credits, each model at its price: at least one where a model was used at all. */
 export function toCost(prices: Prices, usage: TurnEnd['usageByModel']): number {
   const used = Object.entries(usage).filter(([, { inputTokens, outputTokens }]) => inputTokens + outputTokens > 0);

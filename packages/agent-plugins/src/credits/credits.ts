@@ -12,7 +12,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createClientHash, toSilentManifest } from '../plugin-parts.ts';
 import { createLedger, type Ledger, type OnBooked } from './credits-ledger.ts';
-import { createSpendingLimit, envPrices, paymentRequired, toCost } from './credits-prices.ts';
+import { createSpendingLimit, paymentRequired, priceVariables, toCost } from './credits-prices.ts';
 import { type CreditsDatabase, creditsMigrations, creditsPersonalData } from './credits-schema.ts';
 import { addPaymentRoutes, paymentVariables, startPaymentWatch, toPaymentTerms } from './payments.ts';
 import { addUsageRoutes, startUsageClaims, usageVariables } from './usage.ts';
@@ -35,10 +35,7 @@ const configSchema = z.object({
   CREDITS_CLAIM: envInteger({ min: 1, max: 1_000_000_000 })
     .prefault('1000')
     .meta({ description: 'Credits a claim asks the user to buy once theirs are used up.' }),
-  CREDITS_PRICES: envPrices().prefault('{"*":{"input":1,"output":4}}').meta({
-    description: 'Credits per 1,000 tokens by model; * is every other model.',
-    example: '{"gpt-5":{"input":2,"output":10},"*":{"input":1,"output":4}}',
-  }),
+  ...priceVariables,
   ...paymentVariables,
   ...usageVariables,
 });

@@ -118,7 +118,7 @@ function toProvider(models: Models, modelId: string): string {
 }
 
 function toContentOfCall({ prompt }: ModelCall): Attributes {
-  return { 'gen_ai.input.messages': JSON.stringify(prompt.map(toMessage)) };
+  return { 'gen_ai.input.messages': JSON.stringify(prompt.map(toShownMessage)) };
 }
 
 function toContentOfResult({ text, toolCalls }: ModelResult, finishReason: string): Attributes {
@@ -131,7 +131,8 @@ function toContentOfResult({ text, toolCalls }: ModelResult, finishReason: strin
 
 type PromptMessage = LanguageModelV4Prompt[number];
 
-function toMessage({ role, content }: PromptMessage) {
+/** A message of a prompt by the conventions of OpenTelemetry. */
+export function toShownMessage({ role, content }: PromptMessage) {
   return { role, parts: typeof content === 'string' ? [{ type: 'text', content }] : content.map(toPart) };
 }
 
