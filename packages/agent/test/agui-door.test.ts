@@ -61,6 +61,29 @@ test('text, reasoning, tool calls and state; the thread is a session', async () 
   expect(client.state).toEqual({ page: 'farm' });
 });
 
+test('the agent changes the state of a page that has one, by a merge patch', async () => {
+  const client = createAgent('stateful', { initialState: { page: 'farm', filter: { kind: 'goats', old: true } } });
+  const changes = { page: 'barn', filter: { old: null, count: 2 }, rows: [1] };
+  client.addMessage({ id: 'q1', role: 'user', content: `/tool update_page_state ${JSON.stringify({ changes })}` });
+  const types = await run(client);
+  expect(types.filter((type) => type === 'STATE_SNAPSHOT')).toHaveLength(2);
+  const changed = { page: 'barn', filter: { kind: 'goats', count: 2 }, rows: [1] };
+  expect(client.state).toEqual(changed);
+  client.addMessage({
+    id: 'q2',
+    role: 'user',
+    content: '/tool update_page_state {"changes":{"__proto__":{"page":"hell"}}}',
+  });
+  await run(client);
+  expect(client.state).toEqual(changed);
+  expect(client.state.page).toBe('barn');
+  const stateless = createAgent('stateless');
+  stateless.addMessage({ id: 'q1', role: 'user', content: '/tool update_page_state {"changes":{"page":"barn"}}' });
+  await run(stateless);
+  expect(stateless.state).toEqual({});
+  expect(stateless.messages.at(-1).content).toContain('no tool');
+});
+
 test('a tool of the page: the stream ends at the call, the next run brings the result', async () => {
   const client = createAgent('thermometer');
   const tools = [{ name: 'read_thermometer', description: 'The temperature.', parameters: { type: 'object' } }];

@@ -6,6 +6,8 @@ import {
   openCallsOf,
   type PluginContext,
   type Sender,
+  type Tools,
+  tool,
 } from '@palaver/agent';
 import type { Approval, SseEventData } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
@@ -76,9 +78,25 @@ const payloadSchema = z.looseObject({ approved: z.boolean(), reason: z.string().
 
 type Input = z.infer<typeof bodySchema>;
 
+const stateTool = 'update_page_state';
+const changesSchema = z.record(z.string(), z.unknown());
+
 /** `POST /agui`: runs of AG-UI. A thread is a session. */
 export function createAguiDoor(): OraclePlugin {
-  return defineDoor({ name: 'agui', title: 'AG-UI', addRoutes });
+  const updateState = tool({
+    description:
+      'Changes the state of the application that the user sees. Give only what changes; null removes a field.',
+    inputSchema: z.object({ changes: changesSchema }),
+    repeatable: true,
+    // The page keeps its state and gets the changes with this call.
+    execute: () => ({ changed: true }),
+  });
+  return defineDoor({
+    name: 'agui',
+    title: 'AG-UI',
+    getRequestTools: ({ message }): Tools => (message.metadata?.[stateTool] ? { [stateTool]: updateState } : {}),
+    addRoutes,
+  });
 }
 
 function addRoutes(server: Server, ctx: PluginContext): void {
@@ -136,11 +154,12 @@ async function toMessage(
   const question = fresh.findLast(({ role }) => role === 'user');
   if (!question && results.length === 0)
     throw invalid('messages', 'must end with a message of the user or a result that is waited for');
+  const body = toBody(question ? toText(question.content) : '', {
+    attachments: await keepFiles(ctx, sender, toFiles(question?.content)),
+  });
   // A new session takes its history from the client; later it has its own.
   return {
-    body: toBody(question ? toText(question.content) : '', {
-      attachments: await keepFiles(ctx, sender, toFiles(question?.content)),
-    }),
+    body: canChangeState({ state, tools }) ? { ...body, metadata: { [stateTool]: true } } : body,
     earlier: last ? [] : messages.filter((message) => message !== question).flatMap(toEarlier),
     callerTools: tools.map(toCallerTool),
     context: [
@@ -179,10 +198,23 @@ function isEmpty(state: unknown): boolean {
   return typeof state !== 'object' || state === null || Object.keys(state).length === 0;
 }
 
-interface AguiRun {
-  threadId: string;
-  runId: string;
-  state?: unknown;
+/** The page may have a tool of its own by that name. */
+const canChangeState = ({ state, tools }: Pick<Input, 'state' | 'tools'>) =>
+  !isEmpty(state) && !tools.some(({ name }) => name === stateTool);
+
+/** By RFC 7396. */
+function mergePatch(target: unknown, changes: Record<string, unknown>): Record<string, unknown> {
+  const merged = new Map(Object.entries(isPlainObject(target) ? target : {}));
+  for (const [name, value] of Object.entries(changes))
+    if (value === null) merged.delete(name);
+    else merged.set(name, isPlainObject(value) ? mergePatch(merged.get(name), value) : value);
+  return Object.fromEntries(merged);
+}
+
+const isPlainObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+interface AguiRun extends Pick<Input, 'threadId' | 'runId' | 'state' | 'tools'> {
   /** Calls that the client knows from the run that was interrupted. */
   known?: Set<string>;
 }
@@ -190,13 +222,20 @@ interface AguiRun {
 /** Calls of tools without a result are the client's to run. */
 async function* toAguiEvents(
   run: AgentRun,
-  { threadId, runId, state, known = new Set() }: AguiRun,
+  { threadId, runId, tools, state: sent, known = new Set() }: AguiRun,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const event = (type: string, data: object) => toEvent({ type, timestamp: Date.now(), ...data });
   const of = ({ part }: TextPart) => ({ messageId: `${run.messageId}-${part}` });
+  let state = sent;
   yield event('RUN_STARTED', { threadId, runId });
   if (state !== undefined && state !== null) yield event('STATE_SNAPSHOT', { snapshot: state });
+  const hasState = canChangeState({ state, tools });
+  const toState = ({ toolName, status, args }: Call) => {
+    if (!hasState || toolName !== stateTool || status !== 'done') return [];
+    state = mergePatch(state, changesSchema.parse(args.changes));
+    return [event('STATE_SNAPSHOT', { snapshot: state })];
+  };
   const toCall = (call: Call) => toCallEvents(call, run.messageId, event);
   yield* translateRun(
     run,
@@ -212,7 +251,8 @@ async function* toAguiEvents(
         part.kind === 'text'
           ? [event('TEXT_MESSAGE_END', of(part))]
           : [event('REASONING_MESSAGE_END', of(part)), event('REASONING_END', of(part))],
-      call: (call) => (call.status === 'isRunning' && known.has(call.eventId) ? [] : toCall(call)),
+      call: (call) =>
+        call.status === 'isRunning' && known.has(call.eventId) ? [] : [...toCall(call), ...toState(call)],
       component: ({ componentName: name, args }) => [
         event('CUSTOM', { name: 'render_component', value: { name, args } }),
       ],

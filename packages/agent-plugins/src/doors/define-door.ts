@@ -26,7 +26,7 @@ import { sendError } from '@palaver/service-kit/internal';
 import type { z } from 'zod';
 import { toSilentManifest } from '../plugin-parts.ts';
 
-interface DoorParts {
+interface DoorParts extends Pick<OraclePlugin, 'getRequestTools'> {
   name: z.infer<typeof agentVariables.DOORS>[number];
   title: string;
   toErrorBody?(error: AppError): object;
@@ -37,8 +37,9 @@ interface DoorParts {
 
 /** A door of a standard protocol, as a plugin that `DOORS` turns on. */
 export function defineDoor(parts: DoorParts): OraclePlugin {
-  const { name, title, toErrorBody, errorBody, publicRoutes = [], addRoutes } = parts;
+  const { name, title, toErrorBody, errorBody, publicRoutes = [], addRoutes, ...more } = parts;
   return defineOraclePlugin({
+    ...more,
     name: `${name}-door`,
     version: '1.0.0',
     manifest: toSilentManifest(title, `Clients of ${title} reach the agent.`),
