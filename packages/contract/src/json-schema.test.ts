@@ -54,6 +54,16 @@ test('lengths in code points reach the document, where JSON Schema counts code p
   expect(document.required).toEqual(['message']);
 });
 
+test('the document says that texts have no U+0000, beside what else it says of them', () => {
+  const patternsOf = ({ pattern, allOf = [] }: z.core.JSONSchema.BaseSchema) =>
+    [pattern, ...allOf.map((part) => part.pattern)].filter((one) => one !== undefined);
+  const takes = (text: string, schema: z.ZodType) =>
+    patternsOf(z.toJSONSchema(schema, { io: 'input' })).every((pattern) => new RegExp(pattern).test(text));
+  const name = internal.boundedText(1, 10).regex(/^[^/]*$/);
+  expect(['a goat\n', 'a\0', 'a/b'].map((text) => takes(text, name))).toEqual([true, false, false]);
+  expect(name.safeParse('a\0').error?.issues[0]?.message).toBe('must not contain the character U+0000');
+});
+
 test('a query limit is documented as an optional integer with its bounds', () => {
   const document = z.toJSONSchema(internal.offsetPageQuerySchema, { io: 'input' });
   expect(document.properties?.limit).toMatchObject({ type: 'integer', minimum: 1, maximum: 100 });

@@ -25,6 +25,10 @@ export const visibleAsciiPattern = /^[\x21-\x7e]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it refuses.
 export const noControlCharactersPattern = /^[^\u0000-\u001f\u007f-\u009f]*$/;
 
+/** PostgreSQL stores no text with U+0000. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this is what it refuses.
+export const storablePattern = /^[^\u0000]*$/;
+
 export const pinPattern = new RegExp(`^\\d{${ussdLimits.pinMinDigits},${ussdLimits.pinMaxDigits}}$`);
 
 /** Ids of agent sessions and runs (UUID v7). An id of another form is simply unknown: 404, not 400. */

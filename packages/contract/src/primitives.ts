@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { agentLimits, pageLimits } from './limits.ts';
-import { didPattern } from './patterns.ts';
+import { didPattern, storablePattern } from './patterns.ts';
 import { countCodePoints, isTimeZone } from './texts.ts';
 
 export const timestampSchema = z.iso.datetime().meta({ id: 'Timestamp', description: 'A time in ISO 8601, UTC.' });
@@ -24,7 +24,7 @@ export const ucanTokenSchema = z
 
 export const jsonObjectSchema = z.record(z.string(), z.unknown());
 
-/** Lengths are code points, as in JSON Schema. U+0000 is refused because PostgreSQL cannot store it. */
+/** Lengths are code points, as in JSON Schema. */
 export function boundedText(min: number, max: number) {
   const fits = (text: string) => {
     // A code point is at most two units: a huge value is refused without counting it.
@@ -35,7 +35,7 @@ export function boundedText(min: number, max: number) {
   return z
     .string()
     .refine(fits, { error: `must have ${min} to ${max} characters` })
-    .refine((text) => !text.includes('\0'), { error: 'must not contain the character U+0000' })
+    .regex(storablePattern, { error: 'must not contain the character U+0000' })
     .meta({ minLength: min, maxLength: max });
 }
 

@@ -14,8 +14,8 @@ import Fastify, {
 } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { Counter, type Registry } from 'prom-client';
-import { z } from 'zod';
 import type { Edge } from './base-config.ts';
+import { wantedLinesSchema } from './docs.ts';
 import { sendError, toAppError } from './errors.ts';
 import { addLifecycle, type HealthSources } from './lifecycle.ts';
 import { findLines, type Logger } from './logger.ts';
@@ -213,11 +213,6 @@ export function cutOffUnread(socket: Socket): void {
 
 /** More than any MiB that people write. A small value takes fifty times its text in memory. */
 const maxBodyValues = 50_000;
-/** The time is that of a failure in the list: its id may have been used more than once. */
-const wantedLinesSchema = z.object({
-  requestId: z.string().min(1).max(200).optional(),
-  time: z.iso.datetime().optional(),
-});
 
 function addOperatorGuards(server: Server, options: ServerOptions, metrics: Registry): OperatorGuard {
   const wrongTokens = new Counter({

@@ -38,6 +38,12 @@ export function toReply(description: string, ...types: string[]) {
   return { description, content: Object.fromEntries(types.map((type) => [type, { schema: schemaOf(type) }])) };
 }
 
+/** Of the log. The time is that of a failure in the list: its id may have been used more than once. */
+export const wantedLinesSchema = z.object({
+  requestId: z.string().min(1).max(200).optional(),
+  time: z.iso.datetime().optional(),
+});
+
 const operatorSecurity = [{ operator: [] }];
 
 /** `/docs` and `/docs/json` for all routes that are added from now on, from the schemas that check them. No CDN. */
@@ -108,9 +114,9 @@ function withRefusals(
 function toEarlierPaths() {
   const json = (description: string) => ({ description, content: { 'application/json': { schema: {} } } });
   const errors = Object.fromEntries(refusals.map((status) => [status, json('An error')]));
-  const toPath = (summary: string, security: object[], responses: object, names: string[] = []) => {
-    const schema = { type: 'string' as const, minLength: 1, maxLength: 200 };
-    const parameters = names.map((name) => ({ name, in: 'query', schema }));
+  const toPath = (summary: string, security: object[], responses: object, query: z.ZodObject = z.object({})) => {
+    const { properties = {} } = z.toJSONSchema(query);
+    const parameters = Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', schema }));
     return { get: { tags: ['Service'], summary, security, parameters, responses: { ...errors, ...responses } } };
   };
   const forOperators = { 200: json('For operators'), 401: json('For operators only') };
@@ -127,7 +133,7 @@ function toEarlierPaths() {
       'The latest warnings and errors of the log, of one request if it is named',
       operatorSecurity,
       forOperators,
-      ['requestId', 'time'],
+      wantedLinesSchema,
     ),
   } as object as Record<string, Record<string, never>>;
 }

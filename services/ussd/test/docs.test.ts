@@ -2,7 +2,7 @@ import { recordReplies } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { startService } from './service-fixture.ts';
 
-type Operation = { summary?: string; security?: object[]; responses: Record<string, unknown> };
+type Operation = { summary?: string; security?: object[]; parameters?: object[]; responses: Record<string, unknown> };
 
 test('the document names every route of operators, how to sign in, and what they answer', async () => {
   await using service = await startService('sqlite', { OPERATOR_TOKEN: 'a'.repeat(32) });
@@ -16,6 +16,10 @@ test('the document names every route of operators, how to sign in, and what they
   );
   expect(operations.filter(({ summary }) => !summary)).toEqual([]);
   expect(operations.length).toBeGreaterThan(40);
+  expect(document.paths['/metrics/log']?.get?.parameters).toMatchObject([
+    { name: 'requestId', schema: { minLength: 1, maxLength: 200 } },
+    { name: 'time', schema: { format: 'date-time' } },
+  ]);
   const isOpen = (path: string) => !path.startsWith('/api/ussd') || path === '/api/ussd/links';
   for (const { path, method, responses } of operations.filter((operation) => !isOpen(operation.path)))
     expect([method, path, Object.keys(responses)]).toEqual([
