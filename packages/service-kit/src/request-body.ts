@@ -59,13 +59,9 @@ export function isJsonTooDeep(json: string, max = maxJsonDepth): boolean {
 export function measureJson(json: string, maxDepth = maxJsonDepth): { isTooDeep: boolean; values: number } {
   let depth = 0;
   let values = 1;
-  let inString = false;
   for (let index = 0; index < json.length; index += 1) {
     const code = json.charCodeAt(index);
-    if (inString) {
-      if (code === backslash) index += 1;
-      else if (code === quote) inString = false;
-    } else if (code === quote) inString = true;
+    if (code === quote) index = findStringEnd(json, index);
     else if (closings.has(code)) depth -= 1;
     else if (code === comma) values += 1;
     else if (openings.has(code)) {
@@ -75,6 +71,17 @@ export function measureJson(json: string, maxDepth = maxJsonDepth): { isTooDeep:
     }
   }
   return { isTooDeep: false, values };
+}
+
+/** The quote that ends the string whose quote is at `start`. `indexOf` passes a long text ten times as fast as a loop. */
+function findStringEnd(json: string, start: number): number {
+  for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let first = end;
+    while (json.charCodeAt(first - 1) === backslash) first -= 1;
+    const isEscaped = (end - first) % 2 === 1;
+    if (!isEscaped) return end;
+  }
+  return json.length;
 }
 
 /** The longest time for a whole upload, unless any request may take longer. */

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { createFairQueue, createLimiter, type QueueOwner, runEvery } from './work.ts';
@@ -103,6 +105,22 @@ test('after a task the next one waits as long, where tasks pause', async () => {
   vi.useRealTimers();
 });
 
+test('costly work waits until all who connect have connected', async () => {
+  const queue = createFairQueue({ atOnce: 1, waiting: 10, waitingPerUser: 10 });
+  const begun = Promise.withResolvers<number>();
+  let connected = 0;
+  const server = createServer(() => {
+    connected += 1;
+    if (connected === 1) void queue.run({ userDid: 'ana' }, async () => begun.resolve(connected));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const sockets = Array.from({ length: 40 }, () => connect(port, '127.0.0.1'));
+  expect(await begun.promise).toBe(40);
+  for (const socket of sockets) socket.destroy();
+  await once(server.close(), 'close');
+});
+
 /** A queue of one place, and its work, which ends by `endOne`. */
 function createWork(waiting: number) {
   const queue = createFairQueue({ atOnce: 1, waiting, waitingPerUser: waiting });
@@ -118,10 +136,14 @@ function createWork(waiting: number) {
     };
     void queue.run(owner, work).then((done) => done ?? refused.push(name));
   };
+  /** Each starts in a turn of the event loop of its own, once nobody connects any more. */
+  const start = async () => {
+    for (let turn = 0; turn < 4; turn += 1) await new Promise(setImmediate);
+  };
   const endOne = async () => {
+    await start();
     end();
-    // The next one starts in a turn of the event loop of its own.
-    for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
+    await start();
   };
   return { add, endOne, started, refused };
 }
@@ -130,7 +152,7 @@ test('serves whoever was served the longest ago, by address and by user', async 
   const { add, endOne, started } = createWork(200);
   for (let round = 0; round < 8; round += 1)
     for (let at = 0; at < 5; at += 1) add(`crowd ${at}`, { userDid: `key ${round} ${at}`, client: `address ${at}` });
-  for (let count = 0; count < 6; count += 1) await endOne();
+  for (let count = 0; count < 5; count += 1) await endOne();
   add('newcomer', { userDid: 'ana', client: 'elsewhere' });
   add('same key', { userDid: 'key 0 0', client: 'unknown' });
   await endOne();

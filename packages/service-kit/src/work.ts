@@ -1,3 +1,5 @@
+import { subscribe } from 'node:diagnostics_channel';
+
 interface Regular {
   /** Time between rounds, varied by a tenth so that instances do not work in step; 0 turns the work off. */
   everyMs: number;
@@ -113,13 +115,32 @@ export interface QueueOwner {
   client?: string | undefined;
 }
 
+/** Sockets that the servers of this process have accepted. */
+let accepted = 0;
+subscribe('net.server.socket', () => {
+  accepted += 1;
+});
+
+/** Turns of the event loop for which costly work waits for new connections. */
+const maxTurns = 200;
+
+/** Node accepts one connection in a turn of its event loop, so a newcomer would wait for as many pieces of work as others connect. */
+async function letOthersConnect(): Promise<void> {
+  // Two in a row: the first `setImmediate` may only end the turn that is under way.
+  for (let quietTurns = 0, turn = 0; quietTurns < 2 && turn < maxTurns; turn += 1) {
+    const before = accepted;
+    await new Promise(setImmediate);
+    quietTurns = accepted === before ? quietTurns + 1 : 0;
+  }
+}
+
 /** How many addresses and users are remembered by when they were served; unknown ones come first. */
 const maxServed = 10_000;
 
 const clientOf = ({ client, userDid }: QueueOwner) => client ?? userDid;
 const userOf = ({ userDid }: QueueOwner) => userDid;
 
-/** Runs one piece of work of each user at a time, and next that of whoever was served longest ago. */
+/** Runs one piece of costly work of each user at a time, and next that of whoever was served longest ago. */
 export function createFairQueue(limits: { atOnce: number; waiting: number; waitingPerUser: number }) {
   const running: QueueOwner[] = [];
   const waiting: { owner: QueueOwner; start(isAccepted: boolean): void }[] = [];
@@ -170,6 +191,7 @@ export function createFairQueue(limits: { atOnce: number; waiting: number; waiti
       });
       if (!isAccepted) return undefined;
       try {
+        await letOthersConnect();
         return await work();
       } finally {
         running.splice(running.indexOf(owner), 1);

@@ -24,8 +24,6 @@ declare module 'fastify' {
 const heavyBytes = 64 * 1024;
 /** A usual token has half a KiB; a chain of proofs is verified one by one. */
 const heavyTokenCharacters = 4 * 1024;
-/** Turns of the event loop for which costly work waits for new connections. */
-const maxTurns = 200;
 /** Bytes of large bodies that arrive or wait. */
 const arrivingBytes = 64 * 1024 * 1024;
 
@@ -41,18 +39,6 @@ export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientK
     ({ own, others, owners }) => own + others <= arrivingBytes || own <= arrivingBytes / owners,
     tooMuch,
   );
-  let connections = 0;
-  server.server.on('connection', () => {
-    connections += 1;
-  });
-
-  /** Node takes one new connection in a turn of its event loop, so connections would wait for as many pieces of costly work. */
-  async function letOthersConnect(): Promise<void> {
-    for (let before = -1, turn = 0; before !== connections && turn < maxTurns; turn += 1) {
-      before = connections;
-      await new Promise(setImmediate);
-    }
-  }
 
   async function enter(request: FastifyRequest, queue: typeof work, owner: QueueOwner): Promise<void> {
     const [entered, left] = [Promise.withResolvers<boolean>(), Promise.withResolvers<void>()];
@@ -71,7 +57,6 @@ export function addHeavyGate(server: Server, { clientKey }: { clientKey: ClientK
     });
     void served.then((done) => entered.resolve(done ?? false)).finally(() => socket.off('close', leave));
     if (!(await entered.promise)) throw tooMuch();
-    await letOthersConnect();
   }
 
   server.decorateRequest('takePlace', async function takePlace(this: FastifyRequest, bytes: number) {
