@@ -1,4 +1,4 @@
-import { AppError, type Approval, agentLimits } from '@palaver/contract';
+import { AppError, type Approval } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { AuditLog } from '@palaver/store';
 import type { Capability } from '@palaver/ucan';
@@ -65,17 +65,15 @@ export function createRunApprovals(parts: RunApprovalParts) {
 
   return {
     /** From then on the run waits. */
-    async ask(step: GatedStep): Promise<'asked' | 'too-many' | 'not-owned'> {
-      const pending = await approvals.countPending(step.userDid);
-      if (pending + step.calls.length > agentLimits.pendingApprovalsPerUser) return 'too-many';
-      if (!(await approvals.ask(step, parts.timeoutMs))) return 'not-owned';
+    async ask(step: GatedStep): ReturnType<ApprovalStore['ask']> {
+      const outcome = await approvals.ask(step, parts.timeoutMs);
       // It may have been given since the step was looked at; whoever stores one from now on finds what was asked.
-      if (step.calls.some(({ capability }) => capability)) {
+      if (outcome === 'asked' && step.calls.some(({ capability }) => capability)) {
         await parts.delegations.afterRecording(step.userDid);
         const { usable } = await parts.delegations.findUsable(step.userDid);
         await approvals.grant(step.userDid, (capability) => usable.some(({ view }) => hasCapability(view, capability)));
       }
-      return 'asked';
+      return outcome;
     },
 
     /** A delegation is stored: what waits for it is approved in the same transaction. Wake the runs after it. */

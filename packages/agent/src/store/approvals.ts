@@ -1,4 +1,4 @@
-import type { Approval } from '@palaver/contract';
+import { type Approval, agentLimits } from '@palaver/contract';
 import type { ApprovalStatus } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { databaseTime } from '@palaver/store/internal';
@@ -52,7 +52,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
     select 1 from agent_run where agent_run.id = agent_approval.run_id and agent_run.ended_at is null
       and agent_run.aborting = 0
   )`;
-  const pendingOf = (userDid: string, query: Kysely<AgentDatabase> = db) =>
+  const pendingOf = (userDid: string, query: Kysely<AgentDatabase>) =>
     query
       .selectFrom('agent_approval')
       .where('user_did', '=', userDid)
@@ -60,11 +60,19 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       .where(ofLiveRuns);
 
   return {
-    /** False if the run has ended, is aborted or has another owner. */
-    ask: ({ runId, epoch, number, said, body, userDid, calls }: GatedStep, timeoutMs: number): Promise<boolean> =>
+    /** `not-owned` if the run has ended, is aborted or has another owner; `too-many` if the user has enough to answer. */
+    ask: (
+      { runId, epoch, number, said, body, userDid, calls }: GatedStep,
+      timeoutMs: number,
+    ): Promise<'asked' | 'too-many' | 'not-owned'> =>
       transaction(async (trx) => {
+        // Within the transaction, so that runs that ask at once are counted one after the other.
+        const { pending } = await pendingOf(userDid, trx)
+          .select((eb) => eb.fn.countAll<number>().as('pending'))
+          .executeTakeFirstOrThrow();
+        if (Number(pending) + calls.length > agentLimits.pendingApprovalsPerUser) return 'too-many';
         const [waiting] = await ask({ runId, epoch }, trx);
-        if (!waiting) return false;
+        if (!waiting) return 'not-owned';
         const row = { run_id: runId, number, said, body, created_at: now };
         // Asked about again, where a delegation has expired meanwhile or a sub-agent asks for more.
         await trx
@@ -92,10 +100,10 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
           }),
         );
         await trx.insertInto('agent_approval').values(rows).execute();
-        return true;
+        return 'asked';
       }),
 
-    /** Notes that the tools of a step that waited begin: they must not begin again. False as for `ask`. */
+    /** Notes that the tools of a step that waited begin: they must not begin again. False if the run is not owned. */
     resume: async (run: OwnedRun): Promise<boolean> => (await resume(run)).length > 0,
 
     /** Undefined if a cell cannot be decrypted. */
@@ -129,11 +137,6 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
         .where('user_did', '=', userDid)
         .executeTakeFirst();
       return row && toApproval(row);
-    },
-
-    async countPending(userDid: string): Promise<number> {
-      const pending = pendingOf(userDid).select((eb) => eb.fn.countAll<number>().as('count'));
-      return Number((await pending.executeTakeFirstOrThrow()).count);
     },
 
     /** Undefined if it is not there, not the user's, or not pending any more. */
