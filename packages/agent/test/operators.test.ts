@@ -99,3 +99,10 @@ test('without tokens only this machine is let in, and no page of another origin 
   }
   for (const route of routes) expect(await ask(agent.url, route, {})).toBeOneOf([200, 404]);
 });
+
+test('in production nobody is let in without a token, not even this machine: a proxy on it may forward anyone', async () => {
+  await using agent = await startAgentProcess({ CREDITS_ENABLED: 'true', NODE_ENV: 'production' });
+  for (const route of routes) expect([route.path, await ask(agent.url, route, {})]).toEqual([route.path, 401]);
+  const reply = await fetch(`${agent.url}/metrics`);
+  expect(((await reply.json()) as { message: string }).message).toContain('In production it needs OPERATOR_TOKEN');
+});
