@@ -101,7 +101,7 @@ test('without tokens only this machine is let in, and no page of another origin 
 });
 
 test('in production nobody is let in without a token, not even this machine: a proxy on it may forward anyone', async () => {
-  await using agent = await startAgentProcess({ CREDITS_ENABLED: 'true', NODE_ENV: 'production' });
+  await using agent = await startAgentProcess({ CREDITS_ENABLED: 'true', TRACES: 'calls', NODE_ENV: 'production' });
   for (const route of routes) expect([route.path, await ask(agent.url, route, {})]).toEqual([route.path, 401]);
   const reply = await fetch(`${agent.url}/metrics`);
   expect(((await reply.json()) as { message: string }).message).toContain('In production it needs OPERATOR_TOKEN');
