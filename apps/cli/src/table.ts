@@ -1,5 +1,9 @@
 import { printable } from '@palaver/service-kit/internal';
 
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
+}
+
 /** Cells may hold texts of strangers, so they are made printable. */
 export function toTable(head: string[], foreign: string[][]): string {
   const rows = foreign.map((row) => row.map((cell) => printable`${cell}`));

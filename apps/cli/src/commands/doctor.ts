@@ -1,6 +1,7 @@
 import { withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
 import type { Finding } from '../doctor/examine.ts';
+import { printJson } from '../table.ts';
 
 const marks: Record<Finding['state'], string> = { ok: '✓', off: '·', fault: '✗' };
 
@@ -16,7 +17,7 @@ export function addDoctorCommand(program: Command): void {
         findings.push(finding);
         if (!json) process.stdout.write(toLine(finding));
       }
-      if (json) process.stdout.write(`${JSON.stringify(findings, undefined, 2)}\n`);
+      if (json) printJson(findings);
       if (findings.some(({ state }) => state === 'fault')) process.exitCode = 1;
     });
 }

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { type Env, withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
 import { toServerUrl } from '../options.ts';
-import { toTable } from '../table.ts';
+import { printJson, toTable } from '../table.ts';
 
 export function addGatewayCommands(gateway: Command): void {
   gateway
@@ -61,10 +61,6 @@ function toGatewayEnv(upstream?: string): Env {
   const env = withEnvFile(process.env);
   const devnode = env.DEVNODE_PORT && `127.0.0.1:${env.DEVNODE_PORT}`;
   return { ...env, GATEWAY_UPSTREAMS: upstream ?? (env.GATEWAY_UPSTREAMS || devnode) };
-}
-
-function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
 }
 
 function toPair(text: string): [string, string] {

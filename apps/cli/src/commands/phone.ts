@@ -16,6 +16,7 @@ import {
 import { createPhone, type Phone } from '@palaver/ussd/commands/phone';
 import { type Command, InvalidArgumentError } from 'commander';
 import { toServerUrl } from '../options.ts';
+import { printJson } from '../table.ts';
 
 interface PhoneOptions {
   phone?: string;
@@ -136,7 +137,7 @@ async function replay(files: string[], options: ReplayOptions): Promise<void> {
       result.ok ? `ok    ${file}\n` : `DIFF  ${file}, ${toPrintableProse(formatDifference(result))}\n`,
     );
   }
-  if (options.json) process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
+  if (options.json) printJson(results);
   if (results.some(({ ok }) => !ok)) process.exitCode = 1;
 }
 

@@ -4,7 +4,7 @@ import { checkProgramFiles, drawProgramFiles, type MenuReport } from '@palaver/u
 import { writeNewProgram } from '@palaver/ussd/commands/new-program';
 import { type Command, InvalidArgumentError } from 'commander';
 import { toCount } from '../options.ts';
-import { toTable } from '../table.ts';
+import { printJson, toTable } from '../table.ts';
 import { prepareFlow } from './phone.ts';
 
 interface ProgramOptions {
@@ -119,7 +119,7 @@ function addVersions(program: Command): void {
     .option('--json', 'print them as JSON')
     .action(async (name: string, { json }: { json?: boolean }) => {
       const versions = await (await load()).listVersions(withEnvFile(process.env), name);
-      if (json) return void process.stdout.write(`${JSON.stringify(versions, undefined, 2)}\n`);
+      if (json) return printJson(versions);
       const rows = versions.map(({ version, isCurrent, usedAt, publishedBy, note }) => [
         `${version}${isCurrent ? ' (in use)' : ''}`,
         ...[usedAt, publishedBy ?? 'folder', note ?? ''],
@@ -184,7 +184,7 @@ function toList(text: string): string[] {
 }
 
 function print({ lines, ...report }: MenuReport, json = false): void {
-  if (json) process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
+  if (json) printJson(report);
   else (report.ok ? process.stdout : process.stderr).write(`${lines.join('\n')}\n`);
   if (!report.ok) process.exitCode = 1;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { AgentPerson } from '@palaver/agent';
 import type { CreditClaim } from '@palaver/contract/internal';
-import type { PersonalData } from '@palaver/store';
+import { type PersonalData, personalTables } from '@palaver/store';
 import { type Generated, sql } from 'kysely';
 import { toFirstSchema } from '../plugin-parts.ts';
 
@@ -147,15 +147,12 @@ const accountsOf = (name: string) => [`user:${name}`, `held:${name}`];
 
 /** The books must still balance, so an erased user's entries stay under a random name. */
 export const creditsPersonalData: PersonalData<AgentPerson> = {
-  tables: Object.keys(ownerColumns),
-  async collect(db, { did }) {
-    const found: Awaited<ReturnType<PersonalData<AgentPerson>['collect']>> = {};
-    for (const [table, column] of Object.entries(ownerColumns)) {
-      const owners = column === 'user_did' ? [did] : accountsOf(did);
-      found[table] = await db.selectFrom(table).selectAll().where(column, 'in', owners).execute();
-    }
-    return found;
-  },
+  ...personalTables<AgentPerson>(
+    Object.entries(ownerColumns).map(([table, column]) => ({
+      table,
+      where: ({ did }) => sql`${sql.ref(column)} in (${sql.join(column === 'user_did' ? [did] : accountsOf(did))})`,
+    })),
+  ),
   async erase(trx, { did, reference }) {
     const name = `erased:${randomUUID()}`;
     for (const [index, account] of accountsOf(did).entries()) {

@@ -20,18 +20,13 @@ const page = {
   key: z.string().max(500).optional().describe('next_key of the page before'),
 };
 
-interface Question<Shape extends z.ZodRawShape> {
+interface Question {
   description: string;
-  input: Shape;
-  path(args: z.infer<z.ZodObject<Shape>>): string[];
-  what(args: z.infer<z.ZodObject<Shape>>): string;
-  query?(args: z.infer<z.ZodObject<Shape>>): Record<string, string | undefined>;
+  input?: z.ZodRawShape;
+  /** Arguments are named in braces. */
+  path: string;
+  what: string;
 }
-
-const toPageQuery = ({ limit, key }: { limit: number; key?: string | undefined }) => ({
-  'pagination.limit': String(limit),
-  'pagination.key': key,
-});
 
 export function createProtocolQueryPlugin(): OraclePlugin {
   return defineOraclePlugin({
@@ -53,78 +48,68 @@ export function createProtocolQueryPlugin(): OraclePlugin {
     autoDetectHint: 'set GATEWAY_URL',
     getTools({ config }) {
       const gateway = createGatewayClient(toGatewayAccess(config) ?? { url: config.GATEWAY_URL });
-      const ask = <Shape extends z.ZodRawShape>(question: Question<Shape>) => toTool(gateway, question);
-      return {
-        get_entity: ask({
-          description: 'One entity (organisation, project, asset, agent) with its DID document',
-          input: { id: did },
-          path: (args) => ['ixo', 'entity', args.id],
-          what: (args) => `entity ${args.id}`,
-        }),
-        list_entities: ask({
-          description: 'Entities, a page at a time',
-          input: page,
-          path: () => ['ixo', 'entity'],
-          what: () => 'entities',
-          query: toPageQuery,
-        }),
-        get_claim: ask({
-          description: 'One claim: who made it, in which collection, how it was evaluated and paid',
-          input: { id },
-          path: (args) => ['ixo', 'claims', 'claim', args.id],
-          what: (args) => `claim ${args.id}`,
-        }),
-        get_claims: ask({
-          description: 'Claims, a page at a time',
-          input: page,
-          path: () => ['ixo', 'claims', 'claims'],
-          what: () => 'claims',
-          query: toPageQuery,
-        }),
-        get_collection: ask({
-          description: 'One collection of claims: what it is about, its quota and its payments',
-          input: { id },
-          path: (args) => ['ixo', 'claims', 'collection', args.id],
-          what: (args) => `collection ${args.id}`,
-        }),
-        get_token: ask({
-          description: 'What is known of one token',
-          input: { id },
-          path: (args) => ['ixo', 'token', 'metadata', args.id],
-          what: (args) => `token ${args.id}`,
-        }),
-        get_token_params: ask({
-          description: 'The parameters of the token module',
-          input: {},
-          path: () => ['ixo', 'token', 'params'],
-          what: () => 'token parameters',
-        }),
-        get_balances: ask({
-          description: 'What an account holds',
-          input: { address: id },
-          path: (args) => ['cosmos', 'bank', 'v1beta1', 'balances', args.address],
-          what: (args) => `account ${args.address}`,
-        }),
-        resolve_did: ask({
-          description: 'The document of a DID: keys, services and linked resources',
-          input: { did },
-          path: (args) => ['ixo', 'did', 'dids', args.did],
-          what: (args) => `DID ${args.did}`,
-        }),
-      };
+      return Object.fromEntries(Object.entries(questions).map(([name, question]) => [name, toTool(gateway, question)]));
     },
   });
 }
 
-function toTool<Shape extends z.ZodRawShape>(gateway: GatewayClient, question: Question<Shape>): Tool {
-  const { description, input, path, what, query } = question;
+const questions: Record<string, Question> = {
+  get_entity: {
+    description: 'One entity (organisation, project, asset, agent) with its DID document',
+    input: { id: did },
+    path: 'ixo/entity/{id}',
+    what: 'entity {id}',
+  },
+  list_entities: { description: 'Entities, a page at a time', input: page, path: 'ixo/entity', what: 'entities' },
+  get_claim: {
+    description: 'One claim: who made it, in which collection, how it was evaluated and paid',
+    input: { id },
+    path: 'ixo/claims/claim/{id}',
+    what: 'claim {id}',
+  },
+  get_claims: { description: 'Claims, a page at a time', input: page, path: 'ixo/claims/claims', what: 'claims' },
+  get_collection: {
+    description: 'One collection of claims: what it is about, its quota and its payments',
+    input: { id },
+    path: 'ixo/claims/collection/{id}',
+    what: 'collection {id}',
+  },
+  get_token: {
+    description: 'What is known of one token',
+    input: { id },
+    path: 'ixo/token/metadata/{id}',
+    what: 'token {id}',
+  },
+  get_token_params: {
+    description: 'The parameters of the token module',
+    path: 'ixo/token/params',
+    what: 'token parameters',
+  },
+  get_balances: {
+    description: 'What an account holds',
+    input: { address: id },
+    path: 'cosmos/bank/v1beta1/balances/{address}',
+    what: 'account {address}',
+  },
+  resolve_did: {
+    description: 'The document of a DID: keys, services and linked resources',
+    input: { did },
+    path: 'ixo/did/dids/{did}',
+    what: 'DID {did}',
+  },
+};
+
+function toTool(gateway: GatewayClient, { description, input = {}, path, what }: Question): Tool {
   return tool({
     description,
     inputSchema: z.object(input),
     repeatable: true,
     public: true,
-    execute: (args, { abortSignal: signal }) =>
-      askGateway({ gateway, path: path(args), query: query?.(args) ?? {}, what: what(args), signal }),
+    execute(args: Record<string, unknown>, { abortSignal: signal }) {
+      const fill = (text: string) => text.replace(/\{(\w+)\}/g, (_whole, name: string) => String(args[name]));
+      const query = input === page ? { 'pagination.limit': `${args.limit}`, 'pagination.key': args.key as string } : {};
+      return askGateway({ gateway, path: path.split('/').map(fill), query, what: fill(what), signal });
+    },
   });
 }
 

@@ -5,6 +5,7 @@ import {
   type PluginContext,
   type RuntimeContext,
   removeSettled,
+  type TurnEnd,
   tablesOf,
 } from '@palaver/agent';
 import { AppError, errorBodySchema } from '@palaver/contract';
@@ -151,7 +152,16 @@ function createRecorder({ config, store }: Context): Middleware {
     const id = uuidv7();
     const { runId, id: sessionId } = rt.session;
     const modelSteps = steps.filter(({ kind }) => kind === 'model');
-    const total = (field: 'inputTokens' | 'outputTokens') => steps.reduce((sum, step) => sum + (step[field] ?? 0), 0);
+    // Its own calls alone: another trace may have those of the same run before it waited.
+    const usage: TurnEnd['usageByModel'] = {};
+    const used = { inputTokens: 0, outputTokens: 0 };
+    for (const { name, inputTokens = 0, outputTokens = 0 } of modelSteps) {
+      usage[name] ??= { inputTokens: 0, outputTokens: 0 };
+      for (const count of [usage[name], used]) {
+        count.inputTokens += inputTokens;
+        count.outputTokens += outputTokens;
+      }
+    }
     const summary: TraceSummary = {
       id,
       runId,
@@ -161,9 +171,8 @@ function createRecorder({ config, store }: Context): Middleware {
       durationMs: Date.now() - startedAt,
       modelCalls: modelSteps.length,
       toolCalls: steps.length - modelSteps.length,
-      inputTokens: total('inputTokens'),
-      outputTokens: total('outputTokens'),
-      cost: toCost(config.CREDITS_PRICES, rt.usage()),
+      ...used,
+      cost: toCost(config.CREDITS_PRICES, usage),
     };
     const json = { summary: JSON.stringify(summary), steps: JSON.stringify(steps) };
     const session_id = hasContent ? sessionId : null;
