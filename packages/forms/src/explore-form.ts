@@ -45,9 +45,9 @@ export async function exploreForm(forms: Pick<Forms, 'press'>, form: FormToExplo
       result.submissions.push(submission);
       for (const at of walked) passed.add(at);
     } catch (error) {
-      const { message, at = '' } = error as WalkFault;
+      const { message, cause = '' } = error as WalkFault;
       if (!(error instanceof WalkFault) && !message.startsWith('a form')) throw error;
-      stuck.set(message, plainPath(at));
+      stuck.set(message, plainPath(String(cause)));
     }
     for (const at of walked) result.seen.add(at);
   }
@@ -117,14 +117,9 @@ interface Asked {
   tries: number;
 }
 
+/** Its cause is where the walk ended, if that is known. */
 class WalkFault extends Error {
   override readonly name = 'WalkFault';
-  readonly at: string | undefined;
-
-  constructor(message: string, at?: string) {
-    super(message);
-    this.at = at;
-  }
 }
 
 export async function walkForm(walk: Walk): Promise<Submission> {
@@ -154,10 +149,10 @@ export async function walkForm(walk: Walk): Promise<Submission> {
 
 function toFault({ progress: { at }, screen }: ShownForm, tried: number): WalkFault {
   // A form may stop some callers on purpose; it is a fault only if no walk reaches its end.
-  if (screen.type === 'note') return new WalkFault(`${at}: forbids all answers that were tried`, sendStop);
+  if (screen.type === 'note') return new WalkFault(`${at}: forbids all answers that were tried`, { cause: sendStop });
   const isEmpty = screen.options?.length === 0;
   const fault = isEmpty ? 'shows no choice after these answers' : `accepts none of ${tried} answers`;
-  return new WalkFault(`${at}: ${fault}; record a dialogue in flows/ that answers it`, at);
+  return new WalkFault(`${at}: ${fault}; record a dialogue in flows/ that answers it`, { cause: at });
 }
 
 function answersTo(
@@ -189,7 +184,7 @@ function answersTo(
     time: ['0730', '1800'],
     dateTime: ['01022020 0730', '01012030 0730', `${today()} 0730`],
     choice: ordered,
-    choices: [...(typeof strategy === 'number' ? ordered.slice(0, 2) : []), keys.join(' '), two.join(' '), ...ordered],
+    choices: [...(typeof strategy === 'number' ? two : []), keys.join(' '), two.join(' '), ...ordered],
     rank: [keys.toReversed().join(' ')],
     note: ['1'],
     accept: ['1'],

@@ -13,7 +13,6 @@ export { resultsOf } from './explore/made-up.ts';
 export {
   around,
   type Constants,
-  constantsOf,
   type Exploration,
   type Finding,
   type FormExploration,
@@ -58,8 +57,16 @@ export { parseYaml } from './parse/parse-yaml.ts';
 export { changeYaml, printFile, printYaml } from './parse/print.ts';
 export { type ProgramSource, programFile, type SourceFile, toFormSources } from './parse/program-source.ts';
 export { sayIssue } from './parse/say-issue.ts';
-export { type ActionResult, type Opening, openDialogue, takeFormReply, takeInput, takeResult } from './run/engine.ts';
-export { toFormSnapshot, toSnapshot } from './run/snapshot.ts';
+export {
+  type ActionResult,
+  type Opening,
+  openDialogue,
+  takeFormReply,
+  takeInput,
+  takeResult,
+  toFormSnapshot,
+  toSnapshot,
+} from './run/engine.ts';
 export { drawMenu } from './show/draw-menu.ts';
 export { countSeptets, isGsm, toShowable } from './show/gsm.ts';
 export { fitsOneScreen } from './show/lay-out.ts';

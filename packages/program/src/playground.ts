@@ -39,18 +39,19 @@ const maxActions = 10;
  * start: home
  * exit: bye
  * states:
- *   home: { kind: menu, text: home.title, options: [{ text: home.ask, to: kilos }] }
- *   kilos: { kind: prompt, text: kilos.text, type: integer, min: 1, save: kilos, to: offer }
- *   offer: { kind: page, text: offer.text }
- *   bye: { kind: end, text: bye.text }
+ *   home: { kind: menu, text: home, options: [{ text: sell, to: kilos }] }
+ *   kilos: { kind: prompt, text: kilos, type: integer, min: 1, save: kilos, to: offer }
+ *   offer: { kind: page, text: offer }
+ *   bye: { kind: end, text: bye }
  * `,
  *   'locales/en.yaml': `
  * common: { more: More, back: Back, exit: Exit }
  * hint: { empty: Please answer., choice: Please choose., integer: A whole number. }
- * home: { title: Farm line, ask: Sell maize }
- * kilos: { text: How many kilos? }
- * offer: { text: 'We take {kilos} kilos.' }
- * bye: { text: Goodbye. }
+ * home: Farm line
+ * sell: Sell maize
+ * kilos: How many kilos?
+ * offer: We take {kilos} kilos.
+ * bye: Goodbye.
  * `,
  * });
  * farm.open();

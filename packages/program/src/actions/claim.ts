@@ -36,7 +36,7 @@ export const claim = defineAction({
         say(['fields', field], `\`${field}\` is reserved: the service adds it to every claim`);
       const namesCaller = names.includes('caller') && callerPattern.test(source);
       if (namesCaller || names.some((value) => types.get(value) === 'phone'))
-        say(['fields', field], 'a claim holds no phone number');
+        say(['fields', field], 'a claim holds no phone number: leave this field out');
     }
   },
   editor: {

@@ -17,7 +17,6 @@ export const find = defineAction({
   outcomes: { found: 'there is at least one', none: 'there is none' },
   finishes: false,
   signature: ({ save, more }) => ({ values: { [save]: 'list', ...(more !== undefined && { [more]: 'boolean' }) } }),
-  recordOf: (spec) => spec.find,
   expressions: ({ where }) => whereExpressions(where),
   check: ({ find: kind }, check) => checkRecord({ keyword: 'find', kind }, check),
   editor: {

@@ -47,7 +47,10 @@ export const http = defineAction({
       for (const placeholder of placeholdersOf(template)) {
         const secret = placeholder.replace(/^secrets\./, '');
         if (secret === placeholder || !secrets.includes(secret))
-          say(['http', 'headers', header], `{${placeholder}} is not among the secrets of program.yaml`);
+          say(
+            ['http', 'headers', header],
+            `{${placeholder}} is not among the secrets of program.yaml: add its name there`,
+          );
       }
   },
   editor: {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { placeholdersOf } from '../model/locales.ts';
-import type { ActionSignature, Records } from '../model/menu.ts';
+import type { ActionSignature, Menu } from '../model/menu.ts';
 import type { Expression } from '../values/expressions.ts';
 import { suggest } from '../values/fault.ts';
 import type { ValueType } from '../values/value-types.ts';
@@ -17,15 +17,12 @@ export interface UsedExpression {
   source: string;
   path: PropertyKey[];
   wanted?: 'bool' | 'list';
-  answer?: ValueType;
+  answer?: ValueType | undefined;
   hasRow?: boolean;
   hasStatus?: boolean;
 }
 
-export interface UsedText {
-  key: string;
-  path: PropertyKey[];
-}
+export type UsedText = { key: string; path: PropertyKey[] };
 
 export interface CheckedValues {
   types: Map<string, ValueType>;
@@ -34,9 +31,8 @@ export interface CheckedValues {
   isOpen: boolean;
 }
 
-export interface ActionCheck extends CheckedValues {
-  records: Records;
-  secrets: readonly string[];
+/** What the check of a state or of its keyword may look at. */
+export interface Check extends CheckedValues, Pick<Menu, 'registry' | 'data' | 'records' | 'secrets' | 'forms'> {
   say(path: PropertyKey[], message: string): void;
 }
 
@@ -56,20 +52,24 @@ export interface ActionKeyword<Schema extends z.ZodObject = z.ZodObject> {
   outcomes: Readonly<Record<string, string>>;
   finishes: boolean;
   signature?(spec: z.infer<Schema>): Partial<ActionSignature>;
-  recordOf?(spec: z.infer<Schema>): string;
   expressions?(spec: z.infer<Schema>): UsedExpression[];
   texts?(spec: z.infer<Schema>): UsedText[];
-  check?(spec: z.infer<Schema>, check: ActionCheck): void;
+  check?(spec: z.infer<Schema>, check: Check): void;
   editor: EditorFields;
 }
 
 export const defineAction = <Schema extends z.ZodObject>(keyword: ActionKeyword<Schema>) => keyword;
 
+/** The expression of a field that need not be there. */
+export function expressionIn(source: string | undefined, used: Omit<UsedExpression, 'source'>): UsedExpression[] {
+  return source === undefined ? [] : [{ source, ...used }];
+}
+
 export function fieldExpressions(fields: Readonly<Record<string, string>> = {}, at = ['fields']): UsedExpression[] {
   return Object.entries(fields).map(([name, source]) => ({ source, path: [...at, name] }));
 }
 
-export function checkAddress(keyword: string, address: string, { types, isOpen, say }: ActionCheck): void {
+export function checkAddress(keyword: string, address: string, { types, isOpen, say }: Check): void {
   for (const placeholder of placeholdersOf(address))
     if (!isOpen && !types.has(placeholder))
       say([keyword], `there is no value {${placeholder}}${suggest(placeholder, types.keys())}`);

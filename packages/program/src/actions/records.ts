@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ActionSignature } from '../model/menu.ts';
 import { suggest } from '../values/fault.ts';
 import { resultTypes } from '../values/infer-type.ts';
-import { type ActionCheck, expressionSchema, nameSchema, type UsedExpression } from './keyword.ts';
+import { type Check, expressionIn, expressionSchema, nameSchema, type UsedExpression } from './keyword.ts';
 
 export const kindSchema = nameSchema.meta({ description: 'A kind of `records` in program.yaml' });
 export const whereSchema = expressionSchema.meta({ description: 'An expression over `row` that keeps it' });
@@ -35,22 +35,19 @@ export const checkSchema = z.strictObject({ ...totalsFields, that: expressionSch
 export type RecordCheck = z.infer<typeof checkSchema>;
 export const refused = '`check` does not hold, and nothing is written';
 
-export function whereExpressions(where: string | undefined, at: string[] = []): UsedExpression[] {
-  return where === undefined ? [] : [{ source: where, path: [...at, 'where'], hasRow: true, wanted: 'bool' }];
-}
+export const whereExpressions = (where: string | undefined, at: string[] = []): UsedExpression[] =>
+  expressionIn(where, { path: [...at, 'where'], hasRow: true, wanted: 'bool' });
 
-export function checkExpressions(check: RecordCheck | undefined): UsedExpression[] {
-  if (!check) return [];
-  const that: UsedExpression = { source: check.that, path: ['check', 'that'], wanted: 'bool' };
-  return [that, ...whereExpressions(check.where, ['check'])];
-}
+export const checkExpressions = (check: RecordCheck | undefined): UsedExpression[] => [
+  ...expressionIn(check?.that, { path: ['check', 'that'], wanted: 'bool' }),
+  ...whereExpressions(check?.where, ['check']),
+];
 
 const totalTypes = { count: 'integer', sum: 'decimal', min: 'any', max: 'any' } as const;
 
-export function totalValues({ save }: Pick<Totals, 'save'>): NonNullable<ActionSignature['values']> {
-  return Object.fromEntries(
-    Object.entries(save).map(([name, source]) => [name, totalTypes[parseTotal(source).compute]]),
-  );
+export function totalValues({ save }: Pick<Totals, 'save'>) {
+  const types = Object.entries(save).map(([name, source]) => [name, totalTypes[parseTotal(source).compute]] as const);
+  return Object.fromEntries(types);
 }
 
 /** A write without a check cannot be refused. */
@@ -62,12 +59,14 @@ interface UsedRecord {
   keyword: string;
   kind: string;
   fields?: Readonly<Record<string, string>>;
-  totals?: Pick<Totals, 'save'> | undefined;
-  at?: string[];
+  check?: RecordCheck;
+  save?: Totals['save'];
 }
 
-export function checkRecord({ keyword, kind, fields = {}, totals, at = [] }: UsedRecord, check: ActionCheck): void {
-  const { say, expressions, records } = check;
+export function checkRecord(
+  { keyword, kind, fields = {}, check, save = check?.save ?? {} }: UsedRecord,
+  { say, expressions, records }: Check,
+): void {
   const known = Object.hasOwn(records, kind) ? records[kind] : undefined;
   if (!known) {
     say([keyword], `program.yaml declares no record ${kind}${suggest(kind, Object.keys(records))}`);
@@ -78,8 +77,8 @@ export function checkRecord({ keyword, kind, fields = {}, totals, at = [] }: Use
     if (!type) say(path, `the record ${kind} has no field ${field}${suggest(field, Object.keys(known))}`);
     return type;
   };
-  for (const [value, source] of Object.entries(totals?.save ?? {})) {
-    const path = [...at, 'save', value];
+  for (const [value, source] of Object.entries(save)) {
+    const path = [...(check ? ['check'] : []), 'save', value];
     const total = parseTotal(source);
     const type = 'field' in total ? typeOf(total.field, path) : undefined;
     if (total.compute === 'sum' && type && type !== 'integer' && type !== 'decimal')

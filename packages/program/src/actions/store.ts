@@ -9,10 +9,8 @@ export const store = defineAction({
   outcomes: { stored: 'the record is kept', refused },
   finishes: true,
   signature: ({ check }) => writeSignature(['stored'], check),
-  recordOf: (spec) => spec.store,
   expressions: ({ fields, check }) => [...fieldExpressions(fields), ...checkExpressions(check)],
-  check: ({ store: kind, fields, check: totals }, check) =>
-    checkRecord({ keyword: 'store', kind, fields, totals, at: ['check'] }, check),
+  check: ({ store: kind, ...spec }, check) => checkRecord({ keyword: 'store', kind, ...spec }, check),
   editor: {
     title: 'Store a record',
     draft: { store: '{record}', fields: {}, outcomes: { stored: '{to}' } },

@@ -9,9 +9,8 @@ export const total = defineAction({
   outcomes: { found: 'at least one record counts', none: 'no record counts: counts and sums are 0' },
   finishes: false,
   signature: (totals) => ({ values: totalValues(totals) }),
-  recordOf: (spec) => spec.total,
   expressions: ({ where }) => whereExpressions(where),
-  check: (totals, check) => checkRecord({ keyword: 'total', kind: totals.total, totals }, check),
+  check: ({ total: kind, save }, check) => checkRecord({ keyword: 'total', kind, save }, check),
   editor: {
     title: 'Add up records',
     draft: { total: '{record}', save: { '{name}Count': 'count()' }, outcomes: { found: '{to}', none: '{to}' } },

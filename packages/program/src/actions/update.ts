@@ -22,14 +22,12 @@ export const update = defineAction({
   outcomes: { updated: 'at least one was changed', none: 'there is none', refused },
   finishes: true,
   signature: ({ check }) => writeSignature(['updated', 'none'], check),
-  recordOf: (spec) => spec.update,
   expressions: ({ fields, where, check }) => [
     ...fieldExpressions(fields),
     ...whereExpressions(where),
     ...checkExpressions(check),
   ],
-  check: ({ update: kind, fields, check: totals }, check) =>
-    checkRecord({ keyword: 'update', kind, fields, totals, at: ['check'] }, check),
+  check: ({ update: kind, ...spec }, check) => checkRecord({ keyword: 'update', kind, ...spec }, check),
   editor: {
     title: 'Change records',
     draft: { update: '{record}', where: 'true', fields: {}, outcomes: { updated: '{to}', none: '{to}' } },

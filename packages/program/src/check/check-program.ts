@@ -1,4 +1,3 @@
-import { keywordOf } from '../actions/actions.ts';
 import type { FormSource } from '../model/dialogue.ts';
 import { type DataFile, type Menu, type Registry, resumeTarget } from '../model/menu.ts';
 import {
@@ -16,9 +15,10 @@ import {
   type ProgramSource,
   parseDataFiles,
   programFile,
+  type SourceFile,
   toFormSources,
 } from '../parse/program-source.ts';
-import { kindOf, reach, requiresLogin, targetsOf } from '../states/states.ts';
+import { kindOf, nextOf, reach, requiresLogin, targetsOf } from '../states/states.ts';
 import { type Fault, suggest } from '../values/fault.ts';
 import { checkFit } from './check-fit.ts';
 import { checkTexts, offerOptions } from './check-texts.ts';
@@ -57,27 +57,19 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   const known = new Map([...all, ...states]);
   const { name = '', codes, keywords, records = {}, secrets = [] } = program?.header ?? {};
   const declared = { registry, data, records };
-  const sayAt = (placed: PlacedState) => (path: PropertyKey[], message: string) =>
-    faults.push(placed.fault(path, message));
-  for (const placed of states.values()) {
-    const { state } = placed;
-    const say = sayAt(placed);
+  const values = checkValues(states, declared);
+  for (const { state, fault } of states.values()) {
+    const say = (path: PropertyKey[], message: string) => faults.push(fault(path, message));
     for (const { to, path } of targetsOf(state))
       if (to !== resumeTarget && !known.has(to))
         say(path, `leads to ${to}, which does not exist${suggest(to, known.keys())}`);
-    kindOf(state).check?.(state, { ...declared, forms, say });
+    kindOf(state).check?.(state, { ...declared, ...values, secrets, forms, say });
   }
   faults.push(...checkEnd(states, start, 'menu'), ...checkEnd(states, exit, 'end'));
   faults.push(...checkStart(states.get(start.name)), ...checkLogin(states, login));
   if (faults.length === 0) faults.push(...checkPaths(states, findReached(states, roots, login?.name)));
   if (faults.length === 0) faults.push(...checkAnswers(states, registry, [start.name, login?.name]));
   faults.push(...joined.faults);
-  const values = checkValues(states, declared);
-  for (const placed of states.values()) {
-    const { state } = placed;
-    if (state.kind === 'action' && state.spec)
-      keywordOf(state.action).check?.(state.spec as never, { ...values, records, secrets, say: sayAt(placed) });
-  }
   const texts = checkTexts(states, joined.locales, { registry, values });
   faults.push(...values.faults, ...texts.faults);
   if (faults.length > 0) return { ok: false, faults };
@@ -112,7 +104,7 @@ function joinStates(files: MenuFile[], base: MenuFile[], faults: Fault[]): Map<s
   for (const [name, placed] of files.flatMap((file) => [...file.states])) {
     const first = states.get(name);
     if (!first) states.set(name, placed);
-    else faults.push(placed.fault([], `is already defined in ${first.file}:${first.lineOf()}`));
+    else faults.push(placed.fault([], `is already defined in ${first.file}:${first.lineOf()}: rename one of the two`));
   }
   for (const [name, placed] of base.flatMap((file) => [...file.states])) {
     if (!states.has(name)) states.set(name, { ...placed, inherited: true });
@@ -128,12 +120,19 @@ function joinLocales(program: MenuFile | undefined, own: LocaleFile[], base: Loc
     const texts = new Map([...(inherited?.texts ?? []), ...(mine?.texts ?? [])]);
     const file = mine ?? inherited;
     if (file) return [{ ...file, texts, inherited: inherited?.texts }];
-    if (program) faults.push(program.fault(['languages', i], `there is no file locales/${language}.yaml`));
+    if (program)
+      faults.push(
+        program.fault(['languages', i], `there is no file locales/${language}.yaml: add it, or leave out the language`),
+      );
     return [];
   });
   for (const { file, language } of own)
     if (!languages.includes(language))
-      faults.push({ file, line: 1, message: `the language ${language} is not among the languages of the program` });
+      faults.push({
+        file,
+        line: 1,
+        message: `the language ${language} is not among the languages of the program: add it there, or delete the file`,
+      });
   return { locales, faults };
 }
 
@@ -146,18 +145,17 @@ interface NamedState {
 }
 
 function findName(which: Named, { files, base }: ParsedMenu, faults: Fault[]): NamedState | undefined {
-  const naming = (all: MenuFile[]) =>
-    all.flatMap((file) => (file.header[which] === undefined ? [] : [{ which, name: file.header[which], file }]));
-  const [first, ...more] = naming(files);
-  for (const { file } of more) {
-    const before = `${first?.file.file}:${first?.file.lineOf([which])}`;
-    faults.push(file.fault([which], `${which} is already given in ${before}`));
-  }
-  if (first) return first;
-  const [inherited] = naming(base?.files ?? []);
-  if (inherited) return { which, name: inherited.name };
+  const [file, ...others] = files.filter(({ header }) => header[which] !== undefined);
+  for (const other of others)
+    faults.push(other.fault([which], `${which} is already given in ${file?.file}:${file?.lineOf([which])}: keep one`));
+  const name = [...(file ? [file] : []), ...(base?.files ?? [])].find(({ header }) => header[which])?.header[which];
+  if (name !== undefined) return { which, name, ...(file && { file }) };
   if (which !== 'login' && files[0])
-    faults.push({ file: files[0].file, line: 1, message: `no file names the ${which} state` });
+    faults.push({
+      file: files[0].file,
+      line: 1,
+      message: `no file names the ${which} state: add \`${which}\` to program.yaml`,
+    });
   return undefined;
 }
 
@@ -167,9 +165,8 @@ const faultOf = ({ which, file }: NamedState, message: string): Fault =>
 function checkEnd(states: PlacedStates, named: NamedState, wanted: 'menu' | 'end'): Fault[] {
   const { which, name } = named;
   const kind = states.get(name)?.state.kind;
-  if (kind === wanted) return [];
-  const message = `${which} must name a state of kind ${wanted}, ${name} ${kind ? `is a ${kind}` : 'does not exist'}`;
-  return [faultOf(named, message)];
+  const is = kind ? `is a ${kind}` : 'does not exist';
+  return kind === wanted ? [] : [faultOf(named, `${which} must name a state of kind ${wanted}, ${name} ${is}`)];
 }
 
 /** What its condition or a login leads to may be an action, and a dial runs none. */
@@ -178,25 +175,31 @@ function checkStart(placed: PlacedState | undefined): Fault[] {
   const { state, fault } = placed;
   return (['when', 'requires'] as const)
     .filter((field) => state[field] !== undefined)
-    .map((field) => fault([field], `the start is shown at every dial: it cannot have ${field}`));
+    .map((field) =>
+      fault([field], `the start is shown at every dial and cannot have ${field}: put it on a later state`),
+    );
 }
 
 function checkLogin(states: PlacedStates, login: NamedState | undefined): Fault[] {
   if (!login)
     return [...states.values()]
       .filter(({ state }) => requiresLogin(state))
-      .map(({ fault }) => fault(['requires'], 'requires a login, and no file names the login state'));
+      .map(({ fault }) =>
+        fault(['requires'], 'requires a login, and no file names the login state: add `login` to program.yaml'),
+      );
   if (!login.file) return [];
   const { name } = login;
-  if (!states.has(name)) return [faultOf(login, `login must name a state; there is no state ${name}`)];
-  return requiresLogin(states.get(name)?.state) ? [faultOf(login, `the login ${name} itself requires a login`)] : [];
+  if (!states.has(name))
+    return [faultOf(login, `login must name a state; there is no state ${name}${suggest(name, states.keys())}`)];
+  return requiresLogin(states.get(name)?.state)
+    ? [faultOf(login, `the login ${name} itself requires a login: leave out its \`requires\``)]
+    : [];
 }
 
 function findReached(states: PlacedStates, from: readonly string[], login = ''): Set<string> {
   return reach(from, (name) => {
     const state = states.get(name)?.state;
-    const targets = state ? targetsOf(state).map(({ to }) => to) : [];
-    return requiresLogin(state) && login !== '' ? [...targets, login] : targets;
+    return requiresLogin(state) && login !== '' ? [...nextOf(state), login] : nextOf(state);
   });
 }
 
@@ -206,7 +209,7 @@ function checkPaths(states: PlacedStates, reached: ReadonlySet<string>): Fault[]
     const state = states.get(name)?.state;
     // A loop ends with its list.
     const isSilent = state && !('text' in state) && state.kind !== 'each' && state.kind !== 'form';
-    return isSilent ? targetsOf(state).map(({ to }) => to) : [];
+    return isSilent ? nextOf(state) : [];
   };
   return [...states].flatMap(([name, { fault }]) => [
     ...(reached.has(name) ? [] : [fault([], 'cannot be reached from the start: lead to it, or delete it')]),
@@ -236,9 +239,9 @@ function parseBase(base: ProgramSource): ParsedProgram {
 }
 
 function areSame(some: ProgramSource['files'], others: ProgramSource['files']): boolean {
-  const isSame = (i: number) =>
-    (['file', 'path', 'text'] as const).every((field) => some[i]?.[field] === others[i]?.[field]);
-  return some.length === others.length && some.every((_, i) => isSame(i));
+  const isSame = ({ file, path, text }: SourceFile, i: number) =>
+    others[i]?.file === file && others[i].path === path && others[i].text === text;
+  return some.length === others.length && some.every(isSame);
 }
 
 const maxStates = 2_000;
@@ -253,7 +256,7 @@ export function checkProgram(source: ProgramSource, registry: Registry, base: Pr
   if (misnamed) return { ok: false, faults: [misnamed.fault(['name'], nameTaken)] };
   const isExtension = own.files.some(({ header }) => header.extends !== undefined);
   const states = own.files.reduce((sum, file) => sum + file.states.size, 0);
-  const message = `a program has at most ${maxStates} states`;
+  const message = `a program has at most ${maxStates} states: divide it into several programs`;
   if (states > maxStates) return { ok: false, faults: [{ file: own.files[0]?.file ?? programFile, line: 1, message }] };
   const { data, faults } = parseDataFiles(source);
   if (faults.length > 0) return { ok: false, faults };

@@ -9,9 +9,6 @@ import { questionTexts } from '../values/question.ts';
 
 const engineTexts = ['common.more', 'common.back', 'common.exit', 'hint.empty', 'hint.choice'];
 
-/** Shown where they exist: menus from before them say the same in English. */
-const callTexts = ['main.callLow', 'main.callFull'];
-
 export function checkTexts(
   states: PlacedStates,
   locales: LocaleFile[],
@@ -22,8 +19,7 @@ export function checkTexts(
   const named = [...states.values()].flatMap(({ state }) => (state.kind === 'action' ? state.action : []));
   const own = [...engineTexts, ...registry.texts, ...named.flatMap((name) => registry.actions[name]?.texts ?? [])];
   const used = new Set([...own, ...named.flatMap((name) => registry.actions[name]?.optionalTexts ?? [])]);
-  const [first] = locales;
-  if (!first)
+  if (locales.length === 0)
     return {
       faults: [{ file: 'locales', line: 1, message: 'there is no file of texts: add one such as locales/en.yaml' }],
       warnings: [],
@@ -40,11 +36,11 @@ export function checkTexts(
   for (const key of new Set(own)) {
     for (const { file, texts } of locales) {
       if (!texts.has(key))
-        faults.push({ file, line: 1, message: `the text ${key}, which the service uses, is missing` });
+        faults.push({ file, line: 1, message: `the text ${key}, which the service uses, is missing: add it` });
     }
   }
   faults.push(...checkSameKeys(locales, used));
-  return { faults, warnings: findUnused(locales, used) };
+  return { faults, warnings: findUnused(locales, [...used, ...(registry.hints ?? []), ...(registry.closings ?? [])]) };
 }
 
 /** A placeholder is a value that some state gives; `{x.label}` is the text of what was chosen for x. */
@@ -61,8 +57,8 @@ function checkPlaceholders(key: string, locales: LocaleFile[], { types, isOpen }
   );
 }
 
-function findUnused(locales: LocaleFile[], used: ReadonlySet<string>): Fault[] {
-  const reported = new Set([...used, ...questionTexts, ...formTexts, ...callTexts]);
+function findUnused(locales: LocaleFile[], used: readonly string[]): Fault[] {
+  const reported = new Set([...used, ...questionTexts, ...formTexts]);
   return locales.flatMap(({ texts, inherited, fault }) =>
     [...texts.keys()].flatMap((key) => {
       if (reported.has(key) || inherited?.has(key)) return [];
@@ -82,9 +78,9 @@ function checkSameKeys(locales: LocaleFile[], used: ReadonlySet<string>): Fault[
     const place = `${source.file}:${source.lineOf(key)}`;
     for (const { texts, fault } of locales) {
       const text = texts.get(key);
-      if (text === '') faults.push(fault(key, `the text ${key} is empty`));
+      if (text === '') faults.push(fault(key, `the text ${key} is empty: write it, or delete it in every language`));
       else if (text !== undefined && namesIn(text) !== namesIn(source.texts.get(key)))
-        faults.push(fault(key, `the text ${key} has other placeholders than in ${place}`));
+        faults.push(fault(key, `the text ${key} has other placeholders than in ${place}: use the same`));
     }
   }
   return faults;
@@ -94,7 +90,7 @@ function checkSameKeys(locales: LocaleFile[], used: ReadonlySet<string>): Fault[
 const highestKey = 97;
 const [languageState, languageAction] = ['firstLanguage', 'setFirstLanguage'];
 
-/** Adds to the first menu what a program need not write: to continue a call that was full, and to choose the language at the first dial. */
+/** Adds to the first menu what a program need not write: to continue an unfinished form, and to choose the language at the first dial. */
 export function offerOptions(
   states: PlacedStates,
   { start, locales, registry }: { start: string; locales: readonly LocaleFile[]; registry: Registry },
@@ -107,7 +103,8 @@ export function offerOptions(
   const key = String(Math.max(0, ...shown.map((option) => Number(option.key))) + 1);
   if (Number(key) > highestKey) return states;
   const added: Option[] = [];
-  if (has(['main.resume']) && !offersResume(states))
+  const offersResume = [...states.values()].some(({ state }) => targetsOf(state).some(({ to }) => to === resumeTarget));
+  if (has(['main.resume']) && !offersResume)
     added.push({ key, text: 'main.resume', to: resumeTarget, when: 'resumable' });
   const languages = locales.map(({ language }, i): Option => {
     return { key: String(i + 1), text: `language.${language}`, to: languageAction, set: { language } };
@@ -125,10 +122,6 @@ export function offerOptions(
     ...place(languageState, { kind: 'menu', text: 'language.title', back: true, options: languages }),
     ...place(languageAction, { kind: 'action', action: 'setLanguage', outcomes }),
   ]);
-}
-
-function offersResume(states: PlacedStates): boolean {
-  return [...states.values()].some(({ state }) => targetsOf(state).some(({ to }) => to === resumeTarget));
 }
 
 /** What it extends asks for the language in the account menu, which a newcomer does not see. */

@@ -1,22 +1,21 @@
-import type { CheckedValues } from '../actions/keyword.ts';
 import type { PlacedState, PlacedStates } from '../parse/parse-menu.ts';
 import { signatureOf } from '../states/action.ts';
 import type { Declared } from '../states/kind.ts';
 import { kindOf } from '../states/states.ts';
-import { compileExpression } from '../values/expressions.ts';
+import { compileExpression, type Expression } from '../values/expressions.ts';
 import type { Fault } from '../values/fault.ts';
-import { ExpressionFault, extendScope, type ResultType, resultTypes, type Scope } from '../values/infer-type.ts';
+import { ExpressionFault, extendScope, type ResultType, resultTypes } from '../values/infer-type.ts';
 import type { ValueType } from '../values/value-types.ts';
 
-const alwaysThere = new Map<string, ResultType>([
+const alwaysThere: readonly [string, ResultType][] = [
   ['today', 'string'],
   ['caller', 'map'],
   ['caller.phone', 'string'],
   ['caller.language', 'string'],
   ['caller.authenticated', 'bool'],
-]);
+];
 
-export function checkValues(states: PlacedStates, declared: Declared): CheckedValues & { faults: Fault[] } {
+export function checkValues(states: PlacedStates, declared: Declared) {
   const types = new Map<string, ValueType>();
   const computed = new Set<string>();
   let isOpen = false;
@@ -30,7 +29,13 @@ export function checkValues(states: PlacedStates, declared: Declared): CheckedVa
   }
   // A computed value may be computed from itself and from others, in any order: unknown at first, known in the second round.
   for (const name of computed) if (!types.has(name)) types.set(name, 'any');
-  const checked = { types, expressions: new Map(), isOpen, faults: [] as Fault[] };
+  // A value of the menu hides a name of the same spelling.
+  const scope = new Map([...alwaysThere, ...Array.from(types, ([name, type]) => [name, resultTypes[type]] as const)]);
+  const give = (name: string, type: ValueType) => {
+    types.set(name, type);
+    scope.set(name, resultTypes[type]);
+  };
+  const checked = { types, scope, give, expressions: new Map<string, Expression>(), isOpen, faults: [] as Fault[] };
   for (let round = 0; round < 2; round++) {
     checked.faults = [];
     for (const placed of states.values()) checkExpressions(placed, checked, declared);
@@ -44,7 +49,7 @@ function checkExpressions({ state, fault }: PlacedState, checked: Checked, decla
   const kind = kindOf(state);
   for (const { source, path, wanted, answer, hasRow, hasStatus } of kind.expressions?.(state) ?? []) {
     const row = hasRow ? [...(kind.rowFields?.(state, declared) ?? [])] : [];
-    const scope = extendScope(toScope(checked.types), [
+    const scope = extendScope(checked.scope, [
       ...(answer === undefined ? [] : [['answer', resultTypes[answer]] as const]),
       ...(hasRow ? [['row', 'map'] as const] : []),
       ...row.map(([field, type]) => [`row.${field}`, resultTypes[type]] as const),
@@ -60,32 +65,15 @@ function checkExpressions({ state, fault }: PlacedState, checked: Checked, decla
             ? 'is not a condition that is true or false, such as amount > 5'
             : 'is not a list, such as the one that a `find` saves',
         );
-      if (state.kind === 'set') checked.types.set(String(path.at(-1)), valueTypeOf[expression.type]);
+      if (state.kind === 'set') checked.give(String(path.at(-1)), valueTypeOf[expression.type]);
     } catch (error) {
       if (!(error instanceof ExpressionFault)) throw error;
+      const open = (name: string) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn');
       // An own action may give any value, and adds nothing to a caller or a row.
       if (!checked.isOpen || !/^there is no value \w+(?: |$)/.test(error.message)) say(error.message);
-      else checked.expressions.set(source, compileExpression(source, openScope(scope)));
+      else checked.expressions.set(source, compileExpression(source, { get: open, keys: () => scope.keys() }));
     }
   }
-}
-
-/** What all expressions of a menu can use. A value of the menu hides a name of the same spelling. */
-function toScope(types: ReadonlyMap<string, ValueType>): Scope {
-  return {
-    get(name) {
-      const type = types.get(name);
-      return type === undefined ? alwaysThere.get(name) : resultTypes[type];
-    },
-    *keys() {
-      yield* alwaysThere.keys();
-      yield* types.keys();
-    },
-  };
-}
-
-function openScope(scope: Scope): Scope {
-  return { get: (name) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn'), keys: () => scope.keys() };
 }
 
 const valueTypeOf: Record<ResultType, ValueType> = {

@@ -3,7 +3,7 @@ import type { Registry, State } from '../model/menu.ts';
 import type { PlacedState, PlacedStates } from '../parse/parse-menu.ts';
 import { signatureOf } from '../states/action.ts';
 import type { Target } from '../states/kind.ts';
-import { kindOf, reach, requiresLogin, targetsOf } from '../states/states.ts';
+import { kindOf, nextOf, reach, requiresLogin, targetsOf } from '../states/states.ts';
 import type { Fault } from '../values/fault.ts';
 
 interface Step {
@@ -93,16 +93,15 @@ function specWith<Field extends 'find' | 'total' | 'store'>(field: Field, placed
 /** A list from `find` holds some records only, so a sum of it may be wrong. */
 export function warnOfSums(states: PlacedStates, { expressions }: Checked): Fault[] {
   const lists = [...states.values()].flatMap((placed) => specWith('find', placed) ?? []);
-  return [...states.values()].flatMap(({ state, inherited, fault }) =>
-    state.kind !== 'set' || inherited
-      ? []
-      : Object.entries(state.values).flatMap(([value, source]) => {
-          const { names = [] } = expressions.get(source) ?? {};
-          const found = /\bsum\(/.test(source) ? lists.find(({ save }) => names.includes(save)) : undefined;
-          const remedy = `\`total: ${found?.find}\` adds up all of them`;
-          return found ? [fault(['values', value], `${source} adds up at most ${found.limit} records; ${remedy}`)] : [];
-        }),
-  );
+  return [...states.values()].flatMap(({ state, inherited, fault }) => {
+    const sums = state.kind === 'set' && !inherited ? Object.entries(state.values) : [];
+    return sums.flatMap(([value, source]) => {
+      const names = expressions.get(source)?.names ?? [];
+      const found = /\bsum\(/.test(source) ? lists.find(({ save }) => names.includes(save)) : undefined;
+      const remedy = `\`total: ${found?.find}\` adds up all of them`;
+      return found ? [fault(['values', value], `${source} adds up at most ${found.limit} records; ${remedy}`)] : [];
+    });
+  });
 }
 
 /** Calls at the same time all pass a condition over a total that each of them has read before it writes. */
@@ -118,12 +117,8 @@ export function warnOfUnchecked(states: PlacedStates, { expressions }: Checked, 
       if (value === undefined) continue;
       // The start and another total begin something new.
       const isNew = (name: string) => name === start || specWith('total', states.get(name)) !== undefined;
-      const next = (name: string) => {
-        const placed = states.get(name);
-        return placed && !isNew(name) ? targetsOf(placed.state).map(({ to }) => to) : [];
-      };
-      const first = targetsOf(state).map(({ to }) => to);
-      for (const name of reach(first, next)) {
+      const next = (name: string) => (isNew(name) ? [] : nextOf(states.get(name)?.state));
+      for (const name of reach(nextOf(state), next)) {
         const placed = states.get(name);
         const stored = specWith('store', placed);
         if (!placed || isNew(name) || stored?.store !== total || stored.check) continue;

@@ -276,7 +276,9 @@ bye: Bye
 `;
     for (const field of ['when: 1 > 0', 'requires: authenticated'])
       expect(faultsOf(start(field), 'home: Home\nbye: Bye\n', { 'data/a.csv': 'name\nAna\n' })).toContainEqual(
-        expect.stringMatching(/home: the start is shown at every dial: it cannot have (when|requires)$/),
+        expect.stringMatching(
+          /home: the start is shown at every dial and cannot have (when|requires): put it on a later state$/,
+        ),
       );
     const misspelt = oneQuestion('type: choice, options: [{ text: a, value: x1, when: tody > "2026" }]');
     expect(faultsOf(misspelt, questionTexts)[0]).toContain('there is no value tody (did you mean today?)');
@@ -404,7 +406,8 @@ test('questions and closing texts are tried with the longest values of their typ
   confirm: { kind: prompt, text: confirm, type: integer, min: 1, max: 9, save: y, to: done }
 `;
   const texts = (length: number) => `${questionTexts}\nconfirm: '${'Sure'.padEnd(length, '.')} {x}'\n`;
-  const fault = 'state confirm: the question confirm with the hint hint.range does not fit one screen in en';
+  const fault =
+    'state confirm: the question confirm with the hint hint.range does not fit one screen in en: shorten it';
   const isFault = (question: string, length: number) =>
     faultsOf(states(question), texts(length)).some((line) => line.endsWith(fault));
   const longestText = (question: string) => {

@@ -1,7 +1,6 @@
 import { type Dialogue, type FormSnapshot, type Step, type Submission, toInput } from '../model/dialogue.ts';
 import { type Menu, resumeTarget } from '../model/menu.ts';
-import { type Opening, openDialogue, takeFormReply, takeInput, takeResult } from '../run/engine.ts';
-import { toFormSnapshot } from '../run/snapshot.ts';
+import { type Opening, openDialogue, takeFormReply, takeInput, takeResult, toFormSnapshot } from '../run/engine.ts';
 import { backKeyOf, canGoBack, countPages } from '../show/render.ts';
 import { reach, targetsOf } from '../states/states.ts';
 import { reservedKeys } from '../values/keys.ts';

@@ -24,56 +24,42 @@ export function resultsOf(menu: Menu, state: ActionState, constants: Constants):
   const given = Object.entries(signature?.values ?? {});
   return Object.keys(state.outcomes).flatMap((outcome) => {
     const login = logins[state.action]?.[outcome];
-    const toResult = (variant: number): ActionResult => ({
-      outcome,
-      values: Object.fromEntries(given.map(([name, type], place) => [name, toValue({ name, type, variant, place })])),
-      ...(login !== undefined && { account: login }),
-    });
-    const toValue = ({ name, type, variant, place }: Wanted) => {
+    const toValue = (variant: number, [name, type]: [string, ValueType], place: number) => {
       const { spec } = state;
       if (spec && 'find' in spec && name === spec.save)
         return outcome === 'none' ? '[]' : toRows(toRecordRow(menu, spec.find, variant), variant);
       if (spec && 'total' in spec && outcome === 'none') return type === 'any' ? '' : '0';
-      if (type !== 'list' && type !== 'any') return toPlainValue({ name, type, variant, place }, constants);
+      const number = toNumber(variant, place);
+      const samples = samplesOf(type, number, constants);
+      if (type !== 'list' && type !== 'any') return samples[variant % samples.length] ?? '';
       const fields = fieldsOf(menu, name);
-      const number = toNumber({ variant, place });
       if (fields.length === 0) return [number, number, 'a text from elsewhere'][variant] ?? '';
       const toCell = (field: string) => [field, variant === 1 ? `${field} as text` : 12];
       return toRows(Object.fromEntries(fields.map(toCell)), variant);
     };
     const isUsed = [...menu.expressions.values()].some(({ names }) => given.some(([name]) => names.includes(name)));
-    return Array.from({ length: isUsed ? variants : 1 }, (_, variant) => toResult(variant));
+    return Array.from({ length: isUsed ? variants : 1 }, (_, variant) => ({
+      outcome,
+      values: Object.fromEntries(given.map((value, place) => [value[0], toValue(variant, value, place)])),
+      ...(login !== undefined && { account: login }),
+    }));
   });
 }
 
-interface Wanted {
-  name: string;
-  type: ValueType;
-  variant: number;
-  /** Among the values of the result: no two of them are equal. */
-  place: number;
-}
-
-const toNumber = ({ variant, place }: Pick<Wanted, 'variant' | 'place'>) =>
-  String(variant === 1 ? 900 - place : 12 + place);
+/** Each value of a result has a place of its own, so no two of them are equal. */
+const toNumber = (variant: number, place: number) => String(variant === 1 ? 900 - place : 12 + place);
 
 const toRows = (row: object, variant: number) =>
   JSON.stringify(Array.from({ length: variant === 2 ? 12 : variant + 1 }, () => row));
 
-function toPlainValue({ type, variant, place }: Wanted, constants: Constants): string {
-  const number = toNumber({ variant, place });
-  const samples: Partial<Record<ValueType, string[]>> = {
-    integer: [number, number, ...around(constants.numbers), '0'],
-    decimal: [number, number, ...around(constants.numbers), '0'],
-    boolean: ['true', 'false'],
-    date: ['2026-01-31'],
-    phone: ['+254700000002'],
-  };
-  const values = samples[type] ?? ['Ana Wanjiru of Kisumu', ...constants.texts, 'x'.repeat(24)];
-  return values[variant % values.length] ?? '';
+function samplesOf(type: ValueType, number: string, { numbers, texts }: Constants): string[] {
+  if (type === 'integer' || type === 'decimal') return [number, number, ...around(numbers), '0'];
+  if (type === 'boolean') return ['true', 'false'];
+  if (type === 'date') return ['2026-01-31'];
+  return type === 'phone' ? ['+254700000002'] : ['Ana Wanjiru of Kisumu', ...texts, 'x'.repeat(24)];
 }
 
-function toRecordRow(menu: Menu, kind: string, variant: number): Record<string, unknown> {
+function toRecordRow(menu: Menu, kind: string, variant: number) {
   const samples: Record<string, unknown> = {
     text: 'Maize',
     integer: 12 * (variant + 1),
@@ -110,17 +96,11 @@ function fieldsOf(menu: Menu, name: string): string[] {
   return [...fields];
 }
 
-interface Inputs {
-  taken: string[];
-  refused: string[];
-  tried: number;
-}
-
 const mostAnswers = 5;
 const mostRows = 4;
 const unknownKey = '77';
 
-export function inputsFor(walk: Walk, place: Place): Inputs {
+export function inputsFor(walk: Walk, place: Place): ReturnType<typeof answersFor> {
   const { menu } = walk;
   const { dialogue } = place;
   const state = menu.states.get(dialogue.state);
@@ -134,7 +114,7 @@ export function inputsFor(walk: Walk, place: Place): Inputs {
   return { taken: [...new Set([...first, ...last, ...found])], refused: ['', '0x'], tried: 0 };
 }
 
-function answersFor(walk: Walk, { dialogue, typed }: Place, state: PromptState): Inputs {
+function answersFor(walk: Walk, { dialogue, typed }: Place, state: PromptState) {
   const { menu, samples, constants } = walk;
   const candidates = state.question ? typedAnswers(walk, dialogue, state.question) : plainAnswers(typed);
   const taken = new Map<string, string>();
@@ -169,9 +149,7 @@ function typedAnswers({ constants, textsMatching }: Walk, dialogue: Dialogue, qu
     case 'decimal':
       return [min, max, ...numbers, 1, 0, 12, 100].filter((limit) => limit !== undefined).map(String);
     case 'date':
-      return [min, max, today, '1990-01-01', '2030-12-31'].map((date) =>
-        date === 'today' ? today : String(date ?? ''),
-      );
+      return [min, max, 'today', '1990-01-01', '2030-12-31'].map((date = '') => String(date).replace('today', today));
     case 'phone':
       return ['0712345678', phoneNumber, '+254700000002'];
     case 'choice':
@@ -179,17 +157,11 @@ function typedAnswers({ constants, textsMatching }: Walk, dialogue: Dialogue, qu
     case 'choices':
       return [options.map((_, i) => i + 1).join(' '), ...options.map((_, i) => String(i + 1)), '1 2'];
     default: {
-      const longest = length?.max ?? 160;
       const matching = question.pattern === undefined ? [] : textsMatching(question.pattern);
-      const lengths = [toText(longest), toText(length?.min ?? 1)];
+      const lengths = [length?.max ?? 160, length?.min ?? 1].map(toText);
       return [...matching, 'Ana', ...constants.texts, ...lengths, 'A1', 'AB-123', '12345'];
     }
   }
 }
 
-function toText(length: number): string {
-  return 'maize and beans '
-    .repeat(Math.ceil(length / 16))
-    .slice(0, length)
-    .replace(/ $/, 's');
-}
+const toText = (length: number) => 'maize and beans '.repeat(10).slice(0, length).replace(/ $/, 's');

@@ -41,49 +41,35 @@ export interface Finding {
   typed: readonly string[];
 }
 
-export interface Exploration {
-  faults: Finding[];
-  notes: Finding[];
-  reached: Set<string>;
-  ways: Map<string, Set<string>>;
-  forms: Map<string, FormExploration>;
-  steps: number;
-  isComplete: boolean;
-}
+const createExploration = () => ({
+  faults: [] as Finding[],
+  notes: [] as Finding[],
+  reached: new Set<string>(),
+  ways: new Map<string, Set<string>>(),
+  forms: new Map<string, FormExploration>(),
+  steps: 0,
+  isComplete: true,
+});
+export type Exploration = ReturnType<typeof createExploration>;
 
 export interface Place {
   dialogue: Dialogue;
   typed: readonly string[];
 }
 
-export interface Walk extends ExploreOptions {
-  result: Exploration;
-  constants: Constants;
-  isOver(): boolean;
-  /** The same message about the same state is kept once. */
-  fault(place: Place, message: string): void;
-  examine(place: Place): void;
-}
-
 export const phoneNumber = '+254700000001';
 
-export function createWalk(options: ExploreOptions): Walk {
-  const result: Exploration = {
-    faults: [],
-    notes: [],
-    reached: new Set(),
-    ways: new Map(),
-    forms: new Map(),
-    steps: 0,
-    isComplete: true,
-  };
+export type Walk = ReturnType<typeof createWalk>;
+
+export function createWalk(options: ExploreOptions) {
+  const result = createExploration();
   return {
     ...options,
     result,
-    constants: constantsOf(options.menu),
+    constants: readConstants(options.menu.expressions.keys()),
     isOver: () => result.steps >= options.maxSteps || Date.now() > options.until,
-    fault: (place, message) => keep(result.faults, place, message),
-    examine: (place) => examineScreen(options.menu, place, result),
+    fault: (place: Place, message: string) => keep(result.faults, place, message),
+    examine: (place: Place) => examineScreen(options.menu, place, result),
   };
 }
 
@@ -98,8 +84,7 @@ function examineScreen(menu: Menu, place: Place, { faults, notes }: Exploration)
   for (let page = 0; page < pages; page++) {
     const { text } = renderScreen(menu, { ...dialogue, page });
     const { limit, cost } = measure([text]);
-    const length = cost(text);
-    if (length > limit) fault(`the screen has ${length} characters; ${limit} fit`);
+    if (cost(text) > limit) fault(`the screen has ${cost(text)} characters; ${limit} fit`);
   }
   if (renderScreen(menu, dialogue).text.trim() === '') fault('the screen is empty');
   if (state?.kind === 'prompt' && !state.question?.options && pages > 1)
@@ -118,6 +103,7 @@ export function missingValues(menu: Menu, { state, language, values }: Dialogue)
   });
 }
 
+/** The same message about the same state is kept once. */
 function keep(list: Finding[], { dialogue: { state }, typed }: Place, message: string): void {
   if (!list.some((other) => other.state === state && other.message === message)) list.push({ state, message, typed });
 }
@@ -130,11 +116,7 @@ export interface Constants {
 
 const most = 12;
 
-export function constantsOf({ expressions }: Pick<Menu, 'expressions'>): Constants {
-  return readConstants([...expressions.keys()]);
-}
-
-export function readConstants(sources: readonly string[]): Constants {
+export function readConstants(sources: Iterable<string>): Constants {
   const numbers = new Set<number>();
   const texts = new Set<string>();
   for (const source of sources) {

@@ -33,7 +33,7 @@ export interface Dialogue {
   frames?: readonly Frame[];
   search?: string;
   form?: OpenForm;
-  /** Who calls, and when. Comes with every request and is not kept. */
+  /** Who calls, and when: given with every request and never stored. */
   caller?: Caller;
 }
 
@@ -127,9 +127,9 @@ export function withoutView(dialogue: Dialogue, state: string): Dialogue {
 
 export function forgetSecrets(dialogue: Dialogue): Dialogue {
   const { left = {}, stack } = dialogue;
-  const views = stack.map((name): [string, ScreenView] => {
+  const views = stack.map((name) => {
     const { secrets: _, ...view } = left[name] ?? {};
-    return [name, view];
+    return [name, view] as const;
   });
   return withViews({ ...dialogue, secrets: {} }, Object.fromEntries(views));
 }
@@ -139,14 +139,11 @@ function withViews({ left: _, ...dialogue }: Dialogue, views: Record<string, Scr
   return isEmpty(left) ? dialogue : { ...dialogue, left };
 }
 
-function isEmpty(record: object): boolean {
-  return Object.keys(record).length === 0;
-}
+const isEmpty = (record: object) => Object.keys(record).length === 0;
 
-export function stay(dialogue: Dialogue, hint: string): Step {
-  const { hintPage: _, ...rest } = dialogue;
-  const { page } = dialogue;
-  return { dialogue: { ...rest, hint, ...(page > 0 && { hintPage: page }) }, ended: false };
+export function stay({ hintPage: _, ...dialogue }: Dialogue, hint: string): Step {
+  const hintPage = dialogue.page > 0 && { hintPage: dialogue.page };
+  return { dialogue: { ...dialogue, hint, ...hintPage }, ended: false };
 }
 
 export function forget(dialogue: Dialogue, names: readonly string[]): Dialogue {

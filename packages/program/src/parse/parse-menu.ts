@@ -48,7 +48,7 @@ export interface MenuFile extends Pick<YamlFile, 'file' | 'faults' | 'lineOf' | 
   states: Map<string, PlacedState>;
 }
 
-/** Reads the shape of one menu file. Whether its names lead anywhere is for `checkMenu`. */
+/** Reads the shape of one menu file. `checkMenu` finds out whether its names lead anywhere. */
 export function parseMenu(file: string, source: string, path = file): MenuFile {
   const yaml = parseYaml(file, source);
   const isProgram = path === programFile;
@@ -78,18 +78,12 @@ export function parseMenu(file: string, source: string, path = file): MenuFile {
   return result;
 }
 
-export interface LocaleFile {
-  file: string;
-  language: string;
-  texts: Map<string, string>;
+export interface LocaleFile extends ReturnType<typeof parseLocale> {
   inherited?: ReadonlyMap<string, string> | undefined;
-  lineOf(key: string): number;
-  fault(key: string, message: string): Fault;
-  faults: Fault[];
 }
 
 /** Reads `en.yaml`: nested maps of texts, whose keys are joined by dots. */
-export function parseLocale(file: string, language: string, source: string): LocaleFile {
+export function parseLocale(file: string, language: string, source: string) {
   const yaml = parseYaml(file, source);
   const texts = new Map<string, string>();
   const faults = [...yaml.faults];
@@ -99,10 +93,16 @@ export function parseLocale(file: string, language: string, source: string): Loc
       for (const [key, inner] of Object.entries(value)) collect(inner, [...path, key]);
     else
       faults.push(
-        yaml.fault(path, path.length > 0 ? `${path.join('.')} is not a text` : 'a locale file is a map of texts'),
+        yaml.fault(
+          path,
+          path.length > 0
+            ? `${path.join('.')} is not a text: put it in quotes`
+            : 'a locale file is a map of texts, such as home: Welcome',
+        ),
       );
   };
   if (yaml.faults.length === 0) collect(yaml.value, []);
   const lineOf = (key: string) => yaml.lineOf(key.split('.'));
-  return { file, language, texts, lineOf, fault: (key, message) => yaml.fault(key.split('.'), message), faults };
+  const fault = (key: string, message: string) => yaml.fault(key.split('.'), message);
+  return { file, language, texts, lineOf, fault, faults };
 }

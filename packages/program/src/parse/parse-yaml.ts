@@ -1,15 +1,9 @@
 import { isMap, isScalar, LineCounter, type Node, type Pair, parseDocument, visit, type YAMLMap } from 'yaml';
 import type { Fault } from '../values/fault.ts';
 
-export interface YamlFile {
-  file: string;
-  value: unknown;
-  lineOf(path: readonly PropertyKey[]): number;
-  fault(path: readonly PropertyKey[], message: string): Fault;
-  faults: Fault[];
-}
+export type YamlFile = ReturnType<typeof parseYaml>;
 
-export function parseYaml(file: string, source: string): YamlFile {
+export function parseYaml(file: string, source: string) {
   const counter = new LineCounter();
   const document = parseDocument(source, { lineCounter: counter, prettyErrors: false, uniqueKeys: false });
   const lineAt = (offset: number | undefined) => (offset === undefined ? 1 : counter.linePos(offset).line || 1);
@@ -34,37 +28,32 @@ export function parseYaml(file: string, source: string): YamlFile {
         if (!error && flow && isScalar(value) && value.type === 'PLAIN' && isCut(String(value.value)))
           faults.push(faultAt(value.range?.[0], `${value.value}: ends at a comma. ${needsQuotes}`));
         if (!isScalar(key)) continue;
-        if (seen.has(key.value)) faults.push(faultAt(key.range?.[0], 'this key is defined twice'));
+        if (seen.has(key.value)) faults.push(faultAt(key.range?.[0], 'this key is defined twice: keep one of the two'));
         seen.add(key.value);
       }
     },
   });
   const value: unknown = faults.length === 0 ? document.toJS() : undefined;
   const lineOf = (path: readonly PropertyKey[]) => lineAt(startOf(document.contents, path));
-  return { file, value, faults, lineOf, fault: (path, message) => ({ file, line: lineOf(path), message }) };
+  const fault = (path: readonly PropertyKey[], message: string): Fault => ({ file, line: lineOf(path), message });
+  return { file, value, faults, lineOf, fault };
 }
 
 const needsQuotes =
   "Put quotes around expressions with commas, brackets or braces inside { }, as in { total: 'sum(rows.map(row, row.amount))' }.";
 
-function isInBraces(source: string, at: number): boolean {
-  const line = source.slice(source.lastIndexOf('\n', at - 1) + 1, at);
-  return line.includes('{');
-}
+const isInBraces = (source: string, at: number) => source.slice(source.lastIndexOf('\n', at - 1) + 1, at).includes('{');
 
 /** A parenthesis that is not closed: YAML took the comma in it for the end. */
-function isCut(text: string): boolean {
-  return text.split('(').length > text.split(')').length;
-}
+const isCut = (text: string) => text.split('(').length > text.split(')').length;
 
 const pairs = new WeakMap<YAMLMap, Map<string, Pair>>();
 
 /** The first pair of each key: a file may have a fault at every one of many thousand. */
 function pairsOf(map: YAMLMap): Map<string, Pair> {
-  const known = pairs.get(map);
-  if (known) return known;
-  const scalars = map.items.flatMap((pair) => (isScalar(pair.key) ? [[String(pair.key.value), pair] as const] : []));
-  const found = new Map(scalars.reverse());
+  const scalars = () =>
+    map.items.flatMap((pair) => (isScalar(pair.key) ? [[String(pair.key.value), pair] as const] : []));
+  const found = pairs.get(map) ?? new Map(scalars().reverse());
   pairs.set(map, found);
   return found;
 }

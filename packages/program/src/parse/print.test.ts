@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseMenu } from './parse-menu.ts';
-import { printFile, toPrinted } from './print.ts';
+import { type MenuFile, parseMenu } from './parse-menu.ts';
+import { printFile } from './print.ts';
+
+const toPrinted = ({ header, states }: MenuFile) => ({
+  header,
+  states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
+});
 
 const name = fc.stringMatching(/^[a-z][a-zA-Z0-9]{0,8}$/);
 const key = fc.stringMatching(/^[a-z]{1,5}(\.[a-z0-9]{1,4}){0,2}$/);

@@ -1,7 +1,7 @@
 import { type Document, isMap, parseDocument } from 'yaml';
 import type { State } from '../model/menu.ts';
 import { stateSchema } from '../states/states.ts';
-import type { FileHeader, MenuFile } from './parse-menu.ts';
+import type { FileHeader } from './parse-menu.ts';
 
 /** One layout for the editor, the import and the command line. */
 export function printYaml(document: Document): string {
@@ -16,13 +16,9 @@ export function changeYaml(document: Document, change: (document: Document) => v
   return changed;
 }
 
-export interface PrintedFile {
+interface PrintedFile {
   header?: FileHeader;
   states: ReadonlyMap<string, State>;
-}
-
-export function toPrinted({ header, states }: MenuFile): PrintedFile {
-  return { header, states: new Map(Array.from(states, ([name, { state }]) => [name, state])) };
 }
 
 /**

@@ -14,12 +14,13 @@ import {
   withoutView,
 } from '../model/dialogue.ts';
 import { holds } from '../model/evaluate.ts';
+import { hasText } from '../model/locales.ts';
 import type { Menu } from '../model/menu.ts';
 import { backKeyOf, canGoBack, choosableOptions, countPages, surfaceOf } from '../show/render.ts';
 import { signatureOf } from '../states/action.ts';
 import type { Course, Press } from '../states/kind.ts';
 import type { MenuState } from '../states/menu.ts';
-import { isQuestion, kindOf, reach, requiresLogin, targetsOf } from '../states/states.ts';
+import { isQuestion, kindOf, nextOf, reach, requiresLogin } from '../states/states.ts';
 import { reservedKeys } from '../values/keys.ts';
 import { addValues } from '../values/limits.ts';
 
@@ -46,21 +47,14 @@ export interface Opening {
 
 export function openDialogue(menu: Menu, opening: Opening, caller?: Caller): Step {
   const { language, resume, notice, isNewcomer } = opening;
-  const usable = resume && [resume.state, ...resume.stack].every((name) => menu.states.has(name)) ? resume : undefined;
-  const dialogue: Dialogue = {
-    state: menu.start,
-    stack: [],
-    page: 0,
-    values: {},
-    secrets: {},
-    language,
-    ...(caller && { caller }),
-  };
-  const arrived = arrive(menu, usable ? { ...dialogue, resume: usable } : dialogue, menu.start);
-  const step = isNewcomer ? { ...arrived, dialogue: { ...arrived.dialogue, isNewcomer } } : arrived;
+  const isUsable = resume && [resume.state, ...resume.stack].every((name) => menu.states.has(name));
+  const dialogue: Dialogue = { state: menu.start, stack: [], page: 0, values: {}, secrets: {}, language };
+  const begun = { ...dialogue, ...(caller && { caller }), ...(isUsable && { resume }) };
+  const arrived = arrive(menu, begun, menu.start);
   // A menu without accounts has no texts for their notices.
-  if (!notice || !menu.locales.get(language)?.has(notice.text)) return step;
-  return { ...step, dialogue: { ...step.dialogue, hint: notice.text, values: { date: notice.date } } };
+  const isNoted = notice && hasText(menu, { language }, notice.text);
+  const noted = isNoted && { hint: notice.text, values: { date: notice.date } };
+  return { ...arrived, dialogue: { ...arrived.dialogue, ...(isNewcomer && { isNewcomer }), ...noted } };
 }
 
 export function takeInput(menu: Menu, dialogue: Dialogue, typed: Input): Step {
@@ -107,17 +101,14 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
     state.kind === 'form' ? { to: state.to } : state.outcomes[result.outcome];
   if (!outcome) throw new Error(`the action of ${dialogue.state} gave the undeclared outcome ${result.outcome}`);
   let next: Dialogue = { ...dialogue, values: addValues(dialogue.values, result.values) };
-  if (result.language !== undefined) {
-    // The first screen offers it no longer, also by Back.
-    next = { ...withoutView(next, menu.start), language: result.language };
-  }
+  // The first screen offers it no longer, also by Back.
+  if (result.language !== undefined) next = { ...withoutView(next, menu.start), language: result.language };
   if (result.account === null) delete next.account;
   else if (result.account !== undefined) next.account = result.account;
   const { afterLogin } = next;
   if (typeof result.account === 'string' && afterLogin) return goTo(menu, next, afterLogin);
   const finishes = state.kind === 'form' || signatureOf(state, menu.registry)?.finishes;
-  const finished = finishes && !next.stack.includes(outcome.to);
-  if (finished) next = finishForm(menu, next);
+  if (finishes && !next.stack.includes(outcome.to)) next = finishForm(menu, next);
   const step = arrive(menu, next, outcome.to);
   const hint = result.hint ?? outcome.hint;
   if (hint === undefined) return step;
@@ -240,8 +231,51 @@ function cutToMenu(menu: Menu, { state: action, stack }: Dialogue): readonly str
 function offers(menu: Menu, { options }: MenuState, action: string): boolean {
   const next = (name: string) => {
     const state = menu.states.get(name);
-    return state && !('text' in state) ? targetsOf(state).map(({ to }) => to) : [];
+    return state && 'text' in state ? [] : nextOf(state);
   };
-  const first = options.map(({ to }) => to);
-  return reach(first, next).has(action);
+  return reach(
+    Array.from(options, ({ to }) => to),
+    next,
+  ).has(action);
+}
+
+/** To continue at the last unanswered question, or at the first secret one, since secrets are not kept. */
+export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
+  const asks = (name: string) => isQuestion(menu.states.get(name));
+  if (!dialogue.afterLogin && !asks(dialogue.state) && !dialogue.stack.some(asks)) return undefined;
+  const place = toSnapshot(menu, dialogue);
+  if (!place || !asks(place.state)) return undefined;
+  const answered = place.stack.some(asks) || place.form?.progress.begun;
+  return answered ? place : undefined;
+}
+
+/** Any screen with all earlier answers, ready to continue; where secrets were asked, the first question for one. */
+export function toSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
+  const { afterLogin, account, values } = { ...dialogue, ...dialogue.afterLogin };
+  const screens = afterLogin ? toLastQuestion(menu, afterLogin) : [...dialogue.stack, dialogue.state];
+  const isSecret = (name: string) => {
+    const state = menu.states.get(name);
+    return state?.kind === 'prompt' && state.secret;
+  };
+  const firstSecret = screens.findIndex(isSecret);
+  const upTo = firstSecret < 0 ? screens.length - 1 : firstSecret;
+  const state = screens[upTo];
+  const stack = screens.slice(0, upTo);
+  if (state === undefined) return undefined;
+  const form = dialogue.form?.state === state ? dialogue.form : undefined;
+  const frames = dialogue.frames?.filter(({ depth }) => depth <= stack.length);
+  return {
+    state,
+    stack,
+    values,
+    ...(frames && { frames }),
+    ...(form && { form }),
+    ...((afterLogin || account !== undefined) && { authenticated: true }),
+  };
+}
+
+/** A login may precede an action, which is not a screen to return to. */
+function toLastQuestion(menu: Menu, { stack, state }: Place): string[] {
+  const screens = [...stack, state];
+  return screens.slice(0, screens.findLastIndex((name) => isQuestion(menu.states.get(name))) + 1);
 }

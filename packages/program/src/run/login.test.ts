@@ -109,7 +109,7 @@ describe('a state that requires a login', () => {
       return result.ok ? [] : result.faults.map(({ message }) => message);
     };
     expect(faults(source.replace('login: askPin\n', ''))).toEqual([
-      'requires a login, and no file names the login state',
+      'requires a login, and no file names the login state: add `login` to program.yaml',
     ]);
     expect(faults(source.replace('login: askPin\n', 'login: nowhere\n'))).toEqual([
       'login must name a state; there is no state nowhere',

@@ -85,11 +85,8 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   const exit = isEnd ? undefined : { key: keys.exit ?? reservedKeys.exit, label: say('common.exit') };
   const hasBack = hasWayBack(state, dialogue);
   const { language, hintPage = 0 } = dialogue;
-  const skip = keys.skip ?? reservedKeys.skip;
-  const shown =
-    skip === reservedKeys.skip
-      ? lines
-      : lines.map((line) => (line.key === reservedKeys.skip ? { ...line, key: skip } : line));
+  const { skip } = keys;
+  const shown = skip ? lines.map((line) => (line.key === reservedKeys.skip ? { ...line, key: skip } : line)) : lines;
   let key = `${language}\0${isEnd}\0${hasBack}\0${hintPage}\0${hint}\0${body}`;
   for (const line of [...shown, more, back, exit]) if (line) key += `\0${line.key}${line.label}`;
   const cache = laidOut.get(surface) ?? new LRUCache<string, Page[]>({ max: 2_000 });

@@ -56,7 +56,7 @@ export const action: Kind<ActionState> = {
     return (spec && keywordOf(name).expressions?.(spec as never)) ?? [];
   },
   rowFields({ action: name, spec }, { records }) {
-    const kind = (spec && keywordOf(name).recordOf?.(spec as never)) ?? '';
+    const kind = String({ ...spec }[name as never]);
     if (!Object.hasOwn(records, kind)) return [];
     return Object.entries({ id: 'text', phone: 'text', date: 'text', ...records[kind] });
   },
@@ -66,14 +66,18 @@ export const action: Kind<ActionState> = {
     );
     return [...hints, ...((spec && keywordOf(name).texts?.(spec as never)) ?? [])];
   },
-  check(state, { registry, say }) {
-    const { action: name, outcomes } = state;
+  check(state, check) {
+    const { action: name, outcomes, spec } = state;
+    const { registry, say } = check;
     const signature = signatureOf(state, registry);
     if (!signature) return say(['action'], `there is no action ${name}${suggest(name, Object.keys(registry.actions))}`);
     for (const outcome of signature.outcomes)
-      if (!Object.hasOwn(outcomes, outcome)) say(['outcomes'], `the outcome ${outcome} of ${name} leads nowhere`);
+      if (!Object.hasOwn(outcomes, outcome))
+        say(['outcomes'], `the outcome ${outcome} of ${name} leads nowhere: give it a state`);
     for (const outcome of Object.keys(outcomes))
-      if (!signature.outcomes.includes(outcome)) say(['outcomes', outcome], `${name} has no such outcome`);
+      if (!signature.outcomes.includes(outcome))
+        say(['outcomes', outcome], `${name} has no such outcome: leave it out`);
+    if (spec) keywordOf(name).check?.(spec as never, check);
   },
   enter: (state, dialogue) => ({
     dialogue,

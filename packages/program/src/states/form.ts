@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expressionSchema, nameSchema } from '../actions/keyword.ts';
+import { expressionIn, expressionSchema, nameSchema } from '../actions/keyword.ts';
 import type { Dialogue, FormScreen } from '../model/dialogue.ts';
 import { suggest } from '../values/fault.ts';
 import { backKeyFor, reservedKeys } from '../values/keys.ts';
@@ -26,7 +26,7 @@ export const form: Kind<z.infer<typeof schema>> = {
   schema,
   targets: ({ to }) => [at('to', to)],
   gives: ({ take }) => Object.keys(take).map((name) => [name, 'any']),
-  expressions: ({ when }) => (when === undefined ? [] : [{ source: when, path: ['when'], wanted: 'bool' }]),
+  expressions: ({ when }) => expressionIn(when, { path: ['when'], wanted: 'bool' }),
   texts: () => formTexts.map((key) => ({ key, path: ['form'] })),
   check(state, { forms, say }) {
     if (!forms.has(state.form)) say(['form'], `there is no file ${state.form}${suggest(state.form, forms.keys())}`);

@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import { expressionSchema, nameSchema, type UsedExpression } from '../actions/keyword.ts';
+import { type Check, expressionIn, expressionSchema, nameSchema, type UsedExpression } from '../actions/keyword.ts';
+import { whereExpressions } from '../actions/records.ts';
 import type { Dialogue } from '../model/dialogue.ts';
 import { evaluate, filterRows } from '../model/evaluate.ts';
-import { type DataFile, type Menu, type Option, type Row, toRows } from '../model/menu.ts';
+import { type Menu, type Option, type Row, toRows } from '../model/menu.ts';
 import { suggest } from '../values/fault.ts';
 import { searchAbove, toChoiceKey, toSearchable } from '../values/keys.ts';
 import { fromExpressionValue, parseJson, toExpressionValue } from '../values/value-types.ts';
-import type { Declared, GivenType, StateCheck } from './kind.ts';
+import type { Declared, GivenType } from './kind.ts';
 
 const fieldSchema = z.string().min(1).max(60);
 
@@ -27,23 +28,23 @@ export type ListSource = z.infer<typeof fromSchema>;
 
 const fileOf = ({ csv, json }: ListSource) => csv ?? json ?? '';
 
-export const columnsOf = (from: ListSource, { data }: Pick<Declared, 'data'>) => data.get(fileOf(from))?.columns;
+export const columnsOf = (from: ListSource, { data }: Pick<Menu, 'data'>) => data.get(fileOf(from))?.columns;
 
-export function* givenByRows(from: ListSource, declared: Declared): Generator<[string, GivenType]> {
+export function givenByRows(from: ListSource, declared: Declared): [string, GivenType][] {
   const columns = columnsOf(from, declared);
-  for (const [name, field] of Object.entries(from.save)) yield [name, columns?.get(field) ?? 'any'];
+  return Object.entries(from.save).map(([name, field]) => [name, columns?.get(field) ?? 'any']);
 }
 
-export function* listExpressions({ list, where }: ListSource): Generator<UsedExpression> {
-  if (list !== undefined) yield { source: list, path: ['from', 'list'], wanted: 'list' };
-  if (where !== undefined) yield { source: where, path: ['from', 'where'], wanted: 'bool', hasRow: true };
-}
+export const listExpressions = ({ list, where }: ListSource): UsedExpression[] => [
+  ...expressionIn(list, { path: ['from', 'list'], wanted: 'list' }),
+  ...whereExpressions(where, ['from']),
+];
 
-export function checkList(from: ListSource, { data, say }: StateCheck): void {
+export function checkList(from: ListSource, { data, say }: Check): void {
   const { csv, list, text, save } = from;
   if (list !== undefined) return;
   const path = fileOf(from);
-  const columns = data.get(path)?.columns;
+  const columns = columnsOf(from, { data });
   if (!columns) say(['from', csv ? 'csv' : 'json'], `there is no file ${path}${suggest(path, data.keys())}`);
   for (const column of [text, ...Object.values(save)])
     if (columns && !columns.has(column))
@@ -80,9 +81,8 @@ function cellOf(row: Row, field: string, language: string): string {
   return row[`${field}::${language}`] || (row[field] ?? '');
 }
 
-export function isSearchable(menu: Menu, from: ListSource | undefined, dialogue: Dialogue): boolean {
-  return from !== undefined && findRows(menu, from, dialogue).length > searchAbove;
-}
+export const isSearchable = (menu: Menu, from: ListSource, dialogue: Dialogue): boolean =>
+  findRows(menu, from, dialogue).length > searchAbove;
 
 /** The rows last found for a dialogue: its screen needs them several times. */
 const lastFound = new WeakMap<Dialogue, { from: ListSource; rows: readonly Row[] }>();
@@ -90,26 +90,13 @@ const lastFound = new WeakMap<Dialogue, { from: ListSource; rows: readonly Row[]
 function findRows(menu: Menu, from: ListSource, dialogue: Dialogue): readonly Row[] {
   const last = lastFound.get(dialogue);
   if (last?.from === from) return last.rows;
-  const rows = selectRows(menu, from, dialogue);
+  const { where, list = '[]' } = from;
+  const file = menu.data.get(fileOf(from));
+  const value = file ? undefined : evaluate(menu, dialogue, list);
+  const all = file?.rows ?? toRows(parseJson(value === undefined ? '[]' : fromExpressionValue(value))) ?? [];
+  const toValue = ([name, cell]: [string, string]) => [name, toExpressionValue(cell, file?.columns.get(name) ?? 'any')];
+  const toRow = (row: Row) => Object.fromEntries(Object.entries(row).map(toValue));
+  const rows = where === undefined ? all : filterRows(menu, dialogue, { rows: all, where, toRow });
   lastFound.set(dialogue, { from, rows });
   return rows;
-}
-
-function selectRows(menu: Menu, from: ListSource, dialogue: Dialogue): readonly Row[] {
-  const file = menu.data.get(fileOf(from));
-  const rows = file ? file.rows : listOf(menu, dialogue, from.list ?? '[]');
-  const { where } = from;
-  if (where === undefined) return rows;
-  return filterRows(menu, dialogue, { rows, where, toRow: (row) => toRecord(row, file) });
-}
-
-function listOf(menu: Menu, dialogue: Dialogue, list: string): Row[] {
-  const value = evaluate(menu, dialogue, list);
-  return toRows(parseJson(value === undefined ? '[]' : fromExpressionValue(value))) ?? [];
-}
-
-function toRecord(row: Row, file: DataFile | undefined) {
-  return Object.fromEntries(
-    Object.entries(row).map(([name, cell]) => [name, toExpressionValue(cell, file?.columns.get(name) ?? 'any')]),
-  );
 }

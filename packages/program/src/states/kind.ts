@@ -1,7 +1,13 @@
 import { z } from 'zod';
-import { type EditorFields, textKeySchema, type UsedExpression, type UsedText } from '../actions/keyword.ts';
-import type { Dialogue, FormSource, Input, Step } from '../model/dialogue.ts';
-import type { DataFile, Menu, Option, Records, Registry } from '../model/menu.ts';
+import {
+  type Check,
+  type EditorFields,
+  textKeySchema,
+  type UsedExpression,
+  type UsedText,
+} from '../actions/keyword.ts';
+import type { Dialogue, Input, Step } from '../model/dialogue.ts';
+import type { Menu, Option, Registry } from '../model/menu.ts';
 import type { ValueType } from '../values/value-types.ts';
 
 export interface Target {
@@ -10,19 +16,10 @@ export interface Target {
   path: PropertyKey[];
 }
 
-export interface Declared {
-  registry: Registry;
-  data: ReadonlyMap<string, DataFile>;
-  records: Records;
-}
+export type Declared = Pick<Menu, 'registry' | 'data' | 'records'>;
 
 /** Beside the types of values: an expression whose type follows from others, and an answer that no expression sees. */
 export type GivenType = ValueType | 'computed' | 'secret';
-
-export interface StateCheck extends Declared {
-  forms: ReadonlyMap<string, FormSource>;
-  say(path: PropertyKey[], message: string): void;
-}
 
 export type Say = (key: string, values?: Readonly<Record<string, string>>) => string;
 
@@ -36,11 +33,6 @@ export interface ScreenContent {
   hint: string | undefined;
   body: string;
   lines: { key: string; label: string }[];
-}
-
-export interface Longest {
-  values: string[];
-  labels: string[];
 }
 
 export interface Course {
@@ -69,8 +61,12 @@ export interface Kind<S = never> {
   rowFields?(state: S, declared: Declared): Iterable<readonly [string, ValueType]>;
   texts?(state: S, registry: Registry): UsedText[];
   /** The longest texts that a value it gives can have, where its type alone does not say it, and those of its label. */
-  longest?(state: S, name: string, seen: Pick<Seen, 'menu' | 'say'> & { language: string }): Longest;
-  check?(state: S, check: StateCheck): void;
+  longest?(
+    state: S,
+    name: string,
+    seen: Pick<Seen, 'menu' | 'say'> & { language: string },
+  ): { values: string[]; labels: string[] };
+  check?(state: S, check: Check): void;
   /** It asks something of a form, as opposed to menus that only lead on. */
   isQuestion?(state: S): boolean;
   /** It shows nothing and needs nothing from outside: goes through it. */

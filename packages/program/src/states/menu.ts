@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expressionSchema, nameSchema } from '../actions/keyword.ts';
+import { expressionIn, expressionSchema, nameSchema } from '../actions/keyword.ts';
 import { type Dialogue, type Step, stay } from '../model/dialogue.ts';
 import type { Menu, Option } from '../model/menu.ts';
 import {
@@ -38,28 +38,25 @@ export const menu: Kind<MenuState> = {
   shows: 'a text and numbered options',
   leadsTo: 'the option chosen; `set: { x: y }` saves an answer',
   schema,
-  targets: (state) => (state.to === undefined ? page.targets(own(state)) : [at('to', state.to)]),
-  *gives(state, declared) {
-    if (state.from) yield* givenByRows(state.from, declared);
-    yield* page.gives(own(state));
-  },
-  *expressions({ from, when, ...state }) {
-    yield* page.expressions(own(state));
-    if (from) yield* listExpressions(from);
-    if (when !== undefined) yield { source: when, path: ['when'], wanted: 'bool' };
-  },
+  targets: (state) => (state.to === undefined ? page.targets(state) : [at('to', state.to)]),
+  gives: (state, declared) => [...(state.from ? givenByRows(state.from, declared) : []), ...page.gives(state)],
+  expressions: ({ from, when, ...state }) => [
+    ...page.expressions(state),
+    ...(from ? listExpressions(from) : []),
+    ...expressionIn(when, { path: ['when'], wanted: 'bool' }),
+  ],
   rowFields: ({ from }, declared) => (from && columnsOf(from, declared)) ?? [],
   texts: (state) => [
-    ...page.texts(own(state)),
+    ...page.texts(state),
     ...(state.from ? ['common.search', 'hint.noMatch'].map((key) => ({ key, path: ['from'] })) : []),
   ],
   check(state, check) {
-    page.check(own(state), check);
+    page.check(state, check);
     if (state.from) checkList(state.from, check);
   },
   longest(state, name, seen) {
     const { from } = state;
-    if (!from || !Object.hasOwn(from.save, name)) return page.longest(own(state), name, seen);
+    if (!from || !Object.hasOwn(from.save, name)) return page.longest(state, name, seen);
     const cells = (field: string) => cellsOf(seen.menu, from, field, seen.language);
     return { values: cells(from.save[name] ?? ''), labels: cells(from.text) };
   },
@@ -67,7 +64,7 @@ export const menu: Kind<MenuState> = {
   options: optionsOf,
   content(state, seen) {
     const { menu, dialogue, say } = seen;
-    const isLong = isSearchable(menu, state.from, dialogue);
+    const isLong = state.from && isSearchable(menu, state.from, dialogue);
     const body = isLong ? `${say(state.text)}\n${say('common.search')}` : say(state.text);
     return optionsContent(optionsOf(state, menu, dialogue), body, seen);
   },
@@ -75,7 +72,7 @@ export const menu: Kind<MenuState> = {
     const { menu, input } = press;
     const step = press.navigate(dialogue) ?? chooseOption(dialogue, press);
     if (step) return step;
-    const isSearch = /\D/.test(input.value) && isSearchable(menu, state.from, dialogue);
+    const isSearch = state.from && /\D/.test(input.value) && isSearchable(menu, state.from, dialogue);
     return isSearch ? search(dialogue, press) : stay(dialogue, 'hint.choice');
   },
   outline: ['[', ']'],
@@ -85,8 +82,6 @@ export const menu: Kind<MenuState> = {
     texts: { '{name}.text': '{text}', '{name}.option1': '{label}' },
   },
 };
-
-const own = (state: Omit<MenuState, 'kind'>) => ({ ...state, kind: 'page' as const });
 
 function optionsOf({ from, to = '', options }: MenuState, menu: Menu, dialogue: Dialogue): Option[] {
   return from ? toListOptions(menu, { from, to }, dialogue) : visibleOptions(options, menu, dialogue);

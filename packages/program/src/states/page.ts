@@ -80,16 +80,14 @@ export function chooseOption(dialogue: Dialogue, press: Press): Step | undefined
 }
 
 const schema = z.strictObject({ kind: z.literal('page'), ...screen, options: optionsSchema });
-type PageState = z.infer<typeof schema>;
 
+/** All functions but those of `from` are a menu's too. */
 export const page = {
   shows: 'a text, split into pages; options at its end',
   leadsTo: 'an option',
   schema,
   targets: ({ options }) => options.map(({ to, key }, i) => ({ to, label: key, path: ['options', i, 'to'] })),
-  *gives({ options }) {
-    for (const { set = {} } of options) for (const name of Object.keys(set)) yield [name, 'text'];
-  },
+  gives: ({ options }) => options.flatMap(({ set = {} }) => Object.keys(set).map((name) => [name, 'text'] as const)),
   expressions: ({ options }) => optionExpressions(options),
   texts: ({ text, options }) => [{ key: text, path: ['text'] }, ...optionTexts(options)],
   check({ options }, { say }) {
@@ -114,4 +112,4 @@ export const page = {
     press.navigate(dialogue) ?? chooseOption(dialogue, press) ?? stay(dialogue, 'hint.choice'),
   outline: ['(', ')'],
   editor: { title: 'Page', draft: { text: '{name}.text' }, texts: { '{name}.text': '{text}' } },
-} satisfies Kind<PageState>;
+} satisfies Kind<Omit<z.infer<typeof schema>, 'kind'>>;

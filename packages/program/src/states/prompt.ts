@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expressionSchema, nameSchema, textKeySchema } from '../actions/keyword.ts';
+import { expressionIn, expressionSchema, nameSchema, textKeySchema } from '../actions/keyword.ts';
 import { type Dialogue, forget, type Input, leaveScreen, type Reveal, type Step, stay } from '../model/dialogue.ts';
 import { holds, todayOf } from '../model/evaluate.ts';
 import { hasText } from '../model/locales.ts';
@@ -81,18 +81,20 @@ const schema = z
     const given = Object.entries(limits).filter(([, value]) => value !== undefined);
     const say = (path: string, message: string) => refuse(context, path, message);
     if ((type === undefined) === (state.validator === undefined))
-      say('type', 'a prompt has either a type or a validator');
+      say('type', 'a prompt needs either a type or a validator: give exactly one');
     if (type === undefined) {
-      for (const [name] of given) say(name, `${name} needs a type`);
+      for (const [name] of given) say(name, `${name} needs a type: add one, or leave it out`);
       return state;
     }
     const isChoice = type === 'choice' || type === 'choices';
     if (isChoice !== (options !== undefined))
-      say('options', 'options belong to the types choice and choices, and only there');
-    if (pattern !== undefined && type !== 'text') say('pattern', 'pattern is for texts');
-    if (length !== undefined && type !== 'text') say('length', 'length is for texts');
+      say('options', 'options belong to the types choice and choices: add them there, and leave them out elsewhere');
+    if (pattern !== undefined && type !== 'text')
+      say('pattern', 'pattern is for texts: leave it out, or make the type text');
+    if (length !== undefined && type !== 'text')
+      say('length', 'length is for texts: leave it out, or make the type text');
     if ([min, max].some((limit) => limit !== undefined && (typeof limit === 'string') !== (type === 'date')))
-      say('min', `min and max do not fit the type ${type}`);
+      say('min', `min and max do not fit the type ${type}: dates are for the type date, numbers for others`);
     const question: Question = { type, ...Object.fromEntries(given) };
     return { ...state, question };
   });
@@ -106,12 +108,11 @@ export const prompt: Kind<PromptState> = {
   gives: ({ secret, save, question, validator = '' }, { registry }) => [
     [save, secret ? 'secret' : (question?.type ?? registry.validators[validator]?.type ?? 'text')],
   ],
-  *expressions({ when, question }) {
-    if (when !== undefined) yield { source: when, path: ['when'], wanted: 'bool' };
-    const { check, type, options = [] } = question ?? {};
-    yield* optionExpressions(options);
-    if (check && type) yield { source: check.that, path: ['check', 'that'], wanted: 'bool', answer: type };
-  },
+  expressions: ({ when, question }) => [
+    ...expressionIn(when, { path: ['when'], wanted: 'bool' }),
+    ...optionExpressions(question?.options ?? []),
+    ...expressionIn(question?.check?.that, { path: ['check', 'that'], wanted: 'bool', answer: question?.type }),
+  ],
   texts({ text, question, validator = '', optional }, registry) {
     const hints = question ? hintsOf(question) : (registry.validators[validator]?.hints ?? []);
     return [
@@ -123,12 +124,10 @@ export const prompt: Kind<PromptState> = {
   },
   longest({ question, validator }, _, { say }) {
     const labels = question?.options?.map(({ text }) => say(text)) ?? [];
-    const ofValidator = () =>
+    const ofValidator =
       validator === 'amount' ? longestOf('decimal', 13) : longestOf('text', isName(validator) ? 40 : undefined);
-    return {
-      values: [question ? longestAnswer(question) : ofValidator()],
-      labels: question?.type === 'choices' ? [labels.join(', ')] : labels,
-    };
+    const values = [question ? longestAnswer(question) : ofValidator];
+    return { values, labels: question?.type === 'choices' ? [labels.join(', ')] : labels };
   },
   check({ validator, back }, { registry: { validators }, say }) {
     if (validator !== undefined && !Object.hasOwn(validators, validator))

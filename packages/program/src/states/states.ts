@@ -17,7 +17,7 @@ import { set } from './set.ts';
 export const kinds = { menu, prompt, page, action, end, branch, set, call, return: back, form, each };
 
 const schemas: readonly z.ZodType[] = Object.values(kinds).map(({ schema }) => schema);
-type ByKind = { [Name in keyof typeof kinds]: (typeof kinds)[Name] extends Kind<infer S> ? S : never };
+type ByKind = { [Name in keyof typeof kinds]: z.output<(typeof kinds)[Name]['schema']> };
 
 declare module '../model/menu.ts' {
   interface StateKinds extends ByKind {}
@@ -28,6 +28,8 @@ export const stateSchema: z.ZodType<State> = z.discriminatedUnion('kind', schema
 export const kindOf = (state: State) => kinds[state.kind] as Kind<State>;
 
 export const targetsOf = (state: State): Target[] => kindOf(state).targets(state);
+
+export const nextOf = (state: State | undefined): string[] => (state ? targetsOf(state).map(({ to }) => to) : []);
 
 export function reach(from: Iterable<string>, next: (name: string) => Iterable<string>): Set<string> {
   const reached = new Set(from);

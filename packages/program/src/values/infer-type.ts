@@ -38,8 +38,18 @@ export const resultTypes: Record<ValueType, ResultType> = {
   any: 'dyn',
 };
 
-const isNumber = (type: ResultType) => type === 'number' || type === 'integer' || type === 'dyn';
-const isA = (type: ResultType, wanted: ResultType) => type === wanted || type === 'dyn';
+const words: Record<ResultType, string> = {
+  string: 'text',
+  number: 'number',
+  integer: 'number',
+  bool: 'yes or no',
+  list: 'list',
+  map: 'record',
+  dyn: 'value',
+};
+
+const isA = (type: ResultType, ...wanted: ResultType[]) => type === 'dyn' || wanted.includes(type);
+const isNumber = (type: ResultType) => isA(type, 'number', 'integer');
 
 const functions: Record<string, ResultType> = {
   size: 'integer',
@@ -75,8 +85,10 @@ export function inferType(expr: Expr | undefined, scope: Scope): ResultType {
   if (kind === 'comprehensionExpr') {
     inferType(value.iterRange, scope);
     const names = [value.iterVar, value.iterVar2, value.accuVar].filter((name) => name !== '');
-    const variables = names.map((name) => [name, 'dyn'] as const);
-    const inner = extendScope(scope, variables);
+    const inner = extendScope(
+      scope,
+      Array.from(names, (name) => [name, 'dyn']),
+    );
     inferType(value.loopStep, inner);
     return inferType(value.result, inner);
   }
@@ -98,40 +110,36 @@ const constTypes: Record<string, ResultType> = {
 function inferSelect({ operand, field }: { operand?: Expr; field: string }, scope: Scope): ResultType {
   const base = operand?.exprKind;
   if (base?.case === 'identExpr') {
-    const dotted = scope.get(`${base.value.name}.${field}`);
+    const name = `${base.value.name}.${field}`;
+    const dotted = scope.get(name);
     if (dotted) return dotted;
-    const siblings = [...scope.keys()].filter((name) => name.startsWith(`${base.value.name}.`));
-    if (siblings.length > 0) {
-      const name = `${base.value.name}.${field}`;
-      throw new ExpressionFault(`there is no value ${name}${suggest(name, siblings)}`);
-    }
+    const siblings = [...scope.keys()].filter((other) => other.startsWith(`${base.value.name}.`));
+    if (siblings.length > 0) throw new ExpressionFault(`there is no value ${name}${suggest(name, siblings)}`);
   }
   const type = inferType(operand, scope);
-  if (type !== 'map' && type !== 'dyn') throw new ExpressionFault(`a ${sayType(type)} has no field ${field}`);
+  if (!isA(type, 'map')) throw new ExpressionFault(`a ${words[type]} has no field ${field}`);
   return 'dyn';
 }
 
 function inferCall(name: string, args: ResultType[]): ResultType {
   const [one = 'dyn', other = 'dyn'] = args;
-  const mismatch = () =>
-    new ExpressionFault(`${sayType(one)} ${name.replaceAll('_', '')} ${sayType(other)} does not work`);
-  if (name === '_&&_' || name === '_||_' || name === '!_') {
-    if (!args.every((type) => isA(type, 'bool'))) throw mismatch();
-    return 'bool';
-  }
-  if (/^_(==|!=|<=?|>=?)_$/.test(name)) {
-    const fits = (isNumber(one) && isNumber(other)) || isA(one, other) || isA(other, one);
-    if (!fits) throw mismatch();
-    return 'bool';
-  }
+  const both = isNumber(one) && isNumber(other);
+  const given = (type: ResultType, fits: boolean) => {
+    if (fits) return type;
+    const operator = name.replaceAll('_', '');
+    throw new ExpressionFault(`${words[one]} ${operator} ${words[other]} does not work`);
+  };
+  if (['_&&_', '_||_', '!_'].includes(name))
+    return given(
+      'bool',
+      args.every((type) => isA(type, 'bool')),
+    );
+  if (/^_(==|!=|<=?|>=?)_$/.test(name)) return given('bool', both || isA(one, other) || isA(other, one));
   if (/^_[-+*/%]_$/.test(name)) {
-    if (isNumber(one) && isNumber(other)) {
-      const known = [one, other].filter((type) => type !== 'dyn');
-      if (known.length === 0) return 'dyn';
-      return known.every((type) => type === 'integer') ? 'integer' : 'number';
-    }
-    if (name === '_+_' && isA(one, other) && one !== 'bool') return one;
-    throw mismatch();
+    if (!both) return given(one, name === '_+_' && isA(one, other) && one !== 'bool');
+    const known = [one, other].filter((type) => type !== 'dyn');
+    if (known.length === 0) return 'dyn';
+    return known.every((type) => type === 'integer') ? 'integer' : 'number';
   }
   if (name === '-_') return one;
   if (name === '_?_:_') {
@@ -139,21 +147,9 @@ function inferCall(name: string, args: ResultType[]): ResultType {
     return args[1] === args[2] ? (args[1] ?? 'dyn') : 'dyn';
   }
   if (name === '@in') return 'bool';
-  if (name.startsWith('@') || name.startsWith('_')) return 'dyn';
+  if (/^[@_]/.test(name)) return 'dyn';
   const result = Object.hasOwn(functions, name) ? functions[name] : undefined;
   if (result === undefined)
     throw new ExpressionFault(`there is no function ${name}${suggest(name, Object.keys(functions))}`);
   return result;
-}
-
-function sayType(type: ResultType): string {
-  return {
-    string: 'text',
-    number: 'number',
-    integer: 'number',
-    bool: 'yes or no',
-    list: 'list',
-    map: 'record',
-    dyn: 'value',
-  }[type];
 }

@@ -6,14 +6,17 @@ import { defaultSignatures } from '../actions/default-signatures.ts';
 import { validators } from '../actions/validators.ts';
 import { programSecretPrefix, type UssdConfig } from '../config.ts';
 
-/** Texts the service itself says, outside of any state. */
-const serviceTexts = ['main.expired'];
+/** What a screen says as its call fills up, and what a full call ends with. */
+export const callTexts = { low: 'main.callLow', full: 'main.callFull' } as const;
+
+/** Texts that the service itself shows, outside of any state. */
+const serviceTexts = { texts: ['main.expired'], hints: [callTexts.low], closings: ['main.expired', callTexts.full] };
 
 /** The folder of the program that others extend, and that is served where there is no other. */
 export const bundledProgram = fileURLToPath(new URL('../../palaver', import.meta.url));
 
 export function toRegistry(actions: Record<string, DeclaredAction>, own: Registry['validators'] = {}): Registry {
-  return { actions, validators: { ...validators, ...own }, texts: serviceTexts };
+  return { actions, validators: { ...validators, ...own }, ...serviceTexts };
 }
 
 export async function loadRegistry(ownActions: string | undefined): Promise<Registry> {

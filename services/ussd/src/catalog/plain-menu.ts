@@ -10,10 +10,8 @@ import {
   type Validator,
 } from '@palaver/program/internal';
 
-export interface PlainRegistry {
-  actions: Record<string, ActionSignature>;
+export interface PlainRegistry extends Omit<Registry, 'validators'> {
   validators: Record<string, Omit<Validator, 'check'> & { takesZero: boolean }>;
-  texts: readonly string[];
 }
 
 export interface PlainMenu extends Omit<Menu, 'registry' | 'expressions'> {
@@ -22,7 +20,7 @@ export interface PlainMenu extends Omit<Menu, 'registry' | 'expressions'> {
 
 export type PlainCheck = { ok: true; menu: PlainMenu; warnings: Fault[] } | { ok: false; faults: Fault[] };
 
-export function toPlainRegistry({ actions, validators, texts }: Registry): PlainRegistry {
+export function toPlainRegistry({ actions, validators, ...texts }: Registry): PlainRegistry {
   const context = { answer: () => undefined, phoneNumber: '' };
   // Actions of the host have their code beside their signature.
   const isPlain = (part: unknown) => typeof part !== 'function';
@@ -36,12 +34,12 @@ export function toPlainRegistry({ actions, validators, texts }: Registry): Plain
         { hints, ...(type && { type }), takesZero: check(reservedKeys.back, context).ok },
       ]),
     ),
-    texts,
+    ...texts,
   };
 }
 
 /** A registry that can check a menu: its validators only say whether they accept 0. */
-export function fromPlainRegistry({ actions, validators, texts }: PlainRegistry): Registry {
+export function fromPlainRegistry({ actions, validators, ...texts }: PlainRegistry): Registry {
   return {
     actions,
     validators: Object.fromEntries(
@@ -50,7 +48,7 @@ export function fromPlainRegistry({ actions, validators, texts }: PlainRegistry)
         { ...validator, check: (value) => (takesZero ? { ok: true, value } : { ok: false, hint: '' }) },
       ]),
     ),
-    texts,
+    ...texts,
   };
 }
 

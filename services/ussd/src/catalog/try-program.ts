@@ -2,10 +2,10 @@ import { AppError } from '@palaver/contract';
 import { defaultServiceCode, type TriedCall } from '@palaver/contract/internal';
 import { askForm, type Forms } from '@palaver/forms/internal';
 import {
-  constantsOf,
   type Menu,
   type Opening,
   openDialogue,
+  readConstants,
   renderScreen,
   resultsOf,
   type Step,
@@ -48,7 +48,7 @@ export async function tryProgram(menu: Menu, forms: Pick<Forms, 'press'>, trial:
 }
 
 function createPlay(menu: Menu, forms: Pick<Forms, 'press'>, { outcomes = {}, phoneNumber }: Trial) {
-  const constants = constantsOf(menu);
+  const constants = readConstants(menu.expressions.keys());
 
   function settle({ dialogue, pending }: Step, actions: TriedCall['actions']): Step {
     const state = menu.states.get(dialogue.state);

@@ -10,6 +10,7 @@ import {
   translate,
 } from '@palaver/program/internal';
 import type { CallRoom } from '../calls/call.ts';
+import { callTexts } from '../catalog/bundled-program.ts';
 import { isListed, maxListedCharacters } from './text-parts.ts';
 
 /** Beyond the next answer; below it the screen says how much is left. */
@@ -31,8 +32,6 @@ export function measureCallRoom(menu: Menu, dialogue: Dialogue, text: string): C
   const hintPage = dialogue.page > 0 && { hintPage: dialogue.page };
   return { kind: 'low', dialogue: { ...dialogue, ...hintPage, hint: callTexts.low, values } };
 }
-
-const callTexts = { low: 'main.callLow', full: 'main.callFull' } as const;
 
 /** For menus without a text of their own, which may offer nothing to continue. */
 const fullText = 'No more input fits into this call. Please dial again.';
