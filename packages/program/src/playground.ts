@@ -35,24 +35,21 @@ const maxActions = 10;
  * @example
  * const farm = playProgram({
  *   'program.yaml': `
- * name: farm
- * start: home
- * exit: bye
- * states:
- *   home: { kind: menu, text: home, options: [{ text: sell, to: kilos }] }
- *   kilos: { kind: prompt, text: kilos, type: integer, min: 1, save: kilos, to: offer }
- *   offer: { kind: page, text: offer }
- *   bye: { kind: end, text: bye }
- * `,
+ *     name: farm
+ *     start: home
+ *     exit: bye
+ *     states:
+ *       home: { kind: menu, text: home, options: [{ text: sell, to: kilos }] }
+ *       kilos: { kind: prompt, text: kilos, type: integer, min: 1, save: kilos, to: offer }
+ *       offer: { kind: page, text: offer }
+ *       bye: { kind: end, text: home }`,
  *   'locales/en.yaml': `
- * common: { more: More, back: Back, exit: Exit }
- * hint: { empty: Please answer., choice: Please choose., integer: A whole number. }
- * home: Farm line
- * sell: Sell maize
- * kilos: How many kilos?
- * offer: We take {kilos} kilos.
- * bye: Goodbye.
- * `,
+ *     common: { more: More, back: Back, exit: Exit }
+ *     hint: { empty: Please answer., choice: Please choose., integer: A whole number. }
+ *     home: Farm line
+ *     sell: Sell maize
+ *     kilos: How many kilos?
+ *     offer: We take {kilos} kilos.`,
  * });
  * farm.open();
  * farm.press('1');

@@ -271,7 +271,9 @@ describe('the default menus', () => {
     writeFileSync(join(folder, 'zz.yaml'), 'states:\n  about: { kind: end, text: main.goodbye }\n');
     const twice = await checkProgramFiles({ folder });
     expect(twice.lines).toEqual([
-      expect.stringMatching(/zz\.yaml:2: state about: is already defined in .*program\.yaml:\d+: rename one of the two$/),
+      expect.stringMatching(
+        /zz\.yaml:2: state about: is already defined in .*program\.yaml:\d+: rename one of the two$/,
+      ),
     ]);
     const missing = await checkProgramFiles({ folder: join(dir.path, 'none') });
     expect(missing.faults).toEqual([expect.objectContaining({ file: join(dir.path, 'none') })]);

@@ -40,7 +40,8 @@ export function checkTexts(
     }
   }
   faults.push(...checkSameKeys(locales, used));
-  return { faults, warnings: findUnused(locales, [...used, ...(registry.hints ?? []), ...(registry.closings ?? [])]) };
+  const { optionalTexts = [], hints = [], closings = [] } = registry;
+  return { faults, warnings: findUnused(locales, [...used, ...optionalTexts, ...hints, ...closings]) };
 }
 
 /** A placeholder is a value that some state gives; `{x.label}` is the text of what was chosen for x. */

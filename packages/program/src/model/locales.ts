@@ -7,7 +7,7 @@ export type Values = Readonly<Record<string, string>>;
 
 const placeholder = /\{([a-zA-Z][\w.]*)\}/g;
 
-/** Of a text with its values, and of a screen with its choices. A call has room for sixty pages, 11,000 characters. */
+/** Of a text with its values, and of a screen with its choices. Sixty screens are 11,000 characters. */
 export const maxShownLength = 12_000;
 
 export function translate(

@@ -50,6 +50,8 @@ export interface Registry {
   validators: Record<string, Validator>;
   /** Texts that the host shows without a state that names them. */
   texts: readonly string[];
+  /** Texts that the host shows where the program has them. */
+  optionalTexts?: readonly string[];
   /** Texts that the host may show above any screen, where the program has them. */
   hints?: readonly string[];
   /** Texts with which the host may end any dialogue: each must fit one screen. */

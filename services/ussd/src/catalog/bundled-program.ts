@@ -6,11 +6,21 @@ import { defaultSignatures } from '../actions/default-signatures.ts';
 import { validators } from '../actions/validators.ts';
 import { programSecretPrefix, type UssdConfig } from '../config.ts';
 
-/** What a screen says as its call fills up, and what a full call ends with. */
-export const callTexts = { low: 'main.callLow', full: 'main.callFull' } as const;
+/** What a screen says as its call fills up, and what ends a call or a dialogue by text messages. */
+export const callTexts = {
+  low: 'main.callLow',
+  full: 'main.callFull',
+  textFull: 'main.textFull',
+  textSecret: 'main.textSecret',
+} as const;
 
 /** Texts that the service itself shows, outside of any state. */
-const serviceTexts = { texts: ['main.expired'], hints: [callTexts.low], closings: ['main.expired', callTexts.full] };
+const serviceTexts = {
+  texts: ['main.expired'],
+  optionalTexts: [callTexts.textFull, callTexts.textSecret],
+  hints: [callTexts.low],
+  closings: ['main.expired', callTexts.full],
+};
 
 /** The folder of the program that others extend, and that is served where there is no other. */
 export const bundledProgram = fileURLToPath(new URL('../../palaver', import.meta.url));

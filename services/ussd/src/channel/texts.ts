@@ -5,6 +5,7 @@ import type { Logger } from '@palaver/service-kit';
 import { createLimiter } from '@palaver/service-kit/internal';
 import type { CallRoom, RequestResult } from '../calls/call.ts';
 import type { HandleRequest } from '../calls/handle-request.ts';
+import { callTexts } from '../catalog/bundled-program.ts';
 import { asksSecret, codesOf, startWords, stopWords } from '../catalog/program-files.ts';
 import type { Programs } from '../catalog/programs.ts';
 import type { UssdConfig } from '../config.ts';
@@ -64,8 +65,8 @@ const toSequence = (id: string) => `text ${id}`;
 
 /** For programs without texts of their own. */
 const texts = {
-  secret: ['main.textSecret', 'Secrets are not asked in messages. Please dial'],
-  full: ['main.textFull', 'This conversation has become too long. Send the keyword to begin again.'],
+  secret: [callTexts.textSecret, 'Secrets are not asked in messages. Please dial'],
+  full: [callTexts.textFull, 'This conversation has become too long. Send the keyword to begin again.'],
 } as const;
 const stopped = 'You will get no more messages from us. Send START to get them again.';
 const started = 'You will get our messages again.';
