@@ -38,10 +38,10 @@ const maxWaiting = 1_000;
 /** Loading a form leaves some memory behind in the engine: after this many the thread is replaced. */
 const maxLoads = 1_500;
 /** How long a call waits for the thread of its form, and how long that may work for another caller, before the call goes to another thread. */
-const patienceMs = 300;
+const homeWaitMs = 300;
 const maxHomes = 100_000;
 /** How long to keep a form that ended its thread apart from the others. */
-const guilt = { max: 1_000, ttl: 600_000 };
+const separation = { max: 1_000, ttl: 600_000 };
 /** How long a key press may compute before it comes after the other callers of its form; less where many wait. */
 const slice = { mostMs: 250, leastMs: 50 };
 /** A caller whose key press took this long comes after the others for a while. */
@@ -64,19 +64,19 @@ export function createFormThreads(
   const homes = new LRUCache<string, FormThread>({ max: maxHomes });
   const queue: Waiting[] = [];
   /** Forms that have ended their thread: all of them together have one. */
-  const guilty = new LRUCache<string, true>(guilt);
-  const isGuilty = (key: string) => guilty.has(key);
+  const failed = new LRUCache<string, true>(separation);
+  const hasFailed = (key: string) => failed.has(key);
   const slowCallers = new LRUCache<string, true>(slowness);
   const isSlow = ({ call, isCostly }: Waiting) =>
     isCostly === true || (call.kind === 'press' && slowCallers.has(call.call.phoneNumber));
-  let patience: NodeJS.Timeout | undefined;
+  let retryTimer: NodeJS.Timeout | undefined;
 
   const start = () => {
     const own: FormThread = { thread: startThread(), forms: new Set(), startedAt: 0 };
     threads.add(own);
     return own;
   };
-  const laneOf = ({ key, call }: FormJob) => (call.kind === 'load' ? 'load' : isGuilty(key) ? 'guilty' : key);
+  const laneOf = ({ key, call }: FormJob) => (call.kind === 'load' ? 'load' : hasFailed(key) ? 'failed' : key);
   const findThread = (job: Waiting): FormThread | undefined => {
     for (const own of threads) if (!own.job && !own.thread.isUsable()) threads.delete(own);
     const all = [...threads];
@@ -95,15 +95,15 @@ export function createFormThreads(
     if (known && !known.job) return known;
     // The instance of a caller is in one thread: building it in another takes longer than most key presses.
     const since = home ? home.startedAt : job.since;
-    if (having.length > 0 && Date.now() - since < patienceMs) {
-      patience ??= setTimeout(() => {
-        patience = undefined;
+    if (having.length > 0 && Date.now() - since < homeWaitMs) {
+      retryTimer ??= setTimeout(() => {
+        retryTimer = undefined;
         dispatch();
-      }, patienceMs).unref();
+      }, homeWaitMs).unref();
       return undefined;
     }
     if (idle) return idle;
-    const fits = ({ forms }: FormThread) => [...forms].every((key) => isGuilty(key) === isGuilty(job.key));
+    const fits = ({ forms }: FormThread) => [...forms].every((key) => hasFailed(key) === hasFailed(job.key));
     const [emptiest] = free.sort((a, b) => Number(fits(b)) - Number(fits(a)) || a.forms.size - b.forms.size);
     const own = emptiest?.forms.size !== 0 && threads.size < maxThreads ? start() : emptiest;
     if (own && having.length >= maxPerForm) having[0]?.forms.delete(job.key);
@@ -158,7 +158,7 @@ export function createFormThreads(
       }
     } catch (error) {
       threads.delete(own);
-      guilty.set(key, true);
+      failed.set(key, true);
       job.reject(error as Error);
     }
     dispatch();
@@ -189,7 +189,7 @@ export function createFormThreads(
       });
     },
     async stop() {
-      clearTimeout(patience);
+      clearTimeout(retryTimer);
       for (const { timer, reject } of queue.splice(0)) {
         clearTimeout(timer);
         reject(new Error('the service is closing'));

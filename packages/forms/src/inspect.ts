@@ -36,15 +36,17 @@ export async function inspectForm(source: FormSource): Promise<FormReport> {
     const instance = elements.find(({ tagName }) => tagName === 'instance');
     // The root is no group, and neither is a question.
     const depth = instance ? depthOf(instance) - 2 : 0;
-    if (depth > maxDepth) throw new FormFault(`there are groups in groups ${depth} deep, and ${maxDepth} is the most`);
+    if (depth > maxDepth)
+      throw new FormFault(`there are groups in groups ${depth} deep: use at most ${maxDepth} levels`);
     const form = await loadXForm(source);
     const root = createInstance(form, '');
     const body = elements.filter(({ tagName }) => controls.includes(tagName));
     const data = instance?.firstElementChild;
     const faults = findMissing(source.xml, elements, body);
-    if (body.length > maxQuestions) faults.push({ line: 1, message: `more than ${maxQuestions} questions` });
+    if (body.length > maxQuestions)
+      faults.push({ line: 1, message: `the form has more than ${maxQuestions} questions: divide it into several` });
     if (elements.filter(({ tagName }) => tagName === 'item').length > maxChoices)
-      faults.push({ line: 1, message: `more than ${maxChoices} choices` });
+      faults.push({ line: 1, message: `the form has more than ${maxChoices} choices: divide it into several` });
     return {
       title: elements.find(({ localName }) => localName === 'title')?.textContent ?? '',
       formId: data?.getAttribute('id') ?? '',

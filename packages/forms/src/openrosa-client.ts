@@ -48,7 +48,7 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
         ? (response.headers.get('www-authenticate') ?? (isPrivate ? 'Basic' : undefined))
         : undefined;
 
-    // A body is sent when it is known how: otherwise it would be sent, refused and sent again. A nonce is good once.
+    // Ask how to authenticate before a body is sent: otherwise it may be refused and sent again. A nonce is valid once.
     if (init.body && credentials && !isBasic(known)) {
       const probe = await sendBy(undefined, { method: 'HEAD' });
       known = challengeOf(probe) ?? known;
@@ -56,7 +56,7 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
     const first = await sendBy(init.body && known, init);
     const challenge = challengeOf(first);
     if (!challenge || !credentials) return first;
-    // The next body asks again how; this one is sent once more only if it went without credentials, or by an old nonce.
+    // Basic credentials that were refused are wrong: the next body asks again. Anything else is sent once more as the server asks.
     const isRefused = init.body && isBasic(known) && isBasic(challenge);
     known = isRefused ? undefined : challenge;
     if (isRefused || !authorize(credentials, { method: init.method, path: pathname, challenge })) return first;

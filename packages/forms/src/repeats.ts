@@ -84,7 +84,7 @@ export function limitBuilding(): void {
   isHolding = false;
 }
 
-/** The engine may say so in an error of its own, or not at all. */
+/** The engine may hide a refusal in an error of its own, or throw none. */
 export const findRefusal = () => refused;
 export const tookTooLong = () => isOutOfTime;
 export const hasGrown = () => isGrown;

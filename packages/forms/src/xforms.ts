@@ -171,7 +171,8 @@ export async function parseXml(xml: string): Promise<XmlElement> {
   engine ??= loadEngine();
   await engine;
   // Entities are never needed in a form, and are a known attack on XML parsers.
-  if (/<!(?:DOCTYPE|ENTITY)/i.test(xml)) throw new FormFault('a form has no document type declaration and no entities');
+  if (/<!(?:DOCTYPE|ENTITY)/i.test(xml))
+    throw new FormFault('a form must have no document type declaration and no entities: remove them');
   const document = (parser as DomParser).parseFromString(xml, 'text/xml');
   const fault = [...elementsIn(document)].find(({ tagName }) => tagName === 'parsererror')?.textContent?.trim();
   if (fault) throw new FormFault(`this is not XML: ${fault.split('\n', 1)[0]}`);

@@ -238,7 +238,7 @@ test('groups inside each other are refused where there are too many for the engi
     )
     .replaceAll('/data/name', path);
   const { faults } = await forms.inspect(toForm(xml));
-  expect(faults).toMatchObject([{ message: 'there are groups in groups 20 deep, and 12 is the most' }]);
+  expect(faults).toMatchObject([{ message: 'there are groups in groups 20 deep: use at most 12 levels' }]);
 });
 
 test('the time to load a form does not count for a key press', async () => {

@@ -35,7 +35,8 @@ function unpack(bytes: Uint8Array): Record<string, string> {
       filter({ name, originalSize }) {
         const isRead = /^xl\/(workbook\.xml|sharedStrings\.xml|_rels\/.+|worksheets\/[^/]+\.xml)$/.test(name);
         if (isRead) size += originalSize;
-        if (size > maxUnpacked) throw new XlsFormFault('it unpacks to too much');
+        if (size > maxUnpacked)
+          throw new XlsFormFault('it unpacks to too much: leave out what is not part of the form');
         return isRead;
       },
     });

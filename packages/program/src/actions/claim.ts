@@ -4,7 +4,7 @@ import { defineAction, fieldExpressions, fieldsSchema, nameSchema } from './keyw
 /** How many claims one phone number can file through programs in 24 hours; its reports count too. */
 export const claimsPerDay = 50;
 const reservedFields = ['source', 'collection', 'filedAt'];
-/** The caller as a whole, or any part of them that a claim cannot hold. */
+/** Uses of `caller` that may put a phone number into a claim: all but the language and whether they have logged in. */
 const callerPattern = /\bcaller\b(?!\.(?:language|authenticated)\b)/;
 
 export const claim = defineAction({

@@ -3,7 +3,7 @@ import { placeholdersOf } from '../model/locales.ts';
 import { checkAddress, defineAction, fieldExpressions, fieldsSchema } from './keyword.ts';
 import { replyDraft, replyExpressions, replyFields, replyOffers, replyOutcomes, replySignature } from './replies.ts';
 
-/** With a value at most before a dot and two names of its own: a caller's answer must not choose who gets the secrets. */
+/** A value may stand only before at least two fixed names: a caller's answer must not choose the server that gets the secrets. */
 const namesServer = /^https?:\/\/(?:[^/?#{}@]*|[^/?#@]*\}(?:\.[\w-]+){2,}(?::\d+)?)(?:[/?#]|$)/;
 
 export const http = defineAction({

@@ -10,7 +10,7 @@ import type { Fault } from '../values/fault.ts';
 import { hintsOf, limitHintOf } from '../values/question.ts';
 import { longest, longestOf } from '../values/value-types.ts';
 
-/** Makes a screen one of 80 characters. */
+/** A letter outside GSM-7: a screen with it holds 80 characters. */
 const wideLetter = 'ش';
 
 /** Questions and closing texts must fit one screen: on further pages `98` would be an answer, and after `END` nothing can be asked for. */

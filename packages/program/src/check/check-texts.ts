@@ -15,7 +15,7 @@ export function checkTexts(
   { registry, values }: { registry: Registry; values: CheckedValues },
 ): { faults: Fault[]; warnings: Fault[] } {
   const faults: Fault[] = [];
-  // Actions that no state names may say what they like.
+  // The texts of actions that no state names are not required.
   const named = [...states.values()].flatMap(({ state }) => (state.kind === 'action' ? state.action : []));
   const own = [...engineTexts, ...registry.texts, ...named.flatMap((name) => registry.actions[name]?.texts ?? [])];
   const used = new Set([...own, ...named.flatMap((name) => registry.actions[name]?.optionalTexts ?? [])]);

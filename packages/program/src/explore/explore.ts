@@ -17,7 +17,7 @@ import {
 
 const progressMs = 1_000;
 
-/** Runs no actions: takes every option and outcome, and several answers to every question. What nobody has seen yet comes first. */
+/** Tries every option and outcome and several answers to every question, new screens first. Runs no actions. */
 export async function explore(options: ExploreOptions): Promise<Exploration> {
   const walk = createWalk(options);
   const { menu, language, result } = walk;

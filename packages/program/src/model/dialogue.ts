@@ -15,7 +15,7 @@ export interface Dialogue {
   /** The screens Back leads through, the nearest last. */
   stack: readonly string[];
   page: number;
-  /** How the screens of the stack were left, by name, where there is more to say than the name. */
+  /** What Back restores on a screen of the stack, by its name. */
   left?: Readonly<Record<string, ScreenView>>;
   hint?: string;
   hintPage?: number;
@@ -57,7 +57,7 @@ export interface Caller {
 
 export interface Frame {
   state: string;
-  /** How many screens were behind when it began: Back past them leaves it. */
+  /** The length of the stack when it began: Back below it leaves the frame. */
   depth: number;
   index?: number;
 }
@@ -109,7 +109,7 @@ export interface Step {
   ended: boolean;
 }
 
-/** The screen becomes the nearest that Back leads to, with the secrets that were known before its own answer. */
+/** Puts the screen on the stack for Back, with the secrets as they were before its own answer. */
 export function leaveScreen(dialogue: Dialogue, secrets = dialogue.secrets): Dialogue {
   const { state, stack, page, search, isNewcomer } = dialogue;
   const view: ScreenView = {

@@ -5,8 +5,7 @@ import { type Dialogue, type Input, type SecretRef, type Step, toInput } from '.
 import type { Menu, Registry } from '../model/menu.ts';
 import { parseLocale, parseMenu } from '../parse/parse-menu.ts';
 import { renderScreen } from '../show/render.ts';
-import { type Opening, openDialogue, takeInput, takeResult } from './engine.ts';
-import { toFormSnapshot } from './snapshot.ts';
+import { type Opening, openDialogue, takeInput, takeResult, toFormSnapshot } from './engine.ts';
 
 const registry: Registry = {
   actions: { save: { outcomes: ['saved', 'again'], finishes: true }, look: { outcomes: ['seen'], finishes: false } },

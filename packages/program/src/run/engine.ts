@@ -40,7 +40,7 @@ export interface Opening {
   resume?: FormSnapshot;
   /** When it was left; another call may have continued it since. */
   resumeAt?: number;
-  /** Nothing is known of the phone. */
+  /** Nothing is stored about this phone yet. */
   isNewcomer?: true;
   notice?: { text: string; date: string };
 }

@@ -4,8 +4,7 @@ import { type Step, toInput } from '../model/dialogue.ts';
 import type { Registry } from '../model/menu.ts';
 import { parseLocale, parseMenu } from '../parse/parse-menu.ts';
 import { renderScreen } from '../show/render.ts';
-import { type Opening, openDialogue, takeInput, takeResult } from './engine.ts';
-import { toFormSnapshot } from './snapshot.ts';
+import { type Opening, openDialogue, takeInput, takeResult, toFormSnapshot } from './engine.ts';
 
 const registry: Registry = {
   actions: {

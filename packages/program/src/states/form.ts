@@ -62,7 +62,7 @@ export const formTexts: readonly string[] = [
 
 export const formPlaceholders: readonly string[] = ['form.what', 'form.answer'];
 
-/** How an answer is written, which nobody can guess. */
+/** Callers cannot guess these formats, so the screen shows them. */
 const formats: Partial<Record<FormScreen['type'], string>> = {
   date: 'hint.date',
   time: 'form.timeHint',

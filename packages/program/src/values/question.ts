@@ -57,7 +57,7 @@ export function hintsOf({ type, hint, check }: Question): string[] {
 
 const textLimit = 160;
 
-/** Both are possible answers. Of a text they are numbers of characters, of choices how many are chosen. */
+/** The least and the most that are accepted: values, characters of a text, or numbers of choices. */
 function limitsOf({ type, min, max, length, options }: Question, today: string) {
   if (type === 'text') return { min: length?.min ?? 1, max: length?.max ?? textLimit };
   if (type === 'choices') return { min: min ?? 1, max: max ?? options?.length };
