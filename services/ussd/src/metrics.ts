@@ -47,6 +47,11 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges) {
       'Delivery receipts of SMSCs by the state of the message: DELIVRD, UNDELIV and others',
       'state',
     ),
+    countScreen: count(
+      'ussd_smpp_screens_total',
+      'Screens for SMSCs by outcome: sent, refused, late (no link took it while the session was open), left (the caller was gone)',
+      'outcome',
+    ),
     countText: count('ussd_texts_total', 'Text messages of people by outcome', 'outcome'),
     /** `ahead`: nobody waited for it; `call`: a caller did. */
     countFormLoad: count(

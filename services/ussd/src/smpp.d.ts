@@ -32,10 +32,11 @@ declare module 'smpp' {
     [field: string]: unknown;
     isResponse(): boolean;
     response(fields?: object): Pdu;
+    toBuffer(): Buffer;
   }
 
   export class PDU {
-    constructor(command: string, fields?: object);
+    constructor(command: string | Buffer, fields?: object);
   }
   export interface PDU extends Pdu {}
 

@@ -175,12 +175,13 @@ test.for([
   { callers: 1_000, cutMs: 1_000, engine: 'postgres' as const },
 ])(
   'JSMPP: $callers callers at once, links cut every $cutMs ms: none is lost, no input counts twice',
-  { timeout: 300_000 },
+  { timeout: 1_300_000 },
   async ({ callers, cutMs, engine }, { skip }) => {
     if (missingJsmpp) return skip(missingJsmpp);
     await using centre = await startCentre([['*1234#', '2', '1', 'Ana', '*']], { callers, cutMs });
-    await using service = await startService(engine, { SMPP_LINKS: centre.url });
-    await using other = await service.startAnother({ SMPP_LINKS: `${centre.url}&system_type=two` });
+    const patient = { SESSION_TIMEOUT_SECONDS: '3600' };
+    await using service = await startService(engine, { ...patient, SMPP_LINKS: centre.url });
+    await using other = await service.startAnother({ ...patient, SMPP_LINKS: `${centre.url}&system_type=two` });
     expect(other.url).not.toBe(service.url);
     const screens = [
       'Welcome to Palaver',

@@ -5,6 +5,8 @@ export interface Smsc extends AsyncDisposable {
   url: string;
   /** Everything that was submitted, the screens of USSD included. */
   submitted: Pdu[];
+  /** Every response to what it has sent. */
+  responses: Pdu[];
   binds: number;
   /** What happens to the next submissions; they are accepted otherwise. */
   next: ('cut' | number)[];
@@ -23,6 +25,7 @@ export async function startSmsc(): Promise<Smsc> {
   const state: Smsc = {
     url: '',
     submitted: [],
+    responses: [],
     binds: 0,
     next: [],
     async deliver(fields) {
@@ -54,7 +57,7 @@ export async function startSmsc(): Promise<Smsc> {
     session.on('error', () => undefined);
     session.on('close', () => sessions.delete(session));
     session.on('pdu', (pdu) => {
-      if (pdu.isResponse()) return;
+      if (pdu.isResponse()) return void state.responses.push(pdu);
       if (pdu.command === 'bind_transceiver') {
         state.binds += 1;
         const isKnown = pdu.password === 'sec,ret';

@@ -9,6 +9,8 @@ const seconds = z
   .regex(/^\d+(\.\d+)?s$/, 'a time such as 8s')
   .transform((text) => Number(text.slice(0, -1)) * 1000);
 const secret = z.string().regex(/^[A-Z][A-Z0-9_]*$/, 'the name of a secret, in capital letters');
+const headerName = z.string().regex(/^[\w-]+$/, 'the name of a header');
+const headerValue = z.string().regex(/^[ -~]*$/, 'a text of ASCII characters');
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const condition = z.strictObject({
   at: place,
@@ -41,8 +43,16 @@ export const adapterSchema = z.strictObject({
       z.strictObject({ at: z.undefined().optional(), is: z.string(), marks: z.undefined().optional() }),
     ]),
     input: z.union([
-      z.strictObject({ accumulated: place, newest: z.undefined().optional() }),
-      z.strictObject({ accumulated: z.undefined().optional(), newest: place }),
+      z.strictObject({
+        accumulated: place,
+        separator: z.string().min(1).max(10).optional(),
+        newest: z.undefined().optional(),
+      }),
+      z.strictObject({
+        accumulated: z.undefined().optional(),
+        separator: z.undefined().optional(),
+        newest: place,
+      }),
     ]),
     first: condition.optional(),
     hangUp: condition.optional(),
@@ -54,6 +64,7 @@ export const adapterSchema = z.strictObject({
   reply: z.strictObject({
     format: z.enum(['text', 'json', 'xml']),
     contentType: z.string().optional(),
+    headers: z.record(headerName, z.strictObject({ continue: headerValue, end: headerValue })).optional(),
     continue: z.json(),
     end: z.json(),
     hangUp: z.json().optional(),
@@ -88,7 +99,7 @@ export const adapterSchema = z.strictObject({
 
 export type AdapterMapping = z.infer<typeof adapterSchema>;
 
-export type BodyFormat = 'json' | 'form' | 'xml' | 'query';
+export type BodyFormat = z.infer<typeof format>;
 
 export const contentTypesOf: Record<BodyFormat, readonly string[]> = {
   json: ['application/json'],
@@ -134,14 +145,15 @@ export function toSample(
   if (input.newest !== undefined) set(input.newest, inputs.at(-1) ?? '');
   if (code.at !== undefined && (isFirst || input.newest !== code.at))
     set(code.at, code.marks ? serviceCode.slice(1, -1) : serviceCode);
-  if (input.accumulated !== undefined) set(input.accumulated, inputs.join('*'));
+  if (input.accumulated !== undefined) set(input.accumulated, inputs.join(input.separator ?? '*'));
   if (first) set(first.at, isFirst ? first.is[0] : otherThan(first.is[0], request.sample[first.at]));
   if (request.sequence !== undefined) set(request.sequence, inputs.length + 1);
   const search = new URLSearchParams(query).toString();
   const [kind = 'json'] = format.includes('form') ? ['form' as const] : format;
+  const [usual = ''] = contentTypesOf[kind];
   return {
     path: search === '' ? filled : `${filled}?${search}`,
-    contentType: contentTypesOf[kind][0] ?? '',
+    contentType: request.contentTypes?.includes(usual) === false ? (request.contentTypes[0] ?? '') : usual,
     headers,
     body: sampleBodies[kind](fields),
   };

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { TriedCall } from '@palaver/contract/internal';
 
 /** A request as it came over HTTP; its body is a text of its own. */
 export interface RawRequest {
@@ -31,12 +30,15 @@ export interface NewestInput {
   sequence?: unknown;
   /** The same input this soon after the last is a repeat, although the reply was sent. */
   repeatWithinMs?: number | undefined;
-  /** The session id is given to later calls of the same number again. */
+  /** Over SMPP: session ids are given to later calls of the number again, and what is refused is delivered again. */
   isReused?: boolean;
+  /** If it had to wait. */
+  arrivedAt?: number;
 }
 
 export interface AdapterReply {
   contentType: string;
+  headers?: Record<string, string> | undefined;
   body: string;
 }
 
@@ -89,7 +91,7 @@ export function toSampleAdapters(adapters: readonly Adapter[]): ReadonlyMap<stri
   return new Map(samples.map((adapter) => [adapter.name, adapter]));
 }
 
-export function toSampleExchange(adapter: SampleAdapter, call: SampleCall, reply: string): TriedCall['exchange'] {
+export function toSampleExchange(adapter: SampleAdapter, call: SampleCall, reply: string) {
   const { path, contentType, headers, body } = adapter.toSample(call);
   const [pathname = '', search] = path.split('?');
   const values = pathname.split('/');

@@ -33,16 +33,18 @@ export function compileAdapter(mapping: AdapterMapping, secrets: Readonly<Record
   const session = (path === ownPath ? compilePlace : compileDigits)(request.session);
   const number = compileNumber(request.number);
   const code = compileCode(request.code);
-  const accumulated = request.input.accumulated === undefined ? undefined : compilePlace(request.input.accumulated);
-  const newest = request.input.newest === undefined ? undefined : compilePlace(request.input.newest);
+  const accumulated = compileAccumulated(request.input);
+  const newest = compileOptional(request.input.newest);
   const isFirst = compileCondition(request.first);
   const isHangUp = request.hangUp && compileCondition(request.hangUp);
-  const sequence = request.sequence === undefined ? undefined : compilePlace(request.sequence);
-  const operator = request.operator === undefined ? undefined : compilePlace(request.operator);
+  const sequence = compileOptional(request.sequence);
+  const operator = compileOptional(request.operator);
   const contentType = reply.contentType ?? replyTypes[reply.format];
+  const headersOf = (kind: 'continue' | 'end') =>
+    reply.headers && Object.fromEntries(Object.entries(reply.headers).map(([name, values]) => [name, values[kind]]));
   const writers = {
-    con: compileTemplate(reply.format, reply.continue),
-    end: compileTemplate(reply.format, reply.end),
+    con: { headers: headersOf('continue'), write: compileTemplate(reply.format, reply.continue) },
+    end: { headers: headersOf('end'), write: compileTemplate(reply.format, reply.end) },
     hangUp: reply.hangUp === undefined ? undefined : compileTemplate(reply.format, reply.hangUp),
   };
   const isQuery = request.format.includes('query');
@@ -80,10 +82,10 @@ export function compileAdapter(mapping: AdapterMapping, secrets: Readonly<Record
       if (isHangUp) read.isHangUp = isHangUp(source);
       return read;
     },
-    write: (read, text) => ({
-      contentType,
-      body: (text.startsWith('CON ') ? writers.con : writers.end)(read?.source as Source | undefined, text.slice(4)),
-    }),
+    write(read, text) {
+      const { headers, write } = text.startsWith('CON ') ? writers.con : writers.end;
+      return { contentType, headers, body: write(read?.source as Source | undefined, text.slice(4)) };
+    },
     acknowledge: (read) => ({ contentType, body: writers.hangUp?.(read.source as Source, '') ?? '' }),
     toSample: (call) => toSample(mapping, call),
   };
@@ -125,6 +127,15 @@ function compileCode({ at, is, marks }: AdapterMapping['request']['code']): Get 
   };
 }
 
+function compileAccumulated({ accumulated, separator }: AdapterMapping['request']['input']): Get | undefined {
+  const get = compileOptional(accumulated);
+  if (!get || separator === undefined) return get;
+  return (source) => {
+    const text = get(source);
+    return typeof text === 'string' ? text.replaceAll(separator, '*') : text;
+  };
+}
+
 function compileCondition(condition: AdapterMapping['request']['first']): (source: Source) => boolean {
   if (!condition) return () => false;
   const get = compilePlace(condition.at);
@@ -144,6 +155,8 @@ function compileDigits(place: string): Get {
     return typeof value === 'number' ? String(value) : value;
   };
 }
+
+const compileOptional = (place: string | undefined) => (place === undefined ? undefined : compilePlace(place));
 
 function compilePlace(place: string): Get {
   const { kind, name } = parsePlace(place);
@@ -191,9 +204,15 @@ function compileTemplate(
   template: unknown,
 ): (source: Source | undefined, reply: string) => string {
   const write = compileValue(template, format === 'xml' ? escapeXml : String);
-  return format === 'json'
-    ? (source, reply) => JSON.stringify(write(source, reply))
-    : (source, reply) => String(write(source, reply));
+  if (format !== 'json') return (source, reply) => String(write(source, reply));
+  return (source, reply) => {
+    try {
+      return JSON.stringify(write(source, reply));
+    } catch {
+      // A value of the request that is nested too deep to be written is not repeated.
+      return JSON.stringify(write(undefined, reply));
+    }
+  };
 }
 
 function compileValue(template: unknown, toSafe: (text: string) => string): Write {
@@ -228,7 +247,8 @@ function compileText(template: string, toSafe: (text: string) => string): Write 
     values.map((write, i) => (i % 2 === 0 ? parts[i] : toSafe(toText(write(source, reply))))).join('');
 }
 
-const toText = (value: unknown) => (value === undefined || value === null ? '' : String(value));
+/** Not of objects, which may bring a `toString` of their own. */
+const toText = (value: unknown) => (value === undefined || typeof value === 'object' ? '' : String(value));
 
 function compileAccess(
   { auth, allow }: AdapterMapping,

@@ -6,7 +6,7 @@ import { textingMs } from '../store/session-row.ts';
 import { type Clock, insertOnce, type UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { NewestInput } from './adapter.ts';
-import { appendInput, maxListedCharacters } from './text-parts.ts';
+import { appendInput, maxListedCharacters, toParts } from './text-parts.ts';
 
 export interface Opened {
   serviceCode: string;
@@ -25,6 +25,7 @@ export interface Opened {
 export interface Ended extends NewestRequest {
   phoneNumber: string;
   reply: string;
+  at: number;
 }
 
 interface Kept extends Opened {
@@ -51,8 +52,10 @@ export interface Appended extends Opened {
 /** Longer than a gateway repeats a request. */
 const endedMs = 60_000;
 const maxEnded = 10_000;
-/** More texts than a dialogue has. */
+/** More texts than a dialogue has, and fewer than the session field of SMPP counts before it begins again. */
 const maxReceived = 100;
+/** A repeat of a request before the last one: its screen was shown, and the caller has answered it. */
+const late = { ended: '' };
 
 interface InputLogParts {
   keys: KeyRing;
@@ -131,11 +134,13 @@ export function createInputLog({ db, cipher }: UssdStore, { keys, clock, textHas
         const kept = unseal(row);
         if (!row || !kept || kept.ended) {
           const last = kept?.ended ?? ended.get(sessionId);
+          if (last?.phoneNumber !== phoneNumber) return undefined;
           const { input, sequence } = hash(sessionId, newest);
-          const isSame = last?.input === input && isDeepStrictEqual(last.sequence, sequence);
-          return isSame && last.phoneNumber === phoneNumber ? { ended: last.reply } : undefined;
+          if (last.input === input && isDeepStrictEqual(last.sequence, sequence)) return { ended: last.reply };
+          return kept && newest.arrivedAt < last.at ? late : undefined;
         }
         if (kept.phoneNumber !== phoneNumber) return undefined;
+        if (kept.openedWith !== undefined && isLate(kept, newest)) return late;
         const answeredAt = kept.answeredAt ?? answers.get(row.sealed);
         const { repeatWithinMs = 0, repeatForMs = Number.POSITIVE_INFINITY } = newest;
         const ageMs = clock.now() - (kept.last?.at ?? 0);
@@ -155,7 +160,7 @@ export function createInputLog({ db, cipher }: UssdStore, { keys, clock, textHas
           phoneNumber,
           callId,
           isTexting,
-          received: sequence === undefined ? received : received && [...received, sequence],
+          received: sequence === undefined ? received : received && [...received, sequence].slice(-maxReceived),
           openedWith,
           isCounted,
           text: appendInput(text, input),
@@ -173,11 +178,19 @@ export function createInputLog({ db, cipher }: UssdStore, { keys, clock, textHas
       }
       throw new Error('the inputs of a session were changed by others again and again');
     },
-    /** Opens a call whose session id is used again and returns its id. A call without any input yet keeps its own. */
-    async openReused(sessionId: string, opened: Omit<Opened, 'text'>) {
+    /**
+     * Opens a call whose session id is used again and returns its id. A call without any input yet keeps its own. `undefined`
+     * where the call was opened by a repeat of this request, and has gone on since.
+     */
+    async openReused(
+      sessionId: string,
+      { arrivedAt = Number.POSITIVE_INFINITY, ...opened }: Omit<Opened, 'text'> & { arrivedAt?: number },
+    ) {
       const callId = randomUUID();
       const before = await load(sessionId);
       const known = unseal(before);
+      const last = known?.ended ?? known?.last;
+      if (last && arrivedAt < last.at) return undefined;
       const isSame = known?.text === '' && known.serviceCode === opened.serviceCode;
       if (isSame && known.callId !== undefined) return known.callId;
       ended.delete(sessionId);
@@ -209,8 +222,8 @@ export function createInputLog({ db, cipher }: UssdStore, { keys, clock, textHas
       await hangUp(unseal(await removed.executeTakeFirst())?.callId ?? sessionId);
     },
     /** `isShared`: links of other instances may repeat the last request. */
-    async remove(sessionId: string, last?: Ended, isShared = false) {
-      const kept = last && { ...last, ...hash(sessionId, last) };
+    async remove(sessionId: string, last?: Omit<Ended, 'at'>, isShared = false) {
+      const kept = last && { ...last, ...hash(sessionId, last), at: clock.now() };
       if (kept) ended.set(sessionId, kept);
       if (kept && isShared) {
         const { phoneNumber } = kept;
@@ -224,6 +237,16 @@ export function createInputLog({ db, cipher }: UssdStore, { keys, clock, textHas
 }
 
 export type InputLog = ReturnType<typeof createInputLog>;
+
+/** No caller answers a screen that is not shown yet, so what came before the last input was taken is not newer than it. */
+function isLate({ text, last, received = [] }: Kept, { input, sequence, arrivedAt }: NewRequest): boolean {
+  if (!last || isDeepStrictEqual(last.sequence, sequence)) return false;
+  if (arrivedAt < last.at) return true;
+  const typed = toParts(text);
+  // The sequences of an earlier call come first.
+  const earlier = received.length - typed.length;
+  return received.some((each, i) => isDeepStrictEqual(each, sequence) && typed[i - earlier]?.value === input.trim());
+}
 
 function isRepeated(last: NewestRequest | undefined, sequence: unknown): boolean {
   if (last?.sequence === undefined) return false;

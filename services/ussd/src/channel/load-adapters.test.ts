@@ -170,3 +170,80 @@ test('faults of adapters stop the start, and nobody takes the path of the specif
   writeFileSync(file, good.replace(/auth:.*/s, '').replace('/api/ussd/mine', '/api/ussd/push'));
   expect(await start()).toMatch(/a path of USSD_ADAPTERS is one of the gateway's own: .*\/api\/ussd\/push/);
 });
+
+test('separators, headers of replies, namespaces and attributes are fields of a mapping', async () => {
+  await using dir = await createTempDir();
+  const ends = `reply:
+  format: text
+  headers: { Freeflow: { continue: FC, end: FB } }
+  continue: "{reply}"
+  end: "{reply}"
+`;
+  const request = (more: string) =>
+    `request:\n  session: sid\n  number: { at: from, plus: added }\n  code: { at: code, marks: added }\n${more}`;
+  writeFileSync(
+    join(dir.path, 'form.yaml'),
+    `name: hashes\ntitle: Hashes\npath: /hashes\n${request("  format: form\n  input: { accumulated: all, separator: '#' }\n")}${ends}`,
+  );
+  writeFileSync(
+    join(dir.path, 'get.yaml'),
+    `name: get\ntitle: Get\npath: /get\n${request('  method: GET\n  format: query\n  input: { newest: text }\n  first: { at: new, is: 1 }\n')}${ends}`,
+  );
+  await using service = await startService('sqlite', { USSD_ADAPTERS: `${dir.path}/form.yaml,${dir.path}/get.yaml` });
+  const show = async (response: Response) => [
+    response.headers.get('freeflow'),
+    (await response.text()).split('\n')[0] ?? '',
+  ];
+  const post = async (all: string) => {
+    const body = new URLSearchParams({ sid: 'a', from: '254700000001', code: '1234', all });
+    return show(await fetch(`${service.url}/hashes`, { method: 'POST', body }));
+  };
+  expect(await post('')).toEqual(['FC', 'Welcome to Palaver']);
+  expect(await post('2#1')).toEqual(['FC', 'What is your name?']);
+  expect(await post('2#1#*')).toEqual(['FB', 'Thank you for using Palaver. Goodbye.']);
+  const get = async (query: string) =>
+    show(await fetch(`${service.url}/get?sid=b&from=254700000001&code=1234&text=${query}`));
+  expect(await get('&new=1')).toEqual(['FC', 'Welcome to Palaver']);
+  expect(await get('*&new=0')).toEqual(['FB', 'Thank you for using Palaver. Goodbye.']);
+  expect(await get('1&new=0&sid=c')).toEqual(['FB', 'Invalid input. Please try again.']);
+});
+
+test('whatever stands where a text belongs, the caller gets a reply', async () => {
+  await using dir = await createTempDir();
+  writeFileSync(
+    join(dir.path, 'mine.yaml'),
+    `name: mine
+title: Mine
+path: /mine
+request:
+  format: [json, xml]
+  session: call.id
+  number: call.from
+  code: { is: "*1234#" }
+  input: { newest: call.text }
+  first: { at: call.new, is: true }
+  hangUp: { at: call.over, is: true }
+reply:
+  format: json
+  continue: { id: "{request.call.id}", all: "of {request.call.id}", text: "{reply}" }
+  end: { id: "{request.call.id}", all: "of {request.call.id}", text: "{reply}" }
+`,
+  );
+  await using service = await startService('sqlite', { USSD_ADAPTERS: join(dir.path, 'mine.yaml') });
+  const send = async (type: string, body: string) => {
+    const headers = { 'content-type': `application/${type}` };
+    const response = await fetch(`${service.url}/mine`, { method: 'POST', headers, body });
+    return { status: response.status, reply: await response.text() };
+  };
+  const deep = `${'['.repeat(8_000)}${']'.repeat(8_000)}`;
+  for (const id of [deep, '{"toString":1}', '[{"toString":1}]', '{"__proto__":null}', 'null', 'true', '1e400'])
+    for (const over of [false, true]) {
+      const { status, reply } = await send('json', `{"call":{"id":${id},"new":true,"over":${over}}}`);
+      expect([status, over || (JSON.parse(reply) as { text: string }).text]).toEqual([
+        200,
+        over || 'Invalid input. Please try again.',
+      ]);
+    }
+  const { status, reply } = await send('xml', '<call><id><a>1</a></id><new>true</new></call>');
+  expect([status, JSON.parse(reply)]).toEqual([200, expect.objectContaining({ all: 'of ' })]);
+});

@@ -59,17 +59,19 @@ export function parseAdapter(file: string, text: string, secrets: Readonly<Recor
   const refuse = (path: PropertyKey[], message: string) => faults.push({ file, line: yaml.lineOf(path), message });
   const parsed = adapterSchema.safeParse(yaml.value);
   if (!parsed.success) {
-    for (const issue of parsed.error.issues)
-      refuse(
-        [...issue.path, ...(issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [])],
-        sayIssue(issue, yaml.value, adapterSchema),
-      );
+    for (const issue of parsed.error.issues) {
+      const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+      const said = sayIssue(issue, yaml.value, adapterSchema);
+      refuse([...issue.path, ...unknown], unknown.length > 0 ? `${said}; ${inCode}` : said);
+    }
     return { ok: false, faults };
   }
   checkMapping(parsed.data, refuse);
   checkSecrets(parsed.data, secrets, refuse);
   return faults.length > 0 ? { ok: false, faults } : { ok: true, adapter: compileAdapter(parsed.data, secrets) };
 }
+
+const inCode = 'what no field expresses is "An adapter in code" of docs/ussd-adapters.md';
 
 type Refuse = (path: PropertyKey[], message: string) => void;
 

@@ -3,34 +3,28 @@ import type { MessagePart } from '../outgoing/smpp-text.ts';
 import type { Clock, UssdStore } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 
-interface LongTextsParts {
-  store: UssdStore;
-  keys: KeyRing;
-  textHash: TextHash;
-  clock: Clock;
-}
-
-interface WholeText {
-  text: string;
-  /** The same for every instance that finds the text whole. */
-  id: string;
-  /** To be called once the text is handled. */
-  forget(): Promise<unknown>;
-}
-
-export type JoinParts = (
-  part: MessagePart,
-  received: { from: string; to: string; text: string },
-) => Promise<WholeText | undefined>;
-
 /** More than the longest text that is read. */
 const maxParts = 16;
 /** A phone numbers its long texts up to 255 and then begins again. */
 const keptMs = 3_600_000;
 
 /** Keeps the parts of long texts, which may arrive in any order, at any instance and twice. */
-export function createLongTexts({ store: { db, cipher }, keys, textHash, clock }: LongTextsParts): JoinParts {
-  return async ({ reference, total, number }, { from, to, text }) => {
+export function createLongTexts({
+  store,
+  keys,
+  textHash,
+  clock,
+}: {
+  store: UssdStore;
+  keys: KeyRing;
+  textHash: TextHash;
+  clock: Clock;
+}) {
+  const { db, cipher } = store;
+  return async (
+    { reference, total, number }: MessagePart,
+    { from, to, text }: Record<'from' | 'to' | 'text', string>,
+  ) => {
     if (total > maxParts || number < 1 || number > total) return undefined;
     const key = `part-${textHash.ofText('part', `${from} ${to} ${reference} ${total}`)}`;
     const ids = Array.from({ length: total }, (_, index) => `${key}-${index + 1}`);
@@ -59,8 +53,14 @@ export function createLongTexts({ store: { db, cipher }, keys, textHash, clock }
     if (texts.size < total) return undefined;
     return {
       text: ids.map((each) => texts.get(each)).join(''),
+      /** The same for every instance that finds the text whole. */
       id: `${key} ${Math.min(...rows.map(({ kept_until }) => kept_until))}`,
-      forget: () => db.deleteFrom('ussd_input').where('session_id', 'in', ids).execute(),
+      /** To be called once the text is handled. */
+      async forget() {
+        await db.deleteFrom('ussd_input').where('session_id', 'in', ids).execute();
+      },
     };
   };
 }
+
+export type JoinParts = ReturnType<typeof createLongTexts>;

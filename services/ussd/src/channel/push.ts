@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
-import type { Menu } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
 import { codesOf, keywordsOf } from '../catalog/program-files.ts';
 import type { Programs } from '../catalog/programs.ts';
@@ -26,12 +25,6 @@ interface PushParts {
   clock: Clock;
 }
 
-interface Way {
-  /** Returns false if nothing was sent. */
-  open(phoneNumber: string, log: Logger): Promise<boolean>;
-  refusal: AppError;
-}
-
 export type Push = (request: PushRequest, log: Logger) => Promise<void>;
 
 /** Starts a program at a phone: one that has called before, wants messages, and was left alone for a day. */
@@ -39,31 +32,27 @@ export function createPush({ config, programs, profiles, texts, pushScreen, cloc
   return async ({ program, phoneNumber, by }, log) => {
     const menu = programs.current().find(({ id }) => id.startsWith(`${program}@`));
     if (!menu) throw new AppError('NOT_FOUND', 'There is no program of this name.');
-    const way = findWay(menu, by);
+    const [[code], [keyword]] = [codesOf(menu), keywordsOf(menu)];
+    let open: () => Promise<boolean>;
+    if (by === 'ussd') {
+      if (!pushScreen || code === undefined)
+        throw conflict(pushScreen ? 'The program has no code of its own.' : 'No link opens sessions: set SMPP_LINKS.');
+      open = () => pushScreen(phoneNumber, code);
+    } else {
+      if (keyword === undefined) throw conflict('The program has no keyword, so that nobody could answer by SMS.');
+      const person = { phoneNumber, to: config.SMS_FROM ?? '' };
+      open = () => texts.open(person, keyword, { id: randomUUID(), log });
+    }
     if (isQuiet(config.PUSH_QUIET_HOURS, new Date(clock.now()).getHours()))
       throw conflict(`Phones are left alone between ${config.PUSH_QUIET_HOURS.replace('-', ' and ')} o'clock.`);
     if (!(await profiles.takePush(phoneNumber, clock.now())))
       throw conflict('This number has never called, wants no messages, or was pushed to within the last 24 hours.');
-    if (await way.open(phoneNumber, log)) return;
+    if (await open()) return;
     await profiles.returnPush(phoneNumber);
-    throw way.refusal;
+    throw by === 'ussd'
+      ? new AppError('UNAVAILABLE', 'No session was opened at the phone.')
+      : conflict(`This number has got the ${answersPerDay} messages of a day.`);
   };
-
-  function findWay(menu: Menu, by: PushRequest['by']): Way {
-    const [[code], [keyword]] = [codesOf(menu), keywordsOf(menu)];
-    if (by === 'ussd') {
-      if (!pushScreen || code === undefined)
-        throw conflict(pushScreen ? 'The program has no code of its own.' : 'No link opens sessions: set SMPP_LINKS.');
-      const refusal = new AppError('UNAVAILABLE', 'No session was opened at the phone.');
-      return { open: (phoneNumber) => pushScreen(phoneNumber, code), refusal };
-    }
-    if (keyword === undefined) throw conflict('The program has no keyword, so that nobody could answer by SMS.');
-    return {
-      open: (phoneNumber, log) =>
-        texts.open({ phoneNumber, to: config.SMS_FROM ?? '' }, keyword, { id: randomUUID(), log }),
-      refusal: conflict(`This number has got the ${answersPerDay} messages of a day.`),
-    };
-  }
 }
 
 const conflict = (message: string) => new AppError('CONFLICT', message);

@@ -9,6 +9,7 @@ import type { UssdMetrics } from '../metrics.ts';
 import type { Messages } from '../outgoing/messages.ts';
 import type { OnDeliver, SmppLink } from '../outgoing/smpp-link.ts';
 import { readPart, readText, toAddress, toScreen } from '../outgoing/smpp-text.ts';
+import type { Clock } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { AdapterRequest } from './adapter.ts';
 import type { InputLog } from './input-log.ts';
@@ -17,7 +18,7 @@ import type { ReceiveText } from './texts.ts';
 import type { Answer } from './ussd-call.ts';
 
 export interface SmppReceiverParts {
-  config: Pick<UssdConfig, 'USSD_MAX_IN_FLIGHT'>;
+  config: Pick<UssdConfig, 'USSD_MAX_IN_FLIGHT' | 'SESSION_TIMEOUT_SECONDS'>;
   answer: Answer;
   receiveText: ReceiveText;
   joinParts: JoinParts;
@@ -25,7 +26,8 @@ export interface SmppReceiverParts {
   textHash: TextHash;
   chooseLink(): SmppLink | undefined;
   inputLog: InputLog;
-  metrics: Pick<UssdMetrics, 'countReceipt'>;
+  metrics: Pick<UssdMetrics, 'countReceipt' | 'countScreen'>;
+  clock: Clock;
   logger: Logger;
 }
 
@@ -42,14 +44,16 @@ const operations = { pssrIndication: 1, ussrRequest: 2, pssrResponse: 17, ussrCo
 const endBit = 1;
 /** In the first byte. */
 const sessionNumbers = 256;
-/** Longer than a caller waits for a screen. */
-const screenMs = 30_000;
 const receiptWaitMs = 1_000;
+/** Nobody gets a text message, reads it and answers this soon. */
+const repeatWithinMs = 3_000;
 /** Of an input, for a place among those under way; the SMSC delivers one again that is refused then. */
 const inputWaitMs = 8_000;
 const maxWaiting = 10_000;
+/** An operator waits for it. */
+const pushMs = 30_000;
 
-export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts }: SmppReceiverParts) {
+export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, ...parts }: SmppReceiverParts) {
   // Below the bound of all calls, beyond which `answer` refuses. HTTP has the other half.
   const limit = createLimiter({
     concurrency: Math.ceil(parts.config.USSD_MAX_IN_FLIGHT / 2),
@@ -57,18 +61,21 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
     maxWaitMs: inputWaitMs,
     toError: () => new AppError('UNAVAILABLE', 'Too many inputs are under way.'),
   });
-  const underWay = new Map<string, Promise<number>>();
+  const sessionMs = parts.config.SESSION_TIMEOUT_SECONDS * 1_000;
+  /** The newest input of each session, until its screen is sent. */
+  const underWay = new Map<string, Input>();
   const deliver: OnDeliver = async (pdu, link) => {
     const receipt = toReceipt(pdu);
     if (receipt) {
       metrics.countReceipt(receipt.state);
       const { messageId, state } = receipt;
       // It may be faster than the response to the message.
-      const note = () => parts.messages.noteReceipt(messageId, state);
+      const note = () => parts.messages.noteReceipt(messageId, state, toNumber(pdu.source_addr ?? ''));
       const isKnown = (await note()) || (await sleep(receiptWaitMs).then(note));
       logger.info({ ...receipt, isKnown }, 'a delivery receipt');
       return 0;
     }
+    const arrivedAt = clock.now();
     const { ussd_service_op: operation } = pdu;
     const isFirst = operation === operations.pssrIndication;
     if (!isFirst && operation !== operations.ussrConfirm) {
@@ -76,7 +83,7 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
       const part = readPart(pdu);
       const whole = part && (await parts.joinParts(part, received));
       if (part && !whole) return 0;
-      const confirm = await parts.receiveText({ ...received, ...whole }, logger);
+      const confirm = await parts.receiveText({ ...received, ...whole, arrivedAt, repeatWithinMs }, logger);
       await whole?.forget();
       // The response goes first: a text whose response is lost is delivered again.
       void setImmediate().then(() => link.isBound() && confirm());
@@ -84,29 +91,47 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
     }
     const session = readSession(pdu, link, parts.textHash);
     if (!session) return smpp.errors.ESME_RMISSINGOPTPARAM ?? 0xc3;
-    if (session.isEnd && !isFirst) {
-      await inputLog.hangUp(session.key);
+    const { key, sequence, isEnd } = session;
+    const before = underWay.get(key);
+    const typed = `${sequence} ${readText(pdu)}`;
+    const isRepeated = before?.typed === typed && before.link === link;
+    // The old screen would be shown in the new call, which has the same session number.
+    if (!isRepeated && (isFirst || isEnd)) before?.stop.abort();
+    if (isEnd && !isFirst) {
+      await inputLog.hangUp(key);
       return 0;
     }
-    // One that is delivered again over a new link: its screen goes to whichever link there is.
-    const input = `${session.key} ${session.sequence} ${readText(pdu)}`;
-    const work = underWay.get(input) ?? answerInput(pdu, session, { link, isFirst });
-    underWay.set(input, work);
-    return work.finally(() => underWay.delete(input));
+    // Delivered again over a new connection, and already under way.
+    if (isRepeated) return before.status;
+    const input: Input = { typed, link, stop: new AbortController(), status: Promise.resolve(0) };
+    const forget = () => underWay.get(key) === input && underWay.delete(key);
+    input.status = answerInput(pdu, session, { link, stop: input.stop, isFirst, arrivedAt, forget });
+    underWay.set(key, input);
+    input.status.catch(forget);
+    return input.status;
   };
 
   async function answerInput(
     pdu: Pdu,
     session: LinkSession,
-    { link, isFirst }: { link: SmppLink; isFirst: boolean },
+    {
+      link,
+      stop,
+      forget,
+      ...at
+    }: Pick<Input, 'link' | 'stop'> & { isFirst: boolean; arrivedAt: number; forget(): void },
   ): Promise<number> {
     const confirms: (() => void)[] = [];
-    const request = toRequest(pdu, session, isFirst);
+    const request = toRequest(pdu, session, at);
     const text = await limit(() => answer(request, logger, (confirm) => confirms.push(confirm)));
+    if (text === '') forget();
     // The response to the input goes first: without it the SMSC does not expect a screen.
-    void sendScreen(pdu, link, session.info, text).then((isSent) => {
-      if (isSent) for (const confirm of confirms) confirm();
-    });
+    else
+      void sendScreen(pdu, session.info, text, { link, stop })
+        .then((isSent) => {
+          if (isSent) for (const confirm of confirms) confirm();
+        })
+        .finally(forget);
     return 0;
   }
 
@@ -127,14 +152,19 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
         };
         const session = readSession(pdu, link, parts.textHash);
         if (!session || (await inputLog.isKnown(session.key))) continue;
-        const text = await answer(toRequest(pdu, session, true), logger, () => undefined);
-        return text.startsWith('CON ') && sendScreen(pdu, link, session.info, text);
+        const text = await answer(toRequest(pdu, session, { isFirst: true }), logger, () => undefined).catch(() => '');
+        return text.startsWith('CON ') && sendScreen(pdu, session.info, text, { link, deadlineMs: pushMs });
       }
       return false;
     },
   };
 
-  async function sendScreen(pdu: SentBy, link: SmppLink, info: Buffer, reply: string): Promise<boolean> {
+  async function sendScreen(
+    pdu: SentBy,
+    info: Buffer,
+    reply: string,
+    { link, stop, deadlineMs = sessionMs }: Pick<Input, 'link'> & { stop?: AbortController; deadlineMs?: number },
+  ): Promise<boolean> {
     await setImmediate();
     const { sessionField, lastOperation } = link.options;
     const isEnd = reply.startsWith('END ');
@@ -151,10 +181,21 @@ export function createSmppReceiver({ answer, inputLog, metrics, logger, ...parts
       ...toScreen(reply.slice(4)),
     };
     // Submitted again after a lost link: the SMSC knows a screen by its session.
-    const sent = await link.submit(fields, { deadlineMs: screenMs, isRepeatable: true });
+    const sent = await link.submit(fields, { deadlineMs, isRepeatable: true, ...(stop && { signal: stop.signal }) });
+    metrics.countScreen(
+      sent.ok ? 'sent' : stop?.signal.aborted ? 'left' : sent.kind === 'refused' ? 'refused' : 'late',
+    );
     if (!sent.ok) logger.warn({ fault: sent.fault }, 'a screen was not sent');
     return sent.ok;
   }
+}
+
+interface Input {
+  typed: string;
+  link: SmppLink;
+  /** Takes its screen back. */
+  stop: AbortController;
+  status: Promise<number>;
 }
 
 interface LinkSession {
@@ -192,15 +233,19 @@ function withEnd(sessionField: string, info: Buffer): Buffer {
 
 const toNumber = (address: string) => (/^\d+$/.test(address) ? `+${address}` : address);
 
-function toRequest(pdu: SentBy, { key: sessionId, sequence }: LinkSession, isFirst: boolean): AdapterRequest {
+function toRequest(
+  pdu: SentBy,
+  { key: sessionId, sequence }: LinkSession,
+  at: { isFirst: boolean; arrivedAt?: number },
+): AdapterRequest {
   const text = readText(pdu);
   const number = pdu.source_addr ?? '';
   const dialled = /^\*\d+(\*\d+)*#$/.test(text) ? text : `*${pdu.destination_addr?.replace(/^\*|#$/g, '')}#`;
   return {
     sessionId,
     phoneNumber: toNumber(number),
-    serviceCode: isFirst ? dialled : undefined,
-    input: { value: isFirst ? '' : text, isFirst, isReused: true, sequence },
+    serviceCode: at.isFirst ? dialled : undefined,
+    input: { value: at.isFirst ? '' : text, isReused: true, sequence, ...at },
   };
 }
 

@@ -27,6 +27,10 @@ export interface ReceivedText {
   text: string;
   /** The provider's own, the same where it delivers the text again. */
   id?: string | undefined;
+  /** If it had to wait. */
+  arrivedAt?: number;
+  /** Of the same text without an id. */
+  repeatWithinMs?: number;
   /** Takes what is answered, which is then sent to nobody. */
   show?: ((text: string) => void) | undefined;
 }
@@ -80,15 +84,21 @@ export function createTexts(parts: TextParts) {
   async function open(person: Correspondent, keyword: string, { id, log }: { id: string; log: Logger }) {
     const opened = { phoneNumber: person.phoneNumber, serviceCode: keyword };
     const callId = await inputLog.openReused(keyOf(person), { ...opened, isTexting: true, received: [toSequence(id)] });
+    if (callId === undefined) return false;
     const call = new TextCall({ ...opened, sessionId: callId, text: '' }, textHash);
     return answer(person, await handleRequest(call, log), { id: `${callId}-0-${id}`, keyword });
   }
 
-  async function proceed(person: Correspondent, input: string, { id, log }: { id?: string | undefined; log: Logger }) {
+  async function proceed(
+    person: Correspondent,
+    input: string,
+    { id, log, ...at }: Pick<ReceivedText, 'id' | 'arrivedAt' | 'repeatWithinMs'> & { log: Logger },
+  ) {
     const { phoneNumber } = person;
     const key = keyOf(person);
     const sequence = id === undefined ? undefined : toSequence(id);
-    const kept = await inputLog.append(key, phoneNumber, { input, sequence, repeatForMs, arrivedAt: clock.now() });
+    const newest = { input, sequence, repeatForMs, arrivedAt: clock.now(), ...at };
+    const kept = await inputLog.append(key, phoneNumber, newest);
     if (!kept) return count('unknown');
     if ('ended' in kept) return count('retried');
     const { callId = key, serviceCode: keyword, text, confirm } = kept;
@@ -148,7 +158,7 @@ export function createTexts(parts: TextParts) {
     return nothing;
   }
 
-  const take: ReceiveText = async ({ from, to, text, id, show }, log) => {
+  const take: ReceiveText = async ({ from, to, text, id, show, ...at }, log) => {
     const phoneNumber = config.PHONE_PLUS_OPTIONAL && /^\d/.test(from) ? `+${from}` : from;
     const input = text.replace(/\p{Cc}+/gu, ' ').trim();
     if (!phoneNumberPattern.test(phoneNumber) || input === '' || input.length > maxCharacters) return count('invalid');
@@ -171,7 +181,7 @@ export function createTexts(parts: TextParts) {
       await say(person, `${keyOf(person)}-last-${own}`, { text: last });
       return count('limited');
     }
-    if (!isProgram) return proceed(person, input, { id: known, log });
+    if (!isProgram) return proceed(person, input, { ...at, id: known, log });
     // Whoever asks for a program wants its answer.
     if ((await open(person, word, { id: own, log })) && isStopped) await profiles.setStopped(phoneNumber, null);
     return nothing;

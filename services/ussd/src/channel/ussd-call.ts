@@ -1,3 +1,4 @@
+import { AppError } from '@palaver/contract';
 import { ussdReplies, ussdRequestSchema } from '@palaver/contract/internal';
 import { type Dialogue, type Input, type Menu, toInput, toShowable } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
@@ -35,7 +36,7 @@ interface CallRequest extends UssdRequest {
   confirm?: () => void;
 }
 
-/** `onConfirm` takes what to do once the gateway has the reply. */
+/** `onConfirm` takes what to do once the gateway has the reply. Over SMPP an empty reply is not sent. */
 export type Answer = (
   input: AdapterRequest | undefined,
   log: Logger,
@@ -50,13 +51,14 @@ export function createAnswer(parts: AnswerParts): Answer {
     // Beyond the bound a reply at once: later it would come after the telecom gateway has given up, and cost the others time.
     if (inFlight >= config.USSD_MAX_IN_FLIGHT) {
       metrics.countRequest('shed');
+      if (input?.input?.isReused) throw new AppError('UNAVAILABLE', 'Too many inputs are under way.');
       return `END ${toShowable(config.USSD_BUSY_TEXT)}`;
     }
     inFlight += 1;
     const started = performance.now();
-    const arrivedAt = clock.now();
+    const newest = input?.input;
+    const arrivedAt = newest?.arrivedAt ?? clock.now();
     try {
-      const newest = input?.input;
       const valid = toUssdRequest(config, input);
       // Awaited only where needed, for the same reason.
       const request =
@@ -70,8 +72,12 @@ export function createAnswer(parts: AnswerParts): Answer {
       // A session id that the network uses again is no key of this call.
       if (newest?.isReused && newest.isFirst && !('invalid' in request)) {
         const { sessionId, phoneNumber, serviceCode } = request;
-        const opened = { phoneNumber, serviceCode, openedWith: newest.sequence };
+        const opened = { phoneNumber, serviceCode, openedWith: newest.sequence, received: [], arrivedAt };
         request.callId = await inputLog.openReused(sessionId, opened);
+        if (request.callId === undefined) {
+          metrics.countRequest('retried');
+          return '';
+        }
       }
       const result = 'invalid' in request ? request : await handleRequest(new UssdCall(request, textHash), log);
       if ('invalid' in result) {
@@ -95,6 +101,8 @@ export function createAnswer(parts: AnswerParts): Answer {
     } catch (error) {
       metrics.countRequest('failed');
       log.error({ err: error }, 'a request failed');
+      // An SMSC delivers again what is refused.
+      if (newest?.isReused) throw error;
       return ussdReplies.unavailable;
     } finally {
       inFlight -= 1;

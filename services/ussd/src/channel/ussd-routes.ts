@@ -8,7 +8,7 @@ import { equalSecrets, findTextFault, isForwarded, isProduction, readBounded } f
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { UssdConfig } from '../config.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { Adapter, AdapterAccess } from './adapter.ts';
+import type { Adapter, AdapterAccess, AdapterReply } from './adapter.ts';
 import type { InputLog } from './input-log.ts';
 import type { ReceiveText } from './texts.ts';
 import type { Answer } from './ussd-call.ts';
@@ -42,20 +42,27 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
             refuse(request, 'the signature is another one');
           const input = adapter.read(request, body);
           if (input?.isHangUp) {
-            const sessionId = String(input.sessionId);
+            const { sessionId } = input;
             // PostgreSQL rejects some ids that no session has.
-            if (visibleAsciiPattern.test(sessionId)) await parts.inputLog.hangUp(sessionId);
-            const { contentType, body } = adapter.acknowledge?.(input) ?? { contentType: 'text/plain', body: '' };
-            return reply.header('content-type', contentType).send(body);
+            if (typeof sessionId === 'string' && visibleAsciiPattern.test(sessionId))
+              await parts.inputLog.hangUp(sessionId);
+            return toBody(reply, adapter.acknowledge?.(input) ?? { contentType: 'text/plain', body: '' });
           }
           const answered = answer(input, request.log as Logger, (confirm) => reply.raw.once('finish', confirm));
           const { timeLimitMs } = adapter;
-          const written = adapter.write(input, timeLimitMs ? await within(answered, timeLimitMs) : await answered);
-          reply.header('content-type', written.contentType);
-          return written.body;
+          return toBody(
+            reply,
+            adapter.write(input, timeLimitMs ? await within(answered, timeLimitMs) : await answered),
+          );
         },
       });
     });
+}
+
+function toBody(reply: FastifyReply, { contentType, headers, body }: AdapterReply): string {
+  if (headers) reply.headers(headers);
+  reply.header('content-type', contentType);
+  return body;
 }
 
 /** Bodies come as texts: one that cannot be read is a validation reply here, not the shared 400. */
@@ -138,8 +145,7 @@ function toRefusals(adapter: Adapter, { config, metrics }: UssdRouteParts): Rout
       request.log.info({ reason: error.message }, 'invalid request');
       const body = isLimited || error.statusCode === 415 ? await readUnread(request.raw) : '';
       const screen = isLimited ? busy : ussdReplies.invalidInput;
-      const { contentType, body: text } = adapter.write(adapter.read(request, body), screen);
-      return reply.status(200).header('content-type', contentType).send(text);
+      return toBody(reply.status(200), adapter.write(adapter.read(request, body), screen));
     },
   };
 }

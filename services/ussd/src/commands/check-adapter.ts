@@ -28,6 +28,7 @@ export async function checkAdapterFile(file: string, env: Env): Promise<MenuRepo
     lines.push(
       '',
       `curl -X ${adapter.methods[0]} ${quote(`http://127.0.0.1:3000${path}`)}${options.join('')}`,
+      ...Object.entries(shown.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
       shown.body,
     );
   }

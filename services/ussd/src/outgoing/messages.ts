@@ -24,6 +24,8 @@ export interface NewMessage {
 }
 
 const maxCounted = 10_000;
+/** States of a receipt after which others come. */
+const onTheWay = new Set(['ENROUTE', 'ACCEPTD', 'UNKNOWN']);
 /** Two dialogues of full length. Whoever pays for messages is safe from a machine that answers each of them. */
 export const answersPerDay = 100;
 
@@ -60,9 +62,13 @@ export function createMessages({ db, cipher, transaction }: UssdStore, { perDay 
         if (answers < answersPerDay) await insert(trx, { ...message, caller: message.phone });
         return answers < answersPerDay;
       }),
-    /** `reference` is the provider's own id; `false` if it is not known here. */
-    async noteReceipt(reference: string, receipt: string) {
-      const changed = db.updateTable('ussd_sms').set({ receipt }).where('reference', '=', reference);
+    /** `reference` is the provider's own id, which another provider may give to a message too; `false` if it changes nothing. */
+    async noteReceipt(reference: string, receipt: string, phone: string) {
+      if (reference === '') return false;
+      let changed = db.updateTable('ussd_sms').set({ receipt }).where('reference', '=', reference);
+      // A number without its country is that of no row.
+      if (phoneNumberPattern.test(phone)) changed = changed.where('phone', '=', cipher.token(phone));
+      if (onTheWay.has(receipt)) changed = changed.where('receipt', 'is', null);
       return (await changed.executeTakeFirst()).numUpdatedRows > 0n;
     },
     /** `false` if the number is invalid or wants no messages, or if it or the caller has used up the daily number of messages. */

@@ -10,13 +10,17 @@ import org.jsmpp.session.Session;
 import org.jsmpp.util.MessageId;
 
 /**
- * A USSD centre and SMSC on the JSMPP library. Arguments: how many callers dial at once, after how many milliseconds links are cut
- * (0: never), then what each caller types; after `--` another dialogue, of as many other callers. One that does not begin with a
+ * A USSD centre and SMSC on the JSMPP library. Arguments: how many callers dial at once, how many milliseconds after its bind a link
+ * that has carried a screen is cut (0: never), then what each caller types; after `--` another dialogue, of as many other callers. One that does not begin with a
  * code is by SMS. Prints the port, what the callers read, and every SMS message.
  */
 public class UssdCentre {
   static final int PSSR_INDICATION = 1, USSR_REQUEST = 2, PSSR_RESPONSE = 17, USSR_CONFIRM = 18;
+  /** Callers wait for as long as any of them gets on: how fast the machine is changes nothing. */
+  static final int STALLED_MS = 120_000;
+  static volatile long progressAt = System.currentTimeMillis();
   static final List<SMPPServerSession> bound = new CopyOnWriteArrayList<>();
+  static final Set<Session> used = ConcurrentHashMap.newKeySet();
   static final Map<String, Caller> callers = new ConcurrentHashMap<>();
   static final AtomicInteger doubled = new AtomicInteger();
   static final AtomicLong ids = new AtomicLong();
@@ -41,12 +45,14 @@ public class UssdCentre {
       }
       if (sequence > screens.size()) doubled.incrementAndGet();
       screens.add(text);
+      progressAt = System.currentTimeMillis();
       return true;
     }
   }
 
   static class Receiver implements ServerMessageReceiverListener {
     public SubmitSmResult onAcceptSubmitSm(SubmitSm sm, SMPPServerSession from) throws ProcessRequestException {
+      used.add(from);
       byte[] bytes = sm.getShortMessage();
       String text = new String(bytes, sm.getDataCoding() == 8 ? StandardCharsets.UTF_16BE : StandardCharsets.ISO_8859_1);
       String id = Long.toString(ids.incrementAndGet());
@@ -58,6 +64,7 @@ public class UssdCentre {
         if (texting != null)
           workers.submit(() -> {
             texting.screens.add(text);
+            progressAt = System.currentTimeMillis();
             texting.read.put(texting.screens.size());
             return null;
           });
@@ -113,7 +120,7 @@ public class UssdCentre {
             new RegisteredDelivery(0), new GeneralDataCoding(), text, more);
         return;
       } catch (Exception e) {
-        Thread.sleep(20);
+        Thread.sleep(50);
       }
     }
   }
@@ -135,7 +142,8 @@ public class UssdCentre {
       OptionalParameter[] session = {new OptionalParameter.Ussd_service_op(operation), new OptionalParameter.Its_session_info(info)};
       deliver(caller.number, "1234", (byte) 0, inputs[i].getBytes(StandardCharsets.US_ASCII),
           isTexting ? new OptionalParameter[0] : session);
-      Integer answered = caller.read.poll(60, TimeUnit.SECONDS);
+      Integer answered = null;
+      while (answered == null && System.currentTimeMillis() - progressAt < STALLED_MS) answered = caller.read.poll(1, TimeUnit.SECONDS);
       if (answered == null || answered < 0) return;
     }
   }
@@ -168,21 +176,20 @@ public class UssdCentre {
           bind.accept("centre", InterfaceVersion.IF_34);
           bound.add(link);
           link.addSessionStateListener((to, from, source) -> {
-            if (!to.isBound()) bound.remove(link);
+            if (to.isBound()) return;
+            bound.remove(link);
+            used.remove(link);
           });
+          while (cutMs > 0 && link.getSessionState().isBound()) {
+            Thread.sleep(cutMs);
+            if (used.contains(link)) link.close();
+          }
           return null;
         });
       }
     });
     while (bound.isEmpty()) Thread.sleep(20);
     print("BOUND");
-    if (cutMs > 0)
-      workers.submit(() -> {
-        for (;;) {
-          Thread.sleep(cutMs);
-          for (SMPPServerSession link : bound) link.close();
-        }
-      });
     CountDownLatch open = new CountDownLatch(count * dialogues.length);
     for (int i = 0; i < count * dialogues.length; i++) {
       String[] inputs = dialogues[i / count];

@@ -5,6 +5,9 @@ import { startProcess, waitFor } from '@palaver/test-kit';
 const classPath = process.env.JSMPP_CLASSPATH;
 export const missingJsmpp = classPath === undefined && 'JSMPP_CLASSPATH is not set: see docs/decisions/smpp.md';
 
+/** The centre itself ends all calls once none of them gets any further. */
+const maxMs = 1_200_000;
+
 export interface Transcript {
   callers: number;
   /** The first line of each. */
@@ -21,7 +24,7 @@ export async function startCentre(dialogues: string[][], { callers = 1, cutMs = 
     url: `smpp://palaver:secret@127.0.0.1:${/PORT\t(\d+)/.exec(java.output())?.[1]}?window=50`,
     /** What the callers have read, and how many screens did not follow from what they typed. */
     async finished(): Promise<{ doubled: number; transcripts: Transcript[] }> {
-      await waitFor('the end of all calls', () => /DONE\t\d+/.test(java.output()), 240_000);
+      await waitFor('the end of all calls', () => /DONE\t\d+/.test(java.output()), maxMs);
       const read = [...java.output().matchAll(/READ\t(\d+)\t(\S+)/g)].map(([, count, text = '']) => {
         const screens = Buffer.from(text, 'base64').toString().split('\f');
         return { callers: Number(count), screens: screens.map((screen) => screen.split('\n')[0]) };
