@@ -111,6 +111,7 @@ const letters = {
   'program.yaml': `
 name: letters
 codes: ["*384*8#"]
+keywords: [letters]
 extends: palaver
 languages: [en]
 start: home
@@ -143,4 +144,15 @@ test('a receipt is of the number that the message went to, and an end is not tak
   expect(await receipt('254700000005', '1', 'ENROUTE')).toBe('ENROUTE');
   expect(await receipt('0700000005', '1', 'DELIVRD')).toBe('DELIVRD');
   expect(await receipt('254700000005', '1', 'ACCEPTD')).toBe('DELIVRD');
+});
+
+test('a keyword that is delivered again is answered once', async () => {
+  await using smsc = await startSmsc();
+  await using dir = await writeProgram(letters);
+  const sms = { USSD_PROGRAMS: dir.path, SMPP_LINKS: smsc.url, SMS_PROVIDER: 'smpp', SMS_FROM: 'Palaver' };
+  await using service = await startService('sqlite', sms);
+  const keyword = () => smsc.deliver({ short_message: 'letters' });
+  for (const { command_status } of await Promise.all([keyword(), keyword(), keyword()])) expect(command_status).toBe(0);
+  const { messages } = (await (await service.get('/api/ussd/sms')).json()) as { messages: unknown[] };
+  expect(messages).toHaveLength(1);
 });

@@ -14,7 +14,7 @@ import type { TextHash } from '../store/text-hash.ts';
 import type { AdapterRequest } from './adapter.ts';
 import type { InputLog } from './input-log.ts';
 import type { JoinParts } from './long-texts.ts';
-import type { ReceiveText } from './texts.ts';
+import type { ReceivedText, ReceiveText } from './texts.ts';
 import type { Answer } from './ussd-call.ts';
 
 export interface SmppReceiverParts {
@@ -64,6 +64,7 @@ export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, .
   const sessionMs = parts.config.SESSION_TIMEOUT_SECONDS * 1_000;
   /** The newest input of each session, until its screen is sent. */
   const underWay = new Map<string, Input>();
+  const recentTexts = new Map<string, Promise<number>>();
   const deliver: OnDeliver = async (pdu, link) => {
     const receipt = toReceipt(pdu);
     if (receipt) {
@@ -81,13 +82,22 @@ export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, .
     if (!isFirst && operation !== operations.ussrConfirm) {
       const received = { from: toNumber(pdu.source_addr ?? ''), to: pdu.destination_addr ?? '', text: readText(pdu) };
       const part = readPart(pdu);
-      const whole = part && (await parts.joinParts(part, received));
-      if (part && !whole) return 0;
-      const confirm = await parts.receiveText({ ...received, ...whole, arrivedAt, repeatWithinMs }, logger);
-      await whole?.forget();
-      // The response goes first: a text whose response is lost is delivered again.
-      void setImmediate().then(() => link.isBound() && confirm());
-      return 0;
+      if (part) {
+        const whole = await parts.joinParts(part, received);
+        if (!whole) return 0;
+        const status = await takeText({ ...received, ...whole, arrivedAt }, link);
+        await whole.forget();
+        return status;
+      }
+      // A message has no id: the same once more is one that is delivered again.
+      const key = Object.values(received).join('\n');
+      const known = recentTexts.get(key);
+      if (known) return known;
+      const status = takeText({ ...received, arrivedAt, repeatWithinMs }, link);
+      recentTexts.set(key, status);
+      const forget = () => recentTexts.delete(key);
+      void status.then(() => sleep(repeatWithinMs, undefined, { ref: false })).then(forget, forget);
+      return status;
     }
     const session = readSession(pdu, link, parts.textHash);
     if (!session) return smpp.errors.ESME_RMISSINGOPTPARAM ?? 0xc3;
@@ -110,6 +120,13 @@ export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, .
     input.status.catch(forget);
     return input.status;
   };
+
+  async function takeText(received: ReceivedText, link: SmppLink): Promise<number> {
+    const confirm = await parts.receiveText(received, logger);
+    // The response goes first: a text whose response is lost is delivered again.
+    void setImmediate().then(() => link.isBound() && confirm());
+    return 0;
+  }
 
   async function answerInput(
     pdu: Pdu,
