@@ -25,32 +25,30 @@ export interface GrpcFailure {
   /** `grpc-status-details-bin` as it came. */
   details?: string | undefined;
   /** Set when the gateway itself refused or missed the answer. */
-  fault?:
-    | 'deadline'
-    | 'cancelled'
-    | 'unreachable'
-    | 'breach'
-    | 'reset'
-    | 'behind'
-    | 'too large'
-    | 'malformed'
-    | 'not gRPC';
+  fault?: (typeof failures)[keyof typeof failures][1] | 'reset' | 'not gRPC';
   metadata: Metadata;
 }
 
 export type GrpcAnswer = { ok: true; message: Buffer; metadata: Metadata } | GrpcFailure;
 export type Metadata = Record<string, string | string[]>;
 
-type MessageFault = 'compressed' | 'too large' | 'truncated' | 'several' | 'missing' | 'headers';
-
-const faultMessages: Record<MessageFault, string> = {
-  compressed: 'the node compressed its answer without being asked to',
-  'too large': 'the answer of the node is larger than 16 MiB',
-  truncated: 'the answer of the node ended early',
-  several: 'the node answered a single call more than once',
-  missing: 'the node answered with nothing',
-  headers: 'the node reset the call, or its answer has more than 64 KiB of headers (HTTP/2 code 11)',
-};
+const failures = {
+  deadline: ['DEADLINE_EXCEEDED', 'deadline', 'the node did not answer in time'],
+  cancelled: ['CANCELLED', 'cancelled', 'the request was cancelled'],
+  unreachable: ['UNAVAILABLE', 'unreachable', 'no node can be reached at the moment'],
+  breach: ['INTERNAL', 'breach', 'the node does not answer this by the rules of HTTP/2'],
+  behind: ['UNAVAILABLE', 'behind', 'no node has reached the height that the client has seen'],
+  headers: [
+    'RESOURCE_EXHAUSTED',
+    'too large',
+    'the node reset the call, or its answer has more than 64 KiB of headers (HTTP/2 code 11)',
+  ],
+  'too large': ['RESOURCE_EXHAUSTED', 'too large', 'the answer of the node is larger than 16 MiB'],
+  compressed: ['INTERNAL', 'malformed', 'the node compressed its answer without being asked to'],
+  truncated: ['INTERNAL', 'malformed', 'the answer of the node ended early'],
+  several: ['INTERNAL', 'malformed', 'the node answered a single call more than once'],
+  missing: ['INTERNAL', 'malformed', 'the node answered with nothing'],
+} as const;
 
 export interface Authority {
   name: string;
@@ -73,7 +71,7 @@ export function sendUnary(session: Session, authority: Authority, request: GrpcR
         const broken = reader.push(chunk, messages)?.kind;
         const isMore = messages.length > 1 || (messages.length === 1 && reader.isInside());
         const fault = broken ?? (isMore ? 'several' : undefined);
-        if (fault) early = malformed(fault);
+        if (fault) early = failure(fault);
         return fault === undefined;
       },
       onEnd(received) {
@@ -121,27 +119,27 @@ function readAnswer({ headers = [], trailers, lost }: Received, messages: Buffer
   if (trailers) collectMetadata(metadata, trailers);
   if (lost !== undefined) return { ...readLoss(lost), metadata };
   const last = trailers ?? headers;
-  const code = findField(last, 'grpc-status');
-  if (code === undefined) {
+  const status = findField(last, 'grpc-status');
+  if (status === undefined) {
     if (headers.length === 0) return { ...failure('unreachable'), metadata };
     const isOk = findField(headers, ':status') === '200';
-    return findOtherType(headers) ?? (isOk ? { ...malformed('truncated'), metadata } : notGrpc(headers));
+    return findOtherType(headers) ?? (isOk ? { ...failure('truncated'), metadata } : notGrpc(headers));
   }
-  if (code === '0') {
+  const given = /^\d{1,2}$/.test(status) ? Number(status) : toGrpcCode('UNKNOWN');
+  if (given === 0) {
     const [message] = messages;
-    return message ? { ok: true, message, metadata } : { ...malformed(isInside ? 'truncated' : 'missing'), metadata };
+    return message ? { ok: true, message, metadata } : { ...failure(isInside ? 'truncated' : 'missing'), metadata };
   }
   const message = decodeGrpcMessage(findField(last, 'grpc-message') ?? '');
-  const given = /^\d{1,2}$/.test(code) ? Number(code) : toGrpcCode('UNKNOWN');
-  const number = notReadyCodes.includes(given) && notReady.test(message) ? toGrpcCode('UNAVAILABLE') : given;
-  return { ok: false, code: number, message, details: findField(last, 'grpc-status-details-bin'), metadata };
+  const code = notReadyCodes.includes(given) && notReady.test(message) ? toGrpcCode('UNAVAILABLE') : given;
+  return { ok: false, code, message, details: findField(last, 'grpc-status-details-bin'), metadata };
 }
 
 function readLoss(lost: NonNullable<Received['lost']>): GrpcFailure {
   if (lost === 'connection' || isRefused(lost)) return failure('unreachable');
   if (lost === 'breach') return failure('breach');
   // Node's client ends a call so whose headers are too large.
-  if (lost === constants.NGHTTP2_ENHANCE_YOUR_CALM) return malformed('headers');
+  if (lost === constants.NGHTTP2_ENHANCE_YOUR_CALM) return failure('headers');
   const message = `the node reset the call (HTTP/2 code ${lost})`;
   const code = toGrpcCode(lost === constants.NGHTTP2_INADEQUATE_SECURITY ? 'PERMISSION_DENIED' : 'INTERNAL');
   return { ok: false, code, message, fault: 'reset', metadata: {} };
@@ -175,26 +173,9 @@ function textOf(value: string | string[] | undefined): string {
   return Array.isArray(value) ? value.join(',') : (value ?? '');
 }
 
-function malformed(fault: MessageFault): GrpcFailure {
-  const isLarge = fault === 'too large' || fault === 'headers';
-  return {
-    ok: false,
-    code: isLarge ? toGrpcCode('RESOURCE_EXHAUSTED') : toGrpcCode('INTERNAL'),
-    message: faultMessages[fault],
-    fault: isLarge ? 'too large' : 'malformed',
-    metadata: {},
-  };
-}
-
-export function failure(fault: 'deadline' | 'cancelled' | 'unreachable' | 'breach' | 'behind'): GrpcFailure {
-  const shown = {
-    deadline: { code: toGrpcCode('DEADLINE_EXCEEDED'), message: 'the node did not answer in time' },
-    cancelled: { code: toGrpcCode('CANCELLED'), message: 'the request was cancelled' },
-    unreachable: { code: toGrpcCode('UNAVAILABLE'), message: 'no node can be reached at the moment' },
-    breach: { code: toGrpcCode('INTERNAL'), message: 'the node does not answer this by the rules of HTTP/2' },
-    behind: { code: toGrpcCode('UNAVAILABLE'), message: 'no node has reached the height that the client has seen' },
-  }[fault];
-  return { ok: false, ...shown, fault, metadata: {} };
+export function failure(kind: keyof typeof failures): GrpcFailure {
+  const [code, fault, message] = failures[kind];
+  return { ok: false, code: toGrpcCode(code), message, fault, metadata: {} };
 }
 
 /** The gRPC code for a reply that is HTTP but not gRPC, by the table of the gRPC protocol (proxies answer so). */

@@ -37,6 +37,11 @@ test('a message comes back whole, with its metadata and without the transport’
   expect(Object.keys(answer.metadata).sort()).toEqual(['x-cost', 'x-height']);
 });
 
+test.each(['0', '00'])('a call whose status is %s is answered', async (status) => {
+  const answer = await answerOf((stream) => respond(stream, frame(message), { 'grpc-status': status }));
+  expect(answer).toMatchObject({ ok: true, message });
+});
+
 test('a height in the headers and again in the trailers is one height', async () => {
   const height = { 'x-cosmos-block-height': '7' };
   const answer = await answerOf((stream) => {
