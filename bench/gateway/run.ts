@@ -66,6 +66,7 @@ const programs: Program[] = [
   gateway('gateway, 1 block/s', '1000', false),
   gateway('gateway, no cache', '0', true),
   gateway('gateway, no cache, equal requests', '0', false),
+  { name: 'Node alone', file: 'node-parts.ts', env: { UPSTREAM: upstream }, distinct: true },
   { name: 'naive peer', file: 'naive.ts', env: { UPSTREAM: upstream }, distinct: true },
 ];
 const fronts: Front[] = [];
@@ -119,10 +120,11 @@ const cpuOf = (front: string, target: TargetName) =>
 console.table(
   targetNames.map((target) => {
     const printed = Math.min(...printing.map((round) => round[target]));
-    const [bare, hit, miss, naive, go] = [
+    const [bare, hit, miss, alone, naive, go] = [
       cpuOf('bare Fastify', target),
       cpuOf('gateway, hit', target),
       cpuOf('gateway, no cache', target),
+      cpuOf('Node alone', target),
       cpuOf('naive peer', target),
       cpuOf('Go front', target),
     ];
@@ -132,7 +134,9 @@ console.table(
       'printing µs': printed.toFixed(1),
       '(no cache − printing) / bare (aim 3)': ((miss - printed) / bare).toFixed(2),
       'naive / no cache': (naive / miss).toFixed(2),
-      'Go / no cache (aim over 1)': (go / miss).toFixed(2),
+      'no cache / Node alone': (miss / alone).toFixed(2),
+      'Node alone / Go': (alone / go).toFixed(2),
+      'no cache / Go (aim 1.3, then below 1)': (miss / go).toFixed(2),
     };
   }),
 );
