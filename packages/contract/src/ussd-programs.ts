@@ -5,6 +5,7 @@ const programFilesSchema = z.record(z.string(), z.string()).meta({ description: 
 
 const listedProgramSchema = z.object({
   name: z.string(),
+  title: z.string().nullable().meta({ description: 'Its name for people: that of the draft, if there is one.' }),
   version: z.string().nullable().meta({ description: 'The version in use.' }),
   codes: z.array(z.string()),
   languages: z.array(z.string()),

@@ -14,6 +14,33 @@ import { startService, type TestService, testKey } from './service-fixture.ts';
 const dial = (service: TestService, id: string, text = '') => service.say(id, text, { serviceCode: '*384*5#' });
 
 describe.each(engines)('on %s', (engine) => {
+  test('a program is listed by the title of its draft, else by that of the version in use', async () => {
+    await using service = await startService(engine);
+    const ask = createOperator(service);
+    const titled = (title: string, rest = files('One')['program.yaml']) => ({
+      ...files('One'),
+      'program.yaml': `title: ${title}\n${rest}`,
+    });
+    const listed = async () => {
+      const programs = (await ask('GET', '')).body.programs as unknown as { name: string; title: string | null }[];
+      return programs.map(({ name, title }) => [name, title]);
+    };
+    // A draft is listed even if it cannot run.
+    await ask('PUT', '/small/draft', { files: titled('"Maji: \\u00e9"', 'name: ['), revision: 0 });
+    expect(await listed()).toEqual([
+      ['palaver', null],
+      ['small', 'Maji: é'],
+    ]);
+    await ask('PUT', '/small/draft', { files: titled('Water points'), revision: 1 });
+    await ask('POST', '/small/publish', {});
+    await ask('PUT', '/small/draft', { files: files('One'), revision: 2 });
+    expect((await listed())[1]).toEqual(['small', 'Water points']);
+    await ask('PUT', '/small/draft', { files: titled('Wells'), revision: 3 });
+    expect((await listed())[1]).toEqual(['small', 'Wells']);
+    await ask('DELETE', '/small/draft?revision=4');
+    expect((await listed())[1]).toEqual(['small', 'Water points']);
+  });
+
   test('a draft becomes a version that all instances serve; sessions stay on theirs; the way back is one call', async () => {
     await using service = await startService(engine);
     await using other = await service.startAnother();

@@ -21,6 +21,7 @@ export function ProgramsView() {
   const name = searchParams.get('program');
   const isCallers = searchParams.has('callers');
   const query = useOperatorQuery({ queryKey: ['programs'], queryFn: programApi.list });
+  const title = query.data?.programs.find((program) => program.name === name)?.title;
   const mayEdit = query.data !== undefined && !query.data.readOnly && query.data.role !== 'viewer';
   return (
     <>
@@ -30,7 +31,7 @@ export function ProgramsView() {
             <h1>{t(isCallers ? 'callers.title' : 'app.programs')}</h1>
           ) : (
             <h1>
-              <Link href="/programs">{t('app.programs')}</Link> / <bdi>{toTitle(name)}</bdi>
+              <Link href="/programs">{t('app.programs')}</Link> / <bdi>{title ?? toTitle(name)}</bdi>
             </h1>
           )}
           <p>
@@ -74,10 +75,12 @@ export function ProgramList({ programs, mayEdit }: { programs: ListedProgram[]; 
     <div className="stack">
       {mayEdit && <NewProgram taken={programs.map(({ name }) => name)} />}
       <ul className="program-list">
-        {programs.map(({ name, codes, languages, version, isPublished, draft }) => (
+        {programs.map(({ name, title, codes, languages, version, isPublished, draft }) => (
           <li key={name} className="panel">
             <h2>
-              <Link href={`/programs?program=${name}`}>{toTitle(name)}</Link>
+              <Link href={`/programs?program=${name}`}>
+                <bdi>{title ?? toTitle(name)}</bdi>
+              </Link>
             </h2>
             {version !== null && (
               <p className="numbers">

@@ -220,7 +220,7 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
       {asked && (
         <Modal title={t(`programs.whole-${asked}`)} onClose={() => setAsked(undefined)}>
           <Form className="stack" onSubmit={() => act(asked)}>
-            <p>{t(`programs.whole-note-${asked}`, { name: toTitle(name) })}</p>
+            <p>{t(`programs.whole-note-${asked}`, { name: listed?.title ?? toTitle(name) })}</p>
             {asked === 'duplicate' && (
               <InputField label={t('programs.newName')} required value={title} onChange={setTitle} />
             )}

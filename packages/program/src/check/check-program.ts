@@ -55,7 +55,7 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   const joined = joinLocales(program, locales, base?.locales ?? []);
   const states = program ? offerOptions(own, { start: start.name, locales: joined.locales, registry }) : own;
   const known = new Map([...all, ...states]);
-  const { name = '', codes, keywords, records = {}, secrets = [] } = program?.header ?? {};
+  const { name = '', title, codes, keywords, records = {}, secrets = [] } = program?.header ?? {};
   const declared = { registry, data, records };
   const values = checkValues(states, declared);
   for (const { state, fault } of states.values()) {
@@ -76,6 +76,7 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
 
   const menu: Menu = {
     id: name,
+    ...(title !== undefined && { title }),
     channel: { codes, keywords },
     start: start.name,
     exit: exit.name,

@@ -65,6 +65,8 @@ export type Records = Record<string, Record<string, (typeof fieldTypes)[number]>
 export interface Menu {
   /** Name and version of the program, `savings@1f0c2d3e4b5a`. */
   id: string;
+  /** Its name for people. */
+  title?: string;
   /** What program.yaml says for its channel, such as service codes: the language does not look inside. */
   channel: { readonly codes?: unknown; readonly keywords?: unknown };
   start: string;

@@ -59,6 +59,14 @@ export function fromSource({ files }: ProgramSource): Record<string, string> {
   return Object.fromEntries(files.map(({ path, text }) => [path, text]));
 }
 
+/** The files need not be a program; only the line of the title is parsed, since a draft may be large. */
+export function titleOf(files: ProgramFileMap): string | null {
+  const [line = ''] = /^title:.{1,200}$/m.exec(files[programFile] ?? '') ?? [];
+  const { title } =
+    z.object({ title: z.string().min(1).max(80) }).safeParse(parseYaml(programFile, line).value).data ?? {};
+  return title ?? null;
+}
+
 /** Handled whatever the program, if a text message says only this. */
 export const stopWords: ReadonlySet<string> = new Set([
   'STOP',

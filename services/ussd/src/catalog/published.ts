@@ -1,9 +1,10 @@
 import { AppError } from '@palaver/contract';
 import { nameOf, type ProgramSource } from '@palaver/program/internal';
 import { type Clock, countRows, dayMs, insertOnce, type Trx, toTime, type UssdStore } from '../store/tables.ts';
-import type { ProgramFileMap } from './program-files.ts';
+import { type ProgramFileMap, titleOf } from './program-files.ts';
 
 const unpublished = { published_at: null, published_by: null, note: null, replaced: null };
+const noDraft = { draft: null, draft_at: null, draft_by: null, draft_title: null };
 const maxPrograms = 200;
 const keptVersions = 20;
 const maxListed = 200;
@@ -32,12 +33,13 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
     async list() {
       const rows = await db
         .selectFrom('ussd_program')
-        .select(['name', 'published', 'revision', 'draft_at', 'draft_by'])
+        .select(['name', 'published', 'revision', 'draft_at', 'draft_by', 'draft_title'])
         .orderBy('name')
         .execute();
-      return rows.map(({ name, published, revision, draft_at, draft_by }) => ({
+      return rows.map(({ name, published, revision, draft_at, draft_by, draft_title }) => ({
         name,
         published,
+        draftTitle: draft_title,
         draft: draft_at === null ? null : { revision, updatedAt: toTime(draft_at), updatedBy: draft_by ?? '' },
       }));
     },
@@ -58,7 +60,7 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
       name: string,
       { files, revision, by, now }: { files: ProgramFileMap; revision: number; by: string; now: number },
     ) {
-      const set = { draft: JSON.stringify(files), draft_at: now, draft_by: by };
+      const set = { draft: JSON.stringify(files), draft_at: now, draft_by: by, draft_title: titleOf(files) };
       const changed = await trx
         .updateTable('ussd_program')
         .set({ ...set, revision: revision + 1 })
@@ -75,7 +77,7 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
     async removeDraft(trx: Trx, name: string, revision: number) {
       const removed = await trx
         .updateTable('ussd_program')
-        .set({ draft: null, draft_at: null, draft_by: null, revision: revision + 1 })
+        .set({ ...noDraft, revision: revision + 1 })
         .where('name', '=', name)
         .where('revision', '=', revision)
         .where('draft', 'is not', null)
@@ -86,7 +88,7 @@ export function createPublishedPrograms({ db }: UssdStore, clock: Clock) {
     async use(trx: Trx, name: string, id: string | null) {
       await trx
         .insertInto('ussd_program')
-        .values({ name, published: id, revision: 0, draft: null, draft_at: null, draft_by: null })
+        .values({ name, published: id, revision: 0, ...noDraft })
         .onConflict((conflict) => conflict.column('name').doUpdateSet({ published: id }))
         .execute();
     },

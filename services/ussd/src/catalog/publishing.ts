@@ -85,6 +85,7 @@ export function createPublishing(parts: PublishingParts) {
         const row = kept.find((program) => program.name === name);
         return {
           name,
+          title: row?.draftTitle ?? menu?.title ?? null,
           version: menu?.id ?? null,
           codes: menu ? [...codesOf(menu)] : [],
           languages: menu ? [...menu.locales.keys()] : [],

@@ -49,7 +49,8 @@ const firstSchema = [
   sql`create table ussd_chat (phone text primary key, agent_session text not null)`,
 
   sql`create table ussd_program (
-    name text primary key, published text, revision integer not null, draft text, draft_at bigint, draft_by text)`,
+    name text primary key, published text, revision integer not null, draft text, draft_at bigint, draft_by text,
+    draft_title text)`,
   sql`create table ussd_program_version (
     id text primary key, program text not null, source text not null, used_at bigint not null, published_at bigint,
     published_by text, note text, replaced text)`,

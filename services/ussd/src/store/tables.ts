@@ -66,6 +66,7 @@ interface ProgramTable {
   draft: string | null;
   draft_at: number | null;
   draft_by: string | null;
+  draft_title: string | null;
 }
 
 export const dayMs = 24 * 3_600_000;
