@@ -39,9 +39,12 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: WebFile) {
     vary: 'accept-encoding',
   });
   if (request.headers['if-none-match'] === file.etag) return reply.code(304).send();
-  const zips = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
-  if (!zips || !file.zipped) return reply.send(file.body);
-  return reply.header('content-encoding', 'gzip').send(file.zipped);
+  const accepted = request.headers['accept-encoding'] ?? '';
+  const encoding = (['br', 'gzip'] as const).find(
+    (name) => file.compressed[name] && accepted.split(/[\s,;]+/).includes(name),
+  );
+  if (!encoding) return reply.send(file.body);
+  return reply.header('content-encoding', encoding).send(file.compressed[encoding]);
 }
 
 function sendNotice(reply: FastifyReply, status: 'building' | 'failed') {

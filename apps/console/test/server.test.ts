@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { brotliCompressSync } from 'node:zlib';
 import { closeServer, createLogger, createServer as createService, listen, loadConfig } from '@palaver/service-kit';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -215,7 +216,15 @@ test('while the page is built the server says so; then it serves it with a polic
   if (!file) throw new Error('no file');
   const shown = new Map([
     ['/index.html', { ...file, type: 'text/html; charset=utf-8' }],
-    ['/assets/a-1.js', { ...file, type: 'text/javascript; charset=utf-8', isImmutable: true }],
+    [
+      '/assets/a-1.js',
+      {
+        ...file,
+        compressed: { ...file.compressed, br: brotliCompressSync(file.body) },
+        type: 'text/javascript; charset=utf-8',
+        isImmutable: true,
+      },
+    ],
   ]);
   const ready = await startConsole({}, { current: () => ({ status: 'ready', files: shown }), close: async () => {} });
   for (const path of ['/', '/phone', '/chat', '/explorer', '/operations']) {
@@ -225,7 +234,9 @@ test('while the page is built the server says so; then it serves it with a polic
     expect(answer.headers.get('content-encoding')).toBe('gzip');
     expect(await answer.text()).toBe(file.body.toString());
   }
-  const asset = await fetch(`${ready}/assets/a-1.js`);
+  const asset = await fetch(`${ready}/assets/a-1.js`, { headers: { 'accept-encoding': 'gzip, br' } });
+  expect(asset.headers.get('content-encoding')).toBe('br');
+  expect(await asset.text()).toBe(file.body.toString());
   expect(asset.headers.get('cache-control')).toContain('immutable');
   const again = await fetch(`${ready}/assets/a-1.js`, {
     headers: { 'if-none-match': asset.headers.get('etag') ?? '' },

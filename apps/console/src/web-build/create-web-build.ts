@@ -107,7 +107,8 @@ async function publish(unfinished: string, folder: string, name: string): Promis
 
 export interface WebFile {
   body: Buffer;
-  zipped: Buffer | undefined;
+  /** The same, by content encoding. */
+  compressed: Partial<Record<'br' | 'gzip', Buffer>>;
   type: string;
   etag: string;
   isImmutable: boolean;
@@ -122,16 +123,21 @@ const types: Record<string, string> = {
 
 /** Holds the files in memory: a page rebuilt beside a running server does not change under it. */
 export function loadFiles(folder: string): Map<string, WebFile> {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(
+    (entry) => entry.isFile() && !entry.name.endsWith('.br'),
+  );
   return new Map(
     entries.map((entry) => {
       const file = join(entry.parentPath, entry.name);
       const path = `/${relative(folder, file).split(sep).join('/')}`;
       const body = readFileSync(file);
-      const zipped = gzipSync(body);
+      const gzip = gzipSync(body);
       const webFile = {
         body,
-        zipped: zipped.length < body.length ? zipped : undefined,
+        compressed: {
+          ...(existsSync(`${file}.br`) && { br: readFileSync(`${file}.br`) }),
+          ...(gzip.length < body.length && { gzip }),
+        },
         type: types[extname(path)] ?? 'application/octet-stream',
         etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
         isImmutable: path.startsWith('/assets/'),

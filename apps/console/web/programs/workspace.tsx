@@ -14,11 +14,15 @@ import { type ChangeFiles, connectStates } from './edit-program.ts';
 import { AddState, findStates, Search } from './editor-fields.tsx';
 import { type Heat, heats, type StateHeat, toHeat } from './heat.ts';
 import { findLostAnswers } from './kept-answers.ts';
+import { Outline } from './outline.tsx';
 import { type Draft, type ListedPrograms, type Problem, type ProgramFiles, programApi } from './program-api.ts';
 import { type ProgramModel, readProgram } from './read-program.ts';
 
-const ProgramMap = lazy(async () => ({ default: (await import('./program-map.tsx')).ProgramMap }));
-const Outline = lazy(async () => ({ default: (await import('./outline.tsx')).Outline }));
+/** Larger than everything else together, so it is loaded once the list of states, shown in its place, can be read. */
+const ProgramMap = lazy(async () => {
+  await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  return { default: (await import('./program-map.tsx')).ProgramMap };
+});
 const YamlView = lazy(async () => ({ default: (await import('./yaml-view.tsx')).YamlView }));
 const SettingsView = lazy(async () => ({ default: (await import('./settings-view.tsx')).SettingsView }));
 const ProgramActions = lazy(async () => ({ default: (await import('./settings-view.tsx')).ProgramActions }));
@@ -121,6 +125,7 @@ function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { v
   );
   const shared = { model, selected, onSelect: select };
   const marks = { found, problems: problemCounts, heat: heatOf, edited };
+  const outline = <Outline {...shared} {...marks} onChange={mayEdit ? change : undefined} />;
   const isProgramShown = view !== 'results';
   const isDrawn = view === 'map' || view === 'outline';
   const isShown = (name: ViewName) => mayEdit || (name !== 'publish' && name !== 'settings');
@@ -164,11 +169,11 @@ function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { v
       )}
       <div className="workspace-main">
         <div className="workspace-stage">
-          <Suspense fallback={<Waiting />}>
+          <Suspense fallback={view === 'map' ? outline : <Waiting />}>
             {view === 'map' ? (
               <ProgramMap {...shared} {...marks} model={shown} onConnect={mayEdit ? connect : undefined} />
             ) : view === 'outline' ? (
-              <Outline {...shared} {...marks} onChange={mayEdit ? change : undefined} />
+              outline
             ) : view === 'yaml' ? (
               <YamlView
                 files={files}
