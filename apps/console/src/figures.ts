@@ -77,19 +77,7 @@ export function addFigureRoute(server: Server, { targets, history, watch }: Figu
 
   function listSources(request: FastifyRequest): FigureSource[] {
     const { authorization } = request.headers;
-    // Services see who asks: they decide what a viewer sees, and whom their audit log names.
-    const headers = {
-      ...(toServiceHeaders(request, { authorization }) as Record<string, string>),
-      'x-request-id': `${lookUpPrefix}${randomUUID()}`,
-    };
-    const ask = async (url: string): Promise<{ status: number; body: unknown }> => {
-      try {
-        const reply = await fetchBounded(url, { headers, timeoutMs: answerMs });
-        return { status: reply.status, body: await reply.json() };
-      } catch {
-        return { status: 503, body: undefined };
-      }
-    };
+    const ask = readerOf(request);
     const own = async (url: string) => {
       const reply = await server.inject({ url, headers: { ...(authorization && { authorization }) } });
       return reply.json<unknown>();
@@ -103,9 +91,8 @@ export function addFigureRoute(server: Server, { targets, history, watch }: Figu
         name,
         async read() {
           if (refused) return refused;
-          const { status, body } = await ask(url);
+          const { status, body, message } = await ask(url);
           if (status === 200) return shorten(body as never);
-          const message = errorBodySchema.safeParse(body).data?.message ?? 'The service does not answer.';
           if (status === 401) refused = { refused: message };
           return { refused: message };
         },
@@ -142,6 +129,25 @@ export function addFigureRoute(server: Server, { targets, history, watch }: Figu
   }
 }
 
+/** Asks services for whoever sent the request: they decide what a viewer sees, and whom their audit log names. */
+export function readerOf(request: FastifyRequest) {
+  const { authorization } = request.headers;
+  const headers = {
+    ...(toServiceHeaders(request, { authorization }) as Record<string, string>),
+    'x-request-id': `${lookUpPrefix}${randomUUID()}`,
+  };
+  return async (url: string): Promise<{ status: number; body: unknown; message: string }> => {
+    try {
+      const reply = await fetchBounded(url, { headers, timeoutMs: answerMs });
+      const body = await reply.json();
+      return { status: reply.status, body, message: errorBodySchema.safeParse(body).data?.message ?? noAnswer };
+    } catch {
+      return { status: 503, body: undefined, message: noAnswer };
+    }
+  };
+}
+
+const noAnswer = 'The service does not answer.';
 const errorsAtOnce = 5;
 
 /** What has failed since the last time: faults before refusals, the newest first, only as many as fit. */

@@ -18,6 +18,7 @@ import {
 import { prepareDataDir } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { createConsoleApp, toTargets } from './app.ts';
+import { addCaseRoute } from './cases.ts';
 import { type ConsoleConfig, consoleConfigSchema } from './config.ts';
 import { addFigureRoute } from './figures.ts';
 import { alarmKinds, type HistoryStore, openHistory } from './history/history-store.ts';
@@ -42,6 +43,7 @@ export async function startConsole(env: Env, options: ConfigOptions = {}): Promi
   const watch = started.adopt(watchServices(toWatchOptions(config, logger, history)), (watch) => watch.close());
   const server = await createConsoleApp({ config, logger, page });
   addHistoryRoutes(server, history, watch);
+  addCaseRoute(server, toTargets(config));
   addFigureRoute(server, { targets: toTargets(config), history, watch });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });

@@ -1,17 +1,16 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { loadAsOperator, ServiceFault, type ServiceName, sendAsOperator } from '../api/call-service.ts';
+import type { Case, CaseListName, CaseReplies } from '../../src/cases.ts';
+import { loadAsOperator, sendAsOperator } from '../api/call-service.ts';
 import { useOperatorQuery } from '../api/operator.ts';
 import { formatUtc } from '../i18n/format.ts';
 import { type MessageKey, t } from '../i18n/text.ts';
 import { Button } from '../ui/button.tsx';
-import { Fault } from '../ui/fault.tsx';
+import { Fault, Refusal, Waiting } from '../ui/fault.tsx';
 import { GuideLink } from '../ui/link.tsx';
 import { Ask } from '../ui/modal.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { JsonView, Table } from '../ui/table.tsx';
-
-type Case = Record<string, unknown>;
 
 interface CaseAction {
   title: MessageKey;
@@ -27,11 +26,7 @@ interface Decision {
 }
 
 interface CaseList {
-  title: MessageKey;
   help: MessageKey;
-  service: ServiceName;
-  path: string;
-  field: string;
   columns: readonly string[];
   actions: readonly CaseAction[];
 }
@@ -46,12 +41,8 @@ const retryBy = (field: string, path: string): CaseAction => ({
   body: (found) => ({ [field]: found[field] }),
 });
 
-const transactions = (title: MessageKey, service: ServiceName, path: string): CaseList => ({
-  title,
-  service,
+const transactions = (path: string): CaseList => ({
   help: 'cases.transactionsHelp',
-  field: 'transactions',
-  path: `${path}?status=unclear&limit=100`,
   columns: ['hash', 'sequence', 'attempts', 'fault', 'createdAt'],
   actions: [
     { title: 'cases.lookUp', path: ({ hash }) => `${path}/${hash}/look-up` },
@@ -60,109 +51,93 @@ const transactions = (title: MessageKey, service: ServiceName, path: string): Ca
   ],
 });
 
-const lists: readonly CaseList[] = [
-  transactions('cases.ussdTransactions', 'ussd-gateway', '/api/ussd/transactions'),
-  transactions('cases.usageTransactions', 'agent', '/claims/transactions'),
-  transactions('cases.actionTransactions', 'agent', '/actions/transactions'),
-  {
-    title: 'cases.claims',
+const lists: Record<CaseListName, CaseList> = {
+  ussdTransactions: transactions('/api/ussd/transactions'),
+  usageTransactions: transactions('/claims/transactions'),
+  actionTransactions: transactions('/actions/transactions'),
+  claims: {
     help: 'cases.claimsHelp',
-    service: 'ussd-gateway',
-    field: 'claims',
-    path: '/api/ussd/claims?status=failed&limit=100',
     columns: ['id', 'source', 'collection', 'content', 'fault', 'createdAt'],
     actions: [retryAt('/api/ussd/claims')],
   },
-  {
-    title: 'cases.usageClaims',
+  usageClaims: {
     help: 'cases.claimsHelp',
-    service: 'agent',
-    field: 'claims',
-    path: '/claims?status=failed&limit=100',
     columns: ['claimId', 'credits', 'content', 'fault', 'createdAt'],
     actions: [retryAt('/claims')],
   },
-  {
-    title: 'cases.submissions',
+  submissions: {
     help: 'cases.submissionsHelp',
-    service: 'ussd-gateway',
-    field: 'submissions',
-    path: '/api/ussd/submissions?status=failed&limit=100',
     columns: ['instanceId', 'formId', 'phoneNumber', 'createdAt'],
     actions: [retryBy('instanceId', '/api/ussd/submissions/retry')],
   },
-  {
-    title: 'cases.messages',
+  messages: {
     help: 'cases.messagesHelp',
-    service: 'ussd-gateway',
-    field: 'messages',
-    path: '/api/ussd/sms?status=failed&limit=100',
     columns: ['id', 'program', 'phoneNumber', 'attempts', 'fault', 'createdAt'],
     actions: [retryBy('id', '/api/ussd/sms/retry')],
   },
-  {
-    title: 'cases.tasks',
+  tasks: {
     help: 'cases.tasksHelp',
-    service: 'agent',
-    path: '/tasks/failed',
-    field: 'tasks',
     columns: ['id', 'user', 'schedule', 'failures', 'endedAt'],
     actions: [retryAt('/tasks')],
   },
-  {
-    title: 'cases.payments',
+  payments: {
     help: 'cases.paymentsHelp',
-    service: 'agent',
-    field: 'payments',
-    path: '/credits/payments?status=unmatched&limit=100',
     columns: ['hash', 'height', 'sender', 'memo', 'amount'],
     actions: [],
   },
-];
+};
 
 export function OpenCases() {
+  const { data, error, refetch } = useOperatorQuery({
+    queryKey: ['cases'],
+    refetchInterval: 60_000,
+    queryFn: () => loadAsOperator<CaseReplies>('console', '/cases'),
+  });
   return (
     <>
       <p className="quiet">
         {t('cases.intro')} <GuideLink name="money" />
       </p>
-      {lists.map((list) => (
-        <Cases key={list.title} {...list} />
-      ))}
+      {data ? (
+        Object.entries(data).map(([name, reply]) => (
+          <Cases key={name} name={name as CaseListName} {...reply} onActed={refetch} />
+        ))
+      ) : (
+        <Waiting error={error} />
+      )}
     </>
   );
 }
 
-function Cases({ title, help, service, path, field, columns, actions }: CaseList) {
-  const query = useOperatorQuery({
-    queryKey: ['cases', service, path],
-    refetchInterval: 60_000,
-    queryFn: async () => (await loadAsOperator<Record<string, Case[]>>(service, path))[field] ?? [],
-  });
+type CasesProps = NonNullable<CaseReplies[CaseListName]> & {
+  name: CaseListName;
+  onActed(): Promise<unknown>;
+};
+
+function Cases({ name, service, cases, refused, onActed }: CasesProps) {
+  const { help, columns, actions } = lists[name];
+  const title = t(`cases.${name}`);
   const [asked, setAsked] = useState<Decision>();
   const act = useMutation({
     mutationFn: ({ action, found }: Decision) =>
       sendAsOperator(service, action.path(found), action.body?.(found) ?? {}),
     onSettled() {
       setAsked(undefined);
-      return query.refetch();
+      return onActed();
     },
   });
   const decide = (decision: Decision) => (decision.action.asks ? setAsked(decision) : act.mutate(decision));
-  // The service has no such list where the feature that fills it is switched off.
-  if (query.error instanceof ServiceFault && query.error.status === 404) return null;
-  const all = query.data ?? [];
   return (
     <Panel
-      title={t(title)}
-      beside={<span className={all.length > 0 ? 'badge badge-warn numbers' : 'badge numbers'}>{all.length}</span>}
-      empty={!query.error && all.length === 0 && t(query.data ? 'cases.none' : 'app.loading')}
+      title={title}
+      beside={<span className={cases.length > 0 ? 'badge badge-warn numbers' : 'badge numbers'}>{cases.length}</span>}
+      empty={refused === undefined && cases.length === 0 && t('cases.none')}
     >
-      {query.error && <Fault error={query.error} />}
+      <Refusal text={refused ?? ''} />
       {act.error && <Fault error={act.error} />}
       <p className="quiet small">{t(help)}</p>
-      <Table label={t(title)} heads={[...columns.map(toHead), ...(actions.length > 0 ? [t('cases.actions')] : [])]}>
-        {all.map((found) => (
+      <Table label={title} heads={[...columns.map(toHead), ...(actions.length > 0 ? [t('cases.actions')] : [])]}>
+        {cases.map((found) => (
           <tr key={String(found.id ?? found.instanceId ?? found.hash)}>
             {columns.map((column) => (
               <td key={column}>
