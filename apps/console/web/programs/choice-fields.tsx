@@ -5,11 +5,13 @@ import { Refusal } from '../ui/fault.tsx';
 import { FileButton, SelectField } from '../ui/fields.tsx';
 import { ConditionField } from './condition-field.tsx';
 import { readAddedFile } from './draft.tsx';
-import { setListSource } from './edit-flow.ts';
+import { dropListSource, setListSource } from './edit-flow.ts';
 import { addOption, dropTexts, setField } from './edit-program.ts';
-import { ChoiceField, Removable, type StateParts, TargetField, TextField } from './editor-fields.tsx';
+import { ChoiceField, namePattern, Removable, type StateParts, TargetField, TextField } from './editor-fields.tsx';
+import { answersOf, dropAnswers, keepAnswers, renameAnswer, retypeAnswer } from './kept-answers.ts';
 import { toStateName, toValue } from './names.ts';
-import { type ProgramModel, type Raw, sayIn, toRecord } from './read-program.ts';
+import { type ProgramModel, type ProgramState, type Raw, sayIn, toRecord } from './read-program.ts';
+import { listColumns } from './tables.ts';
 import { Texts } from './text-fields.tsx';
 
 export function ChoiceFields({ model, state, onChange, set }: StateParts) {
@@ -114,12 +116,15 @@ export function ListFields({ model, state, onChange, set }: StateParts) {
   const chosen = from ? String(from.csv ?? from.json ?? from.list ?? '') : '';
   const choose = (key: string) => {
     const source = sources.get(key);
-    onChange(() => setListSource(model.files, state, source && toFrom(source)));
+    onChange(() =>
+      source ? setListSource(model.files, state, toFrom(state, source)) : dropListSource(model.files, state),
+    );
   };
   const source = sources.get(chosen);
   const columns = source?.columns ?? [];
   const save = Object.entries(toRecord(from?.save));
-  const setSave = (entries: [string, unknown][]) => set(['from', 'save'], Object.fromEntries(entries));
+  const setSave = (entries: [string, unknown][]) =>
+    setField(model.files, state, ['from', 'save'], Object.fromEntries(entries));
   return (
     <>
       <div className="field-row">
@@ -140,7 +145,9 @@ export function ListFields({ model, state, onChange, set }: StateParts) {
             setRefused('refused' in added ? t(added.refused, { name: file.name }) : '');
             if ('refused' in added) return;
             const { path, text } = added;
-            onChange(() => setListSource({ ...model.files, [path]: text }, state, toFrom(readTable(path, text))));
+            onChange(() =>
+              setListSource({ ...model.files, [path]: text }, state, toFrom(state, readTable(path, text))),
+            );
           }}
         />
       </div>
@@ -155,17 +162,23 @@ export function ListFields({ model, state, onChange, set }: StateParts) {
             onChange={(column) => set(['from', 'text'], column)}
           />
           {save.map(([name, column], i) => (
-            <Removable key={name} name={name} onRemove={() => setSave(save.toSpliced(i, 1))}>
+            <Removable
+              key={name}
+              name={name}
+              onRemove={() => onChange(() => dropAnswers(setSave(save.toSpliced(i, 1)), state, [name]))}
+            >
               <ChoiceField
                 label={t('programs.column')}
                 value={column}
                 choices={columns}
-                onChange={(next) => set(['from', 'save', name], next)}
+                onChange={(next) => onChange(() => retypeAnswer(setSave(save.with(i, [name, next])), state.name, name))}
               />
               <TextField
                 label={t('programs.savedAs')}
                 value={name}
-                onChange={(next) => next && setSave(save.with(i, [next, column]))}
+                pattern={namePattern}
+                expects={t('programs.expectsName')}
+                onChange={(next) => next && onChange(() => renameAnswer(model.files, state, [name, next]))}
               />
             </Removable>
           ))}
@@ -174,7 +187,8 @@ export function ListFields({ model, state, onChange, set }: StateParts) {
             icon="plus"
             onClick={() => {
               const column = columns.find((each) => !save.some(([, kept]) => kept === each)) ?? columns[0] ?? 'id';
-              setSave([...save, [toStateName(column, new Set(save.map(([name]) => name))), column]]);
+              const name = toStateName(column, new Set(save.map(([each]) => each)));
+              onChange(() => keepAnswers(setSave([...save, [name, column]]), state.name));
             }}
           >
             {t('programs.keepColumn')}
@@ -196,8 +210,12 @@ interface Source {
   columns: string[];
 }
 
-function toFrom({ kind, key, columns: [first = 'id'] }: Source) {
-  return { [kind]: key, text: first, save: { [toStateName(first, new Set())]: first } };
+/** The first column often is a number that says nothing to callers. A row of a table answers the question. */
+function toFrom(state: ProgramState, { kind, key, columns }: Source) {
+  const [first = 'id'] = columns;
+  if (kind === 'list') return { [kind]: key, text: first, save: { [toStateName(first, new Set())]: first } };
+  const text = columns.find((column) => !/^(id|code|key|no|nr|number)$/i.test(column)) ?? first;
+  return { [kind]: key, text, save: { [answersOf(state)[0] ?? state.name]: text } };
 }
 
 function listSources({ files, states, records }: ProgramModel): Map<string, Source> {
@@ -213,25 +231,6 @@ function listSources({ files, states, records }: ProgramModel): Map<string, Sour
   return new Map([...tables, ...lists].map((source) => [source.key, source]));
 }
 
-/** Leaves out columns for other languages, such as `name::fr`. */
 function readTable(path: string, text: string): Source {
-  const kind = path.endsWith('.csv') ? 'csv' : 'json';
-  const names = kind === 'csv' ? csvHead(text) : jsonHead(text);
-  return { kind, key: path, columns: names.filter((name) => !name.includes('::')) };
-}
-
-function csvHead(text: string): string[] {
-  const [head = ''] = text.replace(/^\uFEFF/, '').split(/\r?\n/, 1);
-  return Array.from(head.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g), ([, quoted, plain = '']) =>
-    (quoted?.replaceAll('""', '"') ?? plain).trim(),
-  ).filter(Boolean);
-}
-
-function jsonHead(text: string): string[] {
-  try {
-    const rows: unknown = JSON.parse(text);
-    return Object.keys(toRecord(Array.isArray(rows) ? rows[0] : undefined));
-  } catch {
-    return [];
-  }
+  return { kind: path.endsWith('.csv') ? 'csv' : 'json', key: path, columns: listColumns(path, text) };
 }

@@ -11,7 +11,7 @@ import {
   setField,
   waysOn,
 } from './edit-program.ts';
-import { dropAnswer, keepAnswers, type LostAnswer, retypeAnswer } from './kept-answers.ts';
+import { answersOf, dropAnswers, keepAnswers, type LostAnswer, retypeAnswer } from './kept-answers.ts';
 import { toFree } from './names.ts';
 import type { ProgramFiles } from './program-api.ts';
 import { type ProgramModel, type ProgramState, readProgram, type StateLink, toRecord } from './read-program.ts';
@@ -60,7 +60,7 @@ export function removeState(files: ProgramFiles, { file, name }: ProgramState): 
   const after = own && waysOn(own)[0]?.to;
   const healed = after && after !== name ? relink(files, name, after) : files;
   const removed = changeFile(healed, file, (document) => document.deleteIn(['states', name]));
-  return dropTexts(own ? dropAnswer(removed, own) : removed, model);
+  return dropTexts(own ? dropAnswers(removed, own) : removed, model);
 }
 
 /** A state can be moved if it leads on without a choice of the caller. */
@@ -147,7 +147,7 @@ function toYesNo(files: ProgramFiles, state: ProgramState): ProgramFiles {
   const isHeir = /^extends: *palaver\b/m.test(files['program.yaml'] ?? '');
   const words = { yes: 'Yes', no: 'No' };
   const options = Object.keys(words).map((value) => ({
-    text: isHeir ? `common.${value}` : `${state.name}.${value}`,
+    text: isHeir ? `form.${value}` : `${state.name}.${value}`,
     value,
   }));
   const texts = isHeir ? [] : Object.entries(words);
@@ -160,7 +160,7 @@ export function setAnswerType(files: ProgramFiles, state: ProgramState, type: st
   const drop = (changed: ProgramFiles, field: string) =>
     field in state.raw ? setField(changed, state, [field], undefined) : changed;
   const { type: before } = state.raw;
-  let changed = retypeAnswer(setField(files, state, ['type'], type), state, type);
+  let changed = retypeAnswer(setField(files, state, ['type'], type), state.name, String(state.raw.save));
   if (!(isNumber(before) && isNumber(type)) && !(isChoice(before) && isChoice(type)))
     for (const limit of ['min', 'max']) changed = drop(changed, limit);
   if (type !== 'text') for (const limit of ['pattern', 'length']) changed = drop(changed, limit);
@@ -173,16 +173,31 @@ export function setAnswerType(files: ProgramFiles, state: ProgramState, type: st
   return changed;
 }
 
-export function setListSource(files: ProgramFiles, state: ProgramState, source: Record<string, unknown> | undefined) {
+/** A menu of the rows of a table, or of records that were found. A question becomes one, and what it saved is now a column. */
+export function setListSource(files: ProgramFiles, state: ProgramState, from: Record<string, unknown>): ProgramFiles {
   const model = readProgram(files);
   const to = state.links[0]?.to ?? model.start ?? state.name;
-  const without = (changed: ProgramFiles, fields: string[]) =>
-    fields.reduce((next, field) => (field in state.raw ? setField(next, state, [field], undefined) : next), changed);
-  if (source) {
-    const changed = setField(setField(without(files, ['options']), state, ['from'], source), state, ['to'], to);
-    return dropTexts(changed, model);
-  }
-  const plain = without(files, ['from', 'to', 'when']);
+  const { text, requires, when } = state.raw;
+  const kept = Object.entries({ text, requires, when }).filter(([, value]) => value !== undefined);
+  const menu = { kind: 'menu', ...Object.fromEntries(kept), from, to };
+  const saved = Object.keys(toRecord(from.save));
+  const dropped = dropAnswers(
+    files,
+    state,
+    answersOf(state).filter((answer) => !saved.includes(answer)),
+  );
+  const changed = changeFile(dropped, state.file, (document) =>
+    document.setIn(['states', state.name], document.createNode(menu)),
+  );
+  const retyped = saved.reduce((next, answer) => retypeAnswer(next, state.name, answer), changed);
+  return dropTexts(keepAnswers(retyped, state.name), model);
+}
+
+/** The choices of a menu are written into the program again. */
+export function dropListSource(files: ProgramFiles, state: ProgramState): ProgramFiles {
+  const to = state.links[0]?.to ?? state.name;
+  const fields = ['from', 'to', 'when'].filter((field) => field in state.raw);
+  const plain = fields.reduce((next, field) => setField(next, state, [field], undefined), dropAnswers(files, state));
   const now = readProgram(plain).states.get(state.name);
   return now ? addOption(plain, readProgram(plain), now, to) : plain;
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { diffPrograms } from './diff-programs.ts';
 import { withFile } from './draft.tsx';
 import {
+  dropListSource,
   duplicateState,
   findNeighbour,
   insertAfter,
@@ -228,8 +229,8 @@ test('yes or no is a choice in words that other programs have', () => {
   expect(stateOf(asked, 'people').raw).toMatchObject({
     type: 'choice',
     options: [
-      { text: 'common.yes', value: 'yes' },
-      { text: 'common.no', value: 'no' },
+      { text: 'form.yes', value: 'yes' },
+      { text: 'form.no', value: 'no' },
     ],
   });
   expect(asked['locales/en.yaml']).toBe(survey['locales/en.yaml']);
@@ -246,7 +247,7 @@ test('choices come from a table and are written again; a state changes its group
   });
   expect(stateOf(table, 'home').raw).toMatchObject({ from: { csv: 'data/crops.csv' }, to: 'people' });
   expect(table['locales/en.yaml']).not.toContain('Begin');
-  const written = setListSource(table, stateOf(table, 'home'), undefined);
+  const written = dropListSource(table, stateOf(table, 'home'));
   expect(stateOf(written, 'home').raw).toMatchObject({ options: [{ to: 'people' }] });
 
   const grouped = moveToFile(survey, stateOf(survey, 'water'), 'questions.yaml');
@@ -260,6 +261,26 @@ test('choices come from a table and are written again; a state changes its group
   expect(stateOf(withForm, 'home').links.map(({ to }) => to)).toEqual(['people', 'farmVisit']);
 });
 
+test('a question becomes a list of the rows of a table: its answer stays where it was kept, under any name', () => {
+  const from = { csv: 'data/springs.csv', text: 'name', save: { water: 'name' } };
+  const files = { ...survey, 'data/springs.csv': 'id,name\n1,Kibo\n' };
+  const listed = setListSource(files, stateOf(files, 'water'), from);
+  expect(stateOf(listed, 'water').raw).toEqual({ kind: 'menu', text: 'water.text', from, to: 'needs' });
+  expect(stateOf(listed, 'keep').raw).toEqual(stateOf(survey, 'keep').raw);
+  expect(listed['locales/en.yaml']).not.toContain('A tap');
+  const renamed = renameAnswer(listed, stateOf(listed, 'water'), ['water', 'spring']);
+  expect(stateOf(renamed, 'water').raw.from).toEqual({ ...from, save: { spring: 'name' } });
+  expect(stateOf(renamed, 'keep').raw.fields).toMatchObject({ water: 'spring' });
+  const added = insertAfter(files, 'water', { name: 'far', kind: 'menu', file: 'program.yaml' });
+  const kept = setListSource(added, stateOf(added, 'far'), { ...from, save: { far: 'name' } });
+  expect(stateOf(kept, 'keep').raw.fields).toMatchObject({ far: 'far' });
+  expect(readProgram(kept).records.answer).toMatchObject({ far: 'text' });
+  const byNumber = setListSource(added, stateOf(added, 'far'), { ...from, save: { far: 'id' } });
+  expect(readProgram(byNumber).records.answer).toMatchObject({ far: 'integer' });
+  const fields = ({ raw }: { raw: Record<string, unknown> }) => Object.keys(raw.fields as object);
+  expect(fields(stateOf(removeState(kept, stateOf(kept, 'far')), 'keep'))).not.toContain('far');
+});
+
 test('the answer of a question is kept where that of the question before it is', () => {
   const ask = (changed: ProgramFiles, after: string, name: string) =>
     insertAfter(changed, after, { name, kind: 'prompt', file: 'program.yaml' });
@@ -268,7 +289,7 @@ test('the answer of a question is kept where that of the question before it is',
   const typed = setAnswerType(added, stateOf(added, 'wells'), 'integer');
   expect(kept(typed, 'keep')).toEqual({ people: 'people', water: 'water', needs: 'needs', wells: 'wells' });
   expect(readProgram(typed).records.answer).toMatchObject({ wells: 'integer' });
-  const renamed = renameAnswer(typed, stateOf(typed, 'wells'), 'wellCount');
+  const renamed = renameAnswer(typed, stateOf(typed, 'wells'), ['wells', 'wellCount']);
   expect(kept(renamed, 'keep')).toMatchObject({ wells: 'wellCount' });
   expect(kept(removeState(renamed, stateOf(renamed, 'wells')), 'keep')).toEqual(kept(survey, 'keep'));
   expect(kept(duplicateState(survey, 'water').files, 'keep')).toMatchObject({ water: 'water', water2: 'water2' });

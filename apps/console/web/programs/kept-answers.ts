@@ -1,23 +1,37 @@
 import { setField, setRecords } from './edit-program.ts';
 import type { ProgramFiles } from './program-api.ts';
 import { orderStates, type ProgramModel, type ProgramState, readProgram, toRecord } from './read-program.ts';
+import { columnType } from './tables.ts';
 
-const fieldTypes: unknown[] = ['text', 'integer', 'decimal', 'date', 'phone'];
-const toFieldType = (type: unknown) => (fieldTypes.includes(type) ? type : 'text');
+const fieldTypes: unknown[] = ['text', 'integer', 'decimal', 'date', 'phone', 'boolean'];
+
+/** Of the field that keeps an answer of this state. */
+function typeOf({ files }: ProgramModel, { kind, raw }: ProgramState, answer: string): unknown {
+  if (kind !== 'menu') return fieldTypes.includes(raw.type) ? raw.type : 'text';
+  const { csv, json, save } = toRecord(raw.from);
+  const path = String(csv ?? json);
+  return columnType(path, files[path] ?? '', String(toRecord(save)[answer]));
+}
 
 function recordOf({ raw }: ProgramState): string | undefined {
   const record = raw.store ?? raw.update;
   return record === undefined ? undefined : String(record);
 }
 
-/** The fields of records that hold the answer of a question. */
-function listFields({ states }: ProgramModel, { kind, raw }: ProgramState) {
-  if (kind !== 'prompt' || raw.save === undefined) return [];
+/** The names of what a question saves, or a menu of a table's rows. */
+export function answersOf({ kind, raw }: ProgramState): string[] {
+  const from = toRecord(raw.from);
+  if (kind === 'menu') return from.csv === undefined && from.json === undefined ? [] : Object.keys(toRecord(from.save));
+  return kind === 'prompt' && raw.save !== undefined && raw.secret !== true ? [String(raw.save)] : [];
+}
+
+/** The fields of records that hold an answer. */
+function listFields({ states }: ProgramModel, answer: string) {
   return [...states.values()].flatMap((state) => {
     const record = recordOf(state);
     if (record === undefined) return [];
     const own = Object.entries(toRecord(state.raw.fields));
-    return own.filter(([, value]) => value === raw.save).map(([field]) => ({ state, field, record }));
+    return own.filter(([, value]) => value === answer).map(([field]) => ({ state, field, record }));
   });
 }
 
@@ -26,8 +40,8 @@ export function addRecordField(files: ProgramFiles, model: ProgramModel, state: 
   const changed = setField(files, state, ['fields', field], field);
   const record = recordOf(state) ?? field;
   if (Object.hasOwn(model.records[record] ?? {}, field)) return changed;
-  const question = [...model.states.values()].find(({ raw }) => raw.save === field)?.raw.type;
-  return setRecords(changed, [record, field], toFieldType(question));
+  const question = [...model.states.values()].find((other) => answersOf(other).includes(field));
+  return setRecords(changed, [record, field], question ? typeOf(model, question, field) : 'text');
 }
 
 /** The actions that keep a record and that callers come to first after this state. */
@@ -45,15 +59,15 @@ function storesAfter({ start, states }: ProgramModel, from: ProgramState): Progr
   return [...reached].filter((state) => recordOf(state) !== undefined);
 }
 
-const isKeepable = ({ kind, raw }: ProgramState) => kind === 'prompt' && raw.save !== undefined && raw.secret !== true;
+const isKeepable = (state: ProgramState) => answersOf(state).length > 0;
 
 /** A question is kept by the actions that come after it; an action that keeps a record takes the answers before it. */
 export function keepAnswers(files: ProgramFiles, name: string): ProgramFiles {
   const model = readProgram(files);
   const state = model.states.get(name);
   if (!state) return files;
-  const add = (changed: ProgramFiles, action: ProgramState, { raw }: ProgramState) =>
-    addRecordField(changed, readProgram(changed), action, String(raw.save));
+  const add = (changed: ProgramFiles, action: ProgramState, question: ProgramState) =>
+    answersOf(question).reduce((next, answer) => addRecordField(next, readProgram(next), action, answer), changed);
   if (isKeepable(state))
     return storesAfter(model, state).reduce((changed, action) => add(changed, action, state), files);
   if (state.raw.store === undefined) return files;
@@ -74,12 +88,14 @@ export function findLostAnswers(model: ProgramModel): LostAnswer[] {
   const states = [...model.states.values()];
   const texts = Array.from(model.texts.values(), (own) => [...own.values()]).flat();
   return states.filter(isKeepable).flatMap((question) => {
-    const { name, raw } = question;
-    const answer = new RegExp(String.raw`\b${raw.save}\b`);
+    const { name } = question;
+    const answers = answersOf(question).join('|');
+    const answer = new RegExp(String.raw`\b(?:${answers})\b`);
     if (states.some((other) => other.name !== name && toExpressions(other.raw).some((text) => answer.test(text))))
       return [];
     const [action] = storesAfter(model, question);
-    const isShown = texts.some((text) => text.includes(`{${raw.save}`));
+    const shown = new RegExp(String.raw`\{(?:${answers})`);
+    const isShown = texts.some((text) => shown.test(text));
     return action || !isShown ? [{ question: name, record: action && recordOf(action) }] : [];
   });
 }
@@ -93,29 +109,44 @@ function toExpressions(value: unknown): string[] {
   return Object.entries(value).flatMap(([name, part]) => (names.has(name) ? [] : toExpressions(part)));
 }
 
-export function renameAnswer(files: ProgramFiles, state: ProgramState, answer: string): ProgramFiles {
-  const renamed = setField(files, state, ['save'], answer);
-  const fields = listFields(readProgram(files), state);
-  return fields.reduce(
-    (changed, { state: action, field }) => setField(changed, action, ['fields', field], answer),
+export function renameAnswer(
+  files: ProgramFiles,
+  state: ProgramState,
+  [before, after]: readonly [before: string, after: string],
+): ProgramFiles {
+  const saved = Object.entries(toRecord(toRecord(state.raw.from).save));
+  const renamed =
+    state.kind === 'menu'
+      ? setField(
+          files,
+          state,
+          ['from', 'save'],
+          Object.fromEntries(saved.map(([name, column]) => [name === before ? after : name, column])),
+        )
+      : setField(files, state, ['save'], after);
+  return listFields(readProgram(files), before).reduce(
+    (changed, { state: action, field }) => setField(changed, action, ['fields', field], after),
     renamed,
   );
 }
 
-export function retypeAnswer(files: ProgramFiles, state: ProgramState, type: string): ProgramFiles {
-  const fields = listFields(readProgram(files), state);
-  return fields.reduce((changed, { record, field }) => setRecords(changed, [record, field], toFieldType(type)), files);
+export function retypeAnswer(files: ProgramFiles, name: string, answer: string): ProgramFiles {
+  const model = readProgram(files);
+  const question = model.states.get(name);
+  if (!question) return files;
+  const type = typeOf(model, question, answer);
+  return listFields(model, answer).reduce(
+    (changed, { record, field }) => setRecords(changed, [record, field], type),
+    files,
+  );
 }
 
 /** What was kept before stays declared, so that it can be read. */
-export function dropAnswer(files: ProgramFiles, state: ProgramState): ProgramFiles {
+export function dropAnswers(files: ProgramFiles, state: ProgramState, answers = answersOf(state)): ProgramFiles {
   const model = readProgram(files);
-  const isAskedElsewhere = [...model.states.values()].some(
-    ({ name, raw }) => name !== state.name && raw.save === state.raw.save,
-  );
-  const fields = isAskedElsewhere ? [] : listFields(model, state);
-  return fields.reduce(
-    (changed, { state: action, field }) => setField(changed, action, ['fields', field], undefined),
-    files,
-  );
+  const others = [...model.states.values()].filter(({ name }) => name !== state.name).flatMap(answersOf);
+  return answers
+    .filter((answer) => !others.includes(answer))
+    .flatMap((answer) => listFields(model, answer))
+    .reduce((changed, { state: action, field }) => setField(changed, action, ['fields', field], undefined), files);
 }

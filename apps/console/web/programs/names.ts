@@ -3,6 +3,8 @@
 export const templates = ['blank', 'survey', 'registration', 'helpline', 'prices', 'savings'] as const;
 export type Template = (typeof templates)[number];
 
+export const answerTypes = ['text', 'integer', 'decimal', 'choice', 'choices', 'yesNo', 'date', 'phone'] as const;
+
 export const codePattern = String.raw`\*[0-9*]+#`;
 
 function toWords(text: string): string[] {

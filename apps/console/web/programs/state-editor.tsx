@@ -8,6 +8,7 @@ import { addText, dropTexts, renameState, setField, toFreeKey } from './edit-pro
 import { ConnectField, namePattern, Removable, type StateParts, TargetField, TextField } from './editor-fields.tsx';
 import { renameAnswer } from './kept-answers.ts';
 import { LogicFields } from './logic-fields.tsx';
+import { answerTypes } from './names.ts';
 import { toRecord } from './read-program.ts';
 import { Texts } from './text-fields.tsx';
 
@@ -25,6 +26,8 @@ export function StateEditor({ onSelect, ...given }: Omit<StateParts, 'set'> & { 
     if (onChange(() => copy.files)) onSelect(copy.name);
   };
   const isList = state.raw.from !== undefined;
+  // A list has no check of its own, and cannot be passed over.
+  const isPlain = state.raw.check === undefined && state.raw.optional === undefined;
   const isChoice = state.raw.type === 'choice' || state.raw.type === 'choices';
   return (
     <div className="state-editor">
@@ -43,7 +46,7 @@ export function StateEditor({ onSelect, ...given }: Omit<StateParts, 'set'> & { 
         <Texts model={model} onChange={onChange} textKey={message} label="programs.messageIn" />
       )}
       {state.kind === 'prompt' && <QuestionFields {...parts} />}
-      {state.kind === 'menu' && <ListFields {...parts} />}
+      {(state.kind === 'menu' || (state.raw.type === 'choice' && isPlain)) && <ListFields {...parts} />}
       {(isChoice || ((state.kind === 'menu' || state.kind === 'page') && !isList)) && <ChoiceFields {...parts} />}
       <Ways {...parts} />
       {Array.isArray(state.raw.when) && <Conditions {...parts} />}
@@ -77,8 +80,7 @@ export function StateEditor({ onSelect, ...given }: Omit<StateParts, 'set'> & { 
   );
 }
 
-const types = ['text', 'integer', 'decimal', 'choice', 'choices', 'yesNo', 'date', 'phone'] as const;
-const isKnownType = (type: string): type is (typeof types)[number] => (types as readonly string[]).includes(type);
+const isKnownType = (type: string): type is (typeof answerTypes)[number] => answerTypes.some((each) => each === type);
 
 /** Numbers stay numbers in the file; `today` and dates are texts. */
 function toLimit(value: string): number | string | undefined {
@@ -104,7 +106,7 @@ function QuestionFields({ model, state, set, onChange }: StateParts) {
             label={t('programs.answerType')}
             value={type}
             onChange={(value) => onChange(() => setAnswerType(model.files, state, value))}
-            options={[...new Set([...types, type])].map((each) => [
+            options={[...new Set([...answerTypes, type])].map((each) => [
               each,
               isKnownType(each) ? t(`programs.type-${each}`) : each,
             ])}
@@ -121,7 +123,7 @@ function QuestionFields({ model, state, set, onChange }: StateParts) {
           value={raw.save}
           pattern={namePattern}
           expects={t('programs.expectsName')}
-          onChange={(value) => value && onChange(() => renameAnswer(model.files, state, value))}
+          onChange={(value) => value && onChange(() => renameAnswer(model.files, state, [String(raw.save), value]))}
         />
         <CheckField
           label={t('programs.maySkip')}
