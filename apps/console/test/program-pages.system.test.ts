@@ -12,9 +12,10 @@ import ar from '../web/i18n/ar.json' with { type: 'json' };
 import en from '../web/i18n/en.json' with { type: 'json' };
 import fr from '../web/i18n/fr.json' with { type: 'json' };
 import sw from '../web/i18n/sw.json' with { type: 'json' };
+import { setAnswerType, setListSource } from '../web/programs/edit-flow.ts';
 import { addState, connectStates } from '../web/programs/edit-program.ts';
 import { actionKeywords } from '../web/programs/keywords.ts';
-import { templates } from '../web/programs/names.ts';
+import { answerTypes, templates } from '../web/programs/names.ts';
 import { readProgram } from '../web/programs/read-program.ts';
 import { createProgram } from '../web/programs/template-files.ts';
 import {
@@ -207,6 +208,107 @@ test('a submitted form is a row with its answers and where it is, and is drawn a
     .getByRole('button', { name: /^cassava 1 100%/ })
     .waitFor();
   await keepPicture(page, 'results-form');
+  expect(complaints).toEqual([]);
+});
+
+const survey = (choices: Record<string, string>) => ({
+  'forms/wash.xml': `<h:html xmlns="http://www.w3.org/2002/xforms" xmlns:h="http://www.w3.org/1999/xhtml" xmlns:jr="http://openrosa.org/javarosa">
+<h:head><h:title>Wash</h:title><model>
+<instance><data id="wash" version="${Object.keys(choices).join('-')}"><water/><meta><instanceID/></meta></data></instance>
+<bind nodeset="/data/water" type="string" required="true()"/>
+<bind nodeset="/data/meta/instanceID" type="string" readonly="true()" jr:preload="uid"/>
+</model></h:head>
+<h:body><select ref="/data/water"><label>Which water?</label>
+${Object.entries(choices)
+  .map(([value, label]) => `<item><label>${label}</label><value>${value}</value></item>`)
+  .join('\n')}
+</select></h:body></h:html>`,
+  'program.yaml': `name: wash
+title: Water and hygiene
+codes: ["*384*10#"]
+extends: palaver
+languages: [en]
+start: ask
+states:
+  ask: { kind: menu, text: t.home, options: [{ text: t.ask, to: wash }] }
+  wash: { kind: form, form: forms/wash.xml, to: done }
+  done: { kind: end, text: t.thanks }
+`,
+  'locales/en.yaml': 't: { home: Water, ask: Answer, thanks: Thank you }\n',
+});
+
+test('a question of several choices is drawn and exported by each choice, also by those of an earlier version', async () => {
+  const publish = async (choices: Record<string, string>) => {
+    await saveDraft('wash', survey(choices));
+    await post('/programs/wash/publish', {});
+  };
+  await publish({ tap: 'A tap', well: 'A well', river: 'A river' });
+  for (const [i, chosen] of ['1 2', '1', '1 3', '2'].entries())
+    expect(await dial(`w${i}`, `+25471200000${i}`, `1*${chosen}*1`, '*384*10#')).toMatch(/^END Thank you/);
+  await publish({ tap: 'Piped water', well: 'A well' });
+
+  await using opened = await openPage(palaver, '/programs');
+  const { page, complaints } = opened;
+  await page.locator('.program-list').getByRole('link', { name: 'Water and hygiene', exact: true }).click();
+  await page.getByRole('heading', { name: 'Programs / Water and hygiene' }).waitFor();
+  await page.getByRole('button', { name: 'Results' }).click();
+  await page.getByRole('cell', { name: 'Piped water, A river (no longer offered)' }).waitFor();
+  await page.getByRole('button', { name: 'Charts' }).click();
+  const water = page.getByRole('figure', { name: 'Which water?' });
+  await water.getByText('4 answers').waitFor();
+  await expect
+    .poll(() => water.getByRole('listitem').allTextContents())
+    .toEqual(['Piped water3 75%', 'A well2 50%', 'A river (no longer offered)1 25%']);
+  expect(await findBarriers(page)).toEqual([]);
+  await keepPicture(page, 'results-several');
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'CSV', exact: true }).click(),
+  ]);
+  expect(readFileSync(await saved.path(), 'utf8')).toContain('"Piped water, A river (no longer offered)"');
+  expect(complaints).toEqual([]);
+});
+
+test('a table of many and long answers is scrolled, and a long answer unfolds', async () => {
+  const asked = Array.from({ length: 9 }, (_, i) => `q${i}`);
+  const states = asked.map(
+    (name, i) => `  ${name}: { kind: prompt, text: t.q, type: text, save: ${name}, to: ${asked[i + 1] ?? 'keep'} }`,
+  );
+  await saveDraft('wide', {
+    'program.yaml': `name: wide
+codes: ["*384*12#"]
+extends: palaver
+languages: [en]
+start: home
+records:
+  visit: { ${asked.map((name) => `${name}: text`).join(', ')} }
+states:
+  home: { kind: menu, text: t.q, options: [{ text: t.q, to: q0 }] }
+${states.join('\n')}
+  keep: { kind: action, store: visit, fields: { ${asked.map((name) => `${name}: ${name}`).join(', ')} }, outcomes: { stored: done } }
+  done: { kind: end, text: t.thanks }
+`,
+    'locales/en.yaml': 't: { q: Question?, thanks: Thank you }\n',
+  });
+  await post('/programs/wide/publish', {});
+  const long = 'The nearest water point dried up in March. '.repeat(3).trim();
+  const answers = asked.map((_, i) => (i === 0 ? long : i === 1 ? 'sustainability' : 'ok'));
+  expect(await dial('wide', '+254713000001', ['1', ...answers].join('*'), '*384*12#')).toMatch(/^END Thank you/);
+  await using opened = await openPage(palaver, '/programs?program=wide&view=results');
+  const { page, complaints } = opened;
+  const cell = page.getByRole('cell', { name: long });
+  const height = async () => (await cell.boundingBox())?.height ?? 0;
+  const folded = await height();
+  await cell.click();
+  await expect.poll(height).toBeGreaterThan(folded);
+  // In one line: the table is wider than the window.
+  const word = page.getByText('sustainability', { exact: true }).first();
+  expect(await word.evaluate((element) => element.getClientRects().length)).toBe(1);
+  const scroller = page.getByRole('group', { name: 'Table' });
+  expect(await scroller.evaluate((element) => element.scrollWidth > element.clientWidth)).toBe(true);
+  expect(await overflow(page)).toBe(0);
+  expect(await findBarriers(page)).toEqual([]);
+  await keepPicture(page, 'results-wide');
   expect(complaints).toEqual([]);
 });
 
@@ -496,6 +598,28 @@ test.each(templates)('the template %s is accepted by the service', async (templa
   const files = createProgram({ name: 'begun', title: 'Begun', code: '*384*81#', template });
   const report = JSON.parse(await post('/programs/begun/check', { files })) as object;
   expect(report).toMatchObject({ ok: true, faults: [] });
+});
+
+test('a question of every type, and a list of the rows of a table, are accepted by the service in a new survey', async () => {
+  const files = createProgram({ name: 'asked', title: 'Asked', code: '*384*82#', template: 'survey' });
+  const check = async (changed: typeof files) =>
+    JSON.parse(await post('/programs/asked/check', { files: changed })) as object;
+  const question = (changed: typeof files) => {
+    const state = readProgram(changed).states.get('needs');
+    if (!state) throw new Error('the survey asks for no needs');
+    return state;
+  };
+  for (const type of answerTypes)
+    expect([type, await check(setAnswerType(files, question(files), type))]).toMatchObject([
+      type,
+      { ok: true, faults: [] },
+    ]);
+  const tables = { ...files, 'data/villages.csv': 'id,village\n1,Kibera\n2,Moshi\n' };
+  for (const column of ['id', 'village']) {
+    const from = { csv: 'data/villages.csv', text: 'village', save: { needs: column, [`${column}Too`]: column } };
+    const listed = setListSource(tables, question(tables), from);
+    expect([column, await check(listed)]).toMatchObject([column, { ok: true, faults: [] }]);
+  }
 });
 
 /** A tree of 300 menus in five files, with ways across. */

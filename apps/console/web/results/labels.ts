@@ -1,6 +1,11 @@
-import { intlLocale } from '../i18n/text.ts';
+import { intlLocale, t } from '../i18n/text.ts';
 import { type ProgramModel, sayIn, toRecord } from '../programs/read-program.ts';
 import type { SetRef } from './results-api.ts';
+
+interface ValueCount {
+  value: string;
+  count: number;
+}
 
 export interface Labels {
   questions: ReadonlyMap<string, string>;
@@ -9,13 +14,16 @@ export interface Labels {
 
 export const noLabels: Labels = { questions: new Map(), choices: new Map() };
 
+/** The answers of a repeat are numbered: `children[2]/age`. */
+const toQuestion = (name: string) => name.replace(/\[\d+\]/g, '');
+
 export function questionLabel({ questions }: Labels, name: string): string {
-  return questions.get(name.replace(/\[\d+\]/g, '')) ?? name;
+  return questions.get(toQuestion(name)) ?? name;
 }
 
 /** Several choices are written with blanks between them. */
 export function choiceLabel({ choices }: Labels, name: string, value: string): string {
-  const known = choices.get(name.replace(/\[\d+\]/g, ''));
+  const known = choices.get(toQuestion(name));
   if (!known || value === '') return value;
   return (
     known.get(value) ??
@@ -26,8 +34,38 @@ export function choiceLabel({ choices }: Labels, name: string, value: string): s
   );
 }
 
+/** Several choices are one answer, with blanks between them: each is counted for itself. */
+export function countChoices({ choices }: Labels, { name, values }: { name: string; values: ValueCount[] }) {
+  const known = choices.get(toQuestion(name));
+  const counts = new Map<string, number>();
+  for (const { value, count } of values) {
+    const parts = value.split(' ');
+    const isSeveral = !known?.has(value) && parts.every((part) => known?.has(part));
+    for (const part of isSeveral ? parts : [value]) counts.set(part, (counts.get(part) ?? 0) + count);
+  }
+  return Array.from(counts, ([value, count]) => ({ value, count })).sort((a, b) => b.count - a.count);
+}
+
+type Set = Pick<SetRef, 'source' | 'name'>;
+
+/** Results keep the codes of the version in which they were given: what it does not know is looked up in the others. */
+export function labelsOf(model: ProgramModel, others: readonly ProgramModel[], set: Set): Labels {
+  const own = readLabels(model, set);
+  const questions = new Map(own.questions);
+  const choices = new Map(Array.from(own.choices, ([name, pairs]) => [name, new Map(pairs)]));
+  for (const other of others.map((each) => readLabels(each, set))) {
+    for (const [name, label] of other.questions) if (!questions.has(name)) questions.set(name, label);
+    for (const [name, pairs] of other.choices) {
+      const known = choices.get(name) ?? new Map<string, string>();
+      for (const [code, label] of pairs) if (!known.has(code)) known.set(code, t('results.notOffered', { label }));
+      choices.set(name, known);
+    }
+  }
+  return { questions, choices };
+}
+
 /** The fields of records have the labels of the questions whose answers they keep. */
-export function labelsOf(model: ProgramModel, { source, name }: Pick<SetRef, 'source' | 'name'>): Labels {
+function readLabels(model: ProgramModel, { source, name }: Set): Labels {
   if (source === 'messages') return noLabels;
   if (source === 'forms') {
     const forms = Object.entries(model.files).filter(([path]) => /^forms\/.*\.xml$/.test(path));

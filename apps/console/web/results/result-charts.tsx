@@ -3,7 +3,7 @@ import { useOperatorQuery } from '../api/operator.ts';
 import { formatDay, formatNumber, formatPercent } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
 import { Waiting } from '../ui/fault.tsx';
-import { choiceLabel, type Labels, questionLabel } from './labels.ts';
+import { choiceLabel, countChoices, type Labels, questionLabel } from './labels.ts';
 import { type DayCount, type Filter, type Question, resultsApi, type SetRef } from './results-api.ts';
 
 interface ResultChartsProps {
@@ -89,7 +89,7 @@ function QuestionChart({ question, labels, onChoose }: QuestionProps) {
 
 function Bars({ question, labels, onChoose }: QuestionProps & { question: { kind: 'choices' } }) {
   const { name, answered, others } = question;
-  const values = splitChoices(labels, question);
+  const values = countChoices(labels, question);
   const bar = (value: string, count: number) => (
     <>
       <span className="bar-label">{value}</span>
@@ -130,21 +130,6 @@ function Bars({ question, labels, onChoose }: QuestionProps & { question: { kind
       </li>
     </ul>
   );
-}
-
-/** Several choices are one answer, with blanks between them: each is counted for itself. */
-function splitChoices(
-  { choices }: Labels,
-  { name, values }: { name: string; values: { value: string; count: number }[] },
-) {
-  const known = choices.get(name);
-  const counts = new Map<string, number>();
-  for (const { value, count } of values) {
-    const parts = value.split(' ');
-    const isSeveral = !known?.has(value) && parts.every((part) => known?.has(part));
-    for (const part of isSeveral ? parts : [value]) counts.set(part, (counts.get(part) ?? 0) + count);
-  }
-  return Array.from(counts, ([value, count]) => ({ value, count })).sort((a, b) => b.count - a.count);
 }
 
 /** The figures are the picture's name, for those who cannot see it. */

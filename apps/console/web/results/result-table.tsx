@@ -95,7 +95,7 @@ export function ResultTable({ set, filter, labels, failed, mayRetry, mayOpenCall
               )}
               {columns.map((column) => (
                 <td key={column}>
-                  <bdi>{choiceLabel(labels, column, result.values[column] ?? '')}</bdi>
+                  <Answer text={choiceLabel(labels, column, result.values[column] ?? '')} />
                 </td>
               ))}
             </tr>
@@ -111,6 +111,20 @@ export function ResultTable({ set, filter, labels, failed, mayRetry, mayOpenCall
         />
       )}
     </div>
+  );
+}
+
+const longText = 120;
+
+/** Three lines of a long answer are shown; the rest is unfolded. */
+function Answer({ text }: { text: string }) {
+  if (text.length <= longText) return <bdi>{text}</bdi>;
+  return (
+    <details className="long-value">
+      <summary>
+        <bdi>{text}</bdi>
+      </summary>
+    </details>
   );
 }
 

@@ -3,8 +3,8 @@ import { useState } from 'react';
 import { useOperatorQuery } from '../api/operator.ts';
 import { formatNumber } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
-import { programApi } from '../programs/program-api.ts';
-import type { ProgramModel } from '../programs/read-program.ts';
+import { type ProgramFiles, programApi } from '../programs/program-api.ts';
+import { type ProgramModel, readProgram } from '../programs/read-program.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { download } from '../ui/download.ts';
 import { Refusal, Waiting } from '../ui/fault.tsx';
@@ -23,6 +23,10 @@ export function ResultsView({ program, model }: { program: string; model: Progra
     queryFn: () => resultsApi.sets(program),
     refetchInterval: 60_000,
   });
+  const { data: others } = useOperatorQuery({
+    queryKey: ['other-versions', program],
+    queryFn: () => loadOthers(program),
+  });
   const role = useOperatorQuery({ queryKey: ['programs'], queryFn: programApi.list }).data?.role ?? 'viewer';
   const [chosen, setChosen] = useState('');
   const [filter, setFilter] = useState(noFilter);
@@ -33,7 +37,7 @@ export function ResultsView({ program, model }: { program: string; model: Progra
   const listed = sets.find((set) => toKey(set) === chosen) ?? sets[0];
   if (!listed) return <p className="empty">{t('results.nothing')}</p>;
   const set = { program, source: listed.source, name: listed.name };
-  const labels = isCoded ? noLabels : labelsOf(model, set);
+  const labels = isCoded ? noLabels : labelsOf(model, (others ?? []).map(readProgram), set);
   const isSms = listed.source === 'messages';
   const key = JSON.stringify([set, filter]);
   return (
@@ -95,6 +99,15 @@ export function ResultsView({ program, model }: { program: string; model: Progra
       )}
     </div>
   );
+}
+
+const readVersions = 10;
+
+/** The versions that callers had before the one in use, or since it. */
+async function loadOthers(program: string): Promise<ProgramFiles[]> {
+  const { versions } = await programApi.versions(program);
+  const others = versions.filter(({ isCurrent }) => !isCurrent).slice(0, readVersions);
+  return Promise.all(others.map(async ({ version }) => (await programApi.files(program, version)).files));
 }
 
 function toTitle({ source, name, count }: ListedSet): string {
