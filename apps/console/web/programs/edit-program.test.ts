@@ -275,6 +275,9 @@ test('a question becomes a list of the rows of a table: its answer stays where i
   const kept = setListSource(added, stateOf(added, 'far'), { ...from, save: { far: 'name' } });
   expect(stateOf(kept, 'keep').raw.fields).toMatchObject({ far: 'far' });
   expect(readProgram(kept).records.answer).toMatchObject({ far: 'text' });
+  const found = setListSource(kept, stateOf(kept, 'far'), { list: 'mine', text: 'people', save: { people: 'people' } });
+  const other = renameAnswer(found, stateOf(found, 'far'), ['people', 'theirs']);
+  expect(stateOf(other, 'keep').raw.fields).toMatchObject({ people: 'people' });
   const byNumber = setListSource(added, stateOf(added, 'far'), { ...from, save: { far: 'id' } });
   expect(readProgram(byNumber).records.answer).toMatchObject({ far: 'integer' });
   const fields = ({ raw }: { raw: Record<string, unknown> }) => Object.keys(raw.fields as object);

@@ -25,8 +25,9 @@ export function answersOf({ kind, raw }: ProgramState): string[] {
   return kind === 'prompt' && raw.save !== undefined && raw.secret !== true ? [String(raw.save)] : [];
 }
 
-/** The fields of records that hold an answer. */
-function listFields({ states }: ProgramModel, answer: string) {
+/** The fields of records that hold an answer of this state. What was found in records may have the name of an answer. */
+function listFields({ states }: ProgramModel, question: ProgramState, answer: string) {
+  if (!answersOf(question).includes(answer)) return [];
   return [...states.values()].flatMap((state) => {
     const record = recordOf(state);
     if (record === undefined) return [];
@@ -124,7 +125,7 @@ export function renameAnswer(
           Object.fromEntries(saved.map(([name, column]) => [name === before ? after : name, column])),
         )
       : setField(files, state, ['save'], after);
-  return listFields(readProgram(files), before).reduce(
+  return listFields(readProgram(files), state, before).reduce(
     (changed, { state: action, field }) => setField(changed, action, ['fields', field], after),
     renamed,
   );
@@ -135,7 +136,7 @@ export function retypeAnswer(files: ProgramFiles, name: string, answer: string):
   const question = model.states.get(name);
   if (!question) return files;
   const type = typeOf(model, question, answer);
-  return listFields(model, answer).reduce(
+  return listFields(model, question, answer).reduce(
     (changed, { record, field }) => setRecords(changed, [record, field], type),
     files,
   );
@@ -147,6 +148,6 @@ export function dropAnswers(files: ProgramFiles, state: ProgramState, answers = 
   const others = [...model.states.values()].filter(({ name }) => name !== state.name).flatMap(answersOf);
   return answers
     .filter((answer) => !others.includes(answer))
-    .flatMap((answer) => listFields(model, answer))
+    .flatMap((answer) => listFields(model, state, answer))
     .reduce((changed, { state: action, field }) => setField(changed, action, ['fields', field], undefined), files);
 }
