@@ -31,7 +31,7 @@ export type WorkerCall =
 
 export type WorkerReply =
   | { id: number; report: FormReport }
-  | { id: number; reply: FormReply; loads: number }
+  | { id: number; reply: FormReply; loads: number; tookMs: number }
   | { id: number; loads: number }
   | { id: number; missing: true }
   /** The input computes for longer than its slice; nothing is changed. */

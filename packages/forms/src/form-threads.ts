@@ -44,7 +44,7 @@ const maxHomes = 100_000;
 const separation = { max: 1_000, ttl: 600_000 };
 /** How long a key press may compute before it comes after the other callers of its form; less where many wait. */
 const slice = { mostMs: 250, leastMs: 50 };
-/** A caller whose key press took this long comes after the others for a while. */
+/** A caller whose key press computed for this long comes after the others for a while. */
 const slowMs = 500;
 const slowness = { max: 10_000, ttl: 60_000 };
 
@@ -63,7 +63,7 @@ export function createFormThreads(
   /** The thread that has the instance of a caller. */
   const homes = new LRUCache<string, FormThread>({ max: maxHomes });
   const queue: Waiting[] = [];
-  /** Forms that have ended their thread: all of them together have one. */
+  /** Forms that have ended their thread: all of them together have one, and one for their slow callers. */
   const failed = new LRUCache<string, true>(separation);
   const hasFailed = (key: string) => failed.has(key);
   const slowCallers = new LRUCache<string, true>(slowness);
@@ -76,17 +76,25 @@ export function createFormThreads(
     threads.add(own);
     return own;
   };
-  const laneOf = ({ key, call }: FormJob) => (call.kind === 'load' ? 'load' : hasFailed(key) ? 'failed' : key);
+  /** Jobs of one lane share a thread, those of a form as many as a form may have. */
+  const laneOf = (job: Waiting) => {
+    if (job.call.kind === 'load') return 'load';
+    if (isSlow(job)) return hasFailed(job.key) ? 'slow and failed' : `slow ${job.key}`;
+    return hasFailed(job.key) ? 'failed' : job.key;
+  };
   const findThread = (job: Waiting): FormThread | undefined => {
     for (const own of threads) if (!own.job && !own.thread.isUsable()) threads.delete(own);
     const all = [...threads];
-    const busy = all.filter((own) => own.job);
+    const running = all.flatMap((own) => own.job ?? []);
     const lane = laneOf(job);
-    const same = busy.filter((own) => own.job && (own.job.key === job.key || laneOf(own.job) === lane));
-    if (same.length >= (lane === job.key ? maxPerForm : 1)) return undefined;
+    if (lane !== job.key && running.some((other) => laneOf(other) === lane)) return undefined;
+    // All slow callers together leave a thread to the others too.
+    if (isSlow(job) && running.filter(isSlow).length >= maxPerForm) return undefined;
+    const most = job.call.kind === 'load' ? 1 : maxPerForm;
+    if (running.filter(({ key }) => key === job.key).length >= most) return undefined;
     const free = all.filter((own) => !own.job);
     // Loading ahead leaves a thread to callers.
-    if (job.call.kind === 'load' && maxThreads > 1 && busy.length >= maxThreads - 1) return undefined;
+    if (job.call.kind === 'load' && maxThreads > 1 && running.length >= maxThreads - 1) return undefined;
     const having = all.filter(({ forms }) => forms.has(job.key)).toSorted((a, b) => a.startedAt - b.startedAt);
     const homeOf = job.call.kind === 'press' ? homes.get(job.call.call.progress?.id ?? '') : undefined;
     const home = having.find((own) => own === homeOf);
@@ -123,15 +131,13 @@ export function createFormThreads(
     const press = async (): Promise<WorkerReply> => {
       // The start of a thread counts as loading.
       if (call.kind === 'load' || !own.forms.has(key)) return { id: 0, missing: true };
-      const start = Date.now();
-      try {
-        // Every first try has a slice, because others may come while it computes.
-        const waiting = queue.filter((other) => other.key === key).length;
-        const sliceMs = Math.max(slice.leastMs, slice.mostMs / (waiting + 1));
-        return await own.thread.send({ ...call, form: key, ...(!job.isCostly && { sliceMs }) }, limitMs);
-      } finally {
-        if (Date.now() - start > slowMs) slowCallers.set(call.call.phoneNumber, true);
-      }
+      // Every first try has a slice, because others may come while it computes.
+      const waiting = queue.filter((other) => other.key === key).length;
+      const sliceMs = Math.max(slice.leastMs, slice.mostMs / (waiting + 1));
+      return own.thread.send({ ...call, form: key, ...(!job.isCostly && { sliceMs }) }, limitMs);
+    };
+    const noteSlow = () => {
+      if (call.kind === 'press') slowCallers.set(call.call.phoneNumber, true);
     };
     own.job = job;
     own.startedAt = Date.now();
@@ -147,9 +153,10 @@ export function createFormThreads(
       }
       own.job = undefined;
       if ('reply' in reply && reply.reply.kind === 'screen') homes.set(reply.reply.progress.id, own);
-      if (call.kind === 'press' && 'costly' in reply) {
+      if ('reply' in reply && reply.tookMs > slowMs) noteSlow();
+      if ('costly' in reply) {
         job.isCostly = true;
-        slowCallers.set(call.call.phoneNumber, true);
+        noteSlow();
         enqueue(job);
       } else job.resolve(reply);
       if ('loads' in reply && reply.loads >= maxLoads) {
@@ -159,6 +166,7 @@ export function createFormThreads(
     } catch (error) {
       threads.delete(own);
       failed.set(key, true);
+      if (!own.isLoading) noteSlow();
       job.reject(error as Error);
     }
     dispatch();

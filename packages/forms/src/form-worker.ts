@@ -158,6 +158,7 @@ function dropOldest(): void {
 
 async function run(call: WorkerCall): Promise<WorkerReply> {
   const { id } = call;
+  const start = computedMs();
   liftLimits();
   try {
     if (call.kind === 'inspect') return { id, report: await inspectForm(call.source) };
@@ -168,7 +169,7 @@ async function run(call: WorkerCall): Promise<WorkerReply> {
     }
     const reply = open && call.kind === 'press' ? await press(open, call.call, call.sliceMs) : 'missing';
     if (reply === 'missing') return { id, missing: true };
-    return reply === 'costly' ? { id, costly: true } : { id, reply, loads };
+    return reply === 'costly' ? { id, costly: true } : { id, reply, loads, tookMs: computedMs() - start };
   } catch (error) {
     return { id, fault: error instanceof Error ? `${error.message}\n${error.stack}` : String(error) };
   }

@@ -112,6 +112,50 @@ test('callers of one form share the threads that it may have, and the others kee
   await Promise.all(attack);
 });
 
+test('callers who have held up others share one thread of a form, and leave it the rest', async () => {
+  await using forms = createForms({ threads: 4, timeoutMs: 60_000, waitMs: 120_000 });
+  const begin = async (form: FormSource, phoneNumber: string) => {
+    const reply = await forms.press(form, { ...call, phoneNumber });
+    if (reply.kind !== 'screen') throw new Error('the form shows nothing');
+    return (input: string) => forms.press(form, { ...call, phoneNumber, progress: reply.progress, input });
+  };
+  const [costly, slow] = [repeatOf(named(8, 'calculate="sum(/data/each/q0) + count(/data/each)"')), toForm(endless)];
+  const phones = ['+254700000002', '+254700000003', '+254700000004'];
+  const attack = await Promise.all(
+    phones.map(async (phone) => {
+      const named = await (await begin(costly, phone))('Ana');
+      if (named.kind !== 'screen') throw new Error('the form shows nothing');
+      await forms.press(costly, { ...call, phoneNumber: phone, progress: named.progress, input: '200' });
+      return begin(slow, phone);
+    }),
+  );
+  let ended = 0;
+  const held = attack.map((press) => press('x').catch(() => ended++));
+  for (let i = 0; i < 5; i++)
+    expect(await press(forms, slow, ['Ana'])).toMatchObject({ screen: { body: 'How many people?' } });
+  expect(ended).toBe(0);
+  await forms.close();
+  await Promise.all(held);
+});
+
+test('callers of a form that has ended its thread do not wait behind who ended it', async () => {
+  await using forms = createForms({ threads: 3, timeoutMs: 6_000, waitMs: 60_000 });
+  const form = toForm(endless);
+  const begin = (phoneNumber: string) => forms.press(form, { ...call, phoneNumber });
+  const order: string[] = [];
+  const hold = async () => {
+    const begun = await begin('+254700000002');
+    if (begun.kind !== 'screen') throw new Error('the form shows nothing');
+    const press = { ...call, phoneNumber: '+254700000002', progress: begun.progress, input: 'x' };
+    return () => forms.press(form, press).catch(() => order.push('guilty'));
+  };
+  await (await hold())();
+  const attack = (await hold())();
+  await begin('+254700000003').then(() => order.push('other'));
+  await attack;
+  expect(order).toEqual(['guilty', 'other', 'guilty']);
+});
+
 test('a form with many open calls is not loaded again for each of them', async () => {
   let loads = 0;
   await using forms = createForms({ threads: 1, onLoad: () => loads++ });
