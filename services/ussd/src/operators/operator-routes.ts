@@ -9,6 +9,7 @@ import {
 import type { Menu } from '@palaver/program/internal';
 import type { Server } from '@palaver/service-kit';
 import { addAuditRoute, type ZodTypeProvider } from '@palaver/service-kit/internal';
+import type { FastifyRequest } from 'fastify';
 import { unpackDialogue, unpackOpening } from '../calls/session.ts';
 import type { Programs } from '../catalog/programs.ts';
 import type { Publishing } from '../catalog/publishing.ts';
@@ -53,6 +54,11 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
   await server.register(async (scope) => {
     scope.addHook('onRequest', scope.operatorGuard);
     const typed = scope.withTypeProvider<ZodTypeProvider>();
+    /** Some telecom gateways make the number a part of the id. */
+    const listActive = async ({ operator }: Pick<FastifyRequest, 'operator'>, now: number) => {
+      const show = showCallersTo(operator);
+      return (await sessions.listActive(now)).map(({ id, phone }) => show({ id, phoneNumber: phone }).id);
+    };
 
     typed.get(
       '/api/ussd/debug/:sessionId',
@@ -67,13 +73,13 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
         const menu = program === undefined ? undefined : await parts.programs.find(program);
         const caller = { phoneNumber: session.phone, reply: session.reply };
         const { phoneNumber: phone, reply } = showCallersTo(operator)(caller);
-        return toDebugRecord({ ...session, phone, reply }, await sessions.listActive(now), menu);
+        return toDebugRecord({ ...session, phone, reply }, await listActive({ operator }, now), menu);
       },
     );
 
-    typed.get('/api/ussd/sessions', { schema: { response: { 200: ussdSessionsRecordSchema } } }, async () => {
+    typed.get('/api/ussd/sessions', { schema: { response: { 200: ussdSessionsRecordSchema } } }, async (request) => {
       const now = parts.clock.now();
-      const activeSessions = await sessions.listActive(now);
+      const activeSessions = await listActive(request, now);
       // Only a full list may not be all of them.
       const isWhole = activeSessions.length < maxListed;
       return { activeSessions, count: isWhole ? activeSessions.length : await sessions.countActive(now) };

@@ -1,3 +1,4 @@
+import { unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { createBatchLoader } from './batch-loader.ts';
 import { forgetNotices } from './notices.ts';
@@ -59,8 +60,8 @@ export function createSessionStore(
         .execute(),
     /** The oldest of them. */
     async listActive(now: number) {
-      const rows = await active(now).select('id').orderBy('opened_at').limit(maxListed).execute();
-      return rows.map(({ id }) => id);
+      const rows = await active(now).select(['id', 'phone']).orderBy('opened_at').limit(maxListed).execute();
+      return rows.map((row) => store.cipher.openRow(sealedTables.session, row, { phone: unreadableText }));
     },
     countActive: (now: number) => countRows(active(now)),
   };
