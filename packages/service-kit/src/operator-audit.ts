@@ -6,7 +6,7 @@ import {
   auditListSchema,
   auditQuerySchema,
 } from '@palaver/contract/internal';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyRequest, onSendAsyncHookHandler } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { clientAddress } from './client-address.ts';
 import { tableReply } from './docs.ts';
@@ -53,10 +53,12 @@ export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
     else done();
   });
   // The handler found nothing to change: trying one number after the other leaves lines too.
-  server.addHook('onSend', (request, reply, payload, done) => {
-    const isTry = request.operator && request.routeOptions.config.audited === true && reply.statusCode === 404;
-    if (isTry) recordRequest(request).then(() => done(null, payload), done);
-    else done(null, payload);
+  const recordTry: onSendAsyncHookHandler = async (request, reply, payload) => {
+    if (request.operator && reply.statusCode === 404) await recordRequest(request);
+    return payload;
+  };
+  server.addHook('onRoute', (route) => {
+    if (route.config?.audited === true) route.onSend = [route.onSend ?? [], recordTry].flat();
   });
   const recordRequest = (request: FastifyRequest, action: AuditAction = 'operator.write') =>
     audit.record({
