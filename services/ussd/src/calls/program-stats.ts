@@ -1,6 +1,7 @@
 import { backKeyOf, canGoBack, type Dialogue, type Menu, nameOf, reservedKeys } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
+import { sql } from 'kysely';
 import {
   answerColumns,
   type CallStatTable,
@@ -10,6 +11,7 @@ import {
   type StateStatTable,
   statColumns,
   type UssdStore,
+  type UssdTables,
 } from '../store/tables.ts';
 
 /** Times to an answer are counted in intervals with these upper limits; the last interval has none. */
@@ -97,10 +99,10 @@ export function startProgramStats(store: UssdStore, logger: Logger) {
     [states, calls] = [new Map(), new Map()];
     try {
       while (stateRows.length > 0) {
-        await addStates(store.db, stateRows.slice(0, maxRows));
+        await addCounts(store.db, 'ussd_state_stat', stateRows.slice(0, maxRows));
         stateRows.splice(0, maxRows);
       }
-      if (callRows.length > 0) await addCalls(store.db, callRows);
+      if (callRows.length > 0) await addCounts(store.db, 'ussd_call_stat', callRows);
     } catch (error) {
       logger.warn({ err: error }, 'counts of programs cannot be written now; they are kept for the next time');
       states = join(stateRows, states);
@@ -184,35 +186,20 @@ const idOf = (row: StatRow) =>
 /** In one order everywhere: two instances that write the same rows do not wait for each other in a circle. */
 const inOrder = (one: StatRow, other: StatRow) => (idOf(one) < idOf(other) ? -1 : 1);
 
-async function addStates(db: UssdStore['db'], rows: StateStatTable[]): Promise<void> {
-  await db
-    .insertInto('ussd_state_stat')
-    .values(rows.sort(inOrder))
-    .onConflict((conflict) =>
-      conflict
-        .columns(['day', 'program', 'version', 'state', 'language'])
-        .doUpdateSet(({ eb, ref }) =>
-          Object.fromEntries(
-            statColumns.map((name) => [name, eb(ref(`ussd_state_stat.${name}`), '+', ref(`excluded.${name}`))]),
-          ),
-        ),
-    )
-    .execute();
-}
+const stateKey = ['day', 'program', 'version', 'state', 'language'] as const;
+const callKey = ['day', 'program', 'version'] as const;
 
-async function addCalls(db: UssdStore['db'], rows: CallStatTable[]): Promise<void> {
+async function addCounts<Table extends 'ussd_state_stat' | 'ussd_call_stat'>(
+  db: UssdStore['db'],
+  table: Table,
+  rows: UssdTables[Table][],
+): Promise<void> {
+  const [key, counts] = table === 'ussd_state_stat' ? [stateKey, statColumns] : [callKey, callColumns];
+  const sums = counts.map((name) => [name, sql`${sql.ref(`${table}.${name}`)} + ${sql.ref(`excluded.${name}`)}`]);
   await db
-    .insertInto('ussd_call_stat')
-    .values(rows.sort(inOrder))
-    .onConflict((conflict) =>
-      conflict
-        .columns(['day', 'program', 'version'])
-        .doUpdateSet(({ eb, ref }) =>
-          Object.fromEntries(
-            callColumns.map((name) => [name, eb(ref(`ussd_call_stat.${name}`), '+', ref(`excluded.${name}`))]),
-          ),
-        ),
-    )
+    .insertInto(table as 'ussd_call_stat')
+    .values((rows as CallStatTable[]).sort(inOrder))
+    .onConflict((conflict) => conflict.columns(key as typeof callKey).doUpdateSet(Object.fromEntries(sums)))
     .execute();
 }
 
