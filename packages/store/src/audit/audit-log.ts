@@ -59,22 +59,10 @@ const maxText = 200;
 const maxDetails = 2_000;
 
 export function createAuditLog<DB>(
-  store: Pick<Store<DB>, 'db' | 'readDb' | 'transaction' | 'prepare' | 'engine'>,
+  store: Pick<Store<DB>, 'db' | 'readDb' | 'transaction' | 'engine'>,
   { service, referenceKey, retentionDays = 0, onHead, onFault }: AuditLogOptions,
 ): AuditLog<DB> {
-  const tables = store as unknown as Pick<Store<AuditTables>, 'db' | 'readDb' | 'transaction' | 'prepare' | 'engine'>;
-  const insert = tables.prepare((db, row: AuditTables['palaver_audit_pending']) =>
-    db.insertInto('palaver_audit_pending').values({
-      id: row.id,
-      at: row.at,
-      service: row.service,
-      actor: row.actor,
-      action: row.action,
-      subject: row.subject,
-      from_address: row.from_address,
-      details: row.details,
-    }),
-  );
+  const tables = store as unknown as Pick<Store<AuditTables>, 'db' | 'readDb' | 'transaction' | 'engine'>;
   let timer: NodeJS.Timeout | undefined;
   let chaining: Promise<unknown> = Promise.resolve();
 
@@ -112,7 +100,8 @@ export function createAuditLog<DB>(
 
   return {
     async record(event, trx) {
-      await insert(toRow(event, service), trx as unknown as Kysely<AuditTables> | undefined);
+      const db = (trx as unknown as Kysely<AuditTables> | undefined) ?? tables.db;
+      await db.insertInto('palaver_audit_pending').values(toRow(event, service)).execute();
       chainSoon();
     },
     person(identifier) {
