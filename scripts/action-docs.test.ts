@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { actionKeywords, kinds } from '@palaver/program/internal';
 import { expect, test } from 'vitest';
-import { toActionReference, toEditorFields, toStateReference } from './action-reference.ts';
+import { toActionReference, toEditorFields, toStateReference } from './action-docs.ts';
 
-const read = (path: string) => readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
+const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
 test('the references of states and actions are what the files of the keywords say', () => {
   expect(read('docs/ussd-actions.md')).toBe(toActionReference());
