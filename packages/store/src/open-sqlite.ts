@@ -8,6 +8,7 @@ import {
   type DatabaseConnection,
   type Dialect,
   type Driver,
+  type LimitNode,
   type QueryResult,
   SqliteAdapter,
   SqliteIntrospector,
@@ -123,7 +124,7 @@ export function createSqliteDialect(
     waiting: () => driver.waiting,
     dialect: {
       createDriver: () => driver,
-      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createQueryCompiler: () => new LimitCastingCompiler(),
       createAdapter: () => new QueueingAdapter(),
       createIntrospector: (db) => new SqliteIntrospector(db),
     },
@@ -134,6 +135,15 @@ export function createSqliteDialect(
 export class QueueingAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;
+  }
+}
+
+/** SQLite compiles a statement with a bare `limit ?` again whenever a value is bound, which takes longer than most queries. */
+export class LimitCastingCompiler extends SqliteQueryCompiler {
+  protected override visitLimit({ limit }: LimitNode): void {
+    this.append('limit cast(');
+    this.visitNode(limit);
+    this.append(' as integer)');
   }
 }
 

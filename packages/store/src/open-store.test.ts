@@ -47,6 +47,13 @@ describe('addresses', () => {
   });
 });
 
+test('on SQLite a limit is no bare parameter, whose every value would have the statement compiled again', async () => {
+  const store = await openStore<{ item: { id: string } }>('file::memory:');
+  const { sql: text, parameters } = store.db.selectFrom('item').select('id').limit(5).compile();
+  expect([text, parameters]).toEqual(['select "id" from "item" limit cast(? as integer)', [5]]);
+  await store.close();
+});
+
 describe('SQLite faults', () => {
   test('a folder that cannot be made, a folder in the place of the file', async () => {
     await using dir = await createTempDir();

@@ -6,9 +6,8 @@ import {
   type Driver,
   type QueryResult,
   SqliteIntrospector,
-  SqliteQueryCompiler,
 } from 'kysely';
-import { QueueingAdapter } from './open-sqlite.ts';
+import { LimitCastingCompiler, QueueingAdapter } from './open-sqlite.ts';
 import { bindValue } from './prepare-query.ts';
 import type { ReaderCall, ReaderReply } from './sqlite-reader-worker.ts';
 import { StoreError } from './store-error.ts';
@@ -104,7 +103,7 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
   };
   return {
     createDriver: () => driver,
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new LimitCastingCompiler(),
     createAdapter: () => new QueueingAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
   };

@@ -114,7 +114,7 @@ export function createRows({ readDb, cipher }: UssdStore) {
     const columns = hasXml ? [...source.columns, 'xml'] : source.columns;
     const { rows } =
       await sql<Row>`select ${sql.join(columns.map((column) => sql.ref(column)))} from ${sql.table(source.table)}
-      where ${where} order by created_at desc, id limit ${limit} offset ${offset}`.execute(readDb);
+      where ${where} order by created_at desc, id limit cast(${limit} as integer) offset ${offset}`.execute(readDb);
     return rows;
   }
   const open = (source: Source, rows: Row[]) => mapRows(rows, (row) => cipher.openRow(source.sealed, row, unreadable));
