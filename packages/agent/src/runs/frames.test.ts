@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createFrameLog, readEvents } from './frames.ts';
+import { createFrameLog, keepFrames, parseFrame, readEvents, splitFrames } from './frames.ts';
+import { createRun } from './run.ts';
 
 const timestamp = '2026-01-01T00:00:00.000Z';
 
@@ -105,4 +106,31 @@ test('a reader of a run that continues elsewhere gets no frame twice', async () 
     for await (const { id } of readEvents(frames, after)) ids.push(id);
     expect(ids).toEqual([1, 2].filter((id) => id > after));
   }
+});
+
+// Seed 4566 of the simulation.
+test('a run that failed for its reader and is stored as aborted has that end in its frames', () => {
+  const ids = { runId: 'r', sessionId: 's', userDid: 'did:key:z', requestId: 'q', messageId: 'm' };
+  const run = createRun(ids, { onEvent() {} });
+  run.emit('message', { content: 'so', timestamp });
+  const unused = {} as never;
+  const keeper = keepFrames(
+    run,
+    { runId: 'r', epoch: 1 },
+    { runs: unused, broadcast: unused, logger: unused, stored: 0, onNewOwner() {} },
+  );
+  const endsOf = () =>
+    (['failed', 'aborted'] as const).map((status) => {
+      const { last, body } = keeper.toLastFrames(status);
+      const frames = splitFrames(body);
+      const { name, data } = parseFrame(frames.at(-1) ?? '');
+      return [name, 'status' in data && data.status, last, frames.length];
+    });
+  const ends = [
+    ['done', 'failed', 2, 2],
+    ['done', 'aborted', 2, 2],
+  ];
+  expect(endsOf()).toEqual(ends);
+  run.finish(run.draft('failed'), undefined);
+  expect(endsOf()).toEqual(ends);
 });

@@ -5,6 +5,7 @@ import type { RunEvent } from '../define/agent-run.ts';
 import type { OwnedRun } from '../store/run-transitions.ts';
 import type { Frames } from '../store/run-writes.ts';
 import type { RunStore } from '../store/runs.ts';
+import type { Run } from './run.ts';
 import { isElsewhere } from './transitions.ts';
 
 const chunkCharacters = 64 * 1024;
@@ -146,7 +147,7 @@ export type FrameKeeper = ReturnType<typeof keepFrames>;
 
 /** Stores the frames of a run in batches while it runs, so that they outlive this process and are read by other instances. */
 export function keepFrames(
-  run: { frames: FrameLog; toDone(status: EndedRunStatus): string },
+  run: Pick<Run, 'frames' | 'toDone' | 'status'>,
   owned: OwnedRun,
   parts: FrameKeeperParts,
 ) {
@@ -166,7 +167,12 @@ export function keepFrames(
 
   function toLastFrames(status: EndedRunStatus): Frames {
     const frames = unstored();
-    if (run.frames.ended) return frames;
+    if (run.frames.ended) {
+      if (status === run.status) return frames;
+      // It ended here as failed, because its end could not be stored. Where its abort is confirmed it is stored as aborted.
+      const others = splitFrames(frames.body).slice(0, -1).join('');
+      return { ...frames, body: others + run.toDone(status, frames.last) };
+    }
     return { ...frames, last: frames.last + 1, body: frames.body + run.toDone(status) };
   }
 

@@ -114,7 +114,8 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
     },
     setFinish: builder.setFinish,
     draft: builder.toMessage,
-    toDone: (ended: EndedRunStatus): string => toFrame(frames.length + 1, 'done', toDoneData(builder.toMessage(ended))),
+    toDone: (ended: EndedRunStatus, number = frames.length + 1): string =>
+      toFrame(number, 'done', toDoneData(builder.toMessage(ended))),
     /** Sends `done`, the last frame. The answer's status is the run's: an abort may have been confirmed at the last moment. */
     finish(answer: Message, error?: SseEventData['error']): void {
       status = answer.status;
