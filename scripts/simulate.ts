@@ -1,13 +1,15 @@
 // `npm run simulate -- --seeds 10000` runs that many schedules of the agent and prints what they covered; `npm run simulate --
 // ussd --seed 7` runs one of the USSD service and prints everything that happened. `--from` is the first seed, `--resume`
 // continues where the last count ended, and `--workers` processes share the work. `--mutations` puts one fault after another
-// into the code and prints how many seeds find it; `--only` keeps those whose name has that text.
+// into the code and prints how many seeds find it; `--only` keeps those whose name has that text. `--postgres` runs the agent on
+// a PostgreSQL of its own in place of SQLite: slower, and a seed is not always the same schedule there.
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Mutation, mutate } from '../packages/store/test/simulation/mutate.ts';
 import type { Outcome } from '../packages/store/test/simulation/outcome.ts';
+import { startPostgres } from '../packages/test-kit/src/postgres.ts';
 
 interface Simulation {
   simulate(seed: number): Promise<Outcome>;
@@ -52,6 +54,7 @@ const { values, positionals } = parseArgs({
     workers: { type: 'string', default: '1' },
     resume: { type: 'boolean', default: false },
     mutations: { type: 'boolean', default: false },
+    postgres: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     /** One of the list, by its name: put into the code of this process. */
     mutation: { type: 'string' },
@@ -62,6 +65,7 @@ const { values, positionals } = parseArgs({
 const [name = 'runs'] = positionals;
 const simulation = simulations[name];
 if (!simulation) throw new Error(`${name}: expected one of ${Object.keys(simulations).join(', ')}`);
+if (values.postgres && name !== 'runs') throw new Error('--postgres: only runs are simulated on PostgreSQL');
 const { load, loadMutations } = simulation;
 const piece = 50;
 /** A process that does not answer any more is in a loop without an end. */
@@ -76,7 +80,7 @@ if (process.send) process.on('message', (from: number) => void report(from).then
 else if (values.seed !== undefined) {
   const { simulate } = await load();
   const { log, violation } = await simulate(Number(values.seed));
-  console.log(log.join('\n'));
+  console.log(log().join('\n'));
   console.log(violation === undefined ? 'No violation.' : `\nSeed ${values.seed}: ${violation}`);
   process.exit(violation === undefined ? 0 : 1);
 } else if (values.mutations) await simulateMutations();
@@ -109,18 +113,20 @@ function ask(worker: ChildProcess, from: number): Promise<Report> {
 }
 
 async function simulateMany(): Promise<void> {
-  const before = values.resume ? loadCount() : { next: Number(values.from), seeds: 0 };
+  const before: Count = values.resume ? loadCount() : { next: Number(values.from), seeds: 0, coverage: [] };
   const end = before.next + Number(values.seeds ?? 1_000);
   const started = Date.now();
-  const coverage = new Map<string, number>();
+  const coverage = new Map(before.coverage);
   const failed: Report['failed'] = [];
+  const postgres = values.postgres ? await startPostgres() : undefined;
+  const env = { ...process.env, ...(postgres && { SIMULATION_POSTGRES_URL: postgres.url }) };
   let next = before.next;
   let seeds = before.seeds;
   let steps = 0;
   const isOver = () => next >= end || failed.length >= Number(values.failures);
   await Promise.all(
     Array.from({ length: Number(values.workers) }, async () => {
-      const worker = fork(import.meta.filename, [name]);
+      const worker = fork(import.meta.filename, [name], { env });
       while (!isOver()) {
         const from = next;
         next += piece;
@@ -130,15 +136,16 @@ async function simulateMany(): Promise<void> {
         failed.push(...done.failed);
         for (const [what, times] of done.coverage) coverage.set(what, (coverage.get(what) ?? 0) + times);
         for (const [seed, what] of done.failed) console.log(`Seed ${seed}: ${what}`);
-        saveCount({ next, seeds });
+        saveCount({ next, seeds, coverage: [...coverage] });
       }
       worker.kill();
     }),
   );
+  await postgres?.stop();
   console.log('\nWhat was covered, and how often:');
   for (const [what, times] of [...coverage].sort(([a], [b]) => a.localeCompare(b))) console.log(`${times}\t${what}`);
   const { mustCover } = await load();
-  const wanted = mustCover.flatMap(({ seeds: least, what }) => (next - before.next < least ? [] : what));
+  const wanted = mustCover.flatMap(({ seeds: least, what }) => (seeds < least ? [] : what));
   const missing = wanted.filter((what) => !coverage.has(what));
   console.log(
     `\nOf ${wanted.length} that must happen in so many seeds, these did not: ${missing.join(', ') || 'none'}`,
@@ -194,15 +201,21 @@ async function simulateMutations(): Promise<void> {
   process.exit(lost === 0 ? 0 : 1);
 }
 
-function loadCount(): { next: number; seeds: number } {
+interface Count {
+  next: number;
+  seeds: number;
+  coverage: Report['coverage'];
+}
+
+function loadCount(): Count {
   try {
     return JSON.parse(readFileSync(countPath, 'utf8'));
   } catch {
-    return { next: 1, seeds: 0 };
+    return { next: 1, seeds: 0, coverage: [] };
   }
 }
 
-function saveCount(count: { next: number; seeds: number }): void {
+function saveCount(count: Count): void {
   if (!values.resume) return;
   mkdirSync(dirname(countPath), { recursive: true });
   writeFileSync(countPath, JSON.stringify(count));

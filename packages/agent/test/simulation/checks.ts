@@ -26,10 +26,18 @@ interface ApprovalRow {
   userDid: string;
   status: string;
 }
+interface TaskRow {
+  prompt: string;
+  status: string;
+  holder: string | null;
+  dueAt: number;
+}
 interface Snapshot {
   runs: Map<string, Row>;
   steps: Map<string, StepRow>;
   approvals: Map<string, ApprovalRow>;
+  /** The last stored frame of each run. */
+  frames: Map<string, number>;
 }
 
 /** A message as its sender sees it. */
@@ -41,7 +49,7 @@ export interface Sent {
   runIds: Set<string>;
 }
 
-const empty: Snapshot = { runs: new Map(), steps: new Map(), approvals: new Map() };
+const empty: Snapshot = { runs: new Map(), steps: new Map(), approvals: new Map(), frames: new Map() };
 const hasEnded = ({ status }: { status: RunStatus }) => (endings as readonly string[]).includes(status);
 
 export type Checks = ReturnType<typeof createChecks>;
@@ -58,9 +66,12 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
     ),
     steps: sqlite.prepare('select run_id as runId, number, outcomes from agent_step'),
     approvals: sqlite.prepare('select id, run_id as runId, user_did as userDid, status from agent_approval'),
+    lastFrames: sqlite.prepare('select run_id as runId, max(last) as last from agent_frame group by run_id'),
     alive: sqlite.prepare('select id from agent_instance where seen_at > ?'),
     answer: sqlite.prepare(`select status from agent_message where run_id = ? and type = 'ai'`),
-    tasks: sqlite.prepare('select prompt, status, claimed_by as holder from agent_task'),
+    tasks: sqlite.prepare(
+      'select prompt, status, claimed_by as holder, max(lease_until, next_run_at) as dueAt from agent_task',
+    ),
     question: sqlite.prepare(`select run_id as runId, content from agent_message where type = 'human'`),
     frames: sqlite.prepare('select first, last, body from agent_frame where run_id = ? order by first'),
     usage: sqlite.prepare(`select input_tokens as tokens,
@@ -76,16 +87,22 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
   const heard = new Set<string>();
   const readers: { runId: string; events: RunEvent[] }[] = [];
   const aborted = new Set<string>();
+  const abortsAsked = new Set<string>();
+  const replacementsAsked: Sent[] = [];
+  /** Since when a queued run has had nothing before it. */
+  const firstSince = new Map<string, number>();
   const taken = new Map<TransitionName, number>();
 
   function read(): Snapshot {
     const rows = select.runs.all() as unknown as (Omit<Row, 'isAborting'> & { aborting: number })[];
     const steps = select.steps.all() as unknown as StepRow[];
     const approvals = select.approvals.all() as unknown as ApprovalRow[];
+    const frames = select.lastFrames.all() as { runId: string; last: number }[];
     return {
       runs: new Map(rows.map(({ aborting, ...row }) => [row.id, { ...row, isAborting: aborting === 1 }])),
       steps: new Map(steps.map((step) => [`${step.runId} ${step.number}`, step])),
       approvals: new Map(approvals.map((approval) => [approval.id, approval])),
+      frames: new Map(frames.map(({ runId, last }) => [runId, last])),
     };
   }
 
@@ -115,6 +132,15 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
           return (
             row.instance === '' || !select.alive.all(world.now() - deadAfterMs).some(({ id }) => id === row.instance)
           );
+        case 'older-than-request':
+          return abortsAsked.has(row.id);
+        case 'replaced':
+          return replacementsAsked.some(({ tag, sessionId }) => {
+            const replaced = runOf(tag);
+            return (
+              sessionId === row.session && row.number >= (before.runs.get(replaced ?? '')?.number ?? row.number + 1)
+            );
+          });
         default:
           return true;
       }
@@ -191,6 +217,8 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
     pending: (): ApprovalRow[] => [...before.approvals.values()].filter(({ status }) => status === 'pending'),
     runs: () => [...before.runs.values()],
     hasEnded: () => [...before.runs.values()].every(hasEnded),
+    abortAsked: (runId: string) => void abortsAsked.add(runId),
+    replacementAsked: (message: Sent) => void replacementsAsked.push(message),
     abortConfirmed: (runId: string) => void aborted.add(runId),
 
     /** A message that takes the place of this one is confirmed. */
@@ -233,8 +261,16 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
           // Ends and begins that are committed together may be in either order.
           const mayRun = earlier.every(hasEnded);
           const mayWait = earlier.some(({ id }) => !hasEnded(before.runs.get(id) ?? row));
-          if (!(row.status === 'running' ? mayRun : mayWait) || row.epoch !== 1)
-            fail(`run ${row.number} begins as ${row.status}`);
+          // One that is replaced by the next may begin in the same transaction.
+          const isReplaced = [...after.runs.values()].some(
+            ({ session, number }) => session === row.session && number > row.number,
+          );
+          if (
+            !(row.status === 'running' ? mayRun : mayWait) ||
+            row.epoch !== 1 ||
+            (row.isAborting && !(isReplaced && replacementsAsked.length > 0))
+          )
+            fail(`run ${row.number} begins as ${row.status}${row.isAborting ? ', aborted' : ''}`);
         }
       }
       for (const id of before.runs.keys()) if (!after.runs.has(id)) fail('a run is gone');
@@ -257,14 +293,33 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
           if (!row || hasEnded(row) || row.isAborting) fail('an approval of a run that has ended or is aborted');
         }
       }
+      for (const [runId, last] of after.frames)
+        if (last > (before.frames.get(runId) ?? 0) && before.runs.has(runId)) mayWrite(runId, 'a frame');
       const active = [...after.runs.values()].filter(({ status }) => status === 'running' || status === 'waiting');
       if (new Set(active.map(({ session }) => session)).size < active.length) fail('two runs of a session run at once');
       before = after;
       for (const name of what.split('+')) if (name in transitions) count(name as TransitionName);
     },
 
+    /** `isCalm`: nothing goes wrong, and everybody is there. */
+    checkQueue(isCalm: boolean): void {
+      for (const row of before.runs.values()) {
+        const isFirst =
+          row.status === 'queued' &&
+          isCalm &&
+          ![...before.runs.values()].some(
+            (other) => other.session === row.session && other.number < row.number && !hasEnded(other),
+          );
+        const since = isFirst ? (firstSince.get(row.id) ?? world.elapsedMs()) : undefined;
+        if (since === undefined) firstSince.delete(row.id);
+        else firstSince.set(row.id, since);
+        if (since !== undefined && world.elapsedMs() > since + 15_000)
+          fail(`run ${row.number} is queued and nothing is before it`);
+      }
+    },
+
     /** Scheduled tasks that are not over. */
-    activeTasks: () => (select.tasks.all() as { status: string }[]).filter(({ status }) => status === 'active').length,
+    activeTasks: () => (select.tasks.all() as unknown as TaskRow[]).filter(({ status }) => status === 'active'),
 
     /** Once nothing goes wrong any more and there was time for everything. */
     checkEnd(sent: Sent[], hasLostProcess: boolean): void {
@@ -276,7 +331,7 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
         }
       }
       const questions = (select.question.all() as { content: string }[]).map(({ content }) => tagOf(content));
-      for (const { prompt, status } of select.tasks.all() as { prompt: string; status: string }[]) {
+      for (const { prompt, status } of select.tasks.all() as unknown as TaskRow[]) {
         const times = questions.filter((tag) => tag === tagOf(prompt)).length;
         if (times > 1) fail(`task ${prompt} is sent ${times} times`);
         if (status === 'done' && times === 0) fail(`task ${prompt} is done and was not sent`);

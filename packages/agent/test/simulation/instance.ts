@@ -66,6 +66,8 @@ export async function startInstance(
     broker: Broker;
     witness: Witness;
     guard: Pick<ReturnType<typeof createGuard>, 'run'>;
+    /** Whether tasks are scheduled: looking for them is a third of all queries. */
+    hasTasks: boolean;
     /** Called before anything is written. */
     own(instance: string, process: string): void;
   },
@@ -116,7 +118,7 @@ export async function startInstance(
     instance: cluster.instance,
     open: (message) => turns.access.open(message as OpenMessage),
   });
-  runner.start();
+  if (parts.hasTasks) runner.start();
   started.defer(() => runner.stop());
   return { process, cluster, turns, tasks, close: () => started[Symbol.asyncDispose]() };
 }

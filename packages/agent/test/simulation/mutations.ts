@@ -108,8 +108,8 @@ export const mutations: Mutation[] = [
     'a refused call runs',
     ['return refusal ?? (fingerprints', 'return (fingerprints'],
     [
-      'if (asked.length === 0) return gated.has(toolCallId) ? toRefusal(undefined) : undefined;',
-      'if (asked.length === 0) return undefined;',
+      'return gated.has(toolCallId) && !nested.has(toolCallId) ? toRefusal(undefined) : undefined;',
+      'return undefined;',
     ],
   ),
   steps('what models have used is counted again after a take-over', [

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { env } from 'node:process';
 import { auditMigrations } from '@palaver/store/internal';
 import { taskMigrations } from '../../../agent-plugins/src/tasks/tasks-store.ts';
 import { createDatabase, type FaultKind, faultKinds } from '../../../store/test/simulation/database.ts';
@@ -13,8 +14,12 @@ import { describe } from './describe.ts';
 import { createBroker, type Instance, openIdentity, startInstance, toolNames } from './instance.ts';
 
 const names = ['a', 'b', 'c'];
-/** Until then things go wrong. */
+/** Until then users and disasters act. */
 const troubleMs = 9_000;
+/** Until then the database fails: owners that are gone lose their runs after ten seconds. */
+const faultsMs = 20_000;
+/** Who was away is back by then. */
+const longestAwayMs = 40_000;
 /** Until then everything must have ended. */
 const endMs = 400_000;
 const faults = faultKinds.filter((kind) => kind !== 'fine');
@@ -42,6 +47,7 @@ export const mustCover = [
 const database = await createDatabase<AgentDatabase>({
   migrations: { audit: auditMigrations, agent: agentMigrations, tasks: taskMigrations },
   describe,
+  postgresUrl: env.SIMULATION_POSTGRES_URL,
 });
 
 const identity = openIdentity(database);
@@ -53,23 +59,25 @@ export async function simulate(seed: number): Promise<Outcome> {
   const coverage = new Map<string, number>();
   const cover = (what: string) => void coverage.set(what, (coverage.get(what) ?? 0) + 1);
   const guard = createGuard();
-  const isTrouble = () => world.elapsedMs() < troubleMs;
+  const isTrouble = () => world.elapsedMs() < faultsMs;
   const faultOneIn = world.pick([0, 3, 6, 12, 30]);
   const checks = createChecks(world, database);
-  database.erase({
+  await database.erase({
     world,
     chooseFault: (query): FaultKind => {
       // Most queries are reads, heartbeats and leases.
       const isRare = query !== undefined && /^select|agent_(instance|lease)/.test(query);
-      if (faultOneIn === 0 || !isTrouble() || !world.oneIn(isRare ? 6 * faultOneIn : faultOneIn)) return 'fine';
+      const isOfOwners = query !== undefined && /^update agent_run set instance/.test(query);
+      const oneIn = isRare ? 6 * faultOneIn : isOfOwners ? faultOneIn / 3 : faultOneIn;
+      if (faultOneIn === 0 || !isTrouble() || !world.oneIn(oneIn)) return 'fine';
       return world.pick(faultKinds);
     },
-    onCommit(what, fault) {
+    onCommit(what, fault, isRead) {
       if (fault !== 'fine') {
         for (const part of new Set(what.split('+'))) cover(`${fault}: ${part}`);
         world.note(`${what} (${fault})`);
-      } else if (!/^(insert into agent_(instance|lease)|select)/.test(what)) world.note(what);
-      guard.run(() => checks.check(fault === 'fails' ? '' : what));
+      } else if (!isRead && !/^insert into agent_(instance|lease)/.test(what)) world.note(what);
+      if (!isRead) guard.run(() => checks.check(fault === 'fails' ? '' : what));
     },
   });
   const lossOneIn = world.pick([0, 2, 6, 1]);
@@ -78,18 +86,22 @@ export async function simulate(seed: number): Promise<Outcome> {
     if (isLost) cover('lost broadcast');
     return isLost;
   });
+  const tasks = world.pick([0, 0, 1, 2]);
   const instances = createInstances<Instance>({
     world,
     isSkewed: world.oneIn(3),
     start: (process) =>
-      startInstance({ world, database, identity, broker, witness: checks.witness, guard, own: checks.own }, process),
+      startInstance(
+        { world, database, identity, broker, witness: checks.witness, guard, own: checks.own, hasTasks: tasks > 0 },
+        process,
+      ),
     cover,
   });
   for (const slot of names.slice(0, world.pick([1, 2, 2, 3, 3]))) instances.boot(slot);
   for (let left = world.pick([0, 0, 1, 1, 2, 3, 4]); left > 0; left -= 1)
     world.after(world.between(300, troubleMs), () => instances.strike(world.pick(names)), null);
   const hasLostProcess = () => coverage.has('crash') || coverage.has('close');
-  const users = createUsers({ world, checks, instances, guard: guard.run, cover });
+  const users = createUsers({ world, checks, instances, tasks, guard: guard.run, cover });
   let steps = 0;
   for (let looked = 0; guard.violation() === undefined; steps += 1) {
     if (!(await world.next(endMs))) {
@@ -102,15 +114,22 @@ export async function simulate(seed: number): Promise<Outcome> {
     if (database.isInTransaction()) guard.fail('a transaction waits for something else than the database');
     if (world.elapsedMs() < looked + 1_000) continue;
     looked = world.elapsedMs();
-    const isOver =
+    guard.run(() => checks.checkQueue(looked > troubleMs + longestAwayMs));
+    const isQuiet =
       looked > troubleMs &&
       users.waiting.size === 0 &&
       checks.hasEnded() &&
-      checks.activeTasks() === 0 &&
       [...instances.running.values()].every(
         ({ turns, process }) => turns.hub.size() === 0 && process.frozenUntil < world.now(),
       );
-    if (!isOver) continue;
+    if (!isQuiet) continue;
+    const active = checks.activeTasks();
+    if (active.length > 0) {
+      // A task whose run takes long is looked at a minute later.
+      if (active.every(({ holder }) => holder === null))
+        world.leap(Math.min(...active.map(({ dueAt }) => dueAt)) - world.now());
+      continue;
+    }
     guard.run(() => checks.checkEnd(users.sent, hasLostProcess()));
     break;
   }
@@ -122,12 +141,14 @@ interface UserParts {
   world: World;
   checks: Checks;
   instances: ReturnType<typeof createInstances<Instance>>;
+  /** How many are scheduled. */
+  tasks: number;
   guard(check: () => void): void;
   cover(what: string): void;
 }
 
 /** They send, abort, answer, read, and send again what was not confirmed. */
-function createUsers({ world, checks, instances, guard, cover }: UserParts) {
+function createUsers({ world, checks, instances, tasks, guard, cover }: UserParts) {
   const userDid = 'did:key:zAna';
   const sent: Sent[] = [];
   const waiting = new Set<string>();
@@ -147,7 +168,7 @@ function createUsers({ world, checks, instances, guard, cover }: UserParts) {
   async function send(number: number): Promise<void> {
     await openSession();
     const sessionId = world.pick(sessions);
-    const words = toolNames.filter(() => world.oneIn(3));
+    const words = toolNames.filter(() => world.oneIn(2));
     const tag = `#${number}`;
     const message: Sent = { tag, sessionId, messageId: randomUUID(), runIds: new Set() };
     const key = world.oneIn(2) ? `key ${number}` : undefined;
@@ -160,6 +181,7 @@ function createUsers({ world, checks, instances, guard, cover }: UserParts) {
       ...(replaced && { replaces: replaced.messageId }),
     };
     sent.push(message);
+    if (replaced) checks.replacementAsked(replaced);
     for (let tries = key === undefined ? 1 : 4; tries > 0; tries -= 1) {
       const request = { userDid, sessionId, requestId: randomUUID(), body, key };
       try {
@@ -228,6 +250,7 @@ function createUsers({ world, checks, instances, guard, cover }: UserParts) {
     const target = world.pick(checks.runs().filter(({ status }) => ['queued', 'running', 'waiting'].includes(status)));
     if (!target) return;
     const runId = target.id;
+    checks.abortAsked(runId);
     const isConfirmed = await ask('an abort', ({ turns }) => turns.hub.abort(target.session, { runId })).catch(
       () => false,
     );
@@ -259,9 +282,9 @@ function createUsers({ world, checks, instances, guard, cover }: UserParts) {
   const messages = world.pick([1, 1, 2, 2, 3, 4]);
   for (let number = 1; number <= messages; number += 1)
     later(`the sender of #${number}`, 100, 5_000, () => send(number));
-  for (let left = world.pick([0, 0, 1, 2]); left > 0; left -= 1)
-    later(`task ${left}`, 300, 5_000, () => schedule(left));
+  for (let left = tasks; left > 0; left -= 1) later(`task ${left}`, 300, 5_000, () => schedule(left));
   for (let left = world.pick([0, 0, 1, 2]); left > 0; left -= 1) later(`abort ${left}`, 300, 8_000, abort);
-  for (let left = 8; left > 0; left -= 1) later(`answer ${left}`, 300, 24_000, answer);
+  // Nobody waits for these: all may have ended before.
+  for (let left = 8; left > 0; left -= 1) world.after(world.between(300, 24_000), () => void answer(), null);
   return { sent, waiting };
 }

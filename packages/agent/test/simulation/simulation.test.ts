@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { simulate } from '../../../store/test/simulation/run.ts';
 
 it('no schedule of the simulation loses, doubles or hangs a run', async () => {
-  const said = await simulate('runs', '--seeds', '400', '--workers', '2');
+  const said = await simulate('runs', '--seeds', '2000', '--workers', '2');
   expect(said).toContain('these did not: none');
   expect(said).toContain('No violation.');
 }, 900_000);

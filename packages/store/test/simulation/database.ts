@@ -5,17 +5,17 @@ import {
   type Driver,
   Kysely,
   SqliteIntrospector,
-  SqliteQueryCompiler,
   type Transaction,
 } from 'kysely';
 import { createDataCipher } from '../../src/cipher/data-cipher.ts';
 import type { RunTransaction } from '../../src/engine.ts';
 import { createGroupWriter } from '../../src/group-writer.ts';
 import { type Migration, migrate } from '../../src/migrate.ts';
-import { createSqliteDialect, QueueingAdapter } from '../../src/open-sqlite.ts';
+import { createSqliteDialect, LimitCastingCompiler, QueueingAdapter } from '../../src/open-sqlite.ts';
 import { createPrepareQuery } from '../../src/prepare-query.ts';
 import type { Store } from '../../src/store.ts';
 import { StoreError } from '../../src/store-error.ts';
+import { openServer } from './server.ts';
 import type { World } from './world.ts';
 
 /** What becomes of a query or a transaction. */
@@ -29,6 +29,8 @@ export interface DatabaseParts {
   migrations: Record<string, readonly Migration[]>;
   /** A name for what these statements do together. */
   describe(statements: string[]): string;
+  /** In place of SQLite, which is then a copy for the checks. The order of what happens is not the seed's alone any more. */
+  postgresUrl?: string | undefined;
 }
 
 /** What a seed decides about the database. */
@@ -36,8 +38,8 @@ export interface Disturbance {
   world: World;
   /** Asked for every query outside of a transaction, which is given, and for every transaction. */
   chooseFault(query: string | undefined): FaultKind;
-  /** After whatever may have changed something. */
-  onCommit(what: string, fault: FaultKind): void;
+  /** After each query outside of a transaction, and each transaction. */
+  onCommit(what: string, fault: FaultKind, isRead: boolean): void;
 }
 
 /** A transaction that fails does so at its commit. */
@@ -49,8 +51,8 @@ const unreachable = () => new StoreError('unreachable', 'the simulated database 
  * The real SQLite in memory, with the real statements of the store. Each query outside of a transaction, and each transaction,
  * is one step of the world: its request and its reply take their time, and either may be lost.
  */
-export async function createDatabase<DB>({ migrations: all, describe }: DatabaseParts) {
-  const sqlite = new DatabaseSync(':memory:', { enableForeignKeyConstraints: true });
+export async function createDatabase<DB>({ migrations: all, describe, postgresUrl }: DatabaseParts) {
+  const sqlite = new DatabaseSync(':memory:', { enableForeignKeyConstraints: postgresUrl === undefined });
   let disturbance: Disturbance | undefined;
   const plain = new Kysely<DB>({
     dialect: createSqliteDialect(sqlite, { waitMs: 1, isInPlace: () => true }).dialect,
@@ -59,32 +61,45 @@ export async function createDatabase<DB>({ migrations: all, describe }: Database
   for (const [component, migrations] of Object.entries(all))
     await migrate({ transaction: plainly, db: plain, engine: 'sqlite', component, migrations });
   sqlite.function('unixepoch', { varargs: true }, () => (disturbance?.world.now() ?? 0) / 1000);
-  const tables = sqlite
-    .prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite%'")
-    .all();
-  const erase = tables
-    .filter(({ name }) => !/migration/.test(String(name)))
-    .map(({ name }) => `delete from ${name};`)
-    .join('');
+  const server = postgresUrl === undefined ? undefined : await openServer(postgresUrl, all);
+  const tables = tablesOf(sqlite).filter((name) => !/migration/.test(name));
+  const erase = tables.map((name) => `delete from ${name};`).join('');
+  const described = new Map<string, { what: string; isRead: boolean }>();
+  /** Texts are few, and matching them takes longer than executing them. */
+  function describeOnce(texts: string[]) {
+    const key = texts.length === 1 ? (texts[0] as string) : texts.join(';');
+    let found = described.get(key);
+    if (!found) {
+      found = { what: describe(texts), isRead: texts.every((text) => text.startsWith('select ')) };
+      described.set(key, found);
+    }
+    return found;
+  }
+  const report = ({ onCommit }: Disturbance, texts: string[], fault: FaultKind) => {
+    const { what, isRead } = describeOnce(texts);
+    onCommit(what, fault, isRead);
+  };
 
   /** The statements since the last step. */
   let statements: string[] = [];
   async function step<T>(work: (mayCommit: boolean) => Promise<T>, query?: string): Promise<T> {
     if (!disturbance) return work(true);
-    const { world, chooseFault, onCommit } = disturbance;
+    const disturbing = disturbance;
+    const { world, chooseFault } = disturbing;
     const fault = chooseFault(query);
     const process = world.process();
     const isCutOff = () => (process?.cutOffUntil ?? 0) > world.now();
     if (fault === 'commits later') {
+      const delay = world.oneIn(2) ? world.between(1, 300) : world.between(100, 15_000);
       // By nobody: whoever sent it may be dead by then.
-      world.after(world.between(100, 15_000), () => void commit(() => work(true)).catch(() => {}), null);
+      world.after(delay, () => void commit(() => work(true)).catch(() => {}), null);
       await world.wait(world.latency());
       throw unreachable();
     }
     await world.wait(world.latency());
     if (isCutOff() || fault === 'fails') {
       if (!isCutOff() && query === undefined) await commit(() => work(false)).catch(() => {});
-      else if (!isCutOff()) onCommit(describe([query ?? '']), fault);
+      else if (!isCutOff()) report(disturbing, [query ?? ''], fault);
       await world.wait(world.between(0, 3_000));
       throw unreachable();
     }
@@ -103,9 +118,19 @@ export async function createDatabase<DB>({ migrations: all, describe }: Database
     async function commit(part: () => Promise<T>): Promise<T> {
       statements = [];
       try {
-        return await world.within(process, part);
+        return await world.within(process, () => (server ? world.standStill(() => onServer(part)) : part()));
       } finally {
-        world.within(process, () => onCommit(describe(statements), fault));
+        world.within(process, () => report(disturbing, statements, fault));
+      }
+    }
+    async function onServer<T>(part: () => Promise<T>): Promise<T> {
+      await server?.setTime(world.now());
+      try {
+        return await part();
+      } finally {
+        const texts = statements.filter((text) => !text.startsWith('select ')).join(' ');
+        for (const table of tables)
+          if (texts.includes(table) && !/audit/.test(table)) await server?.copy(table, sqlite);
       }
     }
   }
@@ -119,7 +144,7 @@ export async function createDatabase<DB>({ migrations: all, describe }: Database
     executeQuery(query) {
       const run = () => {
         statements.push(query.sql);
-        return inner.executeQuery<never>(query);
+        return server ? server.execute(query) : inner.executeQuery<never>(query);
       };
       return isInTransaction ? run() : step(run, query.sql);
     },
@@ -129,15 +154,18 @@ export async function createDatabase<DB>({ migrations: all, describe }: Database
     acquireConnection: async () => connection,
     async beginTransaction() {
       if (isInTransaction) throw new Error('a transaction is open while another begins');
-      sqlite.exec('begin immediate');
+      if (server) await server.begin();
+      else sqlite.exec('begin immediate');
       isInTransaction = true;
     },
     async commitTransaction() {
-      sqlite.exec('commit');
+      if (server) await server.commit();
+      else sqlite.exec('commit');
       isInTransaction = false;
     },
     async rollbackTransaction() {
-      sqlite.exec('rollback');
+      if (server) await server.rollback();
+      else sqlite.exec('rollback');
       isInTransaction = false;
     },
     async releaseConnection() {},
@@ -145,8 +173,8 @@ export async function createDatabase<DB>({ migrations: all, describe }: Database
   };
   const dialect: Dialect = {
     createDriver: () => driver,
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-    createAdapter: () => new QueueingAdapter(),
+    createQueryCompiler: () => server?.dialect.createQueryCompiler() ?? new LimitCastingCompiler(),
+    createAdapter: () => server?.dialect.createAdapter() ?? new QueueingAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
   };
   const db = new Kysely<DB>({ dialect });
@@ -163,13 +191,11 @@ export async function createDatabase<DB>({ migrations: all, describe }: Database
   return {
     sqlite,
     /** Between two seeds. */
-    erase(next: Disturbance | undefined): void {
+    async erase(next: Disturbance | undefined): Promise<void> {
       disturbance = undefined;
-      if (isInTransaction) {
-        sqlite.exec('rollback');
-        isInTransaction = false;
-      }
-      sqlite.exec(`pragma foreign_keys = off; ${erase} pragma foreign_keys = on`);
+      if (isInTransaction) await driver.rollbackTransaction(connection);
+      await server?.erase(tables);
+      sqlite.exec(`begin; ${erase} commit`);
       disturbance = next;
     },
     isInTransaction: () => isInTransaction,
@@ -180,7 +206,7 @@ export async function createDatabase<DB>({ migrations: all, describe }: Database
       const prepare = createPrepareQuery(db);
       let prepared = 0;
       return {
-        engine: 'sqlite',
+        engine: server ? 'postgres' : 'sqlite',
         db,
         readDb: db,
         cipher: createDataCipher(),
@@ -204,4 +230,23 @@ export async function createDatabase<DB>({ migrations: all, describe }: Database
       };
     },
   };
+}
+
+/** Those that refer to others come first: a pragma that turns references off would have every statement compiled again. */
+function tablesOf(sqlite: DatabaseSync): string[] {
+  const names = sqlite
+    .prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite%'")
+    .all()
+    .map(({ name }) => String(name));
+  const ordered: string[] = [];
+  const add = (name: string) => {
+    if (ordered.includes(name)) return;
+    const referring = sqlite.prepare(
+      'select schema.name from sqlite_schema as schema, pragma_foreign_key_list(schema.name) as reference where reference."table" = ?',
+    );
+    for (const { name: child } of referring.all(name)) if (child !== name) add(String(child));
+    ordered.push(name);
+  };
+  names.forEach(add);
+  return ordered;
 }

@@ -54,8 +54,10 @@ export function createInstances<I extends Instance>({ world, isSkewed, start, co
       running.delete(slot);
       world.after(world.between(0, 4_000), () => boot(slot), null);
     }
-    if (what === 'freeze') process.frozenUntil = world.now() + world.pick([500, 3_000, 11_000, 16_000, 30_000]);
-    if (what === 'cut off') process.cutOffUntil = world.now() + world.pick([500, 3_000, 12_000, 20_000]);
+    // Most come back while others take over what was theirs.
+    const awayMs = world.oneIn(3) ? world.pick([500, 3_000, 16_000, 30_000]) : world.between(6_000, 14_000);
+    if (what === 'freeze') process.frozenUntil = world.now() + awayMs;
+    if (what === 'cut off') process.cutOffUntil = world.now() + awayMs;
     if (what === 'clock' && isSkewed) process.skewMs += world.pick([-5_000, 5_000, 60_000]);
     if (what === 'close') {
       running.delete(slot);

@@ -3,7 +3,7 @@ export interface Outcome {
   seed: number;
   violation: string | undefined;
   /** What happened, in order. */
-  log: string[];
+  log(): string[];
   steps: number;
   /** How often each fault met each step of the database, each disaster happened and whatever else is counted. */
   coverage: Map<string, number>;

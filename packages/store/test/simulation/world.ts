@@ -35,10 +35,12 @@ let current: World | undefined;
 export function createWorld(seed: number) {
   const random = createRandom(seed);
   const events: Event[] = [];
-  const log: string[] = [];
+  const notes: { at: number; process: string; text: string }[] = [];
   // Later seeds are later in time, because ids of version 7 never go back in one process.
   const start = 1_800_000_000_000 + seed * 1_000_000;
   let now = start;
+  /** Calls of a server outside of the world, which stands still until they reply. */
+  let outside = 0;
 
   const isBefore = (a: Event, b: Event) => a.at < b.at || (a.at === b.at && a.order < b.order);
   function push(event: Event): void {
@@ -80,12 +82,12 @@ export function createWorld(seed: number) {
     elapsedMs: () => now - start,
     process: () => inProcess.getStore(),
     within: <T>(process: Process | undefined, run: () => T): T => inProcess.run(process, run),
-    log,
-    note(text: string): void {
-      log.push(
-        `${((now - start) / 1000).toFixed(3).padStart(8)} ${(inProcess.getStore()?.name ?? '').padEnd(4)} ${text}`,
-      );
-    },
+    /** What happened, in order. */
+    log: () =>
+      notes.map(
+        ({ at, process, text }) => `${((at - start) / 1000).toFixed(3).padStart(8)} ${process.padEnd(4)} ${text}`,
+      ),
+    note: (text: string) => void notes.push({ at: now, process: inProcess.getStore()?.name ?? '', text }),
     /** Does something later, for a process or for nobody. */
     after(ms: number, run: () => void, process: Process | null = inProcess.getStore() ?? null): Event {
       const event = { at: now + Math.max(0, ms), order: random(), process: process ?? undefined, run };
@@ -93,6 +95,19 @@ export function createWorld(seed: number) {
       return event;
     },
     wait: (ms: number): Promise<void> => new Promise((resolve) => world.after(ms, resolve)),
+    /** Lets nothing happen until this is over: its time is none of the world's. */
+    async standStill<T>(call: () => Promise<T>): Promise<T> {
+      outside += 1;
+      try {
+        return await call();
+      } finally {
+        outside -= 1;
+      }
+    },
+    /** As if everything had stood still for so long. */
+    leap: (ms: number) => {
+      now += Math.max(0, ms);
+    },
     /** How long a message takes: mostly a moment, sometimes long. */
     latency(): number {
       const kind = random();
@@ -113,7 +128,8 @@ export function createWorld(seed: number) {
         return true;
       }
       inProcess.run(process, event.run);
-      await new Promise(real.setImmediate);
+      do await new Promise(real.setImmediate);
+      while (outside > 0);
       return true;
     },
   };

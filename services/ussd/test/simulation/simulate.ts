@@ -73,7 +73,7 @@ export async function simulate(seed: number): Promise<Outcome> {
   const chain = createChain(world, isTrouble);
   const received: Received = { messages: new Map(), payments: new Map(), isIdempotent: world.oneIn(2) };
   const checks = createChecks(world, database, { chain, received });
-  database.erase({
+  await database.erase({
     world,
     chooseFault: (query): FaultKind => {
       const isRare = query !== undefined && /^select|ussd_tx_lease/.test(query);

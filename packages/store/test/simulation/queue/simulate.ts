@@ -79,7 +79,7 @@ export async function simulate(seed: number): Promise<Outcome> {
   const isTask = world.oneIn(2);
   const isCalm = () => faultOneIn === 0 && !disasters.some((what) => coverage.has(what));
   const checks = createChecks(world, { cover, isCalm });
-  database.erase({
+  await database.erase({
     world,
     chooseFault: (): FaultKind =>
       faultOneIn > 0 && world.elapsedMs() < troubleMs && world.oneIn(faultOneIn) ? world.pick(faultKinds) : 'fine',
