@@ -1,11 +1,10 @@
-import type { EndedRunStatus, SseEvent, SseEventData, SseEventName } from '@palaver/contract';
+import type { EndedRunStatus, RunStatus, SseEvent, SseEventData, SseEventName } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { Broadcast } from '../cluster/broadcast.ts';
 import type { RunEvent } from '../define/agent-run.ts';
 import type { OwnedRun } from '../store/run-transitions.ts';
 import type { Frames } from '../store/run-writes.ts';
 import type { RunStore } from '../store/runs.ts';
-import type { Run } from './run.ts';
 import { isElsewhere } from './transitions.ts';
 
 const chunkCharacters = 64 * 1024;
@@ -146,11 +145,7 @@ export interface FrameKeeperParts {
 export type FrameKeeper = ReturnType<typeof keepFrames>;
 
 /** Stores the frames of a run in batches while it runs, so that they outlive this process and are read by other instances. */
-export function keepFrames(
-  run: Pick<Run, 'frames' | 'toDone' | 'status'>,
-  owned: OwnedRun,
-  parts: FrameKeeperParts,
-) {
+export function keepFrames(run: Pick<Run, 'frames' | 'toDone' | 'status'>, owned: OwnedRun, parts: FrameKeeperParts) {
   const { runId } = owned;
   let { stored } = parts;
   let storing: Promise<void> | undefined;

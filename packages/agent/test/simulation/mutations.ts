@@ -35,7 +35,6 @@ export const mutations: Mutation[] = [
   withoutGuard('step', 'not-aborting'),
   withoutGuard('ask', 'not-aborting'),
   withoutGuard('resume', 'not-aborting'),
-  withoutGuard('resume', 'nothing-pending'),
   withoutGuard('claim', 'owner-dead'),
   withoutGuard('replace', 'replaced'),
   ...['start', 'step', 'outcomes', 'frames', 'ask', 'resume', 'complete', 'fail', 'stop', 'release'].map(byAnyone),
@@ -80,11 +79,6 @@ export const mutations: Mutation[] = [
     'aborted = (await abortReplaced({ sessionId, number }, trx)).map(({ id }) => id);',
     'aborted = [];',
   ]),
-  writes(
-    'a begin whose reply was lost begins again',
-    ['run.isRepeated ? await statements.findRun({ runId }, trx)', 'run.isRepeated ? []'],
-    ["if ((await statements.findMessage({ id: run.question.id }, trx)).length > 0) return { kind: 'taken' };", ''],
-  ),
   approvals('an approval that is answered twice', [
     ".where('status', '=', 'pending')\n          .where('expires_at', '>', now)\n          .where(ofLiveRuns)\n          .$if(approved, (query)",
     ".where('expires_at', '>', now)\n          .where(ofLiveRuns)\n          .$if(approved, (query)",
@@ -111,11 +105,11 @@ export const mutations: Mutation[] = [
       'return gated.has(toolCallId) && !nested.has(toolCallId) ? toRefusal(undefined) : undefined;',
       'return undefined;',
     ],
+    [
+      'isApproved: (id: string): boolean =>\n      approvals.some(',
+      'isApproved: (id: string): boolean =>\n      true || approvals.some(',
+    ],
   ),
-  steps('what models have used is counted again after a take-over', [
-    'const { usage } = JSON.parse(last.outcomes ?? last.body)',
-    'const { usage } = JSON.parse(last.body)',
-  ]),
   steps('the outcomes of a step are stored under the next number', [
     'const step = { ...owned, number, outcomes',
     'const step = { ...owned, number: number + 1, outcomes',
@@ -128,10 +122,6 @@ export const mutations: Mutation[] = [
   queue('a queued run depends on broadcasts alone', [
     'const timer = setTimeout(wake, pollMs);',
     'const timer = setTimeout(() => {}, pollMs);',
-  ]),
-  queue('a run that waits does not look whose it is', [
-    'const stop = await findStop(owned, runs);',
-    'const stop: RunCancelled | undefined = undefined;',
   ]),
   queue('the next run is not called, and does not ask', [
     'const started = await tryStart().catch(() => undefined);',
@@ -176,10 +166,6 @@ export const mutations: Mutation[] = [
   inFile('store/runs.ts')('a sweep that forgets runs whose approvals are answered', [
     'or not exists (${pending}) or',
     'or',
-  ]),
-  takeOver('a new owner forgets that the abort is confirmed', [
-    'steps !== undefined && !isAborting &&',
-    'steps !== undefined &&',
   ]),
   takeOver(
     'a run that is ended for a dead owner has no frames',
@@ -235,16 +221,6 @@ export const mutations: Mutation[] = [
   {
     name: 'a task is over before it is sent',
     file: 'packages/agent-plugins/src/tasks/tasks-runner.ts',
-    edits: [['const status = await send(task);', 'await finish(task, false);\n      const status = await send(task);']],
-  },
-  {
-    name: 'a task is never given back',
-    file: 'packages/agent-plugins/src/tasks/tasks-runner.ts',
-    edits: [
-      [
-        "if (status === 'waiting') await tasks.postpone(",
-        "if (status === 'waiting') void (tasks.postpone, tasks.renew)(",
-      ],
-    ],
+    edits: [['const status = task.prompt', 'await finish(task, false);\n      const status = task.prompt']],
   },
 ];

@@ -47,6 +47,7 @@ export const mustCover = [
 const database = await createDatabase<AgentDatabase>({
   migrations: { audit: auditMigrations, agent: agentMigrations, tasks: taskMigrations },
   describe,
+  // biome-ignore lint/style/noProcessEnv: the program that starts this process says so, once it has started the server.
   postgresUrl: env.SIMULATION_POSTGRES_URL,
 });
 
