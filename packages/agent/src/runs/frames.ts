@@ -145,7 +145,11 @@ export interface FrameKeeperParts {
 export type FrameKeeper = ReturnType<typeof keepFrames>;
 
 /** Stores the frames of a run in batches while it runs, so that they outlive this process and are read by other instances. */
-export function keepFrames(run: Pick<Run, 'frames' | 'toDone' | 'status'>, owned: OwnedRun, parts: FrameKeeperParts) {
+export function keepFrames(
+  run: { frames: FrameLog; status: RunStatus; toDone(status: EndedRunStatus, number?: number): string },
+  owned: OwnedRun,
+  parts: FrameKeeperParts,
+) {
   const { runId } = owned;
   let { stored } = parts;
   let storing: Promise<void> | undefined;

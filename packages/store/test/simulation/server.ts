@@ -7,8 +7,8 @@ import { openPostgres } from '../../src/open-postgres.ts';
 import { bindValue } from '../../src/prepare-query.ts';
 
 /**
- * A database of this process on a PostgreSQL server, used through one connection, whose clock is the world's: the simulated
- * function stands before that of PostgreSQL. Tables are copied to SQLite after each commit, where the checks read them.
+ * A database of this process on a PostgreSQL server, used through one connection, whose clock is the world's: a function
+ * of its own replaces that of PostgreSQL. Tables are copied to SQLite after each commit, where the checks read them.
  */
 export async function openServer(url: string, migrations: Record<string, readonly Migration[]>) {
   const name = `simulation_${process.pid}`;
