@@ -49,8 +49,7 @@ const firstSchema = [
   sql`create table ussd_chat (phone text primary key, agent_session text not null)`,
 
   sql`create table ussd_program (
-    name text primary key, published text, revision integer not null, draft text, draft_at bigint, draft_by text,
-    draft_title text)`,
+    name text primary key, published text, revision integer not null, draft text, draft_at bigint, draft_by text)`,
   sql`create table ussd_program_version (
     id text primary key, program text not null, source text not null, used_at bigint not null, published_at bigint,
     published_by text, note text, replaced text)`,
@@ -114,6 +113,12 @@ export const ussdMigrations: readonly Migration[] = [
     async up(trx) {
       for (const statement of firstSchema) await statement.execute(trx);
       await createOutboxTables(trx, 'ussd');
+    },
+  },
+  {
+    name: '0002',
+    async up(trx) {
+      await sql`alter table ussd_program add column draft_title text`.execute(trx);
     },
   },
 ];
