@@ -129,6 +129,24 @@ describe.each(engines)('the sweep on %s', (engine) => {
     expect(all.match(/^event: done$/gm)).toHaveLength(1);
   });
 
+  // Seed 2366 of the simulation.
+  it('reports the end of a run once where the reply to that write is lost', async () => {
+    await using own = await setUp();
+    const { frozen, runs, hub, ends } = own;
+    await runs.beginStep({ ...frozen, number: 0, said: 0, body: body(false) });
+    const { end } = runs;
+    runs.end = async (last) => {
+      runs.end = end;
+      await end(last);
+      throw new StoreError('unreachable', 'the line broke after the commit');
+    };
+    await own.sweep(async () => undefined);
+    await own.sweep(async () => undefined);
+    await hub.close(1_000);
+    expect(await runs.state(frozen.runId)).toMatchObject({ status: 'failed' });
+    expect(ends).toMatchObject([{ status: 'failed', usage: used }]);
+  });
+
   it('continues with the others where one cannot be read now', async () => {
     await using own = await setUp();
     const { frozen, runs, hub, executed, begin } = own;

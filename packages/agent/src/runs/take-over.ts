@@ -6,12 +6,13 @@ import type { Cluster } from '../cluster/create-cluster.ts';
 import type { TurnEnd } from '../define/middleware.ts';
 import { createInstanceStore, type InstanceStore } from '../store/instances.ts';
 import { deleteExpired, isFullBatch, type RetentionRules } from '../store/retention.ts';
-import type { Frames } from '../store/run-writes.ts';
+import type { Frames, RunEnd } from '../store/run-writes.ts';
 import type { InterruptedRun, RunStore, StoredStep } from '../store/runs.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { RunApprovals } from './approvals.ts';
 import type { ClaimedRun, TurnHub } from './hub.ts';
 import { sendIdOf, type Turn, type UsageByModel } from './input.ts';
+import { storeEnd } from './owner.ts';
 import { createRun, RunCancelled, TurnError, toStreamError } from './run.ts';
 import { canContinueAfter, usageOf } from './steps.ts';
 
@@ -114,6 +115,8 @@ export interface SweepParts {
 
 /** Shorter than the time between two sweeps, so that after a crash of many the next batches go to other instances. */
 const leaseMs = 1_500;
+/** A sweep waits no longer for a database that fails. */
+const storeEndMs = 1_000;
 const batchSize = 20;
 const maxBatches = 10;
 /** A run that takes its instance down must not take down one after the other. */
@@ -218,7 +221,7 @@ async function end(
   run.stopCalls();
   if (!isAborting) run.emit('error', toStreamError(deaths < maxDeaths ? new RunCancelled('shutdown') : endedTwo));
   const status = isAborting ? 'aborted' : 'failed';
-  const ended = await runs.end({
+  const last: RunEnd = {
     runId,
     sessionId,
     epoch,
@@ -230,8 +233,12 @@ async function end(
       const { text, last } = run.frames.read(stored, Number.POSITIVE_INFINITY);
       return { first: stored + 1, last: last + 1, body: text + run.toDone(final) };
     },
-  });
-  if (!ended) return undefined;
-  logger.warn({ runId, status: ended }, 'a run of an instance that died was ended');
-  return { status: ended, usage: run.usage, usageByModel: used };
+  };
+  const deadline = Date.now() + storeEndMs;
+  const ended = await storeEnd(runs, last, () => deadline);
+  // The next sweep finds it again.
+  if (ended.kind === 'not-stored') throw ended.error;
+  if (ended.kind !== 'stored') return undefined;
+  logger.warn({ runId, status: ended.status }, 'a run of an instance that died was ended');
+  return { status: ended.status, usage: run.usage, usageByModel: used };
 }
