@@ -35,15 +35,21 @@ const traceSchema = z.object({ ...summaryShape, steps: z.array(stepSchema) });
 
 export type Trace = z.infer<typeof traceSchema>;
 /** The parts of a run: it has several where it waited for its user or another instance took it over. */
-export const runTraceSchema = z.object({ traces: z.array(traceSchema) });
+export const runTraceSchema = z
+  .object({ traces: z.array(traceSchema) })
+  .meta({ id: 'RunTrace', description: 'The calls of a run, in one or several parts.' });
 
 const traceSummarySchema = z.object(summaryShape);
 
 export type TraceSummary = z.infer<typeof traceSummarySchema>;
 
-export const traceListSchema = z.object({ traces: z.array(traceSummarySchema), nextCursor: z.string().nullable() });
+export const traceListSchema = z
+  .object({ traces: z.array(traceSummarySchema), nextCursor: z.string().nullable() })
+  .meta({ id: 'TraceList', description: 'A page of traces, the newest first.' });
 
-export const traceListQuerySchema = z.object({
-  limit: z.coerce.number().int().min(1).max(100).default(20),
-  before: z.uuid().optional().describe('The cursor of the page before'),
-});
+export const traceListQuerySchema = z
+  .object({
+    limit: z.coerce.number().int().min(1).max(100).default(20),
+    before: z.uuid().optional().describe('The cursor of the page before'),
+  })
+  .describe('Which page of the traces.');

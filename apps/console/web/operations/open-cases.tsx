@@ -26,6 +26,7 @@ interface Decision {
 }
 
 interface CaseList {
+  title: MessageKey;
   help: MessageKey;
   columns: readonly string[];
   actions: readonly CaseAction[];
@@ -41,7 +42,8 @@ const retryBy = (field: string, path: string): CaseAction => ({
   body: (found) => ({ [field]: found[field] }),
 });
 
-const transactions = (path: string): CaseList => ({
+const transactions = (title: MessageKey, path: string): CaseList => ({
+  title,
   help: 'cases.transactionsHelp',
   columns: ['hash', 'sequence', 'attempts', 'fault', 'createdAt'],
   actions: [
@@ -52,35 +54,41 @@ const transactions = (path: string): CaseList => ({
 });
 
 const lists: Record<CaseListName, CaseList> = {
-  ussdTransactions: transactions('/api/ussd/transactions'),
-  usageTransactions: transactions('/claims/transactions'),
-  actionTransactions: transactions('/actions/transactions'),
+  ussdTransactions: transactions('cases.ussdTransactions', '/api/ussd/transactions'),
+  usageTransactions: transactions('cases.usageTransactions', '/claims/transactions'),
+  actionTransactions: transactions('cases.actionTransactions', '/actions/transactions'),
   claims: {
+    title: 'cases.claims',
     help: 'cases.claimsHelp',
     columns: ['id', 'source', 'collection', 'content', 'fault', 'createdAt'],
     actions: [retryAt('/api/ussd/claims')],
   },
   usageClaims: {
+    title: 'cases.usageClaims',
     help: 'cases.claimsHelp',
     columns: ['claimId', 'credits', 'content', 'fault', 'createdAt'],
     actions: [retryAt('/claims')],
   },
   submissions: {
+    title: 'cases.submissions',
     help: 'cases.submissionsHelp',
     columns: ['instanceId', 'formId', 'phoneNumber', 'createdAt'],
     actions: [retryBy('instanceId', '/api/ussd/submissions/retry')],
   },
   messages: {
+    title: 'cases.messages',
     help: 'cases.messagesHelp',
     columns: ['id', 'program', 'phoneNumber', 'attempts', 'fault', 'createdAt'],
     actions: [retryBy('id', '/api/ussd/sms/retry')],
   },
   tasks: {
+    title: 'cases.tasks',
     help: 'cases.tasksHelp',
     columns: ['id', 'user', 'schedule', 'failures', 'endedAt'],
     actions: [retryAt('/tasks')],
   },
   payments: {
+    title: 'cases.payments',
     help: 'cases.paymentsHelp',
     columns: ['hash', 'height', 'sender', 'memo', 'amount'],
     actions: [],
@@ -115,8 +123,8 @@ type CasesProps = NonNullable<CaseReplies[CaseListName]> & {
 };
 
 function Cases({ name, service, cases, refused, onActed }: CasesProps) {
-  const { help, columns, actions } = lists[name];
-  const title = t(`cases.${name}`);
+  const { help, columns, actions, ...list } = lists[name];
+  const title = t(list.title);
   const [asked, setAsked] = useState<Decision>();
   const act = useMutation({
     mutationFn: ({ action, found }: Decision) =>

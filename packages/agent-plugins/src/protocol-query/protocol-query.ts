@@ -107,7 +107,9 @@ function toTool(gateway: GatewayClient, { description, input = {}, path, what }:
     public: true,
     execute(args: Record<string, unknown>, { abortSignal: signal }) {
       const fill = (text: string) => text.replace(/\{(\w+)\}/g, (_whole, name: string) => String(args[name]));
-      const query = input === page ? { 'pagination.limit': `${args.limit}`, 'pagination.key': args.key as string } : {};
+      const { limit, key } = args;
+      const query =
+        input === page ? { 'pagination.limit': `${limit}`, 'pagination.key': key ? `${key}` : undefined } : {};
       return askGateway({ gateway, path: path.split('/').map(fill), query, what: fill(what), signal });
     },
   });

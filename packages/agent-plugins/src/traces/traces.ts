@@ -214,6 +214,9 @@ function createRecorder({ config, store }: Context): Middleware {
   };
 }
 
+const toSummary = (text: string): TraceSummary => JSON.parse(text);
+const toSteps = (text: string): TraceStep[] => JSON.parse(text);
+
 function addTraceRoutes(server: Server, { store }: Context): void {
   const tags = ['Operators'];
   const readable = { 401: errorBodySchema, 403: errorBodySchema };
@@ -228,7 +231,7 @@ function addTraceRoutes(server: Server, { store }: Context): void {
     if (rows.length === 0) throw new AppError('NOT_FOUND', 'There is no trace of this run.');
     return rows.map((row) => {
       const { summary, steps } = store.cipher.openRow(sealedTraces, row, { steps: '[]' });
-      return { ...(JSON.parse(summary) as TraceSummary), steps: JSON.parse(steps) as TraceStep[] };
+      return { ...toSummary(summary), steps: toSteps(steps) };
     });
   }
 
@@ -249,7 +252,7 @@ function addTraceRoutes(server: Server, { store }: Context): void {
         .orderBy('id', 'desc')
         .limit(limit + 1);
       const rows = await (before === undefined ? newest : newest.where('id', '<', before)).execute();
-      const traces = rows.slice(0, limit).map(({ summary }) => JSON.parse(summary) as TraceSummary);
+      const traces = rows.slice(0, limit).map(({ summary }) => toSummary(summary));
       return { traces, nextCursor: rows.length > limit ? (traces.at(-1)?.id ?? null) : null };
     },
   );

@@ -109,7 +109,7 @@ test('a reader of a run that continues elsewhere gets no frame twice', async () 
 });
 
 // Seed 4566 of the simulation.
-test('a run that failed for its reader and is stored as aborted has that end in its frames', () => {
+test('a run that failed for its reader and is stored as aborted has that end in its frames', async () => {
   const ids = { runId: 'r', sessionId: 's', userDid: 'did:key:z', requestId: 'q', messageId: 'm' };
   const run = createRun(ids, { onEvent() {} });
   run.emit('message', { content: 'so', timestamp });
@@ -133,4 +133,5 @@ test('a run that failed for its reader and is stored as aborted has that end in 
   expect(endsOf()).toEqual(ends);
   run.finish(run.draft('failed'), undefined);
   expect(endsOf()).toEqual(ends);
+  await keeper.stop();
 });
