@@ -80,8 +80,9 @@ test.each([
   'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
   'no HTTP\r\n\r\n',
 ])('a client that resets its connection after %j ends nothing', async (text) => {
-  await start();
-  server.server.on('upgrade', (_request, socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'));
+  await start({}, (server) =>
+    server.server.on('upgrade', (_request, socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n')),
+  );
   const port = Number(new URL(url).port);
   for (let pause = 0; pause < 40; pause += 1) {
     const socket = connect(port, '127.0.0.1').on('error', () => {});

@@ -1,5 +1,4 @@
 import { createHook } from 'node:async_hooks';
-import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AppError } from '@palaver/contract';
@@ -53,10 +52,6 @@ export interface ServerOptions extends Edge, HealthSources {
   /** Error bodies of another shape than the shared one. */
   toErrorBody?: ((error: AppError) => object) | undefined;
 }
-
-// Node takes its own listener from a socket that it hands over, after CONNECT or an upgrade. `close` follows each fault.
-const ignoreFault = () => {};
-subscribe('net.server.socket', (message) => (message as { socket: Socket }).socket.on('error', ignoreFault));
 
 /**
  * A Fastify server with what every service has: request ids, the contract's error bodies, health, metrics, CORS,
@@ -118,7 +113,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   });
   // Without a listener Node ends the connection without a word.
   server.server.on('connect', (_request, socket) =>
-    endWith(new AppError('METHOD_NOT_ALLOWED', 'This server is no proxy.'), socket, toBody),
+    endWith(new AppError('METHOD_NOT_ALLOWED', 'This server is no proxy.'), ignoreFaults(socket), toBody),
   );
   const pages = new Set<string>();
   server.decorate('pages', pages);
@@ -186,6 +181,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
+/**
+ * Node takes its own listener from a socket that it hands over, and a fault that nobody listens to ends the process. Not on
+ * every socket: a second listener for `error` delays the collection of what the requests of a connection leave behind.
+ */
+function ignoreFaults<T extends Duplex>(socket: T): T {
+  return socket.on('error', () => {});
+}
+
 /** Libraries throw where an upgrade follows a request that is not answered yet: the socket has a response. */
 function containUpgrades({ server }: Server): void {
   const handlers = server.listeners('upgrade');
@@ -193,7 +196,7 @@ function containUpgrades({ server }: Server): void {
   for (const handle of handlers)
     server.on('upgrade', (request, socket, head) => {
       try {
-        handle(request, socket, head);
+        handle(request, ignoreFaults(socket), head);
       } catch {
         socket.destroy();
       }
