@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, type ErrorBody } from '@palaver/contract';
 import { waitFor } from '@palaver/test-kit';
@@ -93,6 +93,18 @@ test.each([
   }
   await sleep(50);
   expect((await fetch(`${url}/health`)).status).toBe(200);
+});
+
+test('a connection has Node’s own listeners alone: a second one delays the collection of what requests leave behind', async () => {
+  let socket: Socket | undefined;
+  await start({}, (server) =>
+    server.get('/socket', async ({ raw }) => {
+      socket = raw.socket;
+      return 'ok';
+    }),
+  );
+  expect(await (await fetch(`${url}/socket`)).text()).toBe('ok');
+  expect(['close', 'error'].map((event) => socket?.listenerCount(event))).toEqual([1, 1]);
 });
 
 describe('request ids', () => {
