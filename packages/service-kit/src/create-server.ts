@@ -1,4 +1,5 @@
 import { createHook } from 'node:async_hooks';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AppError } from '@palaver/contract';
@@ -18,12 +19,12 @@ import { wantedLinesSchema } from './docs.ts';
 import { sendError, toAppError } from './errors.ts';
 import { addLifecycle, type HealthSources } from './lifecycle.ts';
 import { findLines, type Logger } from './logger.ts';
-import { addMetrics } from './metrics.ts';
+import { createMetrics } from './metrics.ts';
 import { createOperatorGuards, type OperatorGuard, type OperatorRole } from './operators.ts';
 import { addCors, type CorsOptions, checkHosts, countHosts, refuseForeignPages } from './origins.ts';
 import { browserHeaders } from './replies.ts';
 import { addTextParser, limitRequestTime, longestUploadMs, measureJson } from './request-body.ts';
-import { addRecentErrors, callerOf, createRequestLog, pathOf, toRequestId } from './request-log.ts';
+import { addRecentErrors, callerOf, createRequestLog, pathOf, toldOf, toRequestId } from './request-log.ts';
 import type { Server } from './server.ts';
 import { addTracing } from './tracing.ts';
 
@@ -115,6 +116,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   server.server.on('connect', (_request, socket) =>
     endWith(new AppError('METHOD_NOT_ALLOWED', 'This server is no proxy.'), ignoreFaults(socket), toBody),
   );
+  server.server.on('timeout', cutOffIdle);
   const pages = new Set<string>();
   server.decorate('pages', pages);
   server.addHook('onRoute', ({ url, method }) => {
@@ -131,8 +133,6 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   if (options.tracing) addTracing(server);
   if (isUpload) limitRequestTime(server, { requestTimeoutMs, isUpload });
   server.addHook('onRequest', (request, reply, done) => {
-    // Without a listener Node ends every connection on which nothing has moved, also one whose answer is still being made.
-    reply.raw.on('timeout', cutOffUnread);
     reply.headers(browserHeaders).header('x-request-id', request.id);
     if (request.url.length > maxUrlLength)
       done(new AppError('URI_TOO_LONG', `The URL is longer than ${maxUrlLength} bytes.`));
@@ -140,11 +140,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       done(new AppError('BAD_REQUEST', 'The request has more than one Host header.'));
     else done();
   });
+  const { registry: metrics, countReply } = createMetrics(options.name);
   const logRequest = createRequestLog(options.logger);
   server.addHook('onResponse', (request, reply, done) => {
     const { id, method, url } = request;
     const { statusCode: status, elapsedTime: elapsedMs } = reply;
     logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request.raw) });
+    countReply(request, reply);
+    if (status >= 400) server.noteFailure({ requestId: id, method, url, status, elapsedMs }, toldOf(request));
     // Where there are sockets, Node hands every handshake over and never ends its connection, not even after the client has left.
     if (request.headers.upgrade !== undefined && server.server.listenerCount('upgrade') > 0)
       request.raw.socket.destroySoon();
@@ -155,7 +158,6 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   if (options.allowedHosts) checkHosts(server, options.allowedHosts);
   refuseForeignPages(server, options.cors?.origins ?? []);
   if (options.cors) await addCors(server, options.cors);
-  const metrics = addMetrics(server, options.name);
   const recentErrors = addRecentErrors(server, toKnown);
   const operatorGuard = addOperatorGuards(server, options, metrics);
 
@@ -209,9 +211,12 @@ export function toFirstSegment(path: string): string {
   return end === -1 ? path.slice(1) : path.slice(1, end);
 }
 
-/** For the `timeout` of a response, which Node fires only if nothing of what was written has been read since. */
-export function cutOffUnread(socket: Socket): void {
-  if (socket.writableLength > 0) socket.destroy();
+/**
+ * Node fires `timeout` only if nothing was sent or read since. Without a listener it ends the connection, also one whose answer
+ * is still being made; `_httpMessage` is that answer.
+ */
+function cutOffIdle(socket: Socket & { _httpMessage?: ServerResponse | null }): void {
+  if (!socket._httpMessage || socket.writableLength > 0) socket.destroy();
 }
 
 /** More than any MiB that people write. A small value takes fifty times its text in memory. */

@@ -91,7 +91,7 @@ export { addReadyReplies, type FindReply, type ReadyReply } from './ready-replie
 export { openRedis } from './redis.ts';
 export { isUnchanged, openEventStream, sendFile, signalOf, takeOver, toCsvLines, toEvent } from './replies.ts';
 export { addTextParser, findEncodingFault, findTextFault, isJsonTooDeep, measureJson } from './request-body.ts';
-export { nameCaller, type RecentError } from './request-log.ts';
+export { nameCaller, noteAnsweredErrors, type RecentError } from './request-log.ts';
 export { exitOnStartFault, stopOnSignals, toListenError, toReachableHost } from './run-service.ts';
 export { startThread, type Thread } from './thread.ts';
 export { inSpan, setSpanRoute, toErrorType } from './tracing.ts';

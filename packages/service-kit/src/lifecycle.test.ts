@@ -93,11 +93,15 @@ test('a request in flight is finished, and one on a connection that is still ope
     text += chunk;
   });
   const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
-  socket.write(request('/held'));
-  await once(server.server, 'request');
+  const [[accepted]] = await Promise.all([
+    once(server.server, 'connection'),
+    once(server.server, 'request'),
+    socket.write(request('/held')),
+  ]);
   const closing = closeServer(server);
   await expect(fetch(url)).rejects.toThrow();
   socket.write(request('/nowhere')); // pipelined behind the first
+  await waitFor('the second', () => accepted.bytesRead === request('/held').length + request('/nowhere').length);
   release();
   await closing;
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 404']);

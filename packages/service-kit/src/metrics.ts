@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Logger } from './logger.ts';
 
@@ -7,7 +7,7 @@ const beginnings = new WeakMap<FastifyReply, number>();
 
 const durationName = 'http_request_duration_seconds';
 
-export function addMetrics(server: FastifyInstance, service: string): Registry {
+export function createMetrics(service: string) {
   const registry = new Registry();
   registry.setDefaultLabels({ service });
   collectDefaultMetrics({ register: registry });
@@ -17,14 +17,13 @@ export function addMetrics(server: FastifyInstance, service: string): Registry {
     labelNames: ['method', 'route', 'status'],
     registry,
   });
-  server.addHook('onResponse', (request, reply, done) => {
+  const countReply = (request: FastifyRequest, reply: FastifyReply) => {
     // The route's template, never the path: an unbounded label would grow without end.
     const route = request.routeOptions.url ?? 'unknown';
     const elapsedMs = beginnings.get(reply) ?? reply.elapsedTime;
     durations.count(elapsedMs / 1000, request.method, route, String(reply.statusCode));
-    done();
-  });
-  return registry;
+  };
+  return { registry, countReply };
 }
 
 /** Counts a reply by its first byte, which is sent now: a reader decides how long a stream lasts. */

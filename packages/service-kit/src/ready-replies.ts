@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { cutOffUnread, maxUrlLength } from './create-server.ts';
+import { maxUrlLength } from './create-server.ts';
 import type { Logger } from './logger.ts';
 import { requestDurations } from './metrics.ts';
 import { type CorsOptions, countHosts, createCorsHeaders, createHostCheck } from './origins.ts';
@@ -82,7 +82,6 @@ export function addReadyReplies(server: Server, options: ReadyRepliesOptions): v
       onLeft?.(response);
       handle(request, response);
     } else if ('then' in found) {
-      response.on('timeout', cutOffUnread);
       found.then(
         (reply) => sendOrLeave(request, response, started, reply),
         () => handle(request, response),

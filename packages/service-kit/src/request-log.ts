@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isRequestId, lookUpPrefix, parseJson } from '@palaver/contract/internal';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, onSendHookHandler } from 'fastify';
 import { levels, symbols } from 'pino';
 import { toAppError } from './errors.ts';
 import type { Logger } from './logger.ts';
@@ -101,23 +101,25 @@ export function readTold(body: unknown): Told | undefined {
 const kept = 50;
 const probes = ['/health', '/ready'];
 
+const replies = new WeakMap<object, Told>();
+
+/** For routes whose handlers answer errors themselves. */
+export const noteAnsweredErrors: onSendHookHandler<unknown> = (request, { statusCode }, payload, done) => {
+  const told = statusCode < 400 || replies.has(request) ? undefined : readTold(payload);
+  if (told) replies.set(request, told);
+  done(null, payload);
+};
+
 /** The last refusals and faults of this process. Faults have their own list: a flood of bad requests must not displace them. */
 export function addRecentErrors(server: FastifyInstance, toKnown: (error: unknown) => unknown): () => RecentError[] {
   const refusals: RecentError[] = [];
   const faults: RecentError[] = [];
-  const replies = new WeakMap<object, Told>();
   server.addHook('onError', (request, _reply, error, done) => {
     const { code, message } = toAppError(toKnown(error));
     replies.set(request, { code, message });
     done();
   });
-  // Errors that a handler answers itself.
-  server.addHook('onSend', (request, { statusCode }, payload, done) => {
-    const told = statusCode < 400 || replies.has(request) ? undefined : readTold(payload);
-    if (told) replies.set(request, told);
-    done(null, payload);
-  });
-  const note = ({ requestId, method, url, status, elapsedMs }: FailedRequest, told?: Told) => {
+  server.decorate('noteFailure', ({ requestId, method, url, status, elapsedMs }, told) => {
     // The console may look up what is missing: that is no failure.
     if (status < 500 && requestId.startsWith(lookUpPrefix)) return;
     // Probes come every few seconds and would displace what they are about.
@@ -128,12 +130,10 @@ export function addRecentErrors(server: FastifyInstance, toKnown: (error: unknow
     const failure = { time, ms: Math.ceil(elapsedMs), requestId, method, path: mask(pathOf(url), 200), status };
     list.push({ ...failure, ...(told && { code: told.code, message: mask(told.message, 300) }) });
     if (list.length > kept) list.shift();
-  };
-  server.decorate('noteFailure', note);
-  server.addHook('onResponse', (request, { statusCode: status, elapsedTime: elapsedMs }, done) => {
-    const { id: requestId, method, url } = request;
-    if (status >= 400) note({ requestId, method, url, status, elapsedMs }, replies.get(request));
-    done();
   });
   return () => [...refusals, ...faults].sort((a, b) => b.time.localeCompare(a.time));
+}
+
+export function toldOf(request: object): Told | undefined {
+  return replies.get(request);
 }

@@ -9,6 +9,7 @@ import {
   type CorsOptions,
   createProbes,
   createRateLimit,
+  noteAnsweredErrors,
   type openRedis,
   type RateLimit,
   toEdge,
@@ -206,13 +207,17 @@ function addQueries(scope: FastifyInstance, { CORS_ORIGIN }: GatewayConfig, hand
   for (const name of METHODS) if (!scope.supportedMethods.includes(name)) scope.addHttpMethod(name);
   // With CORS on, its plugin has the OPTIONS of every path.
   const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !CORS_ORIGIN);
-  scope.route({ method, url: queryRoute, handler });
+  scope.route({ method, url: queryRoute, onSend: noteAnsweredErrors, handler });
 }
 
 function addTx(scope: FastifyInstance, { config, matchHeader, ...shared }: Shared, otherwise: QueryHandler): void {
   const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_FORWARD_AUTH: forwardAuth } = config;
   const options = { timeoutMs, forwardAuth, matchHeader };
-  scope.post('/cosmos/tx/*', { bodyLimit: txBodyLimit }, createTxHandler({ ...shared, options, otherwise }));
+  scope.post(
+    '/cosmos/tx/*',
+    { bodyLimit: txBodyLimit, onSend: noteAnsweredErrors },
+    createTxHandler({ ...shared, options, otherwise }),
+  );
 }
 
 async function addRpc(
