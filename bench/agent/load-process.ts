@@ -1,11 +1,11 @@
 // The clients of the benchmark, in a process of their own.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openIdleSocket, streamTurn, type Turn } from './load.ts';
+import { openIdleSocket, streamTurn, type Turn, type User } from './load.ts';
 
 export type Load =
-  | { kind: 'turns'; url: string; users: { token: string; sessionId: string }[]; message: string; atOnce: number }
-  | { kind: 'streams'; url: string; users: { token: string; sessionId: string }[]; message: string; rampMs: number }
-  | { kind: 'sockets'; url: string; users: { token: string; sessionId: string }[] };
+  | { kind: 'turns'; url: string; users: User[]; message: string; atOnce: number }
+  | { kind: 'streams'; url: string; users: User[]; message: string; rampMs: number }
+  | { kind: 'sockets'; url: string; users: User[] };
 
 export interface LoadResult {
   turns: Turn[];
@@ -16,7 +16,7 @@ export interface LoadResult {
 const connectAtOnce = 50;
 
 process.on('message', async (load: Load) => process.send?.(await run(load)));
-process.on('disconnect', () => process.exit(0));
+process.send?.({ url: '' });
 
 async function run(load: Load): Promise<LoadResult> {
   if (load.kind === 'sockets') return { turns: [], ...(await openSockets(load.url, load.users)) };
@@ -42,7 +42,7 @@ async function runTurns({ url, message, users, atOnce }: Load & { kind: 'turns' 
   return done;
 }
 
-async function openSockets(url: string, users: { token: string; sessionId: string }[]) {
+async function openSockets(url: string, users: User[]) {
   let connected = 0;
   let failed = 0;
   for (let index = 0; index < users.length; index += connectAtOnce) {

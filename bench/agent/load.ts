@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 
 export interface User {
   token: string;
-  sessionIds: string[];
+  sessionId: string;
 }
 
 export interface Turn {
@@ -21,7 +21,7 @@ export function headersOf(token: string): Record<string, string> {
 }
 
 /** One streamed turn, read to its end. */
-export function streamTurn(url: string, user: { token: string; sessionId: string }, message: string): Promise<Turn> {
+export function streamTurn(url: string, user: User, message: string): Promise<Turn> {
   const turn: Turn = { tokens: 0, firstByteMs: 0, gaps: [], done: false };
   const startedAt = performance.now();
   let last = 0;
@@ -54,10 +54,7 @@ export function streamTurn(url: string, user: { token: string; sessionId: string
 }
 
 /** A WebSocket that has finished Socket.IO's handshake and answers its pings. */
-export function openIdleSocket(
-  url: string,
-  { token, sessionId }: { token: string; sessionId: string },
-): Promise<WebSocket> {
+export function openIdleSocket(url: string, { token, sessionId }: User): Promise<WebSocket> {
   const query = new URLSearchParams({ EIO: '4', transport: 'websocket', sessionId });
   const socket = new WebSocket(`${url.replace('http', 'ws')}/socket.io/?${query}`);
   return new Promise((resolve, reject) => {

@@ -1,37 +1,21 @@
 // The agent service against a bare Fastify route that pipes the same model stream, side by side: npm run bench:agent
 // Single parts by name: npm run bench:agent -- turn streams. With TMPDIR on a memory disk no write waits for a sync.
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createInvocation, createSigner, createVerifier, type Signer } from '@palaver/ucan';
-import { headersOf } from './load.ts';
+import { openBench, quantile } from '../harness.ts';
+import { headersOf, type User } from './load.ts';
 import type { Load, LoadResult } from './load-process.ts';
-import type { ServerStats } from './server-process.ts';
 
 const capability = { can: 'oracle/chat', with: 'ixo:oracle' } as const;
-const dir = mkdtempSync(join(tmpdir(), 'palaver-bench-'));
-const children: ChildProcess[] = [];
 const rows: { what: string; measured: string; target: string; met: boolean }[] = [];
-
 const parts = { token: measureVerification, turn: measureHotPath, streams: measureStreams, sockets: measureSockets };
 
-try {
-  const wanted = process.argv.slice(2);
-  for (const [name, measure] of Object.entries(parts))
-    if (wanted.length === 0 || wanted.includes(name)) await measure();
-} finally {
-  for (const child of children) child.kill('SIGKILL');
-  rmSync(dir, { recursive: true, force: true });
-}
-console.log('');
-const width = (key: 'what' | 'measured' | 'target') => Math.max(...rows.map((row) => row[key].length));
-for (const { what, measured, target, met } of rows)
-  console.log(
-    `${what.padEnd(width('what'))}  ${measured.padStart(width('measured'))}  ${target.padStart(width('target'))}  ${met ? 'met' : 'MISSED'}`,
-  );
+await using bench = openBench();
+const wanted = process.argv.slice(2);
+for (const [name, measure] of Object.entries(parts)) if (wanted.length === 0 || wanted.includes(name)) await measure();
+console.table(rows);
 process.exitCode = rows.every(({ met }) => met) ? 0 : 1;
 
 /** A token that was never seen before. */
@@ -46,7 +30,7 @@ async function measureVerification(): Promise<void> {
     times.push(performance.now() - startedAt);
     if (!verdict.ok) throw new Error(verdict.error.message);
   }
-  report('first verification of a token, median', median(times.slice(200)), { unit: 'ms', most: 0.5 });
+  report('first verification of a token, median', quantile(times.slice(200), 0.5), { unit: 'ms', most: 0.5 });
 }
 
 /** Turns of 200 tokens at 100 a second in 200 sessions, by turns with the bare route so that both see the same machine. */
@@ -54,18 +38,23 @@ async function measureHotPath(): Promise<void> {
   const tokens = 200;
   const servers = await Promise.all([startServer('agent', 100), startServer('bare', 100)]);
   const users = await createUsers(servers[0].url, 200);
-  const load = startLoad();
+  const { load } = await startLoad();
   const figures = servers.map(() => ({ cpu: [] as number[], firstByte: [] as number[] }));
   for (let round = 0; round < 6; round += 1) {
-    for (const [index, { url, stats }] of servers.entries()) {
-      const before = await stats('cpu');
+    for (const [index, { url, usage }] of servers.entries()) {
+      const before = await usage();
       const { turns } = await load({ kind: 'turns', url, users, message: `/long ${tokens}`, atOnce: 100 });
-      const after = await stats('cpu');
+      const after = await usage();
       if (turns.some((turn) => turn.tokens !== tokens || !turn.done)) throw new Error('tokens were lost');
       const alone = await load({ kind: 'turns', url, users: users.slice(0, 100), message: '/long 1', atOnce: 1 });
       if (round === 0) continue; // the compiler warms up
-      figures[index]?.cpu.push((after.cpuMs - before.cpuMs) / turns.length);
-      figures[index]?.firstByte.push(median(alone.turns.map(({ firstByteMs }) => firstByteMs)));
+      figures[index]?.cpu.push((after.cpuMicros - before.cpuMicros) / 1_000 / turns.length);
+      figures[index]?.firstByte.push(
+        quantile(
+          alone.turns.map(({ firstByteMs }) => firstByteMs),
+          0.5,
+        ),
+      );
     }
   }
   for (const { stop } of servers) await stop();
@@ -84,89 +73,69 @@ async function measureStreams(): Promise<void> {
   const [count, tokens] = [1_000, 300];
   const server = await startServer('agent', 20);
   const users = await createUsers(server.url, count);
-  const load = startLoad();
+  const { load, stop } = await startLoad();
   await load({ kind: 'turns', url: server.url, users: users.slice(0, 200), message: 'hello', atOnce: 8 });
-  const idle = await server.stats('held');
+  const idle = await server.usage('held');
   const running = load({ kind: 'streams', url: server.url, users, message: `/long ${tokens}`, rampMs: 3_000 });
-  await new Promise((resolve) => setTimeout(resolve, 14_000));
-  const live = await server.stats('held');
+  await sleep(14_000);
+  const live = await server.usage('held');
   const { turns, failed } = await running;
-  load.stop(); // its kept-alive connections would be counted
-  await new Promise((resolve) => setTimeout(resolve, 5_000));
-  const ended = await server.stats('held');
+  await stop(); // its kept-alive connections would be counted
+  await sleep(5_000);
+  const ended = await server.usage('held');
   await server.stop();
   const whole = turns.filter(({ done, tokens: got }) => done && got === tokens).length;
-  const gaps = turns.flatMap(({ gaps }) => gaps).sort((a, b) => a - b);
-  const p99 = gaps[Math.floor(gaps.length * 0.99)] ?? Number.NaN;
+  const p99 = quantile(
+    turns.flatMap(({ gaps }) => gaps),
+    0.99,
+  );
   report(`1,000 turns at once: lost (${failed} failed)`, count - whole, { unit: '', most: 0 });
   report('1,000 turns at once: p99 gap between tokens', p99, { unit: 'ms', most: 150 });
-  report('1,000 turns at once: held per live turn', ((live.heldMb - idle.heldMb) * 1000) / count, {
+  report('1,000 turns at once: held per live turn', (live.held - idle.held) / 1_000 / count, {
     unit: 'KB',
     most: 100,
   });
-  note('  CPU of the process meanwhile', `${((ended.cpuMs - idle.cpuMs) / 18_000).toFixed(2)} cores`);
-  note('  held per ended turn, kept for 5 minutes', `${(((ended.heldMb - idle.heldMb) * 1000) / count).toFixed(0)} KB`);
+  note('  CPU of the process meanwhile', `${((ended.cpuMicros - idle.cpuMicros) / 18_000_000).toFixed(2)} cores`);
+  note('  held per ended turn, kept for 5 minutes', `${((ended.held - idle.held) / 1_000 / count).toFixed(0)} KB`);
 }
 
 async function measureSockets(): Promise<void> {
   const count = 5_000;
   const server = await startServer('agent', 20);
   const users = await createUsers(server.url, count);
-  const before = await server.stats('held');
-  const { connected, failed } = await startLoad()({ kind: 'sockets', url: server.url, users });
-  const after = await server.stats('held');
+  const before = await server.usage('held');
+  const { connected, failed } = await (await startLoad()).load({ kind: 'sockets', url: server.url, users });
+  const after = await server.usage('held');
   await server.stop();
   report(`5,000 idle sockets: not connected (${connected} are)`, failed, { unit: '', most: 0 });
-  report('5,000 idle sockets: memory of the process', after.rssMb, { unit: 'MB', most: 400 });
-  note('  of it before the first socket', `${before.rssMb.toFixed(0)} MB`);
+  report('5,000 idle sockets: memory of the process', after.rss / 1e6, { unit: 'MB', most: 400 });
+  note('  of it before the first socket', `${(before.rss / 1e6).toFixed(0)} MB`);
 }
 
-async function startServer(kind: 'agent' | 'bare', wordsPerSecond: number) {
-  const child = fork(fileURLToPath(new URL('server-process.ts', import.meta.url)), [kind], {
-    execArgv: ['--expose-gc'],
-    env: {
-      PATH: process.env.PATH,
-      PORT: '0',
-      LOG_LEVEL: 'warn',
-      SENDS_PER_MINUTE: '1000000',
-      // All users come from this machine.
-      SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1',
-      UCAN_AUTH_MAX_TTL_SECONDS: '3600',
-      DATA_DIR: mkdtempSync(join(dir, 'data-')),
-      OFFLINE_WORDS_PER_SECOND: String(wordsPerSecond),
-    },
-  });
-  children.push(child);
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }];
-  return {
-    url,
-    async stats(what: 'cpu' | 'held'): Promise<ServerStats> {
-      child.send(what);
-      return (await once(child, 'message'))[0] as ServerStats;
-    },
-    async stop() {
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    },
+function startServer(kind: 'agent' | 'bare', wordsPerSecond: number) {
+  const env = {
+    LOG_LEVEL: 'warn',
+    SENDS_PER_MINUTE: '1000000',
+    // All users come from this machine.
+    SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1',
+    UCAN_AUTH_MAX_TTL_SECONDS: '3600',
+    DATA_DIR: mkdtempSync(join(bench.dir, 'data-')),
+    OFFLINE_WORDS_PER_SECOND: String(wordsPerSecond),
   };
+  return kind === 'agent' ? bench.startService('agent', env) : bench.start('agent/bare-route.ts', { env });
 }
 
-function startLoad() {
-  const child = fork(fileURLToPath(new URL('load-process.ts', import.meta.url)));
-  children.push(child);
-  const run = async (load: Load): Promise<LoadResult> => {
-    child.send(load);
-    return (await once(child, 'message'))[0] as LoadResult;
-  };
-  return Object.assign(run, { stop: () => child.kill('SIGKILL') });
+async function startLoad() {
+  const { ask, stop } = await bench.start('agent/load-process.ts');
+  return { load: (load: Load) => ask<LoadResult>(load), stop };
 }
 
 /** One session each, of a hundred people. */
-async function createUsers(url: string, count: number): Promise<{ token: string; sessionId: string }[]> {
+async function createUsers(url: string, count: number): Promise<User[]> {
   const audience = ((await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string }).id;
   const tokens: string[] = [];
   for (let index = 0; index < Math.min(count, 100); index += 1) tokens.push(await mint(await createSigner(), audience));
-  const users: { token: string; sessionId: string }[] = [];
+  const users: User[] = [];
   while (users.length < count) {
     const batch = Array.from({ length: Math.min(50, count - users.length) }, async (_, index) => {
       const token = tokens[(users.length + index) % tokens.length] ?? '';
@@ -202,9 +171,4 @@ function reportRatio(what: string, own: number, bare: number): void {
 
 function note(what: string, measured: string): void {
   rows.push({ what, measured, target: '', met: true });
-}
-
-function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -1,95 +1,59 @@
 // The query gateway beside a ceiling and a peer, in one run on one machine: `npm run bench:gateway`.
 // All fronts run at the same time and are measured alternately in short rounds, so that other load on the machine affects all of them.
-import type { ChildProcess } from 'node:child_process';
-import { measurePrinting, protoFolder, type TargetName, targets } from './answers.ts';
+import { type LoadedProgram, openBench, quantile, runLoad } from '../harness.ts';
+import { measurePrinting, type TargetName, targets } from './answers.ts';
+import { startGateway, startNode, toRequest, waitForRoutes } from './fronts.ts';
 import { startGoFront } from './go-front.ts';
-import { readUsage, runLoad, start, waitForRoutes } from './processes.ts';
 
 const connections = 50;
 /** Until the compiler has seen the code: fewer on a slow machine would measure the interpreter. */
-const warmRequests = 20_000;
-const warmSeconds = 20;
+const warmUp = { seconds: 20, dialogues: 20_000 };
 /** Many short rounds: the least of them is one in which the machine did little else. */
 const rounds = Number(process.env.BENCH_ROUNDS ?? 8);
 const roundSeconds = 1;
 const targetNames = Object.keys(targets) as TargetName[];
 
-interface Front {
+interface Front extends LoadedProgram {
   name: string;
-  child: ChildProcess;
-  port: number;
-  distinct: boolean;
-}
-
-interface Row {
-  front: string;
-  target: TargetName;
-  perSecond: number;
-  p50: number;
-  p99: number;
-  cpuMicros: number;
-  failures: number;
-}
-
-async function measure({ name, child, port, distinct }: Front, target: TargetName): Promise<Row> {
-  const before = await readUsage(child);
-  const load = { port, path: targets[target], distinct, connections, seconds: roundSeconds };
-  const { answers, failures, perSecond, p50, p99 } = await runLoad(load);
-  const after = await readUsage(child);
-  const cpuMicros = (after.cpuMicros - before.cpuMicros) / Math.max(1, answers);
-  return { front: name, target, perSecond, p50, p99, cpuMicros, failures };
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-}
-
-const node = await start<{ port: number }>('node.ts');
-const upstream = `127.0.0.1:${node.first.port}`;
-const gatewayEnv = { PORT: '0', LOG_LEVEL: 'warn', GATEWAY_UPSTREAMS: upstream, GATEWAY_DESCRIPTORS: protoFolder };
-interface Program {
-  name: string;
-  file: string;
-  env?: Record<string, string>;
   /** Whether no two requests are equal, so that each needs a call of its own. */
   distinct: boolean;
 }
-const gateway = (name: string, ttlMs: string, distinct: boolean): Program => ({
-  name,
-  file: 'front.ts',
-  env: { ...gatewayEnv, GATEWAY_CACHE_TTL_MS: ttlMs },
-  distinct,
-});
-const programs: Program[] = [
-  { name: 'bare Fastify', file: 'bare.ts', distinct: false },
-  gateway('gateway, hit', '3600000', false),
-  gateway('gateway, 1 block/s', '1000', false),
-  gateway('gateway, no cache', '0', true),
-  gateway('gateway, no cache, equal requests', '0', false),
-  { name: 'Node alone', file: 'node-parts.ts', env: { UPSTREAM: upstream }, distinct: true },
-  { name: 'naive peer', file: 'naive.ts', env: { UPSTREAM: upstream }, distinct: true },
-];
-const fronts: Front[] = [];
-async function add(name: string, { child, url, distinct }: { child: ChildProcess; url: string; distinct: boolean }) {
-  await waitForRoutes(url);
-  const port = Number(new URL(url).port);
-  for (const target of targetNames)
-    await runLoad({ port, path: targets[target], distinct, connections, seconds: warmSeconds, requests: warmRequests });
-  fronts.push({ name, child, port, distinct });
-}
-for (const { name, file, env, distinct } of programs) {
-  const { child, first } = await start<{ url: string }>(file, env);
-  await add(name, { child, url: first.url, distinct });
-}
-const goFront = await startGoFront(upstream);
-if (typeof goFront === 'string') console.log(`Without the Go front: ${goFront}.`);
-else await add('Go front', { ...goFront, distinct: true });
 
-const samples: Row[] = [];
+const loadOf = ({ distinct }: Front, target: TargetName) => ({
+  requests: [toRequest(targets[target], distinct)],
+  connections,
+});
+
+await using bench = openBench();
+const upstream = await startNode(bench);
+const fronts: Front[] = [];
+async function add(name: string, distinct: boolean, program: LoadedProgram) {
+  await waitForRoutes(program.url);
+  const front = { ...program, name, distinct };
+  for (const target of targetNames) await runLoad(front, { ...loadOf(front, target), ...warmUp });
+  fronts.push(front);
+}
+const gateway = (ttlMs: string) => startGateway(bench, upstream, { GATEWAY_CACHE_TTL_MS: ttlMs });
+const peer = (file: string) => bench.start(file, { env: { UPSTREAM: upstream } });
+await add('bare Fastify', false, await peer('gateway/bare.ts'));
+await add('gateway, hit', false, await gateway('3600000'));
+await add('gateway, 1 block/s', false, await gateway('1000'));
+await add('gateway, no cache', true, await gateway('0'));
+await add('gateway, no cache, equal requests', false, await gateway('0'));
+await add('Node alone', true, await peer('gateway/node-parts.ts'));
+await add('naive peer', true, await peer('gateway/naive.ts'));
+const goFront = await startGoFront(bench, upstream);
+if (typeof goFront === 'string') console.log(`Without the Go front: ${goFront}.`);
+else await add('Go front', true, goFront);
+
+const samples: (Awaited<ReturnType<typeof runLoad>> & { front: string; target: TargetName })[] = [];
 const printing: Record<TargetName, number>[] = [];
 for (let round = 0; round < rounds; round += 1) {
   for (const target of targetNames) {
-    for (const front of fronts) samples.push(await measure(front, target));
+    for (const front of fronts) {
+      const load = { ...loadOf(front, target), seconds: roundSeconds };
+      samples.push({ ...(await runLoad(front, load)), front: front.name, target });
+    }
   }
   printing.push(await measurePrinting());
 }
@@ -97,7 +61,11 @@ for (let round = 0; round < rounds; round += 1) {
 const rows = fronts.flatMap(({ name }) =>
   targetNames.map((target) => {
     const own = samples.filter((sample) => sample.front === name && sample.target === target);
-    const of = (field: 'perSecond' | 'p50' | 'p99') => median(own.map((sample) => sample[field]));
+    const of = (field: 'perSecond' | 'p50' | 'p99') =>
+      quantile(
+        own.map((sample) => sample[field]),
+        0.5,
+      );
     return {
       front: name,
       answer: target,
@@ -140,4 +108,3 @@ console.table(
     };
   }),
 );
-process.exit(0);

@@ -1,22 +1,16 @@
 // Memory under a long mixed load: `node bench/gateway/soak.ts MINUTES`. Hits, misses, new entries all the time, refusals.
-import { protoFolder, targets } from './answers.ts';
-import { readUsage, runLoad, start, waitForRoutes } from './processes.ts';
+import { openBench, runLoad } from '../harness.ts';
+import { targets } from './answers.ts';
+import { startGateway, startNode, toRequest, waitForRoutes } from './fronts.ts';
 
 const minutes = Number(process.argv[2] ?? 10);
 const perSecond = Number(process.argv[3] ?? 1_000);
 const sampleSeconds = 15;
 
-const node = await start<{ port: number }>('node.ts');
-const { child, first } = await start<{ url: string }>('front.ts', {
-  PORT: '0',
-  LOG_LEVEL: 'warn',
-  GATEWAY_UPSTREAMS: `127.0.0.1:${node.first.port}`,
-  GATEWAY_DESCRIPTORS: protoFolder,
-  GATEWAY_CACHE_MB: '16',
-});
-await waitForRoutes(first.url);
+await using bench = openBench();
+const gateway = await startGateway(bench, await startNode(bench), {});
+await waitForRoutes(gateway.url);
 
-const port = Number(new URL(first.url).port);
 const mix = [
   { path: targets.params, distinct: false, share: 0.4 },
   { path: targets.list, distinct: false, share: 0.25 },
@@ -26,14 +20,15 @@ const mix = [
 const samples: number[] = [];
 for (let sample = 1; sample <= (minutes * 60) / sampleSeconds; sample += 1) {
   const results = await Promise.all(
-    mix.map(({ share, ...load }) =>
-      runLoad({ ...load, port, connections: 5, seconds: sampleSeconds, perSecond: share * perSecond }),
-    ),
+    mix.map(({ path, distinct, share }) => {
+      const requests = [toRequest(path, distinct)];
+      return runLoad(gateway, { requests, connections: 5, seconds: sampleSeconds, perSecond: share * perSecond });
+    }),
   );
   const [answers, refused] = (['answers', 'failures'] as const).map((field) =>
     results.reduce((sum, result) => sum + result[field], 0),
   );
-  const mib = (await readUsage(child)).rss / 1024 / 1024;
+  const mib = (await gateway.usage()).rss / 1024 / 1024;
   samples.push(mib);
   console.log(
     `${((sample * sampleSeconds) / 60).toFixed(2)} min  ${mib.toFixed(0)} MiB  ${answers} answers, ${refused} refusals`,
@@ -44,4 +39,3 @@ const mean = (list: number[]) => list.reduce((sum, value) => sum + value, 0) / l
 console.log(
   `middle third ${mean(samples.slice(third, 2 * third)).toFixed(0)} MiB, last third ${mean(samples.slice(-third)).toFixed(0)} MiB`,
 );
-process.exit(0);

@@ -1,17 +1,12 @@
 // What a request costs with few rows and with many: CPU time of the service, and pages that PostgreSQL reads. Small and large are
 // measured in turns, so that whatever else the machine does meets both; the least disturbed turn counts.
 // `npm run bench:growth`, about five minutes; BENCH_SCALE=0.1 is a tenth of the rows. Lines above 1.5 are marked.
-import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { startPostgres } from '@palaver/test-kit/postgres';
 import { createInvocation, createSigner } from '@palaver/ucan';
-import pg from 'pg';
+import type pg from 'pg';
+import { createDatabase, openBench, readPages } from '../harness.ts';
 import { fillAgent, fillUssd } from './fill.ts';
 
 interface Line {
@@ -34,8 +29,8 @@ const scale = Number(process.env.BENCH_SCALE ?? 1);
 const sizes = { ussd: [1_000, 100_000], agent: [100, 9_000] } as const;
 const turns = 3;
 
-const dir = mkdtempSync(join(tmpdir(), 'palaver-growth-'));
-const programs = join(dir, 'programs', 'notes');
+await using bench = openBench();
+const programs = join(bench.dir, 'programs', 'notes');
 mkdirSync(join(programs, 'locales'), { recursive: true });
 writeFileSync(
   join(programs, 'program.yaml'),
@@ -54,65 +49,36 @@ states:
 );
 writeFileSync(join(programs, 'locales/en.yaml'), 'home: Notes\nwrite: Write\nask: What?\nthanks: Thank you.\n');
 
-const postgres = await startPostgres();
-const children: ChildProcess[] = [];
-const clients: pg.Client[] = [];
+const server = await bench.startPostgres();
 const table = ['| Engine | Request | Rows | CPU ms | Ratio | Pages | |', '|---|---|---|---|---|---|---|'];
-try {
-  for (const engine of ['sqlite', 'postgres'] as const)
-    for (const [service, open] of [
-      ['ussd', openUssd],
-      ['agent', openAgent],
-    ] as const) {
-      const rows = sizes[service].map((size) => Math.round(size * scale));
-      const levels: Level[] = [];
-      for (const size of rows) levels.push(await open(await createDatabase(engine), size));
-      await compare(engine, rows, levels);
-    }
-  process.stdout.write(`${table.join('\n')}\n`);
-} finally {
-  for (const child of children) child.kill('SIGKILL');
-  for (const client of clients) await client.end();
-  await postgres.stop();
-  rmSync(dir, { recursive: true });
+for (const engine of ['sqlite', 'postgres'] as const)
+  for (const [service, open] of [
+    ['ussd', openUssd],
+    ['agent', openAgent],
+  ] as const) {
+    const rows = sizes[service].map((size) => Math.round(size * scale));
+    const levels: Level[] = [];
+    for (const size of rows) levels.push(await open(await openDatabase(engine), size));
+    await compare(engine, rows, levels);
+  }
+console.log(table.join('\n'));
+
+interface Database {
+  url: string;
+  client?: pg.Client;
 }
 
-async function createDatabase(engine: 'sqlite' | 'postgres'): Promise<string> {
-  if (engine === 'sqlite') return `file:${join(dir, `${randomUUID()}.db`)}`;
-  const name = `growth${clients.length}`;
-  const admin = new pg.Client({ connectionString: postgres.url });
-  await admin.connect();
-  await admin.query(`create database ${name}`);
-  await admin.end();
-  const url = Object.assign(new URL(postgres.url), { pathname: `/${name}` }).href;
-  const client = new pg.Client({ connectionString: url });
-  clients.push(client);
-  await client.connect();
-  return url;
+async function openDatabase(engine: 'sqlite' | 'postgres'): Promise<Database> {
+  return engine === 'sqlite' ? { url: `file:${join(bench.dir, `${randomUUID()}.db`)}` } : createDatabase(bench, server);
 }
 
-async function startService(name: 'ussd' | 'agent', databaseUrl: string, env: Record<string, string>) {
-  const more = { PORT: '0', LOG_LEVEL: 'error', DATA_DIR: mkdtempSync(join(dir, 'data-')), DATABASE_URL: databaseUrl };
-  const child = fork(fileURLToPath(new URL('server.ts', import.meta.url)), [name], {
-    env: { PATH: process.env.PATH, ...more, ...env },
-  });
-  children.push(child);
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }];
-  const client = databaseUrl.startsWith('file:') ? undefined : clients.at(-1);
+async function startService(name: 'ussd' | 'agent', { url, client }: Database, env: Record<string, string>) {
+  const own = { LOG_LEVEL: 'error', DATA_DIR: mkdtempSync(join(bench.dir, 'data-')), DATABASE_URL: url };
+  const program = await bench.startService(name, { ...own, ...env });
   return {
-    url,
-    async cpu() {
-      child.send('cpu');
-      const [{ user, system }] = (await once(child, 'message')) as [NodeJS.CpuUsage];
-      return (user + system) / 1_000;
-    },
-    async pages() {
-      if (!client) return undefined;
-      // Connections report what they did when they have been idle for a second.
-      await sleep(1_500);
-      const text = 'select blks_hit + blks_read as pages from pg_stat_database where datname = current_database()';
-      return Number((await client.query<{ pages: string }>(text)).rows[0]?.pages);
-    },
+    url: program.url,
+    cpu: async () => (await program.usage()).cpuMicros / 1_000,
+    pages: async () => client && readPages(client),
   };
 }
 
@@ -123,10 +89,10 @@ async function ask(url: string, init?: RequestInit): Promise<string> {
   return text;
 }
 
-async function openUssd(databaseUrl: string, rows: number): Promise<Level> {
+async function openUssd(database: Database, rows: number): Promise<Level> {
   const env = { RATE_LIMIT_PER_MINUTE: '1000000000', PIN_ENCRYPTION_KEY: 'a'.repeat(64), USSD_WATCH_MENUS: 'false' };
-  const service = await startService('ussd', databaseUrl, { ...env, USSD_PROGRAMS: join(dir, 'programs') });
-  await fillUssd(databaseUrl, rows);
+  const service = await startService('ussd', database, { ...env, USSD_PROGRAMS: join(bench.dir, 'programs') });
+  await fillUssd(database.url, rows);
   let open: string[] = [];
   const say = (sessionId: string, text: string) => {
     const phoneNumber = `+2547${String(parseInt(sessionId.slice(0, 6), 16)).padStart(8, '0')}`;
@@ -159,7 +125,7 @@ async function openUssd(databaseUrl: string, rows: number): Promise<Level> {
   return { ...service, lines };
 }
 
-async function openAgent(databaseUrl: string, rows: number): Promise<Level> {
+async function openAgent(database: Database, rows: number): Promise<Level> {
   const env = {
     SENDS_PER_MINUTE: '1000000',
     WRITES_PER_MINUTE_PER_ADDRESS: '1000000',
@@ -167,7 +133,7 @@ async function openAgent(databaseUrl: string, rows: number): Promise<Level> {
     SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1',
     OFFLINE_WORDS_PER_SECOND: '10000',
   };
-  const service = await startService('agent', databaseUrl, env);
+  const service = await startService('agent', database, env);
   const signer = await createSigner();
   const audience = (JSON.parse(await ask(`${service.url}/.well-known/did.json`)) as { id: string }).id;
   const capability = { can: 'oracle/chat', with: 'ixo:oracle' } as const;
@@ -176,7 +142,7 @@ async function openAgent(databaseUrl: string, rows: number): Promise<Level> {
   const send = (path: string, body?: object) =>
     ask(`${service.url}${path}`, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
   const { sessionId } = JSON.parse(await send('/sessions', {})) as { sessionId: string };
-  await fillAgent(databaseUrl, { rows, did: signer.did(), sessionId });
+  await fillAgent(database.url, { rows, did: signer.did(), sessionId });
   const lines: Line[] = [
     { name: 'history, newest page', count: 40, run: () => send(`/sessions/${sessionId}/messages?limit=20`) },
     { name: 'new turn', count: 20, run: () => send(`/messages/${sessionId}`, { message: 'hello' }) },

@@ -1,10 +1,10 @@
 // CPU time of encryption at rest: the same rows written to SQLite and read again with and without a key, side by side on
 // the same machine in one run: npm run bench:encryption
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStore, type SealedTable } from '@palaver/store';
 import { openCipher } from '@palaver/store/internal';
+import { openBench } from '../harness.ts';
+import { createItems } from './items.ts';
 
 const table: SealedTable = { table: 'item', key: ['id'], sealed: ['body'], tokens: ['phone'] };
 const lengths = [200, 2_000, 20_000];
@@ -19,48 +19,32 @@ interface Cost {
   read: number;
 }
 
-const dir = mkdtempSync(join(tmpdir(), 'palaver-bench-'));
-try {
-  console.log(`Microseconds of CPU time for each row (least of ${rounds} rounds of ${rowCount} rows)`);
-  console.log('  characters   write   with key    read   with key');
-  for (const length of lengths) {
-    const costs: { plain: Cost[]; encrypted: Cost[] } = { plain: [], encrypted: [] };
-    for (let round = 0; round < rounds; round++) {
-      costs.plain.push(await measure(`plain-${length}-${round}`, length));
-      costs.encrypted.push(await measure(`encrypted-${length}-${round}`, length, [Buffer.alloc(32, 7)]));
-    }
-    const cell = (all: Cost[], what: keyof Cost, width: number) =>
-      Math.min(...all.map((cost) => cost[what]))
-        .toFixed(1)
-        .padStart(width);
-    const { plain, encrypted } = costs;
-    const cells = [
-      cell(plain, 'write', 8),
-      cell(encrypted, 'write', 11),
-      cell(plain, 'read', 8),
-      cell(encrypted, 'read', 11),
-    ];
-    console.log(length.toLocaleString('en').padStart(12) + cells.join(''));
+await using bench = openBench();
+console.log(`Microseconds of CPU time for each row (least of ${rounds} rounds of ${rowCount} rows)`);
+console.log('  characters   write   with key    read   with key');
+for (const length of lengths) {
+  const costs: { plain: Cost[]; encrypted: Cost[] } = { plain: [], encrypted: [] };
+  for (let round = 0; round < rounds; round++) {
+    costs.plain.push(await measure(`plain-${length}-${round}`, length));
+    costs.encrypted.push(await measure(`encrypted-${length}-${round}`, length, [Buffer.alloc(32, 7)]));
   }
-} finally {
-  rmSync(dir, { recursive: true, force: true });
+  const cell = (all: Cost[], what: keyof Cost, width: number) =>
+    Math.min(...all.map((cost) => cost[what]))
+      .toFixed(1)
+      .padStart(width);
+  const { plain, encrypted } = costs;
+  const cells = [
+    cell(plain, 'write', 8),
+    cell(encrypted, 'write', 11),
+    cell(plain, 'read', 8),
+    cell(encrypted, 'read', 11),
+  ];
+  console.log(length.toLocaleString('en').padStart(12) + cells.join(''));
 }
 
 async function measure(name: string, length: number, dataKeys: Buffer[] = []): Promise<Cost> {
-  const store = await openStore<{ item: Item }>(`file:${join(dir, `${name}.sqlite`)}`, { dataKeys });
-  await store.migrate('bench', [
-    {
-      name: '001-item',
-      async up(db) {
-        await db.schema
-          .createTable('item')
-          .addColumn('id', 'integer', (column) => column.primaryKey())
-          .addColumn('phone', 'text', (column) => column.notNull())
-          .addColumn('body', 'text', (column) => column.notNull())
-          .execute();
-      },
-    },
-  ]);
+  const store = await openStore<{ item: Item }>(`file:${join(bench.dir, `${name}.sqlite`)}`, { dataKeys });
+  await createItems(store, 'phone');
   await openCipher(store);
   const body = 'x'.repeat(length);
   const insert = store.prepare((db, row: Item) =>

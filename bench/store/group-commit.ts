@@ -1,11 +1,10 @@
 // Group commit against one transaction per write, side by side on the same machine in one run: npm run bench:store
 // 200 callers write rows of about 200 bytes and each waits for its commit, as requests of a service do.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { openStore } from '@palaver/store';
-import { startPostgres } from '@palaver/test-kit/postgres';
+import { openBench } from '../harness.ts';
+import { createItems } from './items.ts';
 
 const callers = 200;
 const roundMs = 1_000;
@@ -23,35 +22,17 @@ const insertText = 'insert into item (id, body) values (?, ?)';
 const body = 'x'.repeat(200);
 let nextId = 1;
 
-const dir = mkdtempSync(join(tmpdir(), 'palaver-bench-'));
-const postgres = await startPostgres({ durable: true });
-let met = false;
-try {
-  met = await compare('SQLite', `file:${join(dir, 'bench.sqlite')}`);
-  const ceiling = handWrittenCeiling(join(dir, 'ceiling.sqlite'));
-  console.log(`  node:sqlite by hand, ${callers} rows per transaction, nobody waiting: ${format(ceiling)} writes/s\n`);
-  await compare('PostgreSQL', postgres.url);
-} finally {
-  await postgres.stop();
-  rmSync(dir, { recursive: true, force: true });
-}
+await using bench = openBench();
+const met = await compare('SQLite', `file:${join(bench.dir, 'bench.sqlite')}`);
+const ceiling = handWrittenCeiling(join(bench.dir, 'ceiling.sqlite'));
+console.log(`  node:sqlite by hand, ${callers} rows per transaction, nobody waiting: ${format(ceiling)} writes/s\n`);
+await compare('PostgreSQL', await bench.startPostgres({ durable: true }));
 console.log(met ? 'SQLite: at least 3 times' : 'SQLite: LESS THAN 3 TIMES');
 process.exitCode = met ? 0 : 1;
 
 async function compare(name: string, url: string): Promise<boolean> {
   const store = await openStore<{ item: Item }>(url);
-  await store.migrate('bench', [
-    {
-      name: '001-item',
-      async up(db) {
-        await db.schema
-          .createTable('item')
-          .addColumn('id', 'integer', (column) => column.primaryKey())
-          .addColumn('body', 'text', (column) => column.notNull())
-          .execute();
-      },
-    },
-  ]);
+  await createItems(store);
   const insert = store.prepare((db, p: { id: number; body: string }) =>
     db.insertInto('item').values({ id: p.id, body: p.body }),
   );

@@ -17,4 +17,3 @@ server.post<{ Body: { text: string } }>('/api/ussd', async (request, reply) =>
 );
 const url = await server.listen({ host: '127.0.0.1', port: 0 });
 process.send?.({ url });
-process.on('message', () => process.send?.({ memory: process.memoryUsage(), cpu: process.cpuUsage() }));

@@ -2,28 +2,16 @@
 // key presses read their session from the database. The sizes are measured in turns, slice by slice, so that whatever else
 // the machine does meets all of them. `npm run bench:ussd-scale`, about five minutes and 5 GB of disk; BENCH_SCALE=0.1 is a
 // tenth of the rows.
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { startPostgres } from '@palaver/test-kit/postgres';
-import pg from 'pg';
+import type pg from 'pg';
+import { createDatabase, openBench, type Program, quantile, readPages } from '../harness.ts';
 
 interface Level {
   accounts: number;
   sessions: number;
   client: pg.Client;
-  instances: Instance[];
+  instances: Program[];
   /** Of registered callers. */
   phones: string[];
-}
-
-interface Instance {
-  url: string;
-  child: ChildProcess;
 }
 
 interface Slice {
@@ -54,43 +42,31 @@ const reportsPerSlice = 16;
 const pin = '4071';
 let serial = 0;
 
-const dir = mkdtempSync(join(tmpdir(), 'palaver-scale-'));
-const postgres = await startPostgres();
-const children: ChildProcess[] = [];
-const clients: pg.Client[] = [];
-try {
-  const levels: Level[] = [];
-  for (const size of sizes) levels.push(await openLevel(size));
-  const presses = await measureInTurns(levels, dialoguesPerSlice, keyPresses);
-  const reports = await measureInTurns(levels, reportsPerSlice, fileReport);
-  const head = [
-    'accounts',
-    'sessions',
-    'key press: pages',
-    'CPU ms',
-    'p50 ms',
-    'p99 ms',
-    'report with PIN: pages',
-    'CPU ms',
-  ];
-  const lines = levels.map(({ accounts, sessions }, index) => {
-    const [press, report] = [presses[index], reports[index]];
-    if (!press || !report) throw new Error('a level was not measured');
-    const cells = [press.pages, press.cpu, press.p50, press.p99, report.pages, report.cpu].map((cell) =>
-      typeof cell === 'string' ? cell : cell.toFixed(1),
-    );
-    return `| ${accounts} | ${sessions} | ${cells.join(' | ')} |`;
-  });
-  process.stdout.write(`| ${head.join(' | ')} |\n|${head.map(() => '---|').join('')}\n${lines.join('\n')}\n\n`);
-  const largest = levels.at(-1);
-  if (largest)
-    for (const line of [...(await measureRows(largest)), ...(await measureRemoval(largest))])
-      process.stdout.write(`${line}\n`);
-} finally {
-  for (const child of children) child.kill();
-  for (const client of clients) await client.end();
-  await postgres.stop();
-  rmSync(dir, { recursive: true });
+await using bench = openBench();
+const server = await bench.startPostgres();
+const levels: Level[] = [];
+for (const size of sizes) levels.push(await openLevel(size));
+const presses = await measureInTurns(levels, dialoguesPerSlice, keyPresses);
+const reports = await measureInTurns(levels, reportsPerSlice, fileReport);
+console.table(
+  levels.map(({ accounts, sessions }, index) => ({
+    accounts,
+    sessions,
+    ...toCells('key press', presses[index]),
+    ...toCells('report with PIN', reports[index]),
+  })),
+);
+const largest = levels.at(-1);
+if (largest)
+  for (const line of [...(await measureRows(largest)), ...(await measureRemoval(largest))]) console.log(line);
+
+function toCells(what: string, { pages, cpu, p50, p99 }: Cost = { pages: 0, cpu: '', p50: 0, p99: 0 }) {
+  return {
+    [`${what}: pages`]: pages.toFixed(1),
+    [`${what}: CPU ms`]: cpu,
+    [`${what}: p50 ms`]: p50.toFixed(1),
+    [`${what}: p99 ms`]: p99.toFixed(1),
+  };
 }
 
 function next(): number {
@@ -100,19 +76,11 @@ function next(): number {
 
 /** A database with so many rows, and two instances on it. */
 async function openLevel(size: (typeof sizes)[0]): Promise<Level> {
-  const name = `level${clients.length}`;
-  const admin = new pg.Client({ connectionString: postgres.url });
-  await admin.connect();
+  const { url, client } = await createDatabase(bench, server);
   // One checkpoint at the end instead of one every few seconds while the tables are filled; vacuum would count as pages read.
-  await admin.query("alter system set max_wal_size = '8GB'");
-  await admin.query('alter system set autovacuum = off');
-  await admin.query('select pg_reload_conf()');
-  await admin.query(`create database ${name}`);
-  await admin.end();
-  const url = Object.assign(new URL(postgres.url), { pathname: `/${name}` }).href;
-  const client = new pg.Client({ connectionString: url });
-  clients.push(client);
-  await client.connect();
+  await client.query("alter system set max_wal_size = '8GB'");
+  await client.query('alter system set autovacuum = off');
+  await client.query('select pg_reload_conf()');
   const instances = [await start(url), await start(url)];
   await fill(client, size);
   const phones = Array.from({ length: callers }, () => `+2547${String(next() + 20_000_000).padStart(8, '0')}`);
@@ -120,20 +88,14 @@ async function openLevel(size: (typeof sizes)[0]): Promise<Level> {
   return { ...size, client, instances, phones };
 }
 
-async function start(databaseUrl: string): Promise<Instance> {
-  const env = {
-    ...process.env,
-    PORT: '0',
-    DATA_DIR: dir,
+function start(databaseUrl: string): Promise<Program> {
+  return bench.startService('ussd', {
+    DATA_DIR: bench.dir,
     DATABASE_URL: databaseUrl,
     LOG_LEVEL: 'silent',
     RATE_LIMIT_PER_MINUTE: '1000000000',
     PIN_ENCRYPTION_KEY: 'a'.repeat(64),
-  };
-  const child = fork(fileURLToPath(new URL('service.ts', import.meta.url)), { env });
-  children.push(child);
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }];
-  return { url, child };
+  });
 }
 
 /** Rows like those that the service writes. */
@@ -173,22 +135,21 @@ async function measureInTurns(levels: Level[], count: number, dialogue: Dialogue
   const pages: number[] = [];
   for (const level of levels) {
     await runSlice(level, callers, dialogue);
-    const before = await readPages(level);
+    const before = await readPages(level.client);
     const { times } = await runSlice(level, count, dialogue);
-    pages.push(((await readPages(level)) - before) / times.length);
+    pages.push(((await readPages(level.client)) - before) / times.length);
   }
   const slices: Slice[][] = levels.map(() => []);
   for (let round = 0; round < rounds; round += 1)
     for (const [index, level] of levels.entries()) slices[index]?.push(await runSlice(level, count, dialogue));
   return slices.map((own, index) => {
-    const times = own.flatMap((slice) => slice.times).sort((a, b) => a - b);
-    const cpus = own.map(({ cpu }) => cpu).sort((a, b) => a - b);
-    const at = (values: number[], share: number) => values[Math.floor((values.length - 1) * share)] ?? 0;
-    const [median, low, high] = [0.5, 0, 1].map((share) => at(cpus, share).toFixed(2));
+    const times = own.flatMap((slice) => slice.times);
+    const cpus = own.map(({ cpu }) => cpu);
+    const [median, low, high] = [0.5, 0, 1].map((share) => quantile(cpus, share).toFixed(2));
     return {
       cpu: `${median} (${low} to ${high})`,
-      p50: at(times, 0.5),
-      p99: at(times, 0.99),
+      p50: quantile(times, 0.5),
+      p99: quantile(times, 0.99),
       pages: pages[index] ?? 0,
     };
   });
@@ -217,7 +178,7 @@ async function runSlice({ instances, phones }: Level, count: number, dialogue: D
 }
 
 async function say(
-  instance: Instance | undefined,
+  instance: Program | undefined,
   phoneNumber: string,
   sessionId: string,
   text: string,
@@ -229,23 +190,9 @@ async function say(
   return reply;
 }
 
-async function readCpu(instances: Instance[]): Promise<number> {
-  let total = 0;
-  for (const { child } of instances) {
-    child.send('usage');
-    const [{ cpu }] = (await once(child, 'message')) as [{ cpu: NodeJS.CpuUsage }];
-    total += (cpu.user + cpu.system) / 1000;
-  }
-  return total;
-}
-
-async function readPages({ client }: Level): Promise<number> {
-  // Connections report what they did when they have been idle for a second.
-  await sleep(2_000);
-  const { rows } = await client.query<{ pages: string }>(
-    'select blks_hit + blks_read as pages from pg_stat_database where datname = current_database()',
-  );
-  return Number(rows[0]?.pages);
+async function readCpu(instances: Program[]): Promise<number> {
+  const usages = await Promise.all(instances.map(({ usage }) => usage()));
+  return usages.reduce((sum, { cpuMicros }) => sum + cpuMicros / 1000, 0);
 }
 
 async function measureRows({ client }: Level): Promise<string[]> {

@@ -162,7 +162,7 @@ export function toRateHeaders({ perMinute, remaining, resetSeconds }: RateStandi
   };
 }
 
-export function toRateError({ perMinute, resetSeconds }: RateStanding): AppError {
+export function toRateError({ perMinute, resetSeconds }: Pick<RateStanding, 'perMinute' | 'resetSeconds'>): AppError {
   return new AppError('RATE_LIMITED', `More than ${perMinute} requests in a minute; try again in ${resetSeconds} s.`);
 }
 

@@ -22,7 +22,6 @@ export type FindReply = (
 
 export interface ReadyRepliesOptions {
   find: FindReply;
-  onLeft?: (response: ServerResponse) => void;
   route: string;
   logger: Logger;
   allowedHosts: string[] | undefined;
@@ -32,7 +31,7 @@ export interface ReadyRepliesOptions {
 // Sends replies without the framework, whose overhead is larger than the rest. They have the same id, CORS and other headers,
 // metrics, log line and entry in the list of errors, but no spans; `find` has to apply a route's access rules and limits.
 export function addReadyReplies(server: Server, options: ReadyRepliesOptions): void {
-  const { find, onLeft, route, logger, allowedHosts, cors } = options;
+  const { find, route, logger, allowedHosts, cors } = options;
   const { 'cache-control': _cacheControl, ...fixed } = browserHeaders;
   const fixedHeaders = Object.entries(fixed).flat();
   const corsHeaders = cors ? createCorsHeaders(cors) : () => [];
@@ -78,10 +77,8 @@ export function addReadyReplies(server: Server, options: ReadyRepliesOptions): v
   server.server.on('request', (request, response) => {
     const started = performance.now();
     const found = tryFind(request, response);
-    if (!found) {
-      onLeft?.(response);
-      handle(request, response);
-    } else if ('then' in found) {
+    if (!found) handle(request, response);
+    else if ('then' in found) {
       found.then(
         (reply) => sendOrLeave(request, response, started, reply),
         () => handle(request, response),

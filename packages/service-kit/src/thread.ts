@@ -66,17 +66,10 @@ export function startThread<Call extends { id: number }, Reply extends { id: num
       if (state === 'retired') thread.stop();
       return;
     }
-    const stopFor = (reason: string) => () => {
+    endLimit = limitCall(worker, { limitMs: current.limitMs, maxMemoryMb }, (reason) => {
       end(`${what} ${reason}`);
       worker.terminate();
-    };
-    const limits = [
-      limitComputing(worker, current.limitMs, stopFor('took too long')),
-      limitMemory(worker, maxMemoryMb, stopFor('failed its thread: it needs too much memory')),
-    ];
-    endLimit = () => {
-      for (const endOne of limits) endOne();
-    };
+    });
     worker.postMessage(current.call);
   };
   worker.on('message', (reply: Reply) => {
@@ -109,66 +102,41 @@ export function startThread<Call extends { id: number }, Reply extends { id: num
   return thread;
 }
 
-/** Calls this short are not measured: all of this time counts. */
-const unmeasuredMs = 250;
-const shortestLookMs = 100;
+const lookMs = 100;
 /** How much longer a call may take by the clock, on a busy machine. */
 const clockFactor = 10;
 
-// Calls `onOver` after `limitMs` of computing, or ten times that by the clock. Before Node 24.6 a thread cannot be measured from
-// outside: only the clock counts. Returns the function that ends the watch.
-function limitComputing(worker: Worker, limitMs: number, onOver: () => void): () => void {
-  let isEnded = false;
-  let timer: NodeJS.Timeout | undefined;
-  let backstop: NodeJS.Timeout | undefined;
-  const end = () => {
-    isEnded = true;
-    clearTimeout(timer);
-    clearTimeout(backstop);
-  };
-  const wait = (ms: number, then: () => void) => {
-    if (!isEnded) timer = setTimeout(then, ms);
-  };
-  if (!('cpuUsage' in worker) || limitMs <= unmeasuredMs) {
-    wait(limitMs, onOver);
-    return end;
-  }
-  const measure = async () => {
-    backstop = setTimeout(onOver, limitMs * clockFactor);
-    const before = await worker.cpuUsage();
-    const look = async () => {
-      const { user, system } = await worker.cpuUsage(before);
-      const leftMs = limitMs - unmeasuredMs - (user + system) / 1_000;
-      if (leftMs > 0) wait(Math.max(leftMs, shortestLookMs), ignoreEnd(look));
-      else if (!isEnded) onOver();
-    };
-    wait(limitMs - unmeasuredMs, ignoreEnd(look));
-  };
-  wait(unmeasuredMs, ignoreEnd(measure));
-  return end;
-}
-
-const memoryLookMs = 100;
-
-// Calls `onOver` when a thread uses more memory: at V8's own limit the whole process may end. Before Node 22.16 a thread cannot
-// be measured from outside. Returns the function that ends the watch.
-function limitMemory(worker: Worker, maxMemoryMb: number, onOver: () => void): () => void {
-  if (!('getHeapStatistics' in worker)) return () => {};
+// Stops a call that computes for too long, or ten times that by the clock, or needs more memory: at V8's own limit the whole
+// process may end. Before Node 24.6 the computing of a thread cannot be measured from outside, and before 22.16 its memory: there
+// only the clock counts. Returns the function that ends the watch.
+function limitCall(
+  worker: Worker,
+  { limitMs, maxMemoryMb }: { limitMs: number; maxMemoryMb: number },
+  stop: (reason: string) => void,
+): () => void {
+  const isMeasured = 'cpuUsage' in worker && limitMs > lookMs;
+  const tooLong = () => stop('took too long');
+  const clock = setTimeout(tooLong, isMeasured ? limitMs * clockFactor : limitMs);
+  let first: NodeJS.CpuUsage | undefined;
   let isLooking = false;
+  let isEnded = false;
   const look = async () => {
     if (isLooking) return;
     isLooking = true;
-    const { used_heap_size: used } = await worker.getHeapStatistics();
+    const memory = 'getHeapStatistics' in worker ? (await worker.getHeapStatistics()).used_heap_size : 0;
+    const cpu = isMeasured ? await worker.cpuUsage(first) : undefined;
     isLooking = false;
-    if (used > maxMemoryMb * 1024 * 1024) onOver();
+    if (isEnded) return;
+    if (memory > maxMemoryMb * 1024 * 1024) stop('failed its thread: it needs too much memory');
+    // All of the time before the first look counts.
+    else if (cpu && first && lookMs + (cpu.user + cpu.system) / 1_000 >= limitMs) tooLong();
+    first ??= cpu;
   };
-  const timer = setInterval(ignoreEnd(look), memoryLookMs);
-  return () => clearInterval(timer);
-}
-
-/** A thread that has ended cannot be measured. */
-function ignoreEnd(look: () => Promise<void>): () => void {
+  // A thread that has ended cannot be measured.
+  const timer = setInterval(() => look().catch(() => {}), lookMs);
   return () => {
-    look().catch(() => {});
+    isEnded = true;
+    clearTimeout(clock);
+    clearInterval(timer);
   };
 }

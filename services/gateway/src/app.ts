@@ -19,9 +19,9 @@ import type { FastifyInstance } from 'fastify';
 import { toRefusalBody, type WriteError } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
 import { type Authorize, nameKeys } from './auth.ts';
-import { createCache } from './cache.ts';
+import { cacheBytes, createCache } from './cache.ts';
 import type { GatewayConfig } from './config.ts';
-import { chain, type Extensions } from './extensions.ts';
+import type { Extensions } from './extensions.ts';
 import { createHeightFloors } from './height-floors.ts';
 import { shownHeightHeader, shownPrefix, toVary } from './metadata.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './metrics.ts';
@@ -39,7 +39,6 @@ import { addRpcRoutes } from './routes/rpc.ts';
 import { createTxHandler } from './routes/tx.ts';
 import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
 import { createSubscriptions } from './rpc/subscriptions.ts';
-import type { Interceptor } from './upstream/call.ts';
 
 const bodyLimit = 1024; // queries have no body
 const txBodyLimit = 1024 * 1024;
@@ -79,8 +78,8 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   const authorize = config.GATEWAY_AUTH === 'api-key' ? nameKeys(parts.authorize, metrics) : parts.authorize;
   const { interceptors = [], matchHeader } = parts.extensions ?? {};
   const writeError = createWriteError(parts);
-  const send = chain([timeCalls(metrics), ...interceptors])(nodes.upstream.send);
-  const ask = createAskNode({ send, logger, writeError });
+  const send = interceptors.reduceRight((inner, intercept) => intercept(inner), nodes.upstream.send);
+  const ask = createAskNode({ send, metrics, logger, writeError });
   const shared = { config, live: nodes.live, authorize, ask, metrics, writeError, matchHeader };
   const queries = createQueryParts(shared, nodes);
   const handleQuery = createQueryHandler(queries);
@@ -93,13 +92,12 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
     const admit = createAdmit({ limit, trustProxy, authorize });
     addReadyReplies(server, {
       find: createFindReply({ ...queries, admit, isPage: (path) => server.pages.has(toFirstSegment(path)) }),
-      onLeft: queries.floors.expect,
       route: queryRoute,
       logger,
       allowedHosts,
       cors: toCors(config),
     });
-  } else server.server.prependListener('request', (_request, response) => queries.floors.expect(response));
+  }
   await server.register(async (limited) => {
     if (limit) addRateLimit(limited, { ...limits, limit });
     if (config.GATEWAY_TX) await limited.register(async (scope) => addTx(scope, shared, handleQuery));
@@ -118,16 +116,6 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   server.addHook('onReady', () => Promise.race([nodes.firstLoad, sleep(firstLoadMs)]));
   server.addHook('onClose', keepOpen(started));
   return server;
-}
-
-function timeCalls({ observeUpstream }: GatewayMetrics): Interceptor {
-  return (send) => (request, done) => {
-    const started = performance.now();
-    return send(request, (answer) => {
-      observeUpstream(request.path, answer.ok ? 0 : answer.code, (performance.now() - started) / 1000);
-      done(answer);
-    });
-  };
 }
 
 /** Errors in the operator's shape; in the gateway's own where that fails. */
@@ -226,8 +214,7 @@ async function addRpc(
   parts: GatewayParts & { metrics: GatewayMetrics; limit: RateLimit | undefined },
 ): Promise<void> {
   const { config, logger, authorize, metrics, limit } = parts;
-  const maxBytes = (config.GATEWAY_CACHE_MB * 1024 * 1024) / 4;
-  const cache = createCache<RpcReply>({ maxBytes, weigh: weighReply, staleMs: 0 });
+  const cache = createCache<RpcReply>({ maxBytes: cacheBytes / 4, weigh: weighReply, staleMs: 0 });
   const subscriptions = createSubscriptions({ rpcUrl: url, logger, metrics });
   scope.addHook('preClose', async () => subscriptions.close());
   await scope.register(websocket, {

@@ -7,6 +7,7 @@ import type { Loading } from './cache.ts';
 import type { Encoded, Encoder } from './encode-response.ts';
 import type { Snapshot } from './live-table.ts';
 import type { RequestMetadata } from './metadata.ts';
+import type { GatewayMetrics } from './metrics.ts';
 import { pieceBytes } from './printer/pieces.ts';
 import type { Route } from './route-table.ts';
 import type { GrpcAnswer, GrpcFailure, QueryRequest, Send } from './upstream/call.ts';
@@ -26,6 +27,7 @@ export type AskNode = (query: Query) => Loading<Answer>;
 
 export interface AskParts {
   send: Send;
+  metrics: Pick<GatewayMetrics, 'observeUpstream'>;
   logger: Logger;
   writeError: WriteError;
 }
@@ -37,7 +39,7 @@ const maxLearned = 8;
 /** Longer details are shown as their bytes. */
 const maxDetailJson = 256 * 1024;
 
-export function createAskNode({ send, ...reading }: AskParts): AskNode {
+export function createAskNode({ send, metrics, ...reading }: AskParts): AskNode {
   return (query) => {
     const { route, bytes, metadata, minHeight, once } = query;
     const request: QueryRequest = {
@@ -49,8 +51,10 @@ export function createAskNode({ send, ...reading }: AskParts): AskNode {
       minHeight,
       once,
     };
+    const started = performance.now();
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const cancel = send(request, (answer) => {
+      metrics.observeUpstream(route.grpcPath, answer.ok ? 0 : answer.code, (performance.now() - started) / 1000);
       // Inside the callback and not in a `then`: each step of a promise costs a microtask.
       try {
         resolve(toAnswer(query, answer, reading));
@@ -62,7 +66,7 @@ export function createAskNode({ send, ...reading }: AskParts): AskNode {
   };
 }
 
-type Reading = Omit<AskParts, 'send'>;
+type Reading = Pick<AskParts, 'logger' | 'writeError'>;
 
 function toAnswer(query: Query, answer: GrpcAnswer, reading: Reading): Answer | Promise<Answer> {
   if (!answer.ok) return toFailure(query, answer, reading);

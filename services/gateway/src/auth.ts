@@ -3,7 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { AppError } from '@palaver/contract';
 import { type ApiKey, apiKeyFileSchema, type MinuteCount } from '@palaver/contract/internal';
 import { clientAddress, StartError } from '@palaver/service-kit';
-import { type CountInMinute, countInMemory, nameCaller, toAddressKey } from '@palaver/service-kit/internal';
+import {
+  type CountInMinute,
+  countInMemory,
+  nameCaller,
+  toAddressKey,
+  toRateError,
+} from '@palaver/service-kit/internal';
 import { createDidResolver, createVerifier, type UcanError, type VerifiedToken } from '@palaver/ucan';
 import { coversAbility, isGrantedBy } from '@palaver/ucan/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -71,9 +77,8 @@ export function authorizeApiKey(keys: ApiKey[], countInMinute: CountInMinute = c
 
 function decideByCount({ name, perMinute = 0 }: ApiKey, counted: MinuteCount | undefined): Authorized {
   if (!counted || counted.count <= perMinute) return { ok: true, identity: name };
-  const seconds = Math.ceil(counted.leftMs / 1000);
-  const message = `More than ${perMinute} requests in a minute; try again in ${seconds} s.`;
-  return refuse(new AppError('RATE_LIMITED', message), { 'retry-after': String(seconds) });
+  const resetSeconds = Math.ceil(counted.leftMs / 1000);
+  return refuse(toRateError({ perMinute, resetSeconds }), { 'retry-after': String(resetSeconds) });
 }
 
 /** Counts requests by the name of their key and puts it on the log line. */

@@ -26,10 +26,6 @@ export async function loadExtensions(path: string | undefined): Promise<Extensio
   return loaded;
 }
 
-export function chain(interceptors: Interceptor[]): Interceptor {
-  return (send) => interceptors.reduceRight((inner, intercept) => intercept(inner), send);
-}
-
 export async function loadCertificates(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   return readFile(path, 'utf8').catch((error: unknown) => {

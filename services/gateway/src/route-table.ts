@@ -155,21 +155,17 @@ function matchPath(root: Node, path: string): Match | undefined {
 }
 
 function find(node: Node, segments: string[], at: number, verb: string): Route | undefined {
-  let best: Route | undefined;
-  const consider = (route: Route | undefined) => {
-    if (route && (!best || route.order < best.order)) best = route;
-  };
-  for (const route of node.deep) {
-    if (route.pattern.verb === verb && endsAlike(route.pattern, segments, at)) consider(route);
-  }
+  const deep = node.deep.find(({ pattern }) => pattern.verb === verb && endsAlike(pattern, segments, at));
   const segment = segments[at];
-  if (segment === undefined) consider(node.ends.get(verb));
-  else {
-    const literal = node.literals.get(segment);
-    if (literal) consider(find(literal, segments, at + 1, verb));
-    if (node.wildcard) consider(find(node.wildcard, segments, at + 1, verb));
-  }
-  return best;
+  if (segment === undefined) return earlier(deep, node.ends.get(verb));
+  const literal = node.literals.get(segment);
+  const below = literal && find(literal, segments, at + 1, verb);
+  return earlier(earlier(deep, below), node.wildcard && find(node.wildcard, segments, at + 1, verb));
+}
+
+/** Of two routes the one that wins. */
+function earlier(one: Route | undefined, other: Route | undefined): Route | undefined {
+  return !one || (other && other.order < one.order) ? other : one;
 }
 
 /** Whether what follows a `**` that begins at `at` fits the end of the path. */

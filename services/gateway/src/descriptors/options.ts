@@ -33,7 +33,9 @@ const gogo = {
   stdTime: 65010,
   stdDuration: 65011,
 };
-const httpField = { get: 2, put: 3, post: 4, delete: 5, patch: 6, body: 7, additional: 11, responseBody: 12 };
+const gogoFlags = ['nullable', 'stdTime', 'stdDuration'];
+const httpTexts = { get: 2, put: 3, post: 4, delete: 5, patch: 6, body: 7, response_body: 12 };
+const httpBindings = 11;
 const verbOfField: Record<number, HttpRule['method']> = { 2: 'GET', 3: 'PUT', 4: 'POST', 5: 'DELETE', 6: 'PATCH' };
 
 /** The main rule of a method, then its additional bindings in declaration order. */
@@ -63,16 +65,10 @@ export function isDelimited(field: DescField): boolean {
   return 'delimitedEncoding' in field && field.delimitedEncoding;
 }
 
-export interface HttpRuleText {
-  get?: string;
-  put?: string;
-  post?: string;
-  delete?: string;
-  patch?: string;
-  body?: string;
-  response_body?: string;
+/** A rule as `.proto` files write it. */
+export type HttpRuleText = Partial<Record<keyof typeof httpTexts, string>> & {
   additional_bindings?: HttpRuleText | HttpRuleText[];
-}
+};
 
 export function writeHttpRule(rule: HttpRuleText): Uint8Array<ArrayBuffer> {
   return new BinaryWriter().uint32(tag(httpExtension)).bytes(writeRule(rule)).finish();
@@ -81,18 +77,12 @@ export function writeHttpRule(rule: HttpRuleText): Uint8Array<ArrayBuffer> {
 /** The bytes of gogoproto's options by their names in a `.proto` file, without those that do not change the JSON. */
 export function writeFieldRules(options: Record<string, unknown>): Uint8Array<ArrayBuffer> {
   const writer = new BinaryWriter();
-  const flag = (no: number, value: unknown) => {
-    if (value !== undefined) writer.uint32(tag(no, WireType.Varint)).bool(value === true || value === 'true');
-  };
-  const text = (no: number, value: unknown) => {
-    if (value !== undefined) writer.uint32(tag(no)).string(String(value));
-  };
-  flag(gogo.nullable, options['(gogoproto.nullable)']);
-  text(gogo.customType, options['(gogoproto.customtype)']);
-  text(gogo.jsonTag, options['(gogoproto.jsontag)']);
-  text(gogo.castType, options['(gogoproto.casttype)']);
-  flag(gogo.stdTime, options['(gogoproto.stdtime)']);
-  flag(gogo.stdDuration, options['(gogoproto.stdduration)']);
+  for (const [name, no] of Object.entries(gogo)) {
+    const value = options[`(gogoproto.${name.toLowerCase()})`];
+    if (value === undefined) continue;
+    if (gogoFlags.includes(name)) writer.uint32(tag(no, WireType.Varint)).bool(value === true || value === 'true');
+    else writer.uint32(tag(no)).string(String(value));
+  }
   return writer.finish();
 }
 
@@ -102,13 +92,12 @@ function tag(no: number, wireType: WireType = WireType.LengthDelimited): number 
 
 function writeRule(rule: HttpRuleText): Uint8Array {
   const writer = new BinaryWriter();
-  for (const name of ['get', 'put', 'post', 'delete', 'patch', 'body'] as const) {
-    const value = rule[name];
-    if (value !== undefined) writer.uint32(tag(httpField[name])).string(value);
+  for (const [name, no] of Object.entries(httpTexts)) {
+    const value = rule[name as keyof typeof httpTexts];
+    if (value !== undefined) writer.uint32(tag(no)).string(value);
   }
-  if (rule.response_body !== undefined) writer.uint32(tag(httpField.responseBody)).string(rule.response_body);
   for (const binding of [rule.additional_bindings ?? []].flat())
-    writer.uint32(tag(httpField.additional)).bytes(writeRule(binding));
+    writer.uint32(tag(httpBindings)).bytes(writeRule(binding));
   return writer.finish();
 }
 
@@ -122,8 +111,8 @@ function parseRule(bytes: Uint8Array): HttpRule[] {
     if (verb) {
       rule.method = verb;
       rule.path = reader.string();
-    } else if (no === httpField.responseBody) rule.responseBody = reader.string();
-    else if (no === httpField.additional) more.push(...parseRule(reader.bytes()));
+    } else if (no === httpTexts.response_body) rule.responseBody = reader.string();
+    else if (no === httpBindings) more.push(...parseRule(reader.bytes()));
     else reader.skip(wireType, no);
   }
   return [rule, ...more];

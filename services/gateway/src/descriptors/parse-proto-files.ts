@@ -31,23 +31,7 @@ type ServiceInit = MessageInitShape<typeof ServiceDescriptorProtoSchema>;
 /** Finds a type as written inside `scope`: its full name, and what it is. */
 type Resolve = (name: string, scope: string) => { typeName: string; type: FieldType };
 
-const scalarTypes: Record<string, FieldType> = {
-  double: FieldType.DOUBLE,
-  float: FieldType.FLOAT,
-  int64: FieldType.INT64,
-  uint64: FieldType.UINT64,
-  int32: FieldType.INT32,
-  fixed64: FieldType.FIXED64,
-  fixed32: FieldType.FIXED32,
-  bool: FieldType.BOOL,
-  string: FieldType.STRING,
-  bytes: FieldType.BYTES,
-  uint32: FieldType.UINT32,
-  sfixed32: FieldType.SFIXED32,
-  sfixed64: FieldType.SFIXED64,
-  sint32: FieldType.SINT32,
-  sint64: FieldType.SINT64,
-};
+const scalarType = /^(?:double|float|bool|string|bytes|u?int(?:32|64)|s?fixed(?:32|64)|sint(?:32|64))$/;
 
 /** Throws with the file and line of a syntax error, and names types that are nowhere declared. */
 export function parseProtoFiles(sources: { name: string; text: string }[]): FileDescriptorProto[] {
@@ -211,8 +195,8 @@ function toMapEntry(field: protobuf.MapField, scope: string, resolve: Resolve): 
 }
 
 function toType(name: string, scope: string, resolve: Resolve): FieldInit {
-  const scalar = Object.hasOwn(scalarTypes, name) ? scalarTypes[name] : undefined;
-  return scalar === undefined ? resolve(name, scope) : { type: scalar };
+  if (!scalarType.test(name)) return resolve(name, scope);
+  return { type: FieldType[name.toUpperCase() as keyof typeof FieldType] };
 }
 
 function toEnum(type: protobuf.Enum): EnumInit {

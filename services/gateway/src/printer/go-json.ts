@@ -1,10 +1,11 @@
 // Messages whose Go type prints itself with encoding/json instead of jsonpb: fields go by their JSON tags, zero values with
 // `omitempty` are left out, 64-bit integers are numbers, times have as many digits as they need, empty lists are null.
-import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { readFieldRules } from '../descriptors/options.ts';
 import { compileValue } from './compile-value.ts';
 import { refuseWireType } from './field-readers.ts';
 import type { MessagePrinter, Printing } from './message-printer.ts';
+import { scalarPrinters } from './scalar-printers.ts';
 import { WireReader, wire } from './wire-reader.ts';
 
 // Types of the Cosmos SDK that have `MarshalJSON` on the value. It is used wherever they are a field; at the top of an
@@ -99,16 +100,9 @@ function printField({ isList, omitEmpty, zero }: GoField, values: string[]): str
 
 /** What jsonpb prints of a single value as encoding/json prints it. */
 function toGoText(field: DescField, text: string): string {
-  if (longTypes.has(field.scalar)) return text.replaceAll('"', '');
+  // 64-bit values come quoted.
+  if (field.scalar && scalarPrinters[field.scalar].zero === '"0"') return text.replaceAll('"', '');
   if (field.message?.typeName !== 'google.protobuf.Timestamp') return text;
   // As many digits as are needed: `.120` is `.12`.
   return text.replace(/(\.\d*?)0+Z"$/, (_match, digits: string) => `${digits === '.' ? '' : digits}Z"`);
 }
-
-const longTypes = new Set<ScalarType | undefined>([
-  ScalarType.INT64,
-  ScalarType.UINT64,
-  ScalarType.SINT64,
-  ScalarType.FIXED64,
-  ScalarType.SFIXED64,
-]);

@@ -14,20 +14,9 @@ export interface WireValue {
 
 export type Parsed<T> = { value: T } | { fault: string };
 
-const ranges: Partial<Record<ScalarType, [bigint, bigint]>> = {
-  [ScalarType.INT32]: [-(2n ** 31n), 2n ** 31n - 1n],
-  [ScalarType.INT64]: [-(2n ** 63n), 2n ** 63n - 1n],
-  [ScalarType.UINT32]: [0n, 2n ** 32n - 1n],
-  [ScalarType.UINT64]: [0n, 2n ** 64n - 1n],
-};
-const rangeOf: Partial<Record<ScalarType, ScalarType>> = {
-  [ScalarType.SINT32]: ScalarType.INT32,
-  [ScalarType.SFIXED32]: ScalarType.INT32,
-  [ScalarType.SINT64]: ScalarType.INT64,
-  [ScalarType.SFIXED64]: ScalarType.INT64,
-  [ScalarType.FIXED32]: ScalarType.UINT32,
-  [ScalarType.FIXED64]: ScalarType.UINT64,
-};
+/** The methods that write integers are named as their types. */
+type IntegerMethod = `${'' | 'u' | 's'}int${32 | 64}` | `${'' | 's'}fixed${32 | 64}`;
+
 const booleans = new Map<string, boolean>([
   ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((text) => [text, true] as const),
   ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((text) => [text, false] as const),
@@ -59,30 +48,17 @@ export function parseEnum(type: DescEnum, text: string): Parsed<WireValue> {
 
 /** `decimalOnly` is the rule of the wrapper types. */
 function parseInteger(type: ScalarType, text: string, decimalOnly = false): Parsed<WireValue> {
-  const [min, max] = ranges[rangeOf[type] ?? type] ?? [0n, 0n];
+  const method = ScalarType[type].toLowerCase() as IntegerMethod;
+  const [isLong, isSigned] = [method.endsWith('64'), !/^[uf]/.test(method)];
   const value = readInteger(text);
-  if (value === undefined || (/^[+-]/.test(text) && min === 0n) || (decimalOnly && /x/i.test(text)))
+  if (value === undefined || (/^[+-]/.test(text) && !isSigned) || (decimalOnly && /x/i.test(text)))
     return invalid(text);
-  if (value < min || value > max) return { fault: `"${text}" is out of range` };
-  const isZero = value === 0n;
-  switch (type) {
-    case ScalarType.SINT32:
-      return { value: { wireType: WireType.Varint, isZero, write: (writer) => writer.sint32(Number(value)) } };
-    case ScalarType.SINT64:
-      return { value: { wireType: WireType.Varint, isZero, write: (writer) => writer.sint64(value) } };
-    case ScalarType.FIXED32:
-      return { value: { wireType: WireType.Bit32, isZero, write: (writer) => writer.fixed32(Number(value)) } };
-    case ScalarType.SFIXED32:
-      return { value: { wireType: WireType.Bit32, isZero, write: (writer) => writer.sfixed32(Number(value)) } };
-    case ScalarType.FIXED64:
-      return { value: { wireType: WireType.Bit64, isZero, write: (writer) => writer.fixed64(value) } };
-    case ScalarType.SFIXED64:
-      return { value: { wireType: WireType.Bit64, isZero, write: (writer) => writer.sfixed64(value) } };
-    default:
-      return {
-        value: { wireType: WireType.Varint, isZero, write: (writer) => writer.int64(BigInt.asIntN(64, value)) },
-      };
-  }
+  const max = 2n ** BigInt((isLong ? 64 : 32) - Number(isSigned));
+  if (value >= max || value < -max) return { fault: `"${text}" is out of range` };
+  const fixed = isLong ? WireType.Bit64 : WireType.Bit32;
+  const wireType = method.includes('fixed') ? fixed : WireType.Varint;
+  const written = isLong ? value : Number(value);
+  return { value: { wireType, isZero: value === 0n, write: (writer) => writer[method](written as never) } };
 }
 
 function readInteger(text: string): bigint | undefined {
@@ -129,18 +105,6 @@ function invalid(text: string): { fault: string } {
 
 // Well-known types that a single text sets: `?at=2024-01-02T03:04:05Z`, `?wait=1m30s`, wrappers, field masks and JSON.
 
-const wrappers: Record<string, ScalarType> = {
-  DoubleValue: ScalarType.DOUBLE,
-  FloatValue: ScalarType.FLOAT,
-  Int64Value: ScalarType.INT64,
-  Int32Value: ScalarType.INT32,
-  UInt64Value: ScalarType.UINT64,
-  UInt32Value: ScalarType.UINT32,
-  BoolValue: ScalarType.BOOL,
-  StringValue: ScalarType.STRING,
-  BytesValue: ScalarType.BYTES,
-};
-
 const nanosPerUnit: Record<string, bigint> = {
   ns: 1n,
   us: 1_000n,
@@ -163,7 +127,8 @@ export function parseWellKnown(type: DescMessage, text: string): Parsed<WireValu
     return delimited(writer.finish());
   }
   if (type.name === 'Struct' || type.name === 'Value') return parseJson(type, text);
-  const scalar = Object.hasOwn(wrappers, type.name) ? wrappers[type.name] : undefined;
+  const [, wrapped] = /^(\w+)Value$/.exec(type.name) ?? [];
+  const scalar = ScalarType[wrapped?.toUpperCase() as keyof typeof ScalarType];
   return scalar === undefined ? undefined : parseWrapper(scalar, text);
 }
 

@@ -127,8 +127,8 @@ export class QueryCall {
     const headers = [...answer.headers, ...this.added, 'x-cache', state === 'stale' ? 'hit' : state];
     headers.push('cache-control', this.toCacheControl(answer, keptMs));
     headers.push('vary', [options.vary, ...this.metadata.otherHeaders].join(', '));
-    const ageSeconds = Math.max(0, Math.floor((Date.now() - answer.madeAt) / 1000));
-    if (state === 'hit' || state === 'stale') headers.push('age', String(ageSeconds));
+    if (state === 'hit' || state === 'stale')
+      headers.push('age', String(Math.max(0, Math.floor((Date.now() - answer.madeAt) / 1000))));
     if (state === 'stale') headers.push('warning', '110 - "Response is Stale"');
     const encoding = chooseEncoding(request.headers['accept-encoding'], body);
     const wanted = request.headers['if-none-match'];

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { AppError } from '@palaver/contract';
 import {
   createRawClientAddress,
@@ -14,6 +14,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toFailureAnswer, type WriteError } from '../answer.ts';
 import { type Authorize, authorizeAnyone, requireAuthorized } from '../auth.ts';
+import { isQueued, waitForTurn } from '../height-floors.ts';
 import type { LiveTable } from '../live-table.ts';
 import { readMetadata } from '../metadata.ts';
 import { cleanPath, decodeEscapes, escapePath } from '../request/url.ts';
@@ -41,35 +42,27 @@ interface FindReplyParts extends QueryParts {
 
 /** What is refused, and what needs more of the framework, is left to the handler. */
 export function createFindReply(parts: FindReplyParts): FindReply {
-  const { floors } = parts;
-  return (request, response) => {
-    const found = floors.isPending(request.socket) ? undefined : findReply(request, response, parts);
-    // A reply that is at hand is sent before the next request is read; requests that are left are noted there.
-    if (found && 'then' in found) floors.expect(response);
-    return found;
-  };
-}
-
-function findReply(request: IncomingMessage, response: ServerResponse, parts: FindReplyParts): ReturnType<FindReply> {
   const { live, options, admit, isPage } = parts;
-  const { method, url = '', headers } = request;
-  const snapshot = live.current();
-  if (!snapshot || method !== 'GET') return undefined;
-  const { path, query } = splitUrl(url);
-  if (path === undefined || cleanPath(path) !== path || isPage(path)) return undefined;
-  const match = snapshot.table.match(path);
-  const metadata = readMetadata(headers, options);
-  if (!match || match.route.legacy || !metadata.ok) return undefined;
-  const call = new QueryCall(parts, { request, response, url, query, match, snapshot }, metadata);
-  // A request is counted only when it is certain that it is answered here.
-  const added = call.findFault() === undefined ? admit(request, path) : undefined;
-  return added && call.answer(added);
+  return (request, response) => {
+    const { method, url = '', headers } = request;
+    const snapshot = live.current();
+    if (!snapshot || method !== 'GET' || isQueued(response)) return undefined;
+    const { path, query } = splitUrl(url);
+    if (path === undefined || cleanPath(path) !== path || isPage(path)) return undefined;
+    const match = snapshot.table.match(path);
+    const metadata = readMetadata(headers, options);
+    if (!match || match.route.legacy || !metadata.ok) return undefined;
+    const call = new QueryCall(parts, { request, response, url, query, match, snapshot }, metadata);
+    // A request is counted only when it is certain that it is answered here.
+    const added = call.findFault() === undefined ? admit(request, path) : undefined;
+    return added && call.answer(added);
+  };
 }
 
 export type QueryHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 export function createQueryHandler(parts: QueryParts): QueryHandler {
-  const { live, authorize, writeError, floors, options } = parts;
+  const { live, authorize, writeError, options } = parts;
   return async function handleQuery(request, reply) {
     const url = request.raw.url ?? '/';
     const { path, query } = splitUrl(url);
@@ -91,13 +84,11 @@ export function createQueryHandler(parts: QueryParts): QueryHandler {
     const metadata = readMetadata(request.headers, options);
     if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
     const asked: Asked = { request: request.raw, response: reply.raw, url, query, match, snapshot };
-    const ready = await floors.inOrder(reply.raw, () => {
-      const call = new QueryCall(parts, asked, metadata);
-      const fault = call.findFault();
-      if (fault !== undefined) throw new AppError('BAD_REQUEST', fault);
-      return call.answer();
-    });
-    return send(reply, ready);
+    await waitForTurn(reply.raw);
+    const call = new QueryCall(parts, asked, metadata);
+    const fault = call.findFault();
+    if (fault !== undefined) throw new AppError('BAD_REQUEST', fault);
+    return send(reply, await call.answer());
   };
 }
 

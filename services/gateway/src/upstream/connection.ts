@@ -1,3 +1,4 @@
+import { createLimiter } from '@palaver/service-kit/internal';
 import {
   type Authority,
   type Cancel,
@@ -167,12 +168,13 @@ export type Connection = ReturnType<typeof openConnection>;
 
 /** Gives each call a session of its own, so that an answer that breaks the protocol ends no other call. */
 function createSendAlone(openSession: (handlers: SessionHandlers) => Session, authority: Authority): Send {
-  const waiting = new Set<() => void>();
-  let open = 0;
-  const beginNext = () => {
-    const [begin] = waiting;
-    if (begin && open < maxAlone) begin();
-  };
+  // Slow calls of one client must not hold up those of others for long.
+  const limit = createLimiter({
+    concurrency: maxAlone,
+    maxWaiting: Number.POSITIVE_INFINITY,
+    maxWaitMs: maxAloneWaitMs,
+    toError: () => new Error('too many calls are sent alone'),
+  });
   return (request, done) => {
     let session: Session | undefined;
     let cancelCall: Cancel | undefined;
@@ -180,31 +182,25 @@ function createSendAlone(openSession: (handlers: SessionHandlers) => Session, au
     const finish: Done = (answer) => {
       if (isOver) return;
       isOver = true;
-      clearTimeout(limit);
-      waiting.delete(begin);
       done(answer);
       session?.end();
     };
-    const begin = () => {
-      clearTimeout(limit);
-      waiting.delete(begin);
-      open += 1;
+    const run = async () => {
+      if (isOver) return;
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
       const opened = openSession({
         onReady: () => (cancelCall = sendUnary(opened, authority, request, finish)),
         onLeave: () => undefined,
-        onEnd() {
-          open -= 1;
-          // A call that was sent has an answer of its own.
-          if (!cancelCall) finish(failure('unreachable'));
-          beginNext();
-        },
+        onEnd: () => resolve(),
       });
       session = opened;
+      await ended;
     };
-    // Slow calls of one client must not hold up those of others for long.
-    const limit = setTimeout(() => finish(failure('unreachable')), maxAloneWaitMs);
-    waiting.add(begin);
-    beginNext();
+    const fail = () => {
+      // A call that was sent has an answer of its own.
+      if (!cancelCall) finish(failure('unreachable'));
+    };
+    limit(run).then(fail, fail);
     return () => (cancelCall ? cancelCall() : finish(failure('cancelled')));
   };
 }

@@ -83,10 +83,12 @@ class RetriedCall {
   next(): void {
     const { choose, maxAttempts, watch } = this.options;
     const { height, minHeight = 0 } = this.request;
-    const tip = watch.chain().height;
-    if (height === undefined && tip !== null && minHeight > tip && this.attempts === 0 && !this.hasWaited) {
-      this.waitForHeight(tip);
-      return;
+    if (height === undefined && minHeight > 0 && this.attempts === 0 && !this.hasWaited) {
+      const tip = watch.chain().height;
+      if (tip !== null && minHeight > tip) {
+        this.waitForHeight(tip);
+        return;
+      }
     }
     const need = height ?? minHeight;
     const isOver = this.attempts >= (this.request.once ? 1 : maxAttempts);

@@ -5,59 +5,70 @@ import { connect } from 'node:net';
 
 export interface LoadOptions {
   port: number;
-  /** `{n}` stands for a number. */
-  path: string;
-  /** Whether the number is another in every request; otherwise it is always the same. */
-  distinct: boolean;
+  /** The requests of one dialogue as they are sent; `{n}` stands for the number of the dialogue, in eight digits. */
+  requests: string[];
+  /** What the beginning of a good answer matches; status 200 where it is not set. */
+  expected?: string;
   connections: number;
   seconds: number;
-  /** At most this many requests. */
-  requests?: number;
-  /** At most this many requests a second, of all connections together. */
+  /** At most this many dialogues. */
+  dialogues?: number;
+  /** At most this many dialogues a second, of all connections together. */
   perSecond?: number;
 }
 
 export interface LoadResult {
   answers: number;
   failures: number;
+  firstFailure: string;
   perSecond: number;
   p50: number;
   p99: number;
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as LoadOptions;
+const { port, requests, connections, dialogues = Number.POSITIVE_INFINITY, perSecond } = options;
+const expected = new RegExp(options.expected ?? '^HTTP/1.1 200');
+/** How much of the body is looked at. */
+const shownBytes = 40;
 const lastChunk = Buffer.from('0\r\n\r\n');
 const latencies: number[] = [];
 const started = performance.now();
 const deadline = started + options.seconds * 1000;
-let sent = 0;
+let begun = 0;
 let failures = 0;
-
-function nextRequest(): string {
-  sent += 1;
-  const path = options.path.replace('{n}', String(options.distinct ? 100_000 + (sent % 800_000) : 100_000));
-  return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
-}
+let firstFailure = '';
 
 async function run(): Promise<void> {
-  const socket = connect(options.port, '127.0.0.1').setNoDelay(true);
+  const socket = connect(port, '127.0.0.1').setNoDelay(true);
   await once(socket, 'connect');
   let asked = performance.now();
   let missing = -1; // bytes of the answer still to come; negative before its head is there
+  let left: string[] = [];
   const ask = () => {
     asked = performance.now();
-    const early = options.perSecond ? started + (sent / options.perSecond) * 1000 - asked : 0;
-    if (asked >= deadline || sent >= (options.requests ?? Number.POSITIVE_INFINITY)) socket.destroy();
+    const early = perSecond && left.length === 0 ? started + (begun / perSecond) * 1000 - asked : 0;
+    if (left.length === 0 && (asked >= deadline || begun >= dialogues)) socket.destroy();
     else if (early > 1) setTimeout(ask, early);
-    else socket.write(nextRequest());
+    else {
+      if (left.length === 0) {
+        const number = String(10_000_000 + begun);
+        begun += 1;
+        left = requests.map((request) => request.replaceAll('{n}', number));
+      }
+      socket.write(left.shift() ?? '');
+    }
   };
   socket.on('data', (chunk: Buffer) => {
     if (missing < 0) {
-      // The heads of these servers are short and come in one piece.
+      // The heads of these servers are short and come in one piece, with the beginning of the body.
       const body = chunk.indexOf('\r\n\r\n') + 4;
-      const head = chunk.toString('latin1', 0, body);
-      if (!head.startsWith('HTTP/1.1 200')) failures += 1;
-      const length = /content-length: (\d+)/i.exec(head)?.[1];
+      const shown = chunk.toString('latin1', 0, body + shownBytes);
+      if (!expected.test(shown)) {
+        failures += 1;
+        firstFailure ||= shown;
+      }
+      const length = /content-length: (\d+)/i.exec(shown)?.[1];
       missing = length === undefined ? Number.POSITIVE_INFINITY : body + Number(length);
     }
     missing -= chunk.length;
@@ -71,14 +82,16 @@ async function run(): Promise<void> {
   await once(socket, 'close');
 }
 
-await Promise.all(Array.from({ length: options.connections }, run));
+await Promise.all(Array.from({ length: connections }, run));
 const seconds = (performance.now() - started) / 1000;
 latencies.sort((a, b) => a - b);
 const at = (share: number) => latencies[Math.floor(latencies.length * share)] ?? 0;
+const answers = latencies.length - failures;
 const result: LoadResult = {
-  answers: latencies.length - failures,
+  answers,
   failures,
-  perSecond: (latencies.length - failures) / seconds,
+  firstFailure,
+  perSecond: answers / seconds,
   p50: at(0.5),
   p99: at(0.99),
 };
