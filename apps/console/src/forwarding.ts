@@ -28,13 +28,12 @@ interface ProxiedService {
   toPath?(path: string): string;
 }
 
-interface GatewayReading {
-  headers: Record<string, string>;
-  prefix: string;
-}
-
 /** `/api/<service>/…` is that service's `/…`, streamed both ways, so that the page needs no CORS. */
-export async function addServiceRoutes(server: Server, targets: Targets, gateway: GatewayReading): Promise<void> {
+export async function addServiceRoutes(
+  server: Server,
+  targets: Targets,
+  gateway: { headers: Record<string, string>; prefix: string },
+): Promise<void> {
   const agent = new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
   server.addHook('onClose', () => agent.destroy());
   const left = new AsyncLocalStorage<AbortSignal>();

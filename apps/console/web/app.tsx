@@ -3,9 +3,8 @@ import { addProgramTexts, keepLocale, type Locale, locales, type MessageKey, t, 
 import { useLocation } from './location.ts';
 import { keepTheme, nextTheme, useTheme } from './theme.ts';
 import { openTour, useTourOpen } from './tour/tour-state.ts';
-import { Button, Icon, IconButton, type IconName } from './ui/button.tsx';
-import { Waiting } from './ui/fault.tsx';
-import { Link } from './ui/link.tsx';
+import { Link, Waiting } from './ui/content.tsx';
+import { Button, Icon, IconButton, type IconName } from './ui/controls.tsx';
 
 const PhoneView = lazy(async () => ({ default: (await import('./phone/phone-view.tsx')).PhoneView }));
 const ProgramsView = lazy(async () => {

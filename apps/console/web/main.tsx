@@ -9,7 +9,11 @@ import './styles/shell.css';
 import './styles/controls.css';
 
 const queries = new QueryClient({
-  defaultOptions: { queries: { retry: false, refetchOnWindowFocus: false, staleTime: 2_000 } },
+  defaultOptions: {
+    queries: { retry: false, refetchOnWindowFocus: false, staleTime: 2_000 },
+    // The services may be on this machine, which then needs no network.
+    mutations: { networkMode: 'always' },
+  },
 });
 
 applyTheme(readTheme());

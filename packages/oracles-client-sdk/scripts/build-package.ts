@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cp, glob, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type Rolldown } from 'vite';
+import { build, type InlineConfig, type Rolldown } from 'vite';
 import { toPublishedManifest } from '../../../scripts/published-manifest.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -55,13 +55,18 @@ export async function packPublished(folder: string): Promise<string> {
 const onLog: Rolldown.RolldownOptions['onLog'] = (level, log, print) =>
   log.code === 'MODULE_LEVEL_DIRECTIVE' ? undefined : print(level, log);
 
+const shared: InlineConfig = {
+  root,
+  configFile: false,
+  logLevel: 'warn',
+  // Whatever NODE_ENV is: development code names the files it was built from.
+  oxc: { jsx: { runtime: 'automatic', development: false } },
+};
+
 async function buildElement(): Promise<void> {
   await build({
-    root,
-    configFile: false,
-    logLevel: 'warn',
+    ...shared,
     define: { 'process.env.NODE_ENV': '"production"' },
-    oxc: { jsx: { runtime: 'automatic', development: false } },
     build: {
       target: 'es2022',
       outDir: 'dist/web',
@@ -77,11 +82,7 @@ async function buildElement(): Promise<void> {
 
 async function buildModules(): Promise<void> {
   await build({
-    root,
-    configFile: false,
-    logLevel: 'warn',
-    // Whatever NODE_ENV is: development code names the files it was built from.
-    oxc: { jsx: { runtime: 'automatic', development: false } },
+    ...shared,
     build: {
       target: 'es2022',
       minify: false,

@@ -36,14 +36,14 @@ export interface LoadPoint {
 
 export type ServiceWatch = ReturnType<typeof watchServices>;
 
-interface ServiceState {
-  snapshot?: Snapshot;
-  missed: number;
-  isRefused: boolean;
-  recent: { time: number; deltas: RouteLoad[] }[];
-  nodes: WatchedNode[];
+class ServiceState {
+  snapshot: Snapshot | undefined;
+  missed = 0;
+  isRefused = false;
+  recent: { time: number; deltas: RouteLoad[] }[] = [];
+  nodes: WatchedNode[] = [];
   /** Polls in a row in which a node was down. */
-  nodesMissed: number;
+  nodesMissed = 0;
 }
 
 const answerMs = 5_000;
@@ -63,13 +63,7 @@ export function watchServices(options: WatchOptions) {
   const sending = new Set<Promise<void>>();
 
   async function poll(service: string, url: string): Promise<LoadPoint['rates']> {
-    const state: ServiceState = states.get(service) ?? {
-      missed: 0,
-      isRefused: false,
-      recent: [],
-      nodes: [],
-      nodesMissed: 0,
-    };
+    const state = states.get(service) ?? new ServiceState();
     states.set(service, state);
     const { text, isRefused } = await readMetrics(url, options.token, closing.signal);
     if (closing.signal.aborted) return {};

@@ -11,14 +11,8 @@ import { buildName, dist } from './build-name.ts';
 
 type WebBuildState = { status: 'building' } | { status: 'ready'; files: Map<string, WebFile> } | { status: 'failed' };
 
-export interface Page {
-  current(): WebBuildState;
-  close(): Promise<void>;
-}
-
-export interface FinishedBuild extends Page {
-  settled: Promise<void>;
-}
+export type FinishedBuild = ReturnType<typeof readyPage>;
+export type Page = Omit<FinishedBuild, 'settled'>;
 
 interface WebBuildOptions {
   logger: Logger;
@@ -59,9 +53,9 @@ export function createWebBuild({ logger, otherFolder }: WebBuildOptions): Finish
   };
 }
 
-function readyPage(folder: string): FinishedBuild {
-  const files = loadFiles(folder);
-  return { current: () => ({ status: 'ready', files }), settled: Promise.resolve(), close: async () => {} };
+function readyPage(folder: string) {
+  const state: WebBuildState = { status: 'ready', files: loadFiles(folder) };
+  return { current: () => state as WebBuildState, settled: Promise.resolve(), close: async () => {} };
 }
 
 /** `dist`, unless the program's own files are read-only, as in a container or under systemd's `ProtectSystem`. */
@@ -105,14 +99,7 @@ async function publish(unfinished: string, folder: string, name: string): Promis
   }
 }
 
-export interface WebFile {
-  body: Buffer;
-  /** The same, by content encoding. */
-  compressed: Partial<Record<'br' | 'gzip', Buffer>>;
-  type: string;
-  etag: string;
-  isImmutable: boolean;
-}
+export type WebFile = ReturnType<typeof loadFile>;
 
 const types: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
@@ -123,26 +110,29 @@ const types: Record<string, string> = {
 
 /** Holds the files in memory: a page rebuilt beside a running server does not change under it. */
 export function loadFiles(folder: string): Map<string, WebFile> {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(
-    (entry) => entry.isFile() && !entry.name.endsWith('.br'),
-  );
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.br'));
   return new Map(
-    entries.map((entry) => {
-      const file = join(entry.parentPath, entry.name);
+    files.map(({ parentPath, name }) => {
+      const file = join(parentPath, name);
       const path = `/${relative(folder, file).split(sep).join('/')}`;
-      const body = readFileSync(file);
-      const gzip = gzipSync(body);
-      const webFile = {
-        body,
-        compressed: {
-          ...(existsSync(`${file}.br`) && { br: readFileSync(`${file}.br`) }),
-          ...(gzip.length < body.length && { gzip }),
-        },
-        type: types[extname(path)] ?? 'application/octet-stream',
-        etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
-        isImmutable: path.startsWith('/assets/'),
-      };
-      return [path, webFile];
+      return [path, loadFile(file, path)];
     }),
   );
+}
+
+function loadFile(file: string, path: string) {
+  const body = readFileSync(file);
+  const gzip = gzipSync(body);
+  return {
+    body,
+    /** The same, by content encoding. */
+    compressed: {
+      br: existsSync(`${file}.br`) ? readFileSync(`${file}.br`) : undefined,
+      gzip: gzip.length < body.length ? gzip : undefined,
+    },
+    type: types[extname(path)] ?? 'application/octet-stream',
+    etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+    isImmutable: path.startsWith('/assets/'),
+  };
 }

@@ -1,5 +1,6 @@
 import { lookUpPrefix } from '@palaver/contract/internal';
-import { readOperatorToken } from './operator.ts';
+import { type UseQueryOptions, useQuery } from '@tanstack/react-query';
+import { useSyncExternalStore } from 'react';
 
 export type ServiceName = 'ussd-gateway' | 'agent' | 'gateway' | 'console';
 
@@ -67,4 +68,28 @@ function toMessage(text: string, { status, statusText }: Response): string {
     // not one of our error bodies
   }
   return text.slice(0, 200) || `${status} ${statusText}`;
+}
+
+// Kept only as long as the tab, because it opens every operators' route.
+const key = 'palaver.operator-token';
+const listeners = new Set<() => void>();
+
+export const readOperatorToken = (): string => sessionStorage.getItem(key) ?? '';
+
+export function keepOperatorToken(token: string): void {
+  if (token) sessionStorage.setItem(key, token);
+  else sessionStorage.removeItem(key);
+  for (const notify of listeners) notify();
+}
+
+export function useOperatorToken(): string {
+  return useSyncExternalStore((notify) => {
+    listeners.add(notify);
+    return () => listeners.delete(notify);
+  }, readOperatorToken);
+}
+
+/** The token is part of the key, so that a new one asks again. */
+export function useOperatorQuery<Data>({ queryKey, ...options }: UseQueryOptions<Data>) {
+  return useQuery({ ...options, queryKey: [...queryKey, useOperatorToken()] });
 }

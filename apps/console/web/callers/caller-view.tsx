@@ -1,14 +1,10 @@
 import type { UssdCaller as Caller, RecentCallers } from '@palaver/contract/internal';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
-import { callAsOperator, loadAsOperator, sendAsOperator } from '../api/call-service.ts';
-import { useOperatorToken } from '../api/operator.ts';
-import { formatDay, formatNumber, formatUtc } from '../i18n/format.ts';
-import { type MessageKey, t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { Notice, Refusal, Waiting } from '../ui/fault.tsx';
-import { Facts, Panel } from '../ui/panel.tsx';
-import { Table } from '../ui/table.tsx';
+import { callAsOperator, loadAsOperator, sendAsOperator, useOperatorToken } from '../api/call-service.ts';
+import { formatDay, formatNumber, formatUtc, type MessageKey, t } from '../i18n/text.ts';
+import { Facts, Notice, Panel, Refusal, Table, Waiting } from '../ui/content.tsx';
+import { Button } from '../ui/controls.tsx';
 
 interface CallerViewProps {
   callerKey: CallerKey;
@@ -21,15 +17,10 @@ export function CallerView({ callerKey, isAdmin, onClose }: CallerViewProps) {
   const queries = useQueryClient();
   const queryKey = ['caller', callerKey, token];
   const query = useQuery({ queryKey, gcTime: 0, queryFn: () => callersApi.find(callerKey) });
-  const [number, setNumber] = useState('phoneNumber' in callerKey ? callerKey.phoneNumber : '');
-  const [fault, setFault] = useState('');
+  const reveal = useMutation({ mutationFn: callersApi.reveal });
   if (!query.data) return <Waiting error={query.error} />;
   const caller = query.data;
-  const reveal = () =>
-    callersApi.reveal(caller.caller).then(
-      ({ phoneNumber }) => setNumber(phoneNumber),
-      (error: Error) => setFault(error.message),
-    );
+  const { phoneNumber: number = '' } = 'phoneNumber' in callerKey ? callerKey : (reveal.data ?? {});
   return (
     <>
       <div className="caller-head">
@@ -37,13 +28,15 @@ export function CallerView({ callerKey, isAdmin, onClose }: CallerViewProps) {
           {number || caller.maskedNumber}
         </h2>
         {!number && (
-          <Button title={t('callers.revealNote')} onClick={() => void reveal()}>
-            {t('callers.reveal')}
-          </Button>
+          <Button
+            text={t('callers.reveal')}
+            title={t('callers.revealNote')}
+            onClick={() => reveal.mutate(caller.caller)}
+          />
         )}
         <Button onClick={onClose}>{t('app.close')}</Button>
       </div>
-      <Refusal text={fault} />
+      <Refusal text={reveal.error?.message ?? ''} />
       <div className="caller-parts">
         <Account caller={caller} />
         <CallerHelp
@@ -156,58 +149,51 @@ interface CallerHelpProps {
 
 type Action = 'unlock' | 'resetPin' | 'link' | 'erase';
 
+const questions: Record<Action, MessageKey> = {
+  unlock: 'callers.unlockAsk',
+  resetPin: 'callers.resetAsk',
+  link: 'callers.linkAsk',
+  erase: 'callers.eraseAsk',
+};
+
 /** Each gives what to say when it is done. */
-const actions: Record<Action, { question: MessageKey; run(number: string, input: string): Promise<string> }> = {
-  unlock: {
-    question: 'callers.unlockAsk',
-    run: async (number) => callersApi.unlock(number).then(() => t('callers.unlockDone')),
-  },
-  resetPin: {
-    question: 'callers.resetAsk',
-    run: async (number) => t('callers.resetDone', { pin: (await callersApi.resetPin(number)).pin }),
-  },
-  link: {
-    question: 'callers.linkAsk',
-    run: async (number, address) =>
-      t((await callersApi.setAddress(number, address)).pending ? 'callers.linkPending' : 'callers.linkDone'),
-  },
-  erase: {
-    question: 'callers.eraseAsk',
-    run: async (number) => callersApi.erase(number).then(() => t('callers.eraseDone')),
-  },
+const actions: Record<Action, (number: string, input: string) => Promise<string>> = {
+  unlock: async (number) => callersApi.unlock(number).then(() => t('callers.unlockDone')),
+  resetPin: async (number) => t('callers.resetDone', { pin: (await callersApi.resetPin(number)).pin }),
+  link: async (number, address) =>
+    t((await callersApi.setAddress(number, address)).pending ? 'callers.linkPending' : 'callers.linkDone'),
+  erase: async (number) => callersApi.erase(number).then(() => t('callers.eraseDone')),
 };
 
 function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }: CallerHelpProps) {
   const [asked, setAsked] = useState<Action>();
   const [done, setDone] = useState('');
   async function run(action: Action, input: string): Promise<void> {
-    setDone(await actions[action].run(number, input));
+    setDone(await actions[action](number, input));
     setAsked(undefined);
     if (action === 'erase') onErased();
     else onChanged();
   }
-  const button = (action: Action, title: string, mayDo: boolean) => (
-    <button
-      type="button"
-      className={action === 'erase' ? 'button button-danger' : 'button'}
+  const button = (action: Action, mayDo: boolean) => (
+    <Button
+      text={t(`callers.${action}`)}
+      danger={action === 'erase'}
       disabled={!number || !mayDo || asked !== undefined}
       title={mayDo ? undefined : t('callers.needsAdmin')}
       onClick={() => {
         setDone('');
         setAsked(action);
       }}
-    >
-      {title}
-    </button>
+    />
   );
   return (
     <Panel title={t('callers.help')}>
       {!number && <p className="quiet small">{t('callers.showFirst')}</p>}
       <div className="actions">
-        {button('unlock', t('callers.unlock'), hasAccount)}
-        {button('resetPin', t('callers.resetPin'), hasAccount && isAdmin)}
-        {button('link', t('callers.link'), hasAccount && isAdmin)}
-        {button('erase', t('callers.erase'), isAdmin)}
+        {button('unlock', hasAccount)}
+        {button('resetPin', hasAccount && isAdmin)}
+        {button('link', hasAccount && isAdmin)}
+        {button('erase', isAdmin)}
       </div>
       {asked && <Confirm key={asked} action={asked} number={number} onRun={run} onCancel={() => setAsked(undefined)} />}
       <Notice text={done} />
@@ -241,7 +227,7 @@ function Confirm({ action, number, onRun, onCancel }: ConfirmProps) {
       onSubmit={submit}
       onKeyDown={(event) => event.key === 'Escape' && onCancel()}
     >
-      <p id="confirm-question">{t(actions[action].question)}</p>
+      <p id="confirm-question">{t(questions[action])}</p>
       {hasInput && (
         <input
           className="input"
@@ -254,9 +240,7 @@ function Confirm({ action, number, onRun, onCancel }: ConfirmProps) {
       )}
       {fault && <p role="alert">{fault}</p>}
       <div className="actions">
-        <Button type="submit" disabled={action === 'erase' && input.trim() !== number}>
-          {t('callers.confirm')}
-        </Button>
+        <Button text={t('callers.confirm')} type="submit" disabled={action === 'erase' && input.trim() !== number} />
         <Button onClick={onCancel}>{t('app.cancel')}</Button>
       </div>
     </form>

@@ -1,12 +1,10 @@
 import { useState } from 'react';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatUtc } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { useOperatorQuery } from '../api/call-service.ts';
+import { formatUtc, t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import type { ListedPrograms } from '../programs/program-api.ts';
-import { Button } from '../ui/button.tsx';
-import { Form, InputField } from '../ui/fields.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Panel } from '../ui/content.tsx';
+import { Button, Form, InputField } from '../ui/controls.tsx';
 import { type CallerKey, CallerView, callersApi } from './caller-view.tsx';
 import '../styles/results.css';
 import '../styles/callers.css';
@@ -36,9 +34,7 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
           value={number}
           onChange={setNumber}
         />
-        <Button type="submit" main>
-          {t('callers.find')}
-        </Button>
+        <Button text={t('callers.find')} type="submit" main />
       </Form>
       {key ? (
         <CallerView key={JSON.stringify(key)} callerKey={key} isAdmin={role === 'admin'} onClose={() => open('')} />

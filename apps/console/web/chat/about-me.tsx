@@ -3,12 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { toServicePath } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
-import { Button, CopyButton, IconButton } from '../ui/button.tsx';
-import { download } from '../ui/download.ts';
-import { Fault } from '../ui/fault.tsx';
-import { Form, InputField } from '../ui/fields.tsx';
-import { Modal } from '../ui/modal.tsx';
-import { Facts } from '../ui/panel.tsx';
+import { Facts, Fault } from '../ui/content.tsx';
+import { Button, CopyButton, download, Form, IconButton, InputField, Modal } from '../ui/controls.tsx';
 import type { Identity } from './identity.ts';
 
 export interface Account {
@@ -128,11 +124,7 @@ function MemoryPanel({ turns }: { turns: number }) {
             ))}
           </ul>
           {memories.length === 0 && !isLoading && <p className="empty">{t('chat.nothingRemembered')}</p>}
-          {hasMore && (
-            <Button small onClick={() => void loadMore()}>
-              {t('chat.more')}
-            </Button>
-          )}
+          {hasMore && <Button text={t('chat.more')} small onClick={() => void loadMore()} />}
           <Form className="memory-add" onSubmit={add}>
             <input
               className="input"
@@ -142,9 +134,7 @@ function MemoryPanel({ turns }: { turns: number }) {
               value={text}
               onChange={(event) => setText(event.target.value)}
             />
-            <Button type="submit" small disabled={text.trim() === ''}>
-              {t('chat.add')}
-            </Button>
+            <Button text={t('chat.add')} type="submit" small disabled={text.trim() === ''} />
           </Form>
         </>
       )}
@@ -159,25 +149,15 @@ function SignOut({ identity, onSignOut }: { identity: Identity; onSignOut(): voi
   const exportKey = () => download('palaver-key.txt', `${identity.credential}\n`, 'text/plain');
   return (
     <>
-      {isKey && (
-        <Button small onClick={exportKey}>
-          {t('chat.exportKey')}
-        </Button>
-      )}
-      <Button small danger onClick={() => (isKey ? setAsking(true) : onSignOut())}>
-        {t('chat.signOut')}
-      </Button>
+      {isKey && <Button text={t('chat.exportKey')} small onClick={exportKey} />}
+      <Button text={t('chat.signOut')} small danger onClick={() => (isKey ? setAsking(true) : onSignOut())} />
       {isAsking && (
         <Modal title={t('chat.leaveTitle')} onClose={() => setAsking(false)}>
           <p>{t('chat.leaveText')}</p>
           <div className="actions">
             <Button onClick={() => setAsking(false)}>{t('app.cancel')}</Button>
-            <Button main onClick={exportKey}>
-              {t('chat.exportKey')}
-            </Button>
-            <Button danger onClick={onSignOut}>
-              {t('chat.leave')}
-            </Button>
+            <Button text={t('chat.exportKey')} main onClick={exportKey} />
+            <Button text={t('chat.leave')} danger onClick={onSignOut} />
           </div>
         </Modal>
       )}

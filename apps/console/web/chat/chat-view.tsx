@@ -1,13 +1,10 @@
-import { Form } from '../ui/fields.tsx';
+import { Button, Form } from '../ui/controls.tsx';
 import '../styles/chat.css';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { callService } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { Refusal, Waiting } from '../ui/fault.tsx';
-import { GuideLink } from '../ui/link.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Panel, Refusal, ViewHead, Waiting } from '../ui/content.tsx';
 import type { Identity } from './identity.ts';
 
 const SignedInChat = lazy(async () => ({ default: (await import('./signed-in-chat.tsx')).SignedInChat }));
@@ -27,14 +24,7 @@ export function ChatView() {
   if (identity === null) {
     return (
       <>
-        <div className="view-head">
-          <div>
-            <h1>{t('app.chat')}</h1>
-            <p>
-              {t('chat.intro')} <GuideLink name="agent-api" />
-            </p>
-          </div>
-        </div>
+        <ViewHead title={t('app.chat')} intro={t('chat.intro')} guide="agent-api" />
         <SignIn onSignedIn={setIdentity} />
       </>
     );
@@ -148,9 +138,7 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
     <div className="sign-in-page">
       <Panel title={t('chat.demoKey')}>
         <p className="quiet">{t('chat.demoKeyText')}</p>
-        <Button main onClick={() => void create()}>
-          {t('chat.makeKey')}
-        </Button>
+        <Button text={t('chat.makeKey')} main onClick={() => void create()} />
       </Panel>
       <Panel title={t('chat.ownKey')}>
         <Form onSubmit={paste}>
@@ -165,9 +153,7 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
               placeholder={t('chat.credentialHint')}
             />
           </label>
-          <Button type="submit" disabled={pasted.trim() === ''}>
-            {t('chat.signIn')}
-          </Button>
+          <Button text={t('chat.signIn')} type="submit" disabled={pasted.trim() === ''} />
         </Form>
       </Panel>
       <Refusal text={problem} />

@@ -10,9 +10,8 @@ import { Composer, defaultLabels, type Labels, loadLabels, Thread } from '@palav
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { intlLocale, t, useLocale } from '../i18n/text.ts';
-import { Button, IconButton } from '../ui/button.tsx';
-import { Form, InputField, Options } from '../ui/fields.tsx';
-import { JsonView } from '../ui/table.tsx';
+import { JsonView } from '../ui/content.tsx';
+import { Button, Form, IconButton, InputField, Options } from '../ui/controls.tsx';
 import { browserTools, useBarsAction } from './page-tools.tsx';
 import { addRunEvent, type RunLog } from './run-log.ts';
 
@@ -58,9 +57,7 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
   return (
     <>
       <div className="chat-status">
-        <Button small onClick={() => setInspecting(true)}>
-          {t('runs.open')}
-        </Button>
+        <Button text={t('runs.open')} small onClick={() => setInspecting(true)} />
         <span className={chat.isRealTimeConnected ? 'badge badge-ok' : 'badge badge-warn'} role="status">
           {t(chat.isRealTimeConnected ? 'chat.live' : 'chat.connecting')}
         </span>
@@ -75,9 +72,7 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
             <h2>{t('chat.begin')}</h2>
             <div className="starters">
               {starters.map((key) => (
-                <Button key={key} onClick={() => void chat.sendMessage(t(key))}>
-                  {t(key)}
-                </Button>
+                <Button key={key} text={t(key)} onClick={() => void chat.sendMessage(t(key))} />
               ))}
             </div>
           </div>

@@ -1,6 +1,5 @@
 import { type ActionRenderProps, type BrowserTools, type Schema, useAgAction } from '@palaver/oracles-client-sdk';
-import { formatNumber } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { formatNumber, t } from '../i18n/text.ts';
 import { keepTheme } from '../theme.ts';
 
 /** A Standard Schema of JSON Schema and a check: a library of schemas would be an eighth of what a chat loads. */

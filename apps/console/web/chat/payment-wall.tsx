@@ -1,8 +1,8 @@
 import { useMutation } from '@tanstack/react-query';
 import { callAsOperator, isRefused } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault, OperatorSignIn } from '../ui/fault.tsx';
+import { Fault, OperatorSignIn } from '../ui/content.tsx';
+import { Button } from '../ui/controls.tsx';
 
 /** Once the claims are settled, the refused message is sent again. */
 export function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSettled(): void }) {
@@ -27,9 +27,7 @@ export function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSet
       </ul>
       <div className="actions">
         <Button onClick={onSettled}>{t('chat.paid')}</Button>
-        <Button disabled={settle.isPending} onClick={() => settle.mutate()}>
-          {t('chat.settle')}
-        </Button>
+        <Button text={t('chat.settle')} disabled={settle.isPending} onClick={() => settle.mutate()} />
       </div>
       {isRefused(settle.error) ? (
         <OperatorSignIn message={t('chat.settleOperators')} />

@@ -1,9 +1,6 @@
-import { formatMs, formatTime } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { Modal } from '../ui/modal.tsx';
-import { Facts } from '../ui/panel.tsx';
-import { JsonView } from '../ui/table.tsx';
+import { formatMs, formatTime, t } from '../i18n/text.ts';
+import { Facts, JsonView } from '../ui/content.tsx';
+import { Button, Modal } from '../ui/controls.tsx';
 import type { RunLog, RunStep } from './run-log.ts';
 
 export function RunInspector({ runs, onClose }: { runs: RunLog[]; onClose(): void }) {

@@ -26,13 +26,12 @@ export interface RunLog {
 const maxRuns = 20;
 const maxSteps = 200;
 
-interface Moment {
-  now: number;
-  prompt: string;
-}
-
 /** The newest run is first; events that belong to none change nothing. */
-export function addRunEvent(runs: RunLog[], event: AnyEvent, { now, prompt }: Moment): RunLog[] {
+export function addRunEvent(
+  runs: RunLog[],
+  event: AnyEvent,
+  { now, prompt }: { now: number; prompt: string },
+): RunLog[] {
   if (event.eventName === 'run') {
     const { runId } = event.payload;
     if (runs.some((run) => run.runId === runId)) return runs;

@@ -5,8 +5,8 @@ import { useEffect, useMemo, useState } from 'react';
 import { toServicePath } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault } from '../ui/fault.tsx';
+import { Fault } from '../ui/content.tsx';
+import { Button } from '../ui/controls.tsx';
 import { AboutMe, type Account, type MatrixSession, noMatrix } from './about-me.tsx';
 import { Conversation, useLabels } from './conversation.tsx';
 import type { Identity } from './identity.ts';
@@ -93,9 +93,7 @@ function ChatRoom({ account, oracleDid }: { account: Account; oracleDid: string 
         <Button small icon="menu" aria-pressed={drawer === 'sessions'} onClick={() => toggle('sessions')}>
           {t('chat.sessions')}
         </Button>
-        <Button small aria-pressed={drawer === 'about'} onClick={() => toggle('about')}>
-          {t('chat.aboutYou')}
-        </Button>
+        <Button text={t('chat.aboutYou')} small aria-pressed={drawer === 'about'} onClick={() => toggle('about')} />
       </div>
       <div className="chat-sessions panel">
         <Sessions
@@ -112,11 +110,7 @@ function ChatRoom({ account, oracleDid }: { account: Account; oracleDid: string 
         ) : (
           <div className="chat-empty">
             <h2>{t(all.isLoading ? 'chat.loadingSessions' : 'chat.noConversation')}</h2>
-            {!all.isLoading && (
-              <Button main onClick={() => void start()}>
-                {t('chat.start')}
-              </Button>
-            )}
+            {!all.isLoading && <Button text={t('chat.start')} main onClick={() => void start()} />}
           </div>
         )}
       </section>

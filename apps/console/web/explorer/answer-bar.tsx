@@ -1,8 +1,7 @@
 import { useState } from 'react';
-import { formatMs } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
-import { CopyButton } from '../ui/button.tsx';
-import { Options } from '../ui/fields.tsx';
+import { formatMs, t } from '../i18n/text.ts';
+import { JsonView } from '../ui/content.tsx';
+import { CopyButton, Options } from '../ui/controls.tsx';
 import type { Answer, RequestParts } from './gateway.ts';
 
 export function AnswerBar({ answer }: { answer: Answer }) {
@@ -27,6 +26,19 @@ export function AnswerBar({ answer }: { answer: Answer }) {
       <code className="snippet">{snippet}</code>
       <CopyButton text={snippet} label={t('explorer.copySnippet', { language: snippetLanguages[language] })} />
     </div>
+  );
+}
+
+/** Which request was asked, and everything that came back. */
+export function WholeAnswer({ answer }: { answer: Answer }) {
+  return (
+    <>
+      <AnswerBar answer={answer} />
+      <details>
+        <summary>{t('explorer.wholeAnswer')}</summary>
+        <JsonView value={answer.body} label={t('explorer.wholeAnswer')} />
+      </details>
+    </>
   );
 }
 

@@ -1,15 +1,11 @@
 import { useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
-import { formatMoment, formatNumber } from '../i18n/format.ts';
-import { type MessageKey, t } from '../i18n/text.ts';
+import { formatMoment, formatNumber, type MessageKey, t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { CopyButton } from '../ui/button.tsx';
-import { Fault } from '../ui/fault.tsx';
-import { Link } from '../ui/link.tsx';
-import { Facts, Panel } from '../ui/panel.tsx';
-import { JsonView, Pager, Table } from '../ui/table.tsx';
-import { AnswerBar } from './answer-bar.tsx';
-import { askGateway, encodePath, findPath, type Route, toBody, useAnswer } from './gateway.ts';
+import { Facts, Fault, Link, Pager, Panel, Table } from '../ui/content.tsx';
+import { CopyButton } from '../ui/controls.tsx';
+import { AnswerBar, WholeAnswer } from './answer-bar.tsx';
+import { askGateway, encodePath, toBody, useAnswer, usePaths } from './gateway.ts';
 import { findTarget, shorten } from './protocol.ts';
 
 const pageSize = 10;
@@ -23,26 +19,21 @@ interface TxResponse {
   tx?: { body?: { messages?: { '@type'?: string }[]; memo?: string } };
 }
 
-export function TransactionsPage({ routes }: { routes: Route[] }) {
-  return <Transactions routes={routes} title={t('explorer.transactions')} search="tx.height>=1" />;
+export function TransactionsPage() {
+  return <Transactions title={t('explorer.transactions')} search="tx.height>=1" />;
 }
 
-function Transactions({ routes, title, search }: { routes: Route[]; title: string; search: string }) {
+function Transactions({ title, search }: { title: string; search: string }) {
   const [page, setPage] = useState(1);
-  const path = findPath(routes, '/tx/v1beta1/txs');
-  const query = new URLSearchParams({
-    query: search,
-    order_by: 'ORDER_BY_DESC',
-    page: `${page}`,
-    limit: `${pageSize}`,
-  });
-  const { data, error } = useAnswer(path && `${path}?${query}`);
+  const [path] = usePaths('/tx/v1beta1/txs');
+  const place = { page: `${page}`, limit: `${pageSize}` };
+  const query = new URLSearchParams({ query: search, order_by: 'ORDER_BY_DESC', ...place });
+  const { data, error } = useAnswer<{ tx_responses?: TxResponse[]; total?: string }>(path && `${path}?${query}`);
   if (!path) return <p className="empty">{t('explorer.noRouteFor', { what: title })}</p>;
-  const body = data?.body as { tx_responses?: TxResponse[]; total?: string } | undefined;
-  const found = body?.tx_responses ?? [];
-  const total = Number(body?.total ?? 0);
+  const found = data?.body.tx_responses ?? [];
+  const total = Number(data?.body.total ?? 0);
   return (
-    <Panel title={title} empty={body && found.length === 0 && t('explorer.noTransactions')}>
+    <Panel title={title} empty={data && found.length === 0 && t('explorer.noTransactions')}>
       {error && <Fault error={error} />}
       <Table
         label={title}
@@ -90,11 +81,10 @@ interface BlockBody {
   block?: { header?: { height?: string; time?: string }; data?: { txs?: string[] } };
 }
 
-export function BlocksPage({ routes }: { routes: Route[] }) {
-  const latestPath = findPath(routes, '/blocks/latest');
-  const path = findPath(routes, '/blocks/{height}');
-  const { data, error } = useAnswer(latestPath);
-  const latest = Number((data?.body as BlockBody | undefined)?.block?.header?.height ?? 0);
+export function BlocksPage() {
+  const [latestPath, path] = usePaths('/blocks/latest', '/blocks/{height}');
+  const { data, error } = useAnswer<BlockBody>(latestPath);
+  const latest = Number(data?.body.block?.header?.height ?? 0);
   const [chosen, setChosen] = useState<number>();
   const top = chosen ?? latest;
   const heights = Array.from({ length: Math.min(pageSize, top) }, (_, at) => top - at);
@@ -162,7 +152,7 @@ export const recordNames = Object.keys(records) as RecordName[];
 const maxDepth = 4;
 const maxFacts = 60;
 
-export function RecordPage({ routes, name }: { routes: Route[]; name: RecordName }) {
+export function RecordPage({ name }: { name: RecordName }) {
   const { searchParams } = useLocation();
   const id = searchParams.get('id') ?? '';
   const open = (height: number) => navigate(`/explorer?page=block&id=${height}`);
@@ -176,7 +166,7 @@ export function RecordPage({ routes, name }: { routes: Route[]; name: RecordName
         <CopyButton text={id} label={t('explorer.copyId')} />
       </header>
       {records[name].map(({ title, path }) => (
-        <Part key={path} title={t(title)} target={toTarget(findPath(routes, path), id)} />
+        <Part key={path} title={t(title)} path={path} id={id} />
       ))}
       {name === 'block' && (
         <Pager
@@ -186,15 +176,15 @@ export function RecordPage({ routes, name }: { routes: Route[]; name: RecordName
         />
       )}
       {activities[name]?.map(({ title, search }) => (
-        <Transactions key={title} routes={routes} title={t(title)} search={search(id)} />
+        <Transactions key={title} title={t(title)} search={search(id)} />
       ))}
     </article>
   );
 }
 
-const toTarget = (path: string | undefined, id: string) => path?.replace(/\{[^}]*\}$/, () => encodePath(id));
-
-function Part({ title, target }: { title: string; target: string | undefined }) {
+function Part({ title, path, id }: { title: string; path: string; id: string }) {
+  const [known] = usePaths(path);
+  const target = known?.replace(/\{[^}]*\}$/, () => encodePath(id));
   const answer = useAnswer(target);
   if (!target) return <p className="empty">{t('explorer.noRouteFor', { what: title })}</p>;
   if (answer.error) return <Fault error={answer.error} />;
@@ -207,11 +197,7 @@ function Part({ title, target }: { title: string; target: string | undefined }) 
           .slice(0, maxFacts)
           .map(([path, value]) => [path, <Value key={path} path={path} text={value} />])}
       />
-      <AnswerBar answer={answer.data} />
-      <details>
-        <summary>{t('explorer.wholeAnswer')}</summary>
-        <JsonView value={answer.data.body} label={t('explorer.wholeAnswer')} />
-      </details>
+      <WholeAnswer answer={answer.data} />
     </section>
   );
 }

@@ -1,14 +1,10 @@
 import { useState } from 'react';
-import { formatCount, formatDay } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { formatCount, formatDay, t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault } from '../ui/fault.tsx';
-import { Options } from '../ui/fields.tsx';
-import { Link } from '../ui/link.tsx';
-import { Table } from '../ui/table.tsx';
+import { Fault, Link, Table } from '../ui/content.tsx';
+import { Button, Options } from '../ui/controls.tsx';
 import { AnswerBar } from './answer-bar.tsx';
-import { findPath, type Route, useAnswer } from './gateway.ts';
+import { useAnswer, usePaths } from './gateway.ts';
 import {
   type Claim,
   type ClaimPages,
@@ -21,26 +17,24 @@ import {
   useEntityNames,
 } from './protocol.ts';
 
-export function ClaimsPage({ routes }: { routes: Route[] }) {
+export function ClaimsPage() {
   const { searchParams } = useLocation();
-  const collectionsPath = findPath(routes, '/claims/collections');
-  const claimsPath = findPath(routes, '/claims/claims');
-  const collections = useAnswer(collectionsPath && `${collectionsPath}?pagination.limit=100`);
-  const names = useEntityNames(routes);
+  const [collectionsPath, claimsPath] = usePaths('/claims/collections', '/claims/claims');
+  const listTarget = collectionsPath && `${collectionsPath}?pagination.limit=100`;
+  const collections = useAnswer<{ collections?: Collection[] }>(listTarget);
   const chosen = searchParams.get('collection') ?? '';
   const [outcome, setOutcome] = useState('');
   const isWanted = ({ collection_id: id, evaluation }: Claim) =>
     (!chosen || id === chosen) && (!outcome || (evaluation?.status ?? 'PENDING') === outcome);
   const claims = useClaims(claimsPath, isWanted);
   if (!collectionsPath || !claimsPath) return <p className="empty">{t('explorer.noClaimRoutes')}</p>;
-  const all = (collections.data?.body as { collections?: Collection[] } | undefined)?.collections ?? [];
   const error = collections.error ?? claims.error;
   return (
     <div className="stack">
       {error && <Fault error={error} />}
       <ul className="cards">
-        {all.map((collection) => (
-          <CollectionCard key={collection.id} collection={collection} isOpen={collection.id === chosen} names={names} />
+        {collections.data?.body.collections?.map((collection) => (
+          <CollectionCard key={collection.id} collection={collection} isOpen={collection.id === chosen} />
         ))}
       </ul>
       <section className="panel" aria-label={t('explorer.claims')}>
@@ -54,11 +48,7 @@ export function ClaimsPage({ routes }: { routes: Route[] }) {
             <option value="">{t('explorer.everyOutcome')}</option>
             <Options of={outcomes.map((name) => [name, toWord(name)])} />
           </select>
-          {chosen && (
-            <Button small onClick={() => navigate('/explorer?page=claims')}>
-              {t('explorer.showAll')}
-            </Button>
-          )}
+          {chosen && <Button text={t('explorer.showAll')} small onClick={() => navigate('/explorer?page=claims')} />}
         </div>
         <ClaimTable key={`${chosen} ${outcome}`} {...claims} />
         {claims.answer && <AnswerBar answer={claims.answer} />}
@@ -67,13 +57,8 @@ export function ClaimsPage({ routes }: { routes: Route[] }) {
   );
 }
 
-interface CollectionCardProps {
-  collection: Collection;
-  isOpen: boolean;
-  names: ReadonlyMap<string, string>;
-}
-
-function CollectionCard({ collection, isOpen, names }: CollectionCardProps) {
+function CollectionCard({ collection, isOpen }: { collection: Collection; isOpen: boolean }) {
+  const names = useEntityNames();
   const { id, entity, count, quota, approved, rejected, disputed, state, start_date, end_date } = collection;
   // The whole bar is the quota, or all claims where there is none.
   const whole = Math.max(Number(quota ?? 0), Number(count ?? 0), 1);
@@ -154,11 +139,7 @@ function ClaimTable({ claims, hasMore, isReading, loadMore }: ClaimPages) {
           </tr>
         ))}
       </Table>
-      {hasMore && (
-        <Button disabled={isReading} onClick={loadMore}>
-          {t('explorer.more')}
-        </Button>
-      )}
+      {hasMore && <Button text={t('explorer.more')} disabled={isReading} onClick={loadMore} />}
     </>
   );
 }

@@ -1,49 +1,39 @@
 import { type ReactNode, useState } from 'react';
-import { formatDay } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { formatDay, t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
-import { Button, CopyButton } from '../ui/button.tsx';
-import { Fault } from '../ui/fault.tsx';
-import { Link } from '../ui/link.tsx';
-import { Facts } from '../ui/panel.tsx';
-import { JsonView } from '../ui/table.tsx';
-import { AnswerBar } from './answer-bar.tsx';
-import { encodePath, findPath, type Route, useAnswer } from './gateway.ts';
+import { Facts, Fault, Link } from '../ui/content.tsx';
+import { Button, CopyButton } from '../ui/controls.tsx';
+import { WholeAnswer } from './answer-bar.tsx';
+import { encodePath, useAnswer, usePaths } from './gateway.ts';
 import { type Entity, type IidDocument, shorten, toEntityPath, toName, useEntityNames } from './protocol.ts';
+import { GroupedLinks } from './routes-page.tsx';
 
 const pageSize = 100;
 
-export function EntitiesPage({ routes }: { routes: Route[] }) {
+interface EntityList {
+  entities?: Entity[];
+  pagination?: { next_key?: string | null };
+}
+
+export function EntitiesPage() {
   const { searchParams } = useLocation();
-  const listPath = findPath(routes, '/entity');
-  const entityPath = findPath(routes, '/entity/{id}');
-  const names = useEntityNames(routes);
+  const [listPath, entityPath] = usePaths('/entity', '/entity/{id}');
+  const names = useEntityNames();
   const [limit, setLimit] = useState(pageSize);
-  const list = useAnswer(listPath && `${listPath}?pagination.limit=${limit}`);
-  const body = list.data?.body as { entities?: Entity[]; pagination?: { next_key?: string | null } } | undefined;
-  const entities = body?.entities ?? [];
+  const list = useAnswer<EntityList>(listPath && `${listPath}?pagination.limit=${limit}`);
+  const { entities = [], pagination } = list.data?.body ?? {};
   const id = searchParams.get('id') ?? entities[0]?.id;
   if (!listPath || !entityPath) return <p className="empty">{t('explorer.noEntityRoutes')}</p>;
   return (
     <div className="split">
       <section className="panel split-list" aria-label={t('explorer.entities')}>
         {list.error && <Fault error={list.error} />}
-        {[...Map.groupBy(entities, ({ type }) => type ?? t('explorer.other'))].map(([type, members]) => (
-          <div key={type} className="route-group">
-            <h2>{type}</h2>
-            <ul>
-              {members.map((entity) => (
-                <li key={entity.id}>
-                  <Link href={toEntityPath(entity.id)} aria-current={entity.id === id ? 'true' : undefined}>
-                    {names.get(entity.id) && <span>{names.get(entity.id)}</span>}
-                    <code>{shorten(entity.id)}</code>
-                  </Link>
-                </li>
-              ))}
-            </ul>
-          </div>
-        ))}
-        {body?.pagination?.next_key && <Button onClick={() => setLimit(limit + pageSize)}>{t('explorer.more')}</Button>}
+        <GroupedLinks
+          groups={Map.groupBy(entities, ({ type }) => type ?? t('explorer.other'))}
+          open={id}
+          toLink={({ id }) => ({ id, href: toEntityPath(id), title: names.get(id), code: shorten(id) })}
+        />
+        {pagination?.next_key && <Button onClick={() => setLimit(limit + pageSize)}>{t('explorer.more')}</Button>}
       </section>
       {id && <EntityPage key={id} target={entityPath.replace('{id}', encodePath(id))} />}
     </div>
@@ -51,10 +41,10 @@ export function EntitiesPage({ routes }: { routes: Route[] }) {
 }
 
 function EntityPage({ target }: { target: string }) {
-  const answer = useAnswer(target);
+  const answer = useAnswer<{ entity: Entity; iidDocument?: IidDocument }>(target);
   if (answer.error) return <Fault error={answer.error} />;
   if (!answer.data) return <p className="quiet">{t('explorer.reading')}</p>;
-  const { entity, iidDocument: document } = answer.data.body as { entity: Entity; iidDocument?: IidDocument };
+  const { entity, iidDocument: document } = answer.data.body;
   const services = document?.service ?? [];
   return (
     <article className="panel reading">
@@ -107,11 +97,7 @@ function EntityPage({ target }: { target: string }) {
           ])}
         />
       </section>
-      <AnswerBar answer={answer.data} />
-      <details>
-        <summary>{t('explorer.wholeAnswer')}</summary>
-        <JsonView value={answer.data.body} label={t('explorer.wholeAnswer')} />
-      </details>
+      <WholeAnswer answer={answer.data} />
     </article>
   );
 }

@@ -3,13 +3,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { Fault } from '../ui/fault.tsx';
-import { Form, InputField } from '../ui/fields.tsx';
-import { GuideLink, Link, Tabs } from '../ui/link.tsx';
+import { Fault, Link, Tabs, ViewHead } from '../ui/content.tsx';
+import { Form, InputField } from '../ui/controls.tsx';
 import { BlocksPage, RecordPage, recordNames, TransactionsPage } from './chain-pages.tsx';
 import { ClaimsPage } from './claims-page.tsx';
 import { EntitiesPage } from './entities-page.tsx';
-import { askGateway, findPath, type Route, useRoutes } from './gateway.ts';
+import { askGateway, usePaths, useRoutes } from './gateway.ts';
 import { findTarget, toEntityPath, useEntityNames } from './protocol.ts';
 import { RoutesPage } from './routes-page.tsx';
 import { TokensPage } from './tokens-page.tsx';
@@ -31,26 +30,25 @@ export function ExplorerView() {
   const routes = useRoutes();
   return (
     <>
-      <div className="view-head">
-        <div>
-          <h1>{t('app.explorer')}</h1>
-          <p>
-            {t('explorer.intro')} <GuideLink name="gateway" /> {routes.data && <LiveHeight routes={routes.data} />}
-          </p>
-        </div>
+      <ViewHead
+        title={t('app.explorer')}
+        intro={t('explorer.intro')}
+        guide="gateway"
+        note={routes.data && <LiveHeight />}
+      >
         <Tabs
           label={t('explorer.pages')}
           open={open?.name}
           tabs={pages.map(({ name, title }) => ({ name, title: t(title), href: `/explorer?page=${name}` }))}
         />
-      </div>
+      </ViewHead>
       {routes.error ? (
         <Fault error={routes.error} />
       ) : routes.data ? (
         <>
-          <SearchBox routes={routes.data} />
-          {record && <RecordPage key={searchParams.get('id')} name={record} routes={routes.data} />}
-          {open && <open.Page routes={routes.data} />}
+          <SearchBox />
+          {record && <RecordPage key={searchParams.get('id')} name={record} />}
+          {open && <open.Page />}
         </>
       ) : (
         <p className="quiet">{t('explorer.askingRoutes')}</p>
@@ -59,8 +57,8 @@ export function ExplorerView() {
   );
 }
 
-function LiveHeight({ routes }: { routes: Route[] }) {
-  const path = findPath(routes, '/blocks/latest');
+function LiveHeight() {
+  const [path] = usePaths('/blocks/latest');
   const { data } = useQuery({
     queryKey: ['latest-block', path],
     enabled: path !== undefined,
@@ -81,9 +79,9 @@ function LiveHeight({ routes }: { routes: Route[] }) {
 const shown = 8;
 
 /** A DID, address, claim, transaction or height is opened; anything else is looked for as a name. */
-export function SearchBox({ routes }: { routes: Route[] }) {
+function SearchBox() {
   const [text, setText] = useState('');
-  const names = useEntityNames(routes);
+  const names = useEntityNames();
   const list = useId();
   const target = findTarget(text);
   const wanted = text.trim().toLowerCase();

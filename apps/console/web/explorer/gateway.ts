@@ -42,14 +42,13 @@ export function toBody<Body>({ status, body }: Answer): Body {
   throw new Error(t('explorer.answered', { status }));
 }
 
-export function useAnswer(target: string | undefined) {
+export function useAnswer<Body = unknown>(target: string | undefined) {
   return useQuery({
     queryKey: ['gateway', target],
     enabled: target !== undefined,
     queryFn: async () => {
       const answer = await askGateway({ target: target ?? '', headers: {} });
-      toBody(answer);
-      return answer;
+      return { ...answer, body: toBody<Body>(answer) };
     },
   });
 }
@@ -154,7 +153,12 @@ export function encodePath(value: string): string {
   return encodeURIComponent(value).replaceAll('%3A', ':').replaceAll('%2F', '/');
 }
 
-/** Finds a well-known route under whatever prefix this gateway serves it. */
 export function findPath(routes: Route[], ending: string): string | undefined {
   return routes.find(({ path }) => path.endsWith(ending))?.path;
+}
+
+/** Finds well-known routes under whatever prefix this gateway serves them. */
+export function usePaths<const Endings extends readonly string[]>(...endings: Endings) {
+  const { data: routes = [] } = useRoutes();
+  return endings.map((ending) => findPath(routes, ending)) as { [Index in keyof Endings]: string | undefined };
 }

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import { t } from '../i18n/text.ts';
-import { askGateway, findPath, type Route, toBody, useAnswer } from './gateway.ts';
+import { askGateway, toBody, useAnswer, usePaths } from './gateway.ts';
 
 /** Everything that the pages read is optional: deployments differ in version. */
 export interface Entity {
@@ -109,13 +109,13 @@ const maxDocuments = 500;
 export const toEntityPath = (id: string) => `/explorer?page=entities&id=${encodeURIComponent(id)}`;
 
 /** The names of entities by their DIDs; empty where the gateway does not serve the documents. */
-export function useEntityNames(routes: Route[]): ReadonlyMap<string, string> {
-  const path = findPath(routes, '/did/dids');
-  const { data } = useAnswer(path && `${path}?pagination.limit=${maxDocuments}`);
-  const documents = (data?.body as { iidDocuments?: NamedDocument[] } | undefined)?.iidDocuments;
+export function useEntityNames(): ReadonlyMap<string, string> {
+  const [path] = usePaths('/did/dids');
+  const target = path && `${path}?pagination.limit=${maxDocuments}`;
+  const documents = useAnswer<{ iidDocuments?: NamedDocument[] }>(target).data?.body.iidDocuments;
   return useMemo(() => {
-    const named = (documents ?? []).map((document) => [document.id, toName(document)] as const);
-    return new Map(named.filter((pair): pair is [string, string] => pair[1] !== undefined));
+    const named = (documents ?? []).map((document) => [document.id, toName(document) ?? ''] as const);
+    return new Map(named.filter(([, name]) => name !== ''));
   }, [documents]);
 }
 

@@ -2,19 +2,42 @@ import { useMutation } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault } from '../ui/fault.tsx';
-import { Form, InputField, Options } from '../ui/fields.tsx';
-import { Link } from '../ui/link.tsx';
-import { JsonView } from '../ui/table.tsx';
+import { Fault, JsonView, Link } from '../ui/content.tsx';
+import { Button, Form, InputField, Options } from '../ui/controls.tsx';
 import { AnswerBar } from './answer-bar.tsx';
-import { type Answer, askGateway, fillRoute, type Route, type RouteParameter } from './gateway.ts';
+import { type Answer, askGateway, fillRoute, type Route, type RouteParameter, useRoutes } from './gateway.ts';
 
-export function RoutesPage({ routes }: { routes: Route[] }) {
+const toRoutePath = (path: string) => `/explorer?page=routes&route=${encodeURIComponent(path)}`;
+
+interface GroupedLinksProps<Item> {
+  groups: ReadonlyMap<string, readonly Item[]>;
+  open: string | undefined;
+  toLink(item: Item): { id: string; href: string; title: string | undefined; code: string };
+}
+
+export function GroupedLinks<Item>({ groups, open, toLink }: GroupedLinksProps<Item>) {
+  return Array.from(groups, ([group, members]) => (
+    <div key={group} className="route-group">
+      <h2>{group}</h2>
+      <ul>
+        {members.map(toLink).map(({ id, href, title, code }) => (
+          <li key={id}>
+            <Link href={href} aria-current={id === open ? 'true' : undefined}>
+              {title && <span>{title}</span>}
+              <code>{code}</code>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </div>
+  ));
+}
+
+export function RoutesPage() {
   const { searchParams } = useLocation();
+  const { data: routes = [] } = useRoutes();
   const [search, setSearch] = useState('');
   const shown = routes.filter(({ path, title }) => `${path} ${title}`.toLowerCase().includes(search.toLowerCase()));
-  const groups = Map.groupBy(shown, ({ group }) => group);
   const open = routes.find(({ path }) => path === searchParams.get('route')) ?? shown[0];
   return (
     <div className="split">
@@ -26,24 +49,11 @@ export function RoutesPage({ routes }: { routes: Route[] }) {
           value={search}
           onChange={setSearch}
         />
-        {[...groups].map(([group, members]) => (
-          <div key={group} className="route-group">
-            <h2>{group}</h2>
-            <ul>
-              {members.map(({ path, title }) => (
-                <li key={path}>
-                  <Link
-                    href={`/explorer?page=routes&route=${encodeURIComponent(path)}`}
-                    aria-current={path === open?.path ? 'true' : undefined}
-                  >
-                    <span>{title}</span>
-                    <code>{path}</code>
-                  </Link>
-                </li>
-              ))}
-            </ul>
-          </div>
-        ))}
+        <GroupedLinks
+          groups={Map.groupBy(shown, ({ group }) => group)}
+          open={open?.path}
+          toLink={({ path, title }) => ({ id: path, href: toRoutePath(path), title, code: path })}
+        />
         {shown.length === 0 && <p className="empty">{t('explorer.noRoute', { text: search })}</p>}
       </section>
       {open && <RouteForm key={open.path} route={open} />}

@@ -1,29 +1,24 @@
-import { formatCount, formatNumber } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { formatCount, formatNumber, t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault } from '../ui/fault.tsx';
-import { InputField } from '../ui/fields.tsx';
-import { Link } from '../ui/link.tsx';
-import { Facts } from '../ui/panel.tsx';
+import { Facts, Fault, Link } from '../ui/content.tsx';
+import { Button, InputField } from '../ui/controls.tsx';
 import { AnswerBar } from './answer-bar.tsx';
-import { encodePath, findPath, type Route, useAnswer } from './gateway.ts';
+import { encodePath, useAnswer, usePaths } from './gateway.ts';
 import { type Claim, shorten, type Token, toEntityPath } from './protocol.ts';
 
 /** The protocol has no list of minters; those who evaluated claims are offered, since tokens are minted for outcomes. */
-export function TokensPage({ routes }: { routes: Route[] }) {
+export function TokensPage() {
   const { searchParams } = useLocation();
-  const minterPath = findPath(routes, '/token/minter/{minter}');
-  const paramsPath = findPath(routes, '/token/params');
-  const claimsPath = findPath(routes, '/claims/claims');
-  const claims = useAnswer(claimsPath && `${claimsPath}?pagination.limit=500`);
-  const evaluators = listEvaluators((claims.data?.body as { claims?: Claim[] } | undefined)?.claims ?? []);
+  const [minterPath, paramsPath, claimsPath] = usePaths('/token/minter/{minter}', '/token/params', '/claims/claims');
+  const claims = useAnswer<{ claims?: Claim[] }>(claimsPath && `${claimsPath}?pagination.limit=500`);
+  const evaluators = listEvaluators(claims.data?.body.claims ?? []);
   const minter = searchParams.get('minter') ?? evaluators[0];
-  const tokens = useAnswer(minterPath && minter && minterPath.replace('{minter}', encodePath(minter)));
-  const params = useAnswer(paramsPath);
+  const target = minterPath && minter && minterPath.replace('{minter}', encodePath(minter));
+  const tokens = useAnswer<{ tokenDocs?: Token[] }>(target);
+  const params = useAnswer<{ params?: { ixo1155_contract_code?: string } }>(paramsPath);
   if (!minterPath) return <p className="empty">{t('explorer.noTokenRoutes')}</p>;
-  const list = (tokens.data?.body as { tokenDocs?: Token[] } | undefined)?.tokenDocs ?? [];
-  const code = (params.data?.body as { params?: { ixo1155_contract_code?: string } } | undefined)?.params;
+  const list = tokens.data?.body.tokenDocs ?? [];
+  const code = params.data?.body.params;
   return (
     <div className="stack">
       <section className="panel" aria-label={t('explorer.minter')}>
@@ -49,9 +44,7 @@ export function TokensPage({ routes }: { routes: Route[] }) {
               <option key={address} value={address} />
             ))}
           </datalist>
-          <Button type="submit" main>
-            {t('explorer.showTokens')}
-          </Button>
+          <Button text={t('explorer.showTokens')} type="submit" main />
         </form>
         {code && (
           <p className="quiet small">{t('explorer.contractCode', { code: code.ixo1155_contract_code ?? '–' })}</p>

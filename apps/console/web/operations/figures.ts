@@ -2,8 +2,7 @@ import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { KeptAlarm } from '../../src/history/history-store.ts';
 import type { LoadPoint } from '../../src/history/watch-services.ts';
 import type { WatchedNode } from '../../src/metrics/load.ts';
-import { callAsOperator, isRefused, type ServiceName } from '../api/call-service.ts';
-import { useOperatorToken } from '../api/operator.ts';
+import { callAsOperator, isRefused, type ServiceName, useOperatorToken } from '../api/call-service.ts';
 import type { MessageKey } from '../i18n/text.ts';
 import { onEvents } from '../location.ts';
 

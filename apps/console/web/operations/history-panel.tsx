@@ -1,14 +1,9 @@
 import { type KeyboardEvent, type PointerEvent, useId, useState } from 'react';
 import type { History, HistoryPoint, RouteHistory } from '../../src/history/history-store.ts';
-import { loadAsOperator, type ServiceName } from '../api/call-service.ts';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatAxis, formatMs, formatNumber } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault } from '../ui/fault.tsx';
-import { ChoiceTabs } from '../ui/link.tsx';
-import { Panel } from '../ui/panel.tsx';
-import { Table } from '../ui/table.tsx';
+import { loadAsOperator, type ServiceName, useOperatorQuery } from '../api/call-service.ts';
+import { formatAxis, formatMs, formatNumber, t } from '../i18n/text.ts';
+import { ChoiceTabs, Fault, Panel, Table } from '../ui/content.tsx';
+import { Button } from '../ui/controls.tsx';
 import { titleOf, watched } from './figures.ts';
 
 const periods = { '1': 'history.hour', '24': 'history.day', '168': 'history.week', '720': 'history.month' } as const;

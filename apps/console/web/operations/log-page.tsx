@@ -1,14 +1,9 @@
 import { useMutation } from '@tanstack/react-query';
-import { loadAsOperator, type ServiceName } from '../api/call-service.ts';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatMoment } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { loadAsOperator, type ServiceName, useOperatorQuery } from '../api/call-service.ts';
+import { formatMoment, t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault, Waiting } from '../ui/fault.tsx';
-import { ChoiceTabs, GuideLink } from '../ui/link.tsx';
-import { Panel } from '../ui/panel.tsx';
-import { JsonView, Table } from '../ui/table.tsx';
+import { ChoiceTabs, Fault, GuideLink, JsonView, Panel, Table, Waiting } from '../ui/content.tsx';
+import { Button } from '../ui/controls.tsx';
 import { watched } from './figures.ts';
 
 type Line = Record<string, unknown>;
@@ -84,9 +79,7 @@ export function RequestLines({ service, requestId, time }: { service: ServiceNam
   });
   return (
     <>
-      <Button small disabled={ask.isPending} onClick={() => ask.mutate()}>
-        {t('operations.logLines')}
-      </Button>
+      <Button text={t('operations.logLines')} small disabled={ask.isPending} onClick={() => ask.mutate()} />
       {ask.error && <Fault error={ask.error} />}
       {ask.data?.own.length === 0 && <p className="quiet">{t('operations.noLogLines')}</p>}
       {ask.data && <Lines lines={[...ask.data.own, ...ask.data.before]} />}

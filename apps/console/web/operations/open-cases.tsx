@@ -1,16 +1,10 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Case, CaseListName, CaseReplies } from '../../src/cases.ts';
-import { loadAsOperator, sendAsOperator } from '../api/call-service.ts';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatUtc } from '../i18n/format.ts';
-import { type MessageKey, t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault, Refusal, Waiting } from '../ui/fault.tsx';
-import { GuideLink } from '../ui/link.tsx';
-import { Ask } from '../ui/modal.tsx';
-import { Panel } from '../ui/panel.tsx';
-import { JsonView, Table } from '../ui/table.tsx';
+import { loadAsOperator, sendAsOperator, useOperatorQuery } from '../api/call-service.ts';
+import { formatUtc, type MessageKey, t } from '../i18n/text.ts';
+import { Fault, GuideLink, JsonView, Panel, Refusal, Table, Waiting } from '../ui/content.tsx';
+import { Ask, Button } from '../ui/controls.tsx';
 
 interface CaseAction {
   title: MessageKey;

@@ -3,15 +3,18 @@ import type { UssdReportList, UssdSessionsRecord } from '@palaver/contract/inter
 import { useMutation, useQueries } from '@tanstack/react-query';
 import type { KeptAlarm } from '../../src/history/history-store.ts';
 import type { WatchedNode } from '../../src/metrics/load.ts';
-import { isRefused, type ServiceName, sendAsOperator, toServicePath } from '../api/call-service.ts';
-import { keepOperatorToken, useOperatorToken } from '../api/operator.ts';
-import { formatMoment, formatMs, formatNumber, formatTime, formatUnit } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import {
+  isRefused,
+  keepOperatorToken,
+  type ServiceName,
+  sendAsOperator,
+  toServicePath,
+  useOperatorToken,
+} from '../api/call-service.ts';
+import { formatMoment, formatMs, formatNumber, formatTime, formatUnit, t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault, OperatorSignIn } from '../ui/fault.tsx';
-import { GuideLink, Link, Tabs } from '../ui/link.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Fault, Link, OperatorSignIn, Panel, Tabs, ViewHead } from '../ui/content.tsx';
+import { Button } from '../ui/controls.tsx';
 import { type Figures, type Shown, titleOf, useFigures, watched } from './figures.ts';
 import { Chart, drawServices, HistoryPanel } from './history-panel.tsx';
 import { LogPage, logPath } from './log-page.tsx';
@@ -31,20 +34,14 @@ export function OperationsView() {
   const isAlarming = figures.alarms?.some(({ clearedAt }) => clearedAt === null);
   return (
     <>
-      <div className="view-head">
-        <div>
-          <h1>{t('app.operations')}</h1>
-          <p>
-            {t('operations.intro')} <GuideLink name="console" />
-          </p>
-        </div>
+      <ViewHead title={t('app.operations')} intro={t('operations.intro')} guide="console">
         {token && !refusal && <Button onClick={() => keepOperatorToken('')}>{t('operations.forget')}</Button>}
         <Tabs
           label={t('operations.pages')}
           open={page}
           tabs={pages.map((name) => ({ name, title: t(`operations.${name}`), href: `/operations?page=${name}` }))}
         />
-      </div>
+      </ViewHead>
       <div className="stack">
         {!refusal && (page === 'overview' || isAlarming) && <Alarms alarms={figures.alarms ?? []} />}
         {page === 'overview' && <HealthPanel figures={figures} isAlone={error !== undefined} />}

@@ -1,17 +1,10 @@
 import type { AuditLine, UssdReportList } from '@palaver/contract/internal';
 import type { RecentError } from '@palaver/service-kit/internal';
 import { useState } from 'react';
-import { callAsOperator, loadAsOperator, type ServiceName } from '../api/call-service.ts';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatMoment, formatUtc } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { download } from '../ui/download.ts';
-import { Fault } from '../ui/fault.tsx';
-import { InputField } from '../ui/fields.tsx';
-import { ChoiceTabs, GuideLink } from '../ui/link.tsx';
-import { Panel } from '../ui/panel.tsx';
-import { Pager, Table } from '../ui/table.tsx';
+import { callAsOperator, loadAsOperator, type ServiceName, useOperatorQuery } from '../api/call-service.ts';
+import { formatMoment, formatUtc, t } from '../i18n/text.ts';
+import { ChoiceTabs, Fault, GuideLink, Pager, Panel, Table } from '../ui/content.tsx';
+import { Button, download, InputField } from '../ui/controls.tsx';
 import { type Figures, type Shown, watched } from './figures.ts';
 import { RequestLines } from './log-page.tsx';
 import { Cell } from './open-cases.tsx';
@@ -73,9 +66,7 @@ export function Reports({ list }: { list: Shown<UssdReportList> }) {
       title={t('operations.reports')}
       empty={list?.refused ?? (reports.length === 0 && t('operations.noReports'))}
       beside={
-        <Button small icon="save" disabled={total === 0} onClick={() => void save()}>
-          {t('operations.exportCsv')}
-        </Button>
+        <Button text={t('operations.exportCsv')} small icon="save" disabled={total === 0} onClick={() => void save()} />
       }
     >
       <Table
@@ -154,9 +145,7 @@ export function AuditLog() {
       <div className="field-row">
         <InputField label={t('audit.actor')} value={actor} onChange={(value) => first(() => setActor(value))} />
         <InputField label={t('audit.subject')} value={subject} onChange={(value) => first(() => setSubject(value))} />
-        <Button icon="save" onClick={() => void save()}>
-          {t('operations.exportCsv')}
-        </Button>
+        <Button text={t('operations.exportCsv')} icon="save" onClick={() => void save()} />
         <GuideLink name="data" />
       </div>
       {error && <Fault error={error} />}

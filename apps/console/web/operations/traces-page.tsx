@@ -1,16 +1,11 @@
 import type { Trace, TraceStep, TraceSummary } from '@palaver/contract/internal';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { loadAsOperator } from '../api/call-service.ts';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatMoment, formatMs, formatNumber } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { loadAsOperator, useOperatorQuery } from '../api/call-service.ts';
+import { formatMoment, formatMs, formatNumber, t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault, Waiting } from '../ui/fault.tsx';
-import { GuideLink, Link } from '../ui/link.tsx';
-import { Panel } from '../ui/panel.tsx';
-import { JsonView, Pager, Table } from '../ui/table.tsx';
+import { Fault, GuideLink, JsonView, Link, Pager, Panel, Table, Waiting } from '../ui/content.tsx';
+import { Button } from '../ui/controls.tsx';
 
 const path = '/operations?page=traces';
 const toRunPath = (runId: string) => `${path}&run=${encodeURIComponent(runId)}`;
@@ -88,9 +83,7 @@ function Run({ runId }: { runId: string }) {
       beside={<Button onClick={() => navigate(path)}>{t('operations.traces')}</Button>}
     >
       <p className="quiet">{t('traces.contentsIntro')}</p>
-      <Button disabled={contents.isPending} onClick={() => contents.mutate()}>
-        {t('traces.contents')}
-      </Button>
+      <Button text={t('traces.contents')} disabled={contents.isPending} onClick={() => contents.mutate()} />
       {contents.error && <Fault error={contents.error} />}
       {!shown && <Waiting error={error} />}
       {shown?.map(({ id, startedAt, steps }) => (

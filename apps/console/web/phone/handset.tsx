@@ -1,13 +1,10 @@
 import { ussdLimits } from '@palaver/contract';
 import { defaultServiceCode } from '@palaver/contract/internal';
-import { type ChangeEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
-import { Button, Icon } from '../ui/button.tsx';
-import { download } from '../ui/download.ts';
-import { Notice } from '../ui/fault.tsx';
-import { Form } from '../ui/fields.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Notice, Panel } from '../ui/content.tsx';
+import { Button, download, FileButton, Form, Icon } from '../ui/controls.tsx';
 import type { PhoneLine, ReplayOutcome, Step } from './use-phone.ts';
 
 const keys = [
@@ -136,11 +133,6 @@ export function Transcript({ name, phone }: { name: string; phone: PhoneLine }) 
     const file = formatFlow({ name: t('phone.recordedOn', { name }), steps: maskSecrets(steps.map(toFlowStep)) });
     download('dialogue.yaml', file, 'application/yaml');
   }
-  async function load(event: ChangeEvent<HTMLInputElement>): Promise<void> {
-    const file = event.target.files?.[0];
-    event.target.value = '';
-    if (file) phone.replay(await file.text());
-  }
 
   return (
     <Panel
@@ -148,19 +140,15 @@ export function Transcript({ name, phone }: { name: string; phone: PhoneLine }) 
       title={t('phone.transcript')}
       beside={
         <div className="actions">
-          <Button small icon="save" disabled={steps.length === 0} onClick={() => void save()}>
-            {t('phone.save')}
-          </Button>
-          <label className="button button-small file-button">
-            <Icon name="replay" size={16} />
-            {t('phone.replay')}
-            <input
-              type="file"
-              accept=".yaml,.yml"
-              onChange={(event) => void load(event)}
-              aria-label={t('phone.replayFile')}
-            />
-          </label>
+          <Button text={t('phone.save')} small icon="save" disabled={steps.length === 0} onClick={() => void save()} />
+          <FileButton
+            text={t('phone.replay')}
+            label={t('phone.replayFile')}
+            accept=".yaml,.yml"
+            small
+            icon="replay"
+            onFile={async (file) => phone.replay(await file.text())}
+          />
         </div>
       }
     >

@@ -1,15 +1,10 @@
 import '../styles/phone.css';
 import type { UssdDebugRecord } from '@palaver/contract/internal';
 import { useId, useState } from 'react';
-import { isRefused, loadAsOperator, ServiceFault } from '../api/call-service.ts';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatTime } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
-import { Button, Icon } from '../ui/button.tsx';
-import { Fault, OperatorSignIn } from '../ui/fault.tsx';
-import { InputField } from '../ui/fields.tsx';
-import { GuideLink } from '../ui/link.tsx';
-import { Facts, Panel } from '../ui/panel.tsx';
+import { isRefused, loadAsOperator, ServiceFault, useOperatorQuery } from '../api/call-service.ts';
+import { formatTime, t } from '../i18n/text.ts';
+import { Facts, Fault, OperatorSignIn, Panel, ViewHead } from '../ui/content.tsx';
+import { Button, InputField } from '../ui/controls.tsx';
 import { Handset, Transcript } from './handset.tsx';
 import { Thread } from './thread.tsx';
 import { type PhoneLine, usePhone } from './use-phone.ts';
@@ -19,24 +14,22 @@ export function PhoneView() {
   const [hasThread, setThread] = useState(false);
   return (
     <>
-      <div className="view-head">
-        <div>
-          <h1>{t('app.phone')}</h1>
-          <p>
-            {t('phone.intro')} <GuideLink name="ussd" />
-          </p>
-        </div>
+      <ViewHead title={t('app.phone')} intro={t('phone.intro')} guide="ussd">
         <div className="actions">
-          <Button aria-pressed={hasThread} onClick={() => setThread(!hasThread)}>
-            <Icon name={hasThread ? 'close' : 'chat'} size={18} />
-            {t('phone.texts')}
-          </Button>
-          <Button aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
-            <Icon name={hasSecond ? 'close' : 'plus'} size={18} />
-            {t(hasSecond ? 'phone.one' : 'phone.second')}
-          </Button>
+          <Button
+            text={t('phone.texts')}
+            icon={hasThread ? 'close' : 'chat'}
+            aria-pressed={hasThread}
+            onClick={() => setThread(!hasThread)}
+          />
+          <Button
+            text={t(hasSecond ? 'phone.one' : 'phone.second')}
+            icon={hasSecond ? 'close' : 'plus'}
+            aria-pressed={hasSecond}
+            onClick={() => setSecond(!hasSecond)}
+          />
         </div>
-      </div>
+      </ViewHead>
       <div className={hasSecond ? 'stations stations-two' : 'stations'}>
         <PhoneStation name={t('phone.name', { letter: 'A' })} initialNumber="+254700000001" hasThread={hasThread} />
         {hasSecond && (
@@ -47,13 +40,7 @@ export function PhoneView() {
   );
 }
 
-interface StationProps {
-  name: string;
-  initialNumber: string;
-  hasThread: boolean;
-}
-
-function PhoneStation({ name, initialNumber, hasThread }: StationProps) {
+function PhoneStation({ name, initialNumber, hasThread }: { name: string; initialNumber: string; hasThread: boolean }) {
   const [phoneNumber, setPhoneNumber] = useState(initialNumber);
   const [secret, setSecret] = useState('');
   const phone = usePhone({ phoneNumber, secret });

@@ -1,9 +1,9 @@
+import { useMutation } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { callService } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { Refusal } from '../ui/fault.tsx';
-import { Form } from '../ui/fields.tsx';
+import { Refusal } from '../ui/content.tsx';
+import { Button, Form } from '../ui/controls.tsx';
 import type { CallerOptions } from './use-phone.ts';
 
 interface Text {
@@ -15,24 +15,22 @@ interface Text {
 export function Thread({ name, caller }: { name: string; caller: CallerOptions }) {
   const [texts, setTexts] = useState<Text[]>([]);
   const [typed, setTyped] = useState('');
-  const [fault, setFault] = useState('');
   const list = useRef<HTMLOListElement>(null);
   useEffect(() => {
     if (texts.length > 0 && list.current) list.current.scrollTop = list.current.scrollHeight;
   }, [texts.length]);
 
-  async function send(): Promise<void> {
+  const add = (isOwn: boolean, text: string) => setTexts((before) => [...before, { isOwn, text }]);
+  const write = useMutation({
+    mutationFn: (text: string) => writeText(caller, text),
+    onSuccess: (reply) => add(false, reply),
+  });
+  function send(): void {
     const text = typed.trim();
     if (text === '') return;
-    const add = (isOwn: boolean, said: string) => setTexts((before) => [...before, { isOwn, text: said }]);
     setTyped('');
-    setFault('');
     add(true, text);
-    try {
-      add(false, await writeText(caller, text));
-    } catch (error) {
-      setFault(error instanceof Error ? error.message : String(error));
-    }
+    write.mutate(text);
   }
   return (
     <Form className="thread" aria-label={name} onSubmit={send}>
@@ -49,7 +47,7 @@ export function Thread({ name, caller }: { name: string; caller: CallerOptions }
           ))}
         </ol>
       )}
-      <Refusal text={fault} />
+      <Refusal text={write.error?.message ?? ''} />
       <div className="thread-write">
         <input
           className="input"
@@ -59,9 +57,7 @@ export function Thread({ name, caller }: { name: string; caller: CallerOptions }
           value={typed}
           onChange={(event) => setTyped(event.target.value)}
         />
-        <Button type="submit" main>
-          {t('phone.send')}
-        </Button>
+        <Button text={t('phone.send')} type="submit" main />
       </div>
     </Form>
   );

@@ -1,25 +1,25 @@
 import { useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Button, IconButton } from '../ui/button.tsx';
-import { Refusal } from '../ui/fault.tsx';
-import { FileButton, SelectField } from '../ui/fields.tsx';
+import { Refusal } from '../ui/content.tsx';
+import { Button, FileButton, IconButton, SelectField } from '../ui/controls.tsx';
 import { ConditionField } from './condition-field.tsx';
 import { readAddedFile } from './draft.tsx';
 import { dropListSource, setListSource } from './edit-flow.ts';
 import { addOption, dropTexts, setField } from './edit-program.ts';
-import { ChoiceField, namePattern, Removable, type StateParts, TargetField, TextField } from './editor-fields.tsx';
+import { ChoiceField, namePattern, Removable, TargetField, TextField } from './editor-fields.tsx';
 import { answersOf, dropAnswers, keepAnswers, renameAnswer, retypeAnswer } from './kept-answers.ts';
 import { toStateName, toValue } from './names.ts';
+import { useSelectedState } from './program-context.ts';
 import { type ProgramModel, type ProgramState, type Raw, sayIn, toRecord } from './read-program.ts';
 import { listColumns } from './tables.ts';
 import { Texts } from './text-fields.tsx';
 
-export function ChoiceFields({ model, state, onChange, set }: StateParts) {
+export function ChoiceFields() {
+  const { model, files, state, change, set } = useSelectedState();
   const options = (Array.isArray(state.raw.options) ? state.raw.options : []).map(toRecord);
-  const { files } = model;
   const isQuestion = state.kind === 'prompt';
   const place = (next: Raw[]) =>
-    onChange(() => dropTexts(setField(files, state, ['options'], next.length > 0 ? next : undefined), model));
+    change(() => dropTexts(setField(files, state, ['options'], next.length > 0 ? next : undefined), model));
   /** A value that was made from the words follows them. */
   const nameAfter = (i: number) => {
     const { value, text } = options[i] ?? {};
@@ -36,9 +36,7 @@ export function ChoiceFields({ model, state, onChange, set }: StateParts) {
             <li key={i}>
               <fieldset onBlur={({ target }) => target.matches('.texts-row input') && nameAfter(i)}>
                 <legend>{t('programs.choice', { key: String(option.key ?? i + 1) })}</legend>
-                {typeof option.text === 'string' && (
-                  <Texts model={model} onChange={onChange} textKey={option.text} label="programs.textIn" />
-                )}
+                {typeof option.text === 'string' && <Texts textKey={option.text} label="programs.textIn" />}
                 {isQuestion ? (
                   <TextField
                     label={t('programs.keptAs')}
@@ -49,7 +47,6 @@ export function ChoiceFields({ model, state, onChange, set }: StateParts) {
                   />
                 ) : (
                   <TargetField
-                    model={model}
                     label={t('programs.leadsTo')}
                     value={option.to}
                     onChange={(to) => set(['options', i, 'to'], to)}
@@ -58,7 +55,6 @@ export function ChoiceFields({ model, state, onChange, set }: StateParts) {
                 <details open={option.when !== undefined}>
                   <summary>{t('programs.shownWhen')}</summary>
                   <ConditionField
-                    model={model}
                     label={t('programs.shownWhen')}
                     value={option.when}
                     onChange={(when) => set(['options', i, 'when'], when === '' ? undefined : when)}
@@ -78,13 +74,12 @@ export function ChoiceFields({ model, state, onChange, set }: StateParts) {
                     onClick={() => place(swap(options, i, i + 1))}
                   />
                   <Button
+                    text={t('programs.remove')}
                     small
                     icon="close"
                     aria-label={t('programs.removeChoice', { key: i + 1 })}
                     onClick={() => place(options.toSpliced(i, 1))}
-                  >
-                    {t('programs.remove')}
-                  </Button>
+                  />
                 </div>
               </fieldset>
             </li>
@@ -92,14 +87,13 @@ export function ChoiceFields({ model, state, onChange, set }: StateParts) {
         </ol>
       )}
       <Button
+        text={t('programs.addChoice')}
         small
         icon="plus"
         onClick={() =>
-          onChange(() => addOption(files, model, state, isQuestion ? undefined : (model.start ?? state.name)))
+          change(() => addOption(files, model, state, isQuestion ? undefined : (model.start ?? state.name)))
         }
-      >
-        {t('programs.addChoice')}
-      </Button>
+      />
     </>
   );
 }
@@ -109,22 +103,21 @@ function swap(options: Raw[], one: number, other: number): Raw[] {
   return a && b ? options.with(one, b).with(other, a) : options;
 }
 
-export function ListFields({ model, state, onChange, set }: StateParts) {
+export function ListFields() {
+  const { model, files, state, change, set } = useSelectedState();
   const [refused, setRefused] = useState('');
   const from = state.raw.from === undefined ? undefined : toRecord(state.raw.from);
   const sources = listSources(model);
   const chosen = from ? String(from.csv ?? from.json ?? from.list ?? '') : '';
   const choose = (key: string) => {
     const source = sources.get(key);
-    onChange(() =>
-      source ? setListSource(model.files, state, toFrom(state, source)) : dropListSource(model.files, state),
-    );
+    change(() => (source ? setListSource(files, state, toFrom(state, source)) : dropListSource(files, state)));
   };
   const source = sources.get(chosen);
   const columns = source?.columns ?? [];
   const save = Object.entries(toRecord(from?.save));
   const setSave = (entries: [string, unknown][]) =>
-    setField(model.files, state, ['from', 'save'], Object.fromEntries(entries));
+    setField(files, state, ['from', 'save'], Object.fromEntries(entries));
   return (
     <>
       <div className="field-row">
@@ -141,13 +134,11 @@ export function ListFields({ model, state, onChange, set }: StateParts) {
           label={t('programs.uploadTable')}
           accept=".csv,.json"
           onFile={async (file) => {
-            const added = await readAddedFile(model.name, model.files, file);
+            const added = await readAddedFile(model.name, files, file);
             setRefused('refused' in added ? t(added.refused, { name: file.name }) : '');
             if ('refused' in added) return;
             const { path, text } = added;
-            onChange(() =>
-              setListSource({ ...model.files, [path]: text }, state, toFrom(state, readTable(path, text))),
-            );
+            change(() => setListSource({ ...files, [path]: text }, state, toFrom(state, readTable(path, text))));
           }}
         />
       </div>
@@ -165,34 +156,33 @@ export function ListFields({ model, state, onChange, set }: StateParts) {
             <Removable
               key={name}
               name={name}
-              onRemove={() => onChange(() => dropAnswers(setSave(save.toSpliced(i, 1)), state, [name]))}
+              onRemove={() => change(() => dropAnswers(setSave(save.toSpliced(i, 1)), state, [name]))}
             >
               <ChoiceField
                 label={t('programs.column')}
                 value={column}
                 choices={columns}
-                onChange={(next) => onChange(() => retypeAnswer(setSave(save.with(i, [name, next])), state.name, name))}
+                onChange={(next) => change(() => retypeAnswer(setSave(save.with(i, [name, next])), state.name, name))}
               />
               <TextField
                 label={t('programs.savedAs')}
                 value={name}
                 pattern={namePattern}
                 expects={t('programs.expectsName')}
-                onChange={(next) => next && onChange(() => renameAnswer(model.files, state, [name, next]))}
+                onChange={(next) => next && change(() => renameAnswer(files, state, [name, next]))}
               />
             </Removable>
           ))}
           <Button
+            text={t('programs.keepColumn')}
             small
             icon="plus"
             onClick={() => {
               const column = columns.find((each) => !save.some(([, kept]) => kept === each)) ?? columns[0] ?? 'id';
               const name = toStateName(column, new Set(save.map(([each]) => each)));
-              onChange(() => keepAnswers(setSave([...save, [name, column]]), state.name));
+              change(() => keepAnswers(setSave([...save, [name, column]]), state.name));
             }}
-          >
-            {t('programs.keepColumn')}
-          </Button>
+          />
           <TextField
             label={t('programs.rowsWhere')}
             value={from.where}

@@ -1,12 +1,11 @@
 import { useMemo } from 'react';
 import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { SelectField } from '../ui/fields.tsx';
+import { Button, SelectField } from '../ui/controls.tsx';
 import { Removable, TextField } from './editor-fields.tsx';
+import { useProgram } from './program-context.ts';
 import { type ProgramModel, sayIn, toRecord } from './read-program.ts';
 
 interface ConditionFieldProps {
-  model: ProgramModel;
   label: string;
   value: unknown;
   onChange(expression: string): void;
@@ -17,7 +16,8 @@ interface ConditionFieldProps {
 const none: Condition = { join: '&&', parts: [] };
 const noVariables: Variable[] = [];
 
-export function ConditionField({ model, label, value, onChange, own = noVariables }: ConditionFieldProps) {
+export function ConditionField({ label, value, onChange, own = noVariables }: ConditionFieldProps) {
+  const { model } = useProgram();
   const expression = String(value ?? '').trim();
   const variables = useMemo(() => [...own, ...listVariables(model)], [own, model]);
   // A new condition is `true`.
@@ -47,13 +47,12 @@ export function ConditionField({ model, label, value, onChange, own = noVariable
         )}
         {condition && first && (
           <Button
+            text={t('programs.addComparison')}
             small
             icon="plus"
             aria-label={`${t('programs.addComparison')}: ${label}`}
             onClick={() => change([...parts, toComparison(first)])}
-          >
-            {t('programs.addComparison')}
-          </Button>
+          />
         )}
       </div>
       <TextField label={t('programs.expressionOf', { name: label })} value={value} onChange={onChange} />

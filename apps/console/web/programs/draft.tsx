@@ -1,9 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { download } from '../ui/download.ts';
-import { FileButton } from '../ui/fields.tsx';
+import { Button, download, FileButton } from '../ui/controls.tsx';
 import { addState, connectStates, setField } from './edit-program.ts';
 import { toStateName } from './names.ts';
 import { type Draft, type ProgramFiles, programApi } from './program-api.ts';
@@ -31,15 +29,9 @@ export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) 
   }
   return (
     <div className="draft-bar">
-      <Button disabled={!draft.canUndo} onClick={draft.undo}>
-        {t('programs.undo')}
-      </Button>
-      <Button disabled={!draft.canRedo} onClick={draft.redo}>
-        {t('programs.redo')}
-      </Button>
-      <Button icon="save" onClick={() => void saveZip(name, draft.files)}>
-        {t('programs.export')}
-      </Button>
+      <Button text={t('programs.undo')} disabled={!draft.canUndo} onClick={draft.undo} />
+      <Button text={t('programs.redo')} disabled={!draft.canRedo} onClick={draft.redo} />
+      <Button text={t('programs.export')} icon="save" onClick={() => void saveZip(name, draft.files)} />
       <FileButton text={t('programs.import')} label={t('programs.importZip')} accept=".zip" onFile={load} />
       <FileButton
         text={t('programs.addFile')}

@@ -1,21 +1,13 @@
 import { memo, type ReactNode, useEffect, useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { Button, IconButton } from '../ui/button.tsx';
-import { Form, InputField, Options, SelectField } from '../ui/fields.tsx';
+import { Button, Form, IconButton, InputField, Options, SelectField } from '../ui/controls.tsx';
 import { insertAfter, listPlaces } from './edit-flow.ts';
-import { addState, type ChangeFiles, connectStates } from './edit-program.ts';
+import { addState, connectStates } from './edit-program.ts';
 import { type ActionKeyword, actionKeywords, newKinds, type StateKind } from './keywords.ts';
 import { titleOf } from './kinds.ts';
 import { toStateName } from './names.ts';
-import { type Path, type ProgramModel, type ProgramState, sayIn, sayLink } from './read-program.ts';
-
-export interface StateParts {
-  model: ProgramModel;
-  state: ProgramState;
-  onChange: ChangeFiles;
-  /** `undefined` removes the field. */
-  set(path: Path, value: unknown): void;
-}
+import { useProgram, useSelectedState } from './program-context.ts';
+import { type ProgramModel, sayIn, sayLink } from './read-program.ts';
 
 export const namePattern = '[A-Za-z][A-Za-z0-9]*';
 
@@ -53,13 +45,7 @@ export function ChoiceField({ value, choices, ...rest }: FieldProps & { choices:
   );
 }
 
-interface RemovableProps {
-  name: string;
-  onRemove(): void;
-  children: ReactNode;
-}
-
-export function Removable({ name, onRemove, children }: RemovableProps) {
+export function Removable({ name, onRemove, children }: { name: string; onRemove(): void; children: ReactNode }) {
   return (
     <div className="logic-entry">
       {children}
@@ -68,7 +54,8 @@ export function Removable({ name, onRemove, children }: RemovableProps) {
   );
 }
 
-export function TargetField({ model, label, value, onChange }: FieldProps & { model: ProgramModel }) {
+export function TargetField({ label, value, onChange }: FieldProps) {
+  const { model } = useProgram();
   const id = useId();
   const forms = [...model.states.values()].some(({ kind }) => kind === 'form') ? ['@resume'] : [];
   const names = new Set([...model.states.keys(), ...model.outside, ...forms, String(value ?? '')]);
@@ -112,22 +99,19 @@ export function AddName({ label, taken, pattern = namePattern, expects, onAdd }:
         value={name}
         onChange={setName}
       />
-      <Button type="submit" small icon="plus">
-        {t('programs.add')}
-      </Button>
+      <Button text={t('programs.add')} type="submit" small icon="plus" />
     </Form>
   );
 }
 
 interface SearchProps {
-  model: ProgramModel;
   found: ReadonlySet<string> | undefined;
   search: string;
   onSearch(search: string): void;
-  onSelect(state: string): void;
 }
 
-export function Search({ model, found, search, onSearch, onSelect }: SearchProps) {
+export function Search({ found, search, onSearch }: SearchProps) {
+  const { model, select } = useProgram();
   return (
     <label className="field">
       <span>{t('programs.find')}</span>
@@ -137,11 +121,11 @@ export function Search({ model, found, search, onSearch, onSelect }: SearchProps
         value={search}
         onChange={(event) => {
           onSearch(event.target.value);
-          if (model.states.has(event.target.value)) onSelect(event.target.value);
+          if (model.states.has(event.target.value)) select(event.target.value);
         }}
         onKeyDown={(event) => {
           const [first] = found ?? [];
-          if (event.key === 'Enter' && first !== undefined) onSelect(first);
+          if (event.key === 'Enter' && first !== undefined) select(first);
         }}
       />
       <datalist id="program-states">
@@ -163,27 +147,20 @@ export function findStates(model: ProgramModel, search: string): Set<string> | u
 }
 
 /** Does what a line drawn on the map does, without a pointer. */
-export function ConnectField({ model, state, onChange }: StateParts) {
+export function ConnectField() {
+  const { model, files, state, change } = useSelectedState();
   const [to, setTo] = useState(model.start ?? state.name);
   if (state.kind === 'end' || state.kind === 'return') return null;
   return (
-    <Form className="try-answer" onSubmit={() => onChange(() => connectStates(model.files, model, state.name, to))}>
-      <TargetField model={model} label={t('programs.connectTo')} value={to} onChange={setTo} />
-      <Button type="submit" small>
-        {t('programs.connect')}
-      </Button>
+    <Form className="try-answer" onSubmit={() => change(() => connectStates(files, model, state.name, to))}>
+      <TargetField label={t('programs.connectTo')} value={to} onChange={setTo} />
+      <Button text={t('programs.connect')} type="submit" small />
     </Form>
   );
 }
 
-interface AddStateProps {
-  model: ProgramModel;
-  selected: string | undefined;
-  onChange: ChangeFiles;
-  onSelect(state: string): void;
-}
-
-export function AddState({ model, selected, onChange, onSelect }: AddStateProps) {
+export function AddState() {
+  const { model, selected, change, select } = useProgram();
   const [text, setText] = useState('');
   const [kind, setKind] = useState<StateKind>('prompt');
   const [keyword, setKeyword] = useState<ActionKeyword>('store');
@@ -198,8 +175,8 @@ export function AddState({ model, selected, onChange, onSelect }: AddStateProps)
     const ways = new Map(places).get(place);
     const add = () =>
       canFollow ? insertAfter(model.files, after.name, state, ways) : addState(model.files, model, state);
-    if (!onChange(add)) return;
-    onSelect(name);
+    if (!change(add)) return;
+    select(name);
     setText('');
   }
   return (
@@ -237,9 +214,7 @@ export function AddState({ model, selected, onChange, onSelect }: AddStateProps)
           options={actionKeywords.map((each) => [each, t(`programs.does-${each}`)])}
         />
       )}
-      <Button type="submit" icon="plus">
-        {t('programs.add')}
-      </Button>
+      <Button text={t('programs.add')} type="submit" icon="plus" />
     </Form>
   );
 }

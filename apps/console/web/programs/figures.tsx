@@ -1,20 +1,13 @@
-import { formatDay, formatNumber } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { formatDay, formatNumber, t } from '../i18n/text.ts';
 import { readForm } from '../results/labels.ts';
-import { TextButton } from '../ui/button.tsx';
-import { Table } from '../ui/table.tsx';
+import { Table } from '../ui/content.tsx';
+import { TextButton } from '../ui/controls.tsx';
 import { lostOf, toPercent, toSeconds } from './heat.ts';
 import type { ProgramStats } from './program-api.ts';
+import { useProgram } from './program-context.ts';
 import { orderStates, type ProgramModel } from './read-program.ts';
 
-interface FiguresProps {
-  model: ProgramModel;
-  stats: ProgramStats;
-  selected: string | undefined;
-  onSelect(state: string): void;
-}
-
-export function Figures({ model, stats, selected, onSelect }: FiguresProps) {
+export function Figures({ stats }: { stats: ProgramStats }) {
   const sumOf = (name: 'calls' | 'returning' | 'texting') => stats.days.reduce((sum, day) => sum + day[name], 0);
   const calls = sumOf('calls');
   if (calls === 0)
@@ -36,7 +29,7 @@ export function Figures({ model, stats, selected, onSelect }: FiguresProps) {
           </div>
         ))}
       </dl>
-      <Funnel model={model} stats={stats} selected={selected} onSelect={onSelect} />
+      <Funnel stats={stats} />
       <Days stats={stats} />
     </div>
   );
@@ -44,7 +37,8 @@ export function Figures({ model, stats, selected, onSelect }: FiguresProps) {
 
 const columns = ['shown', 'answered', 'refused', 'back', 'exit', 'timedOut', 'lost', 'median'] as const;
 
-function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
+function Funnel({ stats }: { stats: ProgramStats }) {
+  const { model, selected, select } = useProgram();
   const counts = new Map(stats.states.map((state) => [state.state, state]));
   const questions = new Map(orderStates(model).flatMap((name) => listQuestions(model, name)));
   const order = orderStates(model).flatMap((name) => [
@@ -65,7 +59,7 @@ function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
             {row.state.includes('/') ? (
               <bdi className="funnel-question">{questions.get(row.state) ?? row.state}</bdi>
             ) : (
-              <TextButton text={row.state} onClick={onSelect} />
+              <TextButton text={row.state} onClick={select} />
             )}
             <svg className="funnel-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
               <rect className="bar-shown" width={(100 * row.shown) / most} height="4" />

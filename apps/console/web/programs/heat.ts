@@ -1,4 +1,4 @@
-import { formatNumber, formatPercent, formatUnit } from '../i18n/format.ts';
+import { formatNumber, formatPercent, formatUnit } from '../i18n/text.ts';
 import type { Counts, ProgramStats } from './program-api.ts';
 
 export const heats = ['lost', 'refused', 'slow', 'shown'] as const;

@@ -1,9 +1,9 @@
 import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { CheckField } from '../ui/fields.tsx';
-import { AddName, ChoiceField, Removable, type StateParts, TextField } from './editor-fields.tsx';
+import { Button, CheckField } from '../ui/controls.tsx';
+import { AddName, ChoiceField, Removable, TextField } from './editor-fields.tsx';
 import { addRecordField } from './kept-answers.ts';
 import { isOptional, recordKeywords, withOptionalParts } from './keywords.ts';
+import { useSelectedState } from './program-context.ts';
 import { type Path, type Raw, toRecord } from './read-program.ts';
 
 const shownElsewhere = new Set([
@@ -12,7 +12,8 @@ const shownElsewhere = new Set([
 ]);
 const openMaps = ['fields', 'values', 'take', 'body', 'headers', 'query', 'save', 'params'];
 
-export function LogicFields({ model, state, set, onChange }: StateParts) {
+export function LogicFields() {
+  const { model, files, state, set, change } = useSelectedState();
   const { raw, kind } = state;
   const all = withOptionalParts(raw);
   const entries = Object.entries(all).filter(
@@ -24,13 +25,13 @@ export function LogicFields({ model, state, set, onChange }: StateParts) {
   const choices: Record<string, readonly string[]> = {
     ...Object.fromEntries(recordKeywords.map((keyword) => [keyword, records])),
     of: ['caller', 'everyone'],
-    form: Object.keys(model.files).filter((path) => /^forms\/.+\.xml$/.test(path)),
+    form: Object.keys(files).filter((path) => /^forms\/.+\.xml$/.test(path)),
   };
   const setOrRemove = (path: Path, value: unknown) =>
     set(path, value === '' && isOptional(raw, path) ? undefined : value);
   const add = (path: Path, name: string) =>
     path[0] === 'fields' && (raw.store ?? raw.update) !== undefined
-      ? onChange(() => addRecordField(model.files, model, state, name))
+      ? change(() => addRecordField(files, model, state, name))
       : set([...path, name], name);
   return (
     <>
@@ -39,12 +40,11 @@ export function LogicFields({ model, state, set, onChange }: StateParts) {
       ))}
       {condition && (
         <Button
+          text={t('programs.addCondition')}
           small
           icon="plus"
           onClick={() => set(['when'], [...(Array.isArray(raw.when) ? raw.when : []), condition])}
-        >
-          {t('programs.addCondition')}
-        </Button>
+        />
       )}
       {kind === 'action' && (
         <AddName

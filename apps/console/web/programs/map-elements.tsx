@@ -33,17 +33,17 @@ export function toNodes(parts: NodeParts, before: readonly Node[]): Node[] {
   });
 }
 
-function toStateNode(parts: NodeParts, name: string): Node[] {
-  const { model, layout, selected, found, problems, heat, edited, isConnectable, onSelect } = parts;
-  const placed = layout.states.get(name);
-  if (!placed) return [];
+type StateNodeData = ReturnType<typeof toNodeData>;
+
+function toNodeData(parts: NodeParts, name: string) {
+  const { model, selected, found, problems, heat, edited, isConnectable, onSelect } = parts;
   const state = model.states.get(name);
-  const group = layout.groupOf.get(name);
-  const data: StateNodeData = {
+  return {
     name,
     kind: state?.kind ?? 'outside',
     text: sayIn(model, state?.raw.text),
     isSelected: name === selected,
+    /** The one node in the tab order. */
     isReachable: name === (selected ?? model.start),
     isDim: found !== undefined && !found.has(name),
     isStart: name === model.start,
@@ -53,6 +53,14 @@ function toStateNode(parts: NodeParts, name: string): Node[] {
     isConnectable,
     onSelect,
   };
+}
+
+function toStateNode(parts: NodeParts, name: string): Node[] {
+  const { layout } = parts;
+  const placed = layout.states.get(name);
+  if (!placed) return [];
+  const data = toNodeData(parts, name);
+  const group = layout.groupOf.get(name);
   const parent = group === undefined ? {} : { parentId: `file:${group}` };
   return [{ id: name, type: 'state', position: { x: placed.x, y: placed.y }, ...nodeSize, data, zIndex: 4, ...parent }];
 }
@@ -202,22 +210,6 @@ function toRows(files: string[], placed: PlacedGroup[]): Map<string, Placed> {
     rowHeight = Math.max(rowHeight, height);
   }
   return groups;
-}
-
-interface StateNodeData extends Record<string, unknown> {
-  name: string;
-  kind: string;
-  text: string;
-  isSelected: boolean;
-  /** The one node in the tab order. */
-  isReachable: boolean;
-  isDim: boolean;
-  isStart: boolean;
-  isEdited: boolean;
-  problems: number;
-  heat: StateHeat | undefined;
-  isConnectable: boolean;
-  onSelect(state: string): void;
 }
 
 const steps = 6;

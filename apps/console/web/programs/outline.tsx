@@ -1,20 +1,15 @@
 import { type KeyboardEvent, useMemo, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { findNeighbour, isMovable, moveAfter } from './edit-flow.ts';
-import type { ChangeFiles } from './edit-program.ts';
 import type { StateHeat } from './heat.ts';
 import { titleOf } from './kinds.ts';
+import { useProgram } from './program-context.ts';
 import { orderStates, type ProgramModel, sayIn, sayLink } from './read-program.ts';
 
 interface OutlineProps {
-  model: ProgramModel;
-  selected: string | undefined;
-  onSelect(state: string): void;
   problems: ReadonlyMap<string, number>;
   heat: ReadonlyMap<string, StateHeat>;
   found: ReadonlySet<string> | undefined;
-  /** Undefined if nothing can be changed. */
-  onChange: ChangeFiles | undefined;
 }
 
 interface Row {
@@ -26,7 +21,8 @@ interface Row {
   isRepeated: boolean;
 }
 
-export function Outline({ model, selected, onSelect, problems, heat, found, onChange }: OutlineProps) {
+export function Outline({ problems, heat, found }: OutlineProps) {
+  const { model, selected, select, change, mayEdit } = useProgram();
   const [dragged, setDragged] = useState<string>();
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [current, setCurrent] = useState(0);
@@ -47,7 +43,7 @@ export function Outline({ model, selected, onSelect, problems, heat, found, onCh
     setClosed(next);
   }
   function move(state: string, after: string | undefined): void {
-    if (after !== undefined && onChange?.(() => moveAfter(model.files, state, after))) onSelect(state);
+    if (mayEdit && after !== undefined && change(() => moveAfter(model.files, state, after))) select(state);
   }
   function press(event: KeyboardEvent, row: Row, index: number): void {
     if (event.altKey && (event.key === 'ArrowUp' || event.key === 'ArrowDown')) {
@@ -60,7 +56,7 @@ export function Outline({ model, selected, onSelect, problems, heat, found, onCh
     const places: Record<string, number> = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: shown.length - 1 };
     const place = places[event.key];
     if (place !== undefined) focus(place);
-    else if (event.key === 'Enter' || event.key === ' ') onSelect(row.state);
+    else if (event.key === 'Enter' || event.key === ' ') select(row.state);
     else if (event.key === 'ArrowLeft' && isOpen) toggle(row, false);
     else if (event.key === 'ArrowLeft') focus(parent);
     else if (event.key === 'ArrowRight' && row.hasChildren && !isOpen) toggle(row, true);
@@ -85,8 +81,8 @@ export function Outline({ model, selected, onSelect, problems, heat, found, onCh
             aria-selected={state === selected}
             aria-expanded={hasChildren ? !closed.has(id) : undefined}
             tabIndex={index === at ? 0 : -1}
-            aria-keyshortcuts={onChange ? 'Alt+ArrowUp Alt+ArrowDown' : undefined}
-            draggable={onChange !== undefined && isMovable(model.states.get(state))}
+            aria-keyshortcuts={mayEdit ? 'Alt+ArrowUp Alt+ArrowDown' : undefined}
+            draggable={mayEdit && isMovable(model.states.get(state))}
             data-target={dragged !== undefined && dragged !== state && isMovable(model.states.get(state))}
             onDragStart={(event) => {
               event.dataTransfer.setData('text/plain', state);
@@ -102,7 +98,7 @@ export function Outline({ model, selected, onSelect, problems, heat, found, onCh
             onKeyDown={(event) => press(event, row, index)}
             onClick={() => {
               setCurrent(index);
-              onSelect(state);
+              select(state);
             }}
           >
             {by && (

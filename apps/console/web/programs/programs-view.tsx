@@ -1,15 +1,11 @@
 import '../styles/programs.css';
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
-import { isRefused } from '../api/call-service.ts';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatDay } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { isRefused, useOperatorQuery } from '../api/call-service.ts';
+import { formatDay, t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
-import { Button } from '../ui/button.tsx';
-import { Fault, OperatorSignIn, Waiting } from '../ui/fault.tsx';
-import { Form, InputField, SelectField } from '../ui/fields.tsx';
-import { GuideLink, Link, Tabs } from '../ui/link.tsx';
+import { Fault, Link, OperatorSignIn, Tabs, ViewHead, Waiting } from '../ui/content.tsx';
+import { Button, Form, InputField, SelectField } from '../ui/controls.tsx';
 import { codePattern, type Template, templates, toProgramName, toTitle } from './names.ts';
 import { type ListedProgram, programApi } from './program-api.ts';
 
@@ -25,19 +21,19 @@ export function ProgramsView() {
   const mayEdit = query.data !== undefined && !query.data.readOnly && query.data.role !== 'viewer';
   return (
     <>
-      <div className="view-head">
-        <div>
-          {isCallers || name === null ? (
-            <h1>{t(isCallers ? 'callers.title' : 'app.programs')}</h1>
+      <ViewHead
+        guide="ussd-menus"
+        intro={isCallers ? t('callers.intro') : name === null && t('programs.intro')}
+        title={
+          isCallers || name === null ? (
+            t(isCallers ? 'callers.title' : 'app.programs')
           ) : (
-            <h1>
+            <>
               <Link href="/programs">{t('app.programs')}</Link> / <bdi>{title ?? toTitle(name)}</bdi>
-            </h1>
-          )}
-          <p>
-            {isCallers ? t('callers.intro') : name === null && t('programs.intro')} <GuideLink name="ussd-menus" />
-          </p>
-        </div>
+            </>
+          )
+        }
+      >
         {name === null && (
           <Tabs
             label={t('programs.tabs')}
@@ -48,7 +44,7 @@ export function ProgramsView() {
             ]}
           />
         )}
-      </div>
+      </ViewHead>
       {isRefused(query.error) ? (
         <section className="panel" aria-label={t('operator.signIn')}>
           <OperatorSignIn message={query.error?.message ?? ''} />
@@ -108,21 +104,18 @@ function NewProgram({ taken }: { taken: readonly string[] }) {
   const [title, setTitle] = useState('');
   const [code, setCode] = useState('');
   const [template, setTemplate] = useState<Template>('blank');
-  const [fault, setFault] = useState<Error>();
-  async function create(): Promise<void> {
-    const name = toProgramName(title, new Set(taken));
-    try {
+  const create = useMutation({
+    mutationFn: async () => {
+      const name = toProgramName(title, new Set(taken));
       const { createProgram } = await import('./template-files.ts');
       const files = createProgram({ name, title: title.trim(), code, template });
       await programApi.saveDraft(name, { files, revision: 0 });
       await queries.invalidateQueries({ queryKey: ['programs'] });
       navigate(`/programs?program=${name}`);
-    } catch (error) {
-      setFault(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
+    },
+  });
   return (
-    <Form className="new-program" onSubmit={create}>
+    <Form className="new-program" onSubmit={create.mutate}>
       <InputField label={t('programs.newName')} required maxLength={80} value={title} onChange={setTitle} />
       <InputField
         label={t('programs.code')}
@@ -141,10 +134,8 @@ function NewProgram({ taken }: { taken: readonly string[] }) {
         onChange={setTemplate}
         options={templates.map((each) => [each, t(`programs.template-${each}`)])}
       />
-      <Button type="submit" main icon="plus">
-        {t('programs.create')}
-      </Button>
-      {fault && <Fault error={fault} />}
+      <Button text={t('programs.create')} type="submit" main icon="plus" />
+      {create.error && <Fault error={create.error} />}
     </Form>
   );
 }

@@ -1,13 +1,9 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatMoment } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { InputField } from '../ui/fields.tsx';
-import { Link } from '../ui/link.tsx';
-import { Ask } from '../ui/modal.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { useOperatorQuery } from '../api/call-service.ts';
+import { formatMoment, t } from '../i18n/text.ts';
+import { Link, Panel } from '../ui/content.tsx';
+import { Ask, Button, InputField } from '../ui/controls.tsx';
 import type { ProgramChange, ProgramDiff } from './diff-programs.ts';
 import type { EditedDraft } from './draft.tsx';
 import { titleOf } from './kinds.ts';
@@ -25,34 +21,30 @@ export function PublishPanel({ name, code, draft, diff, hasFaults }: PublishProp
   const queries = useQueryClient();
   const [note, setNote] = useState('');
   const [asked, setAsked] = useState<string>();
-  const [outcome, setOutcome] = useState<{ isFault: boolean; text: string }>();
   const versions = useOperatorQuery({ queryKey: ['program-versions', name], queryFn: () => programApi.versions(name) });
 
-  async function act(
-    run: () => Promise<{ version: string }>,
-    done: 'programs.nowInUse' | 'programs.inUseAgain',
-  ): Promise<void> {
-    try {
-      const { version } = await run();
-      setOutcome({ isFault: false, text: t(done, { version }) });
-      setNote('');
-    } catch (error) {
-      setOutcome({ isFault: true, text: error instanceof Error ? error.message : String(error) });
-    }
-    for (const key of ['programs', 'program-versions', 'program-in-use'])
-      await queries.invalidateQueries({ queryKey: [key] });
-  }
-  const publish = async () => {
-    const revision = await draft.settle();
-    return programApi.publish(name, { revision, ...(note !== '' && { note }) });
-  };
+  const act = useMutation({
+    /** A version is taken back into use; without one the draft is published. */
+    mutationFn: async (back?: string) => {
+      if (back !== undefined)
+        return { done: 'programs.inUseAgain' as const, ...(await programApi.rollBack(name, back)) };
+      const revision = await draft.settle();
+      const published = await programApi.publish(name, { revision, ...(note !== '' && { note }) });
+      return { done: 'programs.nowInUse' as const, ...published };
+    },
+    onSuccess: () => setNote(''),
+    async onSettled() {
+      for (const key of ['programs', 'program-versions', 'program-in-use'])
+        await queries.invalidateQueries({ queryKey: [key] });
+    },
+  });
 
   return (
     <Panel className="publish-panel" title={t('programs.publish')} beside={null}>
-      {outcome && (
-        <p className={outcome.isFault ? 'notice notice-danger' : 'notice'} role="status">
-          {outcome.text}{' '}
-          {!outcome.isFault && code !== undefined && (
+      {(act.data ?? act.error) && (
+        <p className={act.error ? 'notice notice-danger' : 'notice'} role="status">
+          {act.data ? t(act.data.done, { version: act.data.version }) : act.error?.message}{' '}
+          {act.data && code !== undefined && (
             <Link href={`/phone?code=${encodeURIComponent(code)}`}>{t('programs.dial', { code })}</Link>
           )}
         </p>
@@ -71,12 +63,11 @@ export function PublishPanel({ name, code, draft, diff, hasFaults }: PublishProp
       <div className="field-row">
         <InputField label={t('programs.note')} value={note} maxLength={200} onChange={setNote} />
         <Button
+          text={t('programs.publish')}
           main
           disabled={hasFaults || diff.changes.length === 0}
-          onClick={() => void act(publish, 'programs.nowInUse')}
-        >
-          {t('programs.publish')}
-        </Button>
+          onClick={() => act.mutate(undefined)}
+        />
       </div>
       {hasFaults && <p className="small over">{t('programs.cannotPublish')}</p>}
       <h3>{t('programs.history')}</h3>
@@ -92,13 +83,12 @@ export function PublishPanel({ name, code, draft, diff, hasFaults }: PublishProp
               <span className="badge badge-ok">{t('programs.inUse')}</span>
             ) : (
               <Button
+                text={t('programs.rollBack')}
                 small
                 icon="replay"
                 aria-label={t('programs.rollBackTo', { version })}
                 onClick={() => setAsked(version)}
-              >
-                {t('programs.rollBack')}
-              </Button>
+              />
             )}
           </li>
         ))}
@@ -110,7 +100,7 @@ export function PublishPanel({ name, code, draft, diff, hasFaults }: PublishProp
           onClose={() => setAsked(undefined)}
           onConfirm={() => {
             setAsked(undefined);
-            void act(() => programApi.rollBack(name, asked), 'programs.inUseAgain');
+            act.mutate(asked);
           }}
         />
       )}

@@ -13,32 +13,8 @@ export interface StateLink {
 
 export type Raw = Record<string, unknown>;
 
-export interface ProgramState {
-  name: string;
-  kind: string;
-  file: string;
-  readonly line: number;
-  raw: Raw;
-  links: StateLink[];
-}
-
-/** The program may have faults: what can be read is shown. */
-export interface ProgramModel {
-  name: string;
-  title: string;
-  codes: string[];
-  keywords: string[];
-  secrets: string[];
-  start: string | undefined;
-  languages: string[];
-  states: ReadonlyMap<string, ProgramState>;
-  /** Targets that no file has: states of the program that this one extends. */
-  outside: string[];
-  records: Record<string, Raw>;
-  /** By language and key. */
-  texts: ReadonlyMap<string, ReadonlyMap<string, string>>;
-  files: ProgramFiles;
-}
+export type ProgramState = ReturnType<typeof toState>;
+export type ProgramModel = ReturnType<typeof toModel>;
 
 const menuPath = /^[^/]+\.ya?ml$/;
 const localePath = /^locales\/([^/]+)\.ya?ml$/;
@@ -53,7 +29,8 @@ export function readProgram(files: ProgramFiles): ProgramModel {
   return model;
 }
 
-function toModel(files: ProgramFiles): ProgramModel {
+/** The program may have faults: what can be read is shown. */
+function toModel(files: ProgramFiles) {
   const texts = new Map<string, Map<string, string>>();
   const states = new Map<string, ProgramState>();
   let header: Raw = {};
@@ -65,20 +42,8 @@ function toModel(files: ProgramFiles): ProgramModel {
     const { value, lineOf } = parse(text);
     if (path === 'program.yaml') header = value;
     if (typeof value.start === 'string') start = value.start;
-    for (const [name, raw] of Object.entries(toRecord(value.states))) {
-      const state = toRecord(raw);
-      const kind = typeof state.kind === 'string' ? state.kind : '';
-      states.set(name, {
-        name,
-        kind,
-        file: path,
-        get line() {
-          return lineOf(name);
-        },
-        raw: state,
-        links: linksOf(state),
-      });
-    }
+    for (const [name, raw] of Object.entries(toRecord(value.states)))
+      states.set(name, toState(name, toRecord(raw), { file: path, lineOf }));
   }
   const named = [...states.values()].flatMap(({ links }) => links.map(({ to }) => to));
   const outside = [...new Set([...named, ...(start === undefined ? [] : [start])])].filter((to) => !states.has(to));
@@ -92,21 +57,32 @@ function toModel(files: ProgramFiles): ProgramModel {
     secrets: toNames(header.secrets),
     start,
     languages: listed.length > 0 ? listed : [...texts.keys()],
-    states,
+    states: states as ReadonlyMap<string, ProgramState>,
+    /** Targets that no file has: states of the program that this one extends. */
     outside,
     records: Object.fromEntries(Object.entries(toRecord(header.records)).map(([kind, of]) => [kind, toRecord(of)])),
-    texts,
+    /** By language and key. */
+    texts: texts as ReadonlyMap<string, ReadonlyMap<string, string>>,
     files,
+  };
+}
+
+function toState(name: string, raw: Raw, { file, lineOf }: { file: string; lineOf(state: string): number }) {
+  return {
+    name,
+    kind: typeof raw.kind === 'string' ? raw.kind : '',
+    file,
+    get line() {
+      return lineOf(name);
+    },
+    raw,
+    links: linksOf(raw),
   };
 }
 
 const toNames = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
 
-interface ParsedFile {
-  document: Document;
-  value: Raw;
-  lineOf(state: string): number;
-}
+type ParsedFile = ReturnType<typeof toParsed>;
 
 const maxParsed = 100;
 const parsed = new Map<string, ParsedFile>();
@@ -147,16 +123,16 @@ export function changeText(path: string, text: string, change: (document: Docume
   return next;
 }
 
-function toParsed(text: string, document: Document): ParsedFile {
+function toParsed(text: string, document: Document) {
   let value: Raw | undefined;
   let lines: Map<string, number> | undefined;
   return {
     document,
-    get value() {
+    get value(): Raw {
       value ??= toValue(document);
       return value;
     },
-    lineOf(state) {
+    lineOf(state: string): number {
       lines ??= toLines(text);
       return lines.get(state) ?? 1;
     },

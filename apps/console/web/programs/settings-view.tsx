@@ -1,86 +1,64 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { languageName } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { languageName, t } from '../i18n/text.ts';
 import { navigate } from '../location.ts';
-import { Button, IconButton } from '../ui/button.tsx';
-import { Fault } from '../ui/fault.tsx';
-import { Form, InputField } from '../ui/fields.tsx';
-import { Modal } from '../ui/modal.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Fault, Panel } from '../ui/content.tsx';
+import { Button, Form, IconButton, InputField, Modal } from '../ui/controls.tsx';
 import type { EditedDraft } from './draft.tsx';
-import {
-  addLanguage,
-  type ChangeFiles,
-  removeLanguage,
-  removeRecord,
-  setHeader,
-  setIdentity,
-  setRecords,
-} from './edit-program.ts';
+import { addLanguage, removeLanguage, removeRecord, setHeader, setIdentity, setRecords } from './edit-program.ts';
 import { AddName, ChoiceField, Removable, TextField } from './editor-fields.tsx';
 import { codePattern, toProgramName, toTitle } from './names.ts';
 import { type ListedProgram, programApi } from './program-api.ts';
-import type { ProgramModel } from './read-program.ts';
+import { useProgram } from './program-context.ts';
 
 const fieldTypes = ['text', 'integer', 'decimal', 'date', 'phone'];
 
-interface SettingsProps {
-  model: ProgramModel;
-  onChange: ChangeFiles;
-}
+const lists = [
+  { name: 'codes', label: 'programs.newCode', pattern: codePattern, expects: 'programs.expectsCode' },
+  {
+    name: 'keywords',
+    label: 'programs.newKeyword',
+    pattern: String.raw`[\p{L}\d]{2,20}`,
+    expects: 'programs.expectsKeyword',
+  },
+  {
+    name: 'languages',
+    label: 'programs.newLanguageCode',
+    pattern: '[a-z]{2,3}(-[A-Za-z0-9]{2,8})*',
+    expects: 'programs.expectsLanguage',
+  },
+  { name: 'secrets', label: 'programs.newSecret', pattern: '[A-Z][A-Z0-9_]*', expects: 'programs.expectsSecret' },
+] as const;
 
-export function SettingsView({ model, onChange, children }: SettingsProps & { children: ReactNode }) {
-  const { files, title, codes, keywords, languages, secrets } = model;
-  const set = (field: string, value: unknown) => onChange(() => setHeader(files, field, value));
+export function SettingsView({ children }: { children: ReactNode }) {
+  const { model, change } = useProgram();
+  const { files, title, languages } = model;
+  const set = (field: string, value: unknown) => change(() => setHeader(files, field, value));
+  const setLanguages = (next: string[]) => {
+    const gone = languages.find((language) => !next.includes(language));
+    const added = next.at(-1) ?? '';
+    change(() => (gone === undefined ? addLanguage(files, model, added) : removeLanguage(files, model, gone)));
+  };
   return (
     <div className="stack settings">
       <Panel title={t('programs.settings')}>
         <div className="stack">
           <TextField label={t('programs.title')} value={title} onChange={(value) => set('title', value || undefined)} />
-          <Entries
-            title={t('programs.codes')}
-            entries={codes}
-            label={t('programs.newCode')}
-            pattern={codePattern}
-            expects={t('programs.expectsCode')}
-            onChange={(next) => set('codes', next)}
-          />
-          <Entries
-            title={t('programs.keywords')}
-            entries={keywords}
-            label={t('programs.newKeyword')}
-            pattern="[\p{L}\d]{2,20}"
-            expects={t('programs.expectsKeyword')}
-            onChange={(next) => set('keywords', next)}
-          />
-          <Entries
-            title={t('programs.languages')}
-            entries={languages}
-            say={languageName}
-            keep={1}
-            label={t('programs.newLanguageCode')}
-            pattern="[a-z]{2,3}(-[A-Za-z0-9]{2,8})*"
-            expects={t('programs.expectsLanguage')}
-            onChange={(next) =>
-              onChange(() => {
-                const gone = languages.find((language) => !next.includes(language));
-                if (gone !== undefined) return removeLanguage(files, model, gone);
-                return addLanguage(files, model, next.at(-1) ?? '');
-              })
-            }
-          />
-          <Entries
-            title={t('programs.secrets')}
-            entries={secrets}
-            label={t('programs.newSecret')}
-            pattern="[A-Z][A-Z0-9_]*"
-            expects={t('programs.expectsSecret')}
-            onChange={(next) => set('secrets', next)}
-          />
+          {lists.map(({ name, label, ...rest }) => (
+            <Entries
+              key={name}
+              title={t(`programs.${name}`)}
+              entries={model[name]}
+              label={t(label)}
+              expects={t(rest.expects)}
+              pattern={rest.pattern}
+              isLanguage={name === 'languages'}
+              onChange={(next) => (name === 'languages' ? setLanguages(next) : set(name, next))}
+            />
+          ))}
         </div>
       </Panel>
-      <Records model={model} onChange={onChange} />
+      <Records />
       {children}
     </div>
   );
@@ -89,23 +67,23 @@ export function SettingsView({ model, onChange, children }: SettingsProps & { ch
 interface EntriesProps {
   title: string;
   entries: readonly string[];
-  keep?: number;
-  say?(entry: string): string;
+  /** The last one stays, and they are shown by their names. */
+  isLanguage: boolean;
   label: string;
   pattern: string;
   expects: string;
   onChange(entries: string[]): void;
 }
 
-function Entries({ title, entries, keep = 0, say = (entry) => entry, onChange, ...field }: EntriesProps) {
+function Entries({ title, entries, isLanguage, onChange, ...field }: EntriesProps) {
   return (
     <fieldset className="logic-map">
       <legend>{title}</legend>
       <ul className="entries">
         {entries.map((entry) => (
           <li key={entry} className="badge">
-            <bdi>{say(entry)}</bdi>
-            {entries.length > keep && (
+            <bdi>{isLanguage ? languageName(entry) : entry}</bdi>
+            {(entries.length > 1 || !isLanguage) && (
               <IconButton
                 icon="close"
                 size={16}
@@ -121,7 +99,8 @@ function Entries({ title, entries, keep = 0, say = (entry) => entry, onChange, .
   );
 }
 
-function Records({ model, onChange }: SettingsProps) {
+function Records() {
+  const { model, change } = useProgram();
   const { files, records } = model;
   return (
     <Panel title={t('programs.records')}>
@@ -130,21 +109,21 @@ function Records({ model, onChange }: SettingsProps) {
           <fieldset key={kind} className="logic-map">
             <legend>{kind}</legend>
             {Object.entries(fields).map(([field, type]) => (
-              <Removable key={field} name={field} onRemove={() => onChange(() => removeRecord(files, [kind, field]))}>
+              <Removable key={field} name={field} onRemove={() => change(() => removeRecord(files, [kind, field]))}>
                 <ChoiceField
                   label={field}
                   value={type}
                   choices={fieldTypes}
-                  onChange={(next) => onChange(() => setRecords(files, [kind, field], next))}
+                  onChange={(next) => change(() => setRecords(files, [kind, field], next))}
                 />
               </Removable>
             ))}
             <AddName
               label={t('programs.newEntry', { name: kind })}
               taken={Object.keys(fields)}
-              onAdd={(field) => onChange(() => setRecords(files, [kind, field], 'text'))}
+              onAdd={(field) => change(() => setRecords(files, [kind, field], 'text'))}
             />
-            <Button small icon="trash" onClick={() => onChange(() => removeRecord(files, [kind]))}>
+            <Button small icon="trash" onClick={() => change(() => removeRecord(files, [kind]))}>
               {t('programs.removeEntry', { name: kind })}
             </Button>
           </fieldset>
@@ -152,7 +131,7 @@ function Records({ model, onChange }: SettingsProps) {
         <AddName
           label={t('programs.newRecord')}
           taken={Object.keys(records)}
-          onAdd={(kind) => onChange(() => setRecords(files, [kind], {}))}
+          onAdd={(kind) => change(() => setRecords(files, [kind], {}))}
         />
       </div>
     </Panel>
@@ -172,7 +151,6 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
   const queries = useQueryClient();
   const [asked, setAsked] = useState<Asked>();
   const [title, setTitle] = useState('');
-  const [fault, setFault] = useState<Error>();
   const listed = programs.find((program) => program.name === name);
   const isPublished = listed?.isPublished === true;
   const mayWithdraw = role === 'admin' || role === undefined;
@@ -183,15 +161,13 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
     // A program that comes with the service would be back at its next start.
     ...((isPublished && mayWithdraw) || (listed && !listed.version) ? (['remove'] as const) : []),
   ];
-  async function act(what: Asked): Promise<void> {
-    try {
+  const act = useMutation({
+    mutationFn: async (what: Asked) => {
       if (what === 'duplicate') {
         const copy = toProgramName(title, new Set(programs.map((program) => program.name)));
-        await programApi.saveDraft(copy, {
-          // Service codes and keywords belong to one program alone.
-          files: setIdentity(draft.files, { name: copy, title, codes: [] }),
-          revision: 0,
-        });
+        // Service codes and keywords belong to one program alone.
+        const files = setIdentity(draft.files, { name: copy, title, codes: [] });
+        await programApi.saveDraft(copy, { files, revision: 0 });
         navigate(`/programs?program=${copy}`);
       } else {
         // What callers had stays as a draft, unless that is removed too.
@@ -204,10 +180,8 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
       }
       await queries.invalidateQueries({ queryKey: ['programs'] });
       setAsked(undefined);
-    } catch (error) {
-      setFault(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
+    },
+  });
   return (
     <Panel title={t('programs.whole')}>
       <div className="actions">
@@ -219,16 +193,14 @@ export function ProgramActions({ name, draft, programs, role }: ProgramActionsPr
       </div>
       {asked && (
         <Modal title={t(`programs.whole-${asked}`)} onClose={() => setAsked(undefined)}>
-          <Form className="stack" onSubmit={() => act(asked)}>
+          <Form className="stack" onSubmit={() => act.mutate(asked)}>
             <p>{t(`programs.whole-note-${asked}`, { name: listed?.title ?? toTitle(name) })}</p>
             {asked === 'duplicate' && (
               <InputField label={t('programs.newName')} required value={title} onChange={setTitle} />
             )}
-            {fault && <Fault error={fault} />}
+            {act.error && <Fault error={act.error} />}
             <div className="actions">
-              <Button type="submit" main danger={asked === 'remove'}>
-                {t(`programs.whole-${asked}`)}
-              </Button>
+              <Button text={t(`programs.whole-${asked}`)} type="submit" main danger={asked === 'remove'} />
               <Button onClick={() => setAsked(undefined)}>{t('app.cancel')}</Button>
             </div>
           </Form>

@@ -1,34 +1,36 @@
 import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { CheckField, SelectField } from '../ui/fields.tsx';
+import { Button, CheckField, SelectField } from '../ui/controls.tsx';
 import { ChoiceFields, ListFields } from './choice-fields.tsx';
 import { ConditionField } from './condition-field.tsx';
 import { duplicateState, moveToFile, removeState, setAnswerType } from './edit-flow.ts';
 import { addText, dropTexts, renameState, setField, toFreeKey } from './edit-program.ts';
-import { ConnectField, namePattern, Removable, type StateParts, TargetField, TextField } from './editor-fields.tsx';
+import { ConnectField, namePattern, Removable, TargetField, TextField } from './editor-fields.tsx';
 import { renameAnswer } from './kept-answers.ts';
 import { LogicFields } from './logic-fields.tsx';
 import { answerTypes } from './names.ts';
+import { useProgram, useSelectedState } from './program-context.ts';
 import { toRecord } from './read-program.ts';
 import { Texts } from './text-fields.tsx';
 
-export function StateEditor({ onSelect, ...given }: Omit<StateParts, 'set'> & { onSelect(state: string): void }) {
-  const { model, state, onChange } = given;
-  const { files } = model;
-  const { text: message } = toRecord(state.raw.sms);
-  const parts: StateParts = { ...given, set: (path, value) => onChange(() => setField(files, state, path, value)) };
-  const { set } = parts;
+export function StateEditor() {
+  const { select } = useProgram();
+  const { model, files, state, change, set } = useSelectedState();
+  const { kind, raw } = state;
+  const { text: message } = toRecord(raw.sms);
   const rename = (name: string) => {
-    if (onChange(() => renameState(files, state.name, name))) onSelect(name);
+    if (change(() => renameState(files, state.name, name))) select(name);
   };
   const duplicate = () => {
     const copy = duplicateState(files, state.name);
-    if (onChange(() => copy.files)) onSelect(copy.name);
+    if (change(() => copy.files)) select(copy.name);
   };
-  const isList = state.raw.from !== undefined;
+  const remove = () => {
+    if (change(() => removeState(files, state))) select('');
+  };
+  const isList = raw.from !== undefined;
   // A list has no check of its own, and cannot be passed over.
-  const isPlain = state.raw.check === undefined && state.raw.optional === undefined;
-  const isChoice = state.raw.type === 'choice' || state.raw.type === 'choices';
+  const isPlain = raw.check === undefined && raw.optional === undefined;
+  const isChoice = raw.type === 'choice' || raw.type === 'choices';
   return (
     <div className="state-editor">
       <TextField
@@ -39,42 +41,33 @@ export function StateEditor({ onSelect, ...given }: Omit<StateParts, 'set'> & { 
         expects={t('programs.expectsName')}
         onChange={(name) => name && rename(name)}
       />
-      {typeof state.raw.text === 'string' && (
-        <Texts model={model} onChange={onChange} textKey={state.raw.text} screenOf={state} label="programs.textIn" />
-      )}
-      {typeof message === 'string' && (
-        <Texts model={model} onChange={onChange} textKey={message} label="programs.messageIn" />
-      )}
-      {state.kind === 'prompt' && <QuestionFields {...parts} />}
-      {(state.kind === 'menu' || (state.raw.type === 'choice' && isPlain)) && <ListFields {...parts} />}
-      {(isChoice || ((state.kind === 'menu' || state.kind === 'page') && !isList)) && <ChoiceFields {...parts} />}
-      <Ways {...parts} />
-      {Array.isArray(state.raw.when) && <Conditions {...parts} />}
-      <LogicFields {...parts} />
-      {['menu', 'prompt', 'page', 'action', 'form'].includes(state.kind) && (
+      {typeof raw.text === 'string' && <Texts textKey={raw.text} screenOf={state} label="programs.textIn" />}
+      {typeof message === 'string' && <Texts textKey={message} label="programs.messageIn" />}
+      {kind === 'prompt' && <QuestionFields />}
+      {(kind === 'menu' || (raw.type === 'choice' && isPlain)) && <ListFields />}
+      {(isChoice || ((kind === 'menu' || kind === 'page') && !isList)) && <ChoiceFields />}
+      <Ways />
+      {Array.isArray(raw.when) && <Conditions />}
+      <LogicFields />
+      {['menu', 'prompt', 'page', 'action', 'form'].includes(kind) && (
         <CheckField
           label={t('programs.membersOnly')}
-          checked={state.raw.requires === 'authenticated'}
+          checked={raw.requires === 'authenticated'}
           onChange={(isChecked) => set(['requires'], isChecked ? 'authenticated' : undefined)}
         />
       )}
-      <ConnectField key={`${state.name} connect`} {...parts} />
-      <GroupField key={`${state.name} group`} {...parts} />
+      <ConnectField key={`${state.name} connect`} />
+      <GroupField key={`${state.name} group`} />
       <div className="actions">
-        <Button small icon="copy" onClick={duplicate}>
-          {t('programs.duplicate')}
-        </Button>
+        <Button text={t('programs.duplicate')} small icon="copy" onClick={duplicate} />
         <Button
+          text={t('programs.delete', { name: state.name })}
           small
           danger
           icon="trash"
           disabled={state.name === model.start}
-          onClick={() => {
-            if (onChange(() => removeState(files, state))) onSelect('');
-          }}
-        >
-          {t('programs.delete', { name: state.name })}
-        </Button>
+          onClick={remove}
+        />
       </div>
     </div>
   );
@@ -91,7 +84,8 @@ function toLimit(value: string): number | string | undefined {
 const dateLimit = { pattern: String.raw`today|\d{4}-\d{2}-\d{2}`, expects: 'programs.expectsDate' } as const;
 const numberLimit = { pattern: String.raw`-?\d+(\.\d+)?`, expects: 'programs.expectsNumber' } as const;
 
-function QuestionFields({ model, state, set, onChange }: StateParts) {
+function QuestionFields() {
+  const { files, state, change, set } = useSelectedState();
   const { raw } = state;
   const type = String(raw.type ?? 'text');
   const isLimited = ['integer', 'decimal', 'date', 'choices'].includes(type);
@@ -105,7 +99,7 @@ function QuestionFields({ model, state, set, onChange }: StateParts) {
           <SelectField
             label={t('programs.answerType')}
             value={type}
-            onChange={(value) => onChange(() => setAnswerType(model.files, state, value))}
+            onChange={(value) => change(() => setAnswerType(files, state, value))}
             options={[...new Set([...answerTypes, type])].map((each) => [
               each,
               isKnownType(each) ? t(`programs.type-${each}`) : each,
@@ -123,7 +117,7 @@ function QuestionFields({ model, state, set, onChange }: StateParts) {
           value={raw.save}
           pattern={namePattern}
           expects={t('programs.expectsName')}
-          onChange={(value) => value && onChange(() => renameAnswer(model.files, state, [String(raw.save), value]))}
+          onChange={(value) => value && change(() => renameAnswer(files, state, [String(raw.save), value]))}
         />
         <CheckField
           label={t('programs.maySkip')}
@@ -134,40 +128,40 @@ function QuestionFields({ model, state, set, onChange }: StateParts) {
       <details open={raw.when !== undefined}>
         <summary>{t('programs.askedWhen')}</summary>
         <ConditionField
-          model={model}
           label={t('programs.askedWhen')}
           value={raw.when}
           onChange={(value) => set(['when'], value === '' ? undefined : value)}
         />
       </details>
-      {raw.validator === undefined && <AnswerCheck model={model} state={state} type={type} onChange={onChange} />}
+      {raw.validator === undefined && <AnswerCheck type={type} />}
     </>
   );
 }
 
-function AnswerCheck({ model, state, type, onChange }: Omit<StateParts, 'set'> & { type: string }) {
+function AnswerCheck({ type }: { type: string }) {
+  const { model, files, state, change } = useSelectedState();
   const { that, hint } = toRecord(state.raw.check);
-  function change(expression: string): void {
-    onChange(() => {
-      if (expression === '') return dropTexts(setField(model.files, state, ['check'], undefined), model);
-      if (typeof hint === 'string') return setField(model.files, state, ['check', 'that'], expression);
+  const check = (expression: string) =>
+    change(() => {
+      if (expression === '') return dropTexts(setField(files, state, ['check'], undefined), model);
+      if (typeof hint === 'string') return setField(files, state, ['check', 'that'], expression);
       const key = toFreeKey(model, `${state.name}.hint`);
-      const withText = addText(model.files, model, key, t('programs.newHint'));
+      const withText = addText(files, model, key, t('programs.newHint'));
       return setField(withText, state, ['check'], { that: expression, hint: key });
     });
-  }
   const own = [{ name: 'answer', label: t('programs.thisAnswer'), type, choices: [] }];
   return (
     <details open={that !== undefined}>
       <summary>{t('programs.mustAlso')}</summary>
-      <ConditionField model={model} label={t('programs.mustAlso')} value={that} own={own} onChange={change} />
-      {typeof hint === 'string' && <Texts model={model} onChange={onChange} textKey={hint} label="programs.hintIn" />}
+      <ConditionField label={t('programs.mustAlso')} value={that} own={own} onChange={check} />
+      {typeof hint === 'string' && <Texts textKey={hint} label="programs.hintIn" />}
     </details>
   );
 }
 
-function GroupField({ model, state, onChange }: StateParts) {
-  const groups = Object.keys(model.files).filter((path) => /^[^/]+\.yaml$/.test(path));
+function GroupField() {
+  const { files, state, change } = useSelectedState();
+  const groups = Object.keys(files).filter((path) => /^[^/]+\.yaml$/.test(path));
   const nameOf = (path: string) => path.replace(/\.yaml$/, '');
   return (
     <TextField
@@ -175,19 +169,19 @@ function GroupField({ model, state, onChange }: StateParts) {
       value={nameOf(state.file)}
       pattern="[a-z][a-z0-9\-]*"
       expects={t('programs.expectsGroup', { groups: groups.map(nameOf).join(', ') })}
-      onChange={(group) => group && onChange(() => moveToFile(model.files, state, `${group}.yaml`))}
+      onChange={(group) => group && change(() => moveToFile(files, state, `${group}.yaml`))}
     />
   );
 }
 
-function Ways({ model, state, set, onChange }: StateParts) {
+function Ways() {
+  const { model, files, state, change, set } = useSelectedState();
   return state.links
     .filter(({ path }) => path[0] !== 'options')
     .map(({ to, label, path }) => {
       const field = (
         <TargetField
           key={path.join('.')}
-          model={model}
           label={path[0] === 'to' ? t('programs.leadsTo') : t('programs.wayLeadsTo', { label })}
           value={to}
           onChange={(next) => set(path, next)}
@@ -196,20 +190,18 @@ function Ways({ model, state, set, onChange }: StateParts) {
       if (path[0] !== 'outcomes') return field;
       const { hint } = toRecord(toRecord(state.raw.outcomes)[label]);
       const say = () =>
-        onChange(() => {
+        change(() => {
           const key = toFreeKey(model, `${state.name}.${label}`);
-          const withText = addText(model.files, model, key, t('programs.newHint'));
+          const withText = addText(files, model, key, t('programs.newHint'));
           return setField(withText, state, ['outcomes', label], { to, hint: key });
         });
-      const sayNothing = () => onChange(() => dropTexts(setField(model.files, state, ['outcomes', label], to), model));
+      const sayNothing = () => change(() => dropTexts(setField(files, state, ['outcomes', label], to), model));
       return (
         <div key={path.join('.')}>
           <Removable name={label} onRemove={() => set(['outcomes', label], undefined)}>
             {field}
           </Removable>
-          {typeof hint === 'string' && (
-            <Texts model={model} onChange={onChange} textKey={hint} label="programs.hintIn" />
-          )}
+          {typeof hint === 'string' && <Texts textKey={hint} label="programs.hintIn" />}
           <Button small onClick={hint === undefined ? say : sayNothing}>
             {t(hint === undefined ? 'programs.sayFirst' : 'programs.sayNothing', { label })}
           </Button>
@@ -218,19 +210,15 @@ function Ways({ model, state, set, onChange }: StateParts) {
     });
 }
 
-function Conditions({ model, state, set }: StateParts) {
+function Conditions() {
+  const { state, set } = useSelectedState();
   const conditions = (state.raw.when as unknown[]).map(toRecord);
   return conditions.map(({ that, outcome }, i) => {
     const label = t('programs.condition', { number: i + 1 });
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: a condition is known by its place
       <Removable key={i} name={label} onRemove={() => set(['when'], conditions.toSpliced(i, 1))}>
-        <ConditionField
-          model={model}
-          label={label}
-          value={that}
-          onChange={(value) => value && set(['when', i, 'that'], value)}
-        />
+        <ConditionField label={label} value={that} onChange={(value) => value && set(['when', i, 'that'], value)} />
         {outcome !== undefined && (
           <TextField
             label={t('programs.outcomeOf', { number: i + 1 })}

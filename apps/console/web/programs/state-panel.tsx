@@ -1,31 +1,25 @@
 import { memo, useEffect, useRef } from 'react';
-import { formatNumber } from '../i18n/format.ts';
-import { t, useLocale } from '../i18n/text.ts';
+import { formatNumber, t, useLocale } from '../i18n/text.ts';
 import { isNarrow } from '../location.ts';
-import { TextButton } from '../ui/button.tsx';
-import { Facts, Panel } from '../ui/panel.tsx';
-import type { ChangeFiles } from './edit-program.ts';
+import { Facts, Panel } from '../ui/content.tsx';
+import { TextButton } from '../ui/controls.tsx';
 import { toPercent, toSeconds } from './heat.ts';
 import { titleOf } from './kinds.ts';
 import type { Counts, Problem } from './program-api.ts';
-import { type ProgramModel, type ProgramState, sayLink } from './read-program.ts';
+import { useProgram, useSelectedState } from './program-context.ts';
+import { sayLink } from './read-program.ts';
 import { StateEditor } from './state-editor.tsx';
 import { previewScreens, ScreenUse } from './text-fields.tsx';
 
 interface StatePanelProps {
-  model: ProgramModel;
-  selected: string;
-  onSelect(state: string): void;
   problems: Problem[];
   counts: Counts | undefined;
   /** Where the panel is below everything else, another state brings it into view. */
   isFollowed: boolean;
-  /** Undefined if nothing can be changed. */
-  onChange: ChangeFiles | undefined;
 }
 
-export const StatePanel = memo(function StatePanel(props: StatePanelProps) {
-  const { model, selected, onSelect, problems, counts, isFollowed, onChange } = props;
+export const StatePanel = memo(function StatePanel({ problems, counts, isFollowed }: StatePanelProps) {
+  const { model, selected = '', mayEdit } = useProgram();
   // A memoised component must be drawn again in another language.
   useLocale();
   const kind = useRef<HTMLSpanElement>(null);
@@ -53,12 +47,8 @@ export const StatePanel = memo(function StatePanel(props: StatePanelProps) {
       ))}
       {state ? (
         <>
-          {onChange ? (
-            <StateEditor model={model} state={state} onChange={onChange} onSelect={onSelect} />
-          ) : (
-            <Texts model={model} state={state} />
-          )}
-          <Ways model={model} state={state} onSelect={onSelect} />
+          {mayEdit ? <StateEditor /> : <Texts />}
+          <Ways />
           {counts && <Fare counts={counts} />}
           <p className="quiet small">{t('programs.place', { file: state.file, line: state.line })}</p>
         </>
@@ -69,7 +59,8 @@ export const StatePanel = memo(function StatePanel(props: StatePanelProps) {
   );
 });
 
-function Texts({ model, state }: { model: ProgramModel; state: ProgramState }) {
+function Texts() {
+  const { model, state } = useSelectedState();
   const key = state.raw.text;
   if (typeof key !== 'string') return null;
   return (
@@ -93,21 +84,23 @@ function Texts({ model, state }: { model: ProgramModel; state: ProgramState }) {
   );
 }
 
-function Ways({ model, state, onSelect }: { model: ProgramModel; state: ProgramState; onSelect(state: string): void }) {
+function Ways() {
+  const { select } = useProgram();
+  const { model, state } = useSelectedState();
   const from = [...model.states.values()].filter(({ links }) => links.some(({ to }) => to === state.name));
   return (
     <dl className="ways">
       {state.links.length > 0 && <dt>{t('programs.leadsTo')}</dt>}
       {state.links.map(({ to, label, path }) => (
         <dd key={path.join('.')}>
-          <TextButton text={to} onClick={onSelect} />
+          <TextButton text={to} onClick={select} />
           {label && <span className="quiet small">{sayLink(model, label)}</span>}
         </dd>
       ))}
       {from.length > 0 && <dt>{t('programs.reachedFrom')}</dt>}
       {from.map(({ name }) => (
         <dd key={name}>
-          <TextButton text={name} onClick={onSelect} />
+          <TextButton text={name} onClick={select} />
         </dd>
       ))}
     </dl>

@@ -3,19 +3,19 @@ import { reservedKeys } from '@palaver/program/keys';
 import { layOut, measure } from '@palaver/program/screen';
 import { useId } from 'react';
 import { t } from '../i18n/text.ts';
-import { type ChangeFiles, setText } from './edit-program.ts';
+import { setText } from './edit-program.ts';
+import { useProgram } from './program-context.ts';
 import { type ProgramModel, type ProgramState, sayIn, toRecord } from './read-program.ts';
 
 interface TextsProps {
-  model: ProgramModel;
-  onChange: ChangeFiles;
   textKey: string;
   label: 'programs.textIn' | 'programs.messageIn' | 'programs.hintIn';
   /** The state whose screen the text is; a choice or a hint is counted alone. */
   screenOf?: ProgramState;
 }
 
-export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps) {
+export function Texts({ textKey, label, screenOf }: TextsProps) {
+  const { model, change } = useProgram();
   const id = useId();
   return (
     <div className="texts-row">
@@ -31,7 +31,7 @@ export function Texts({ model, onChange, textKey, label, screenOf }: TextsProps)
           // What is to be translated; an inherited text has no words here.
           placeholder: other === textKey ? t('programs.inherited') : other,
           onChange: ({ target }: { target: { value: string } }) =>
-            void onChange(() => setText(model.files, language, textKey, target.value)),
+            void change(() => setText(model.files, language, textKey, target.value)),
         };
         return (
           <div key={language} className="field">

@@ -1,10 +1,7 @@
 import { useEffect, useState } from 'react';
-import { formatMs } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { Notice, Refusal } from '../ui/fault.tsx';
-import { Form, InputField, Options, SelectField } from '../ui/fields.tsx';
-import { Facts, Panel } from '../ui/panel.tsx';
+import { formatMs, t } from '../i18n/text.ts';
+import { Facts, Notice, Panel, Refusal } from '../ui/content.tsx';
+import { Button, Form, InputField, Options, SelectField } from '../ui/controls.tsx';
 import type { EditedDraft } from './draft.tsx';
 import { toFree } from './names.ts';
 import { type ProgramFiles, programApi, type Trial, type TriedCall } from './program-api.ts';
@@ -157,15 +154,11 @@ function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState 
         </Button>
       </Form>
       <div className="actions">
-        <Button small onClick={() => void play({})}>
-          {t('try.restart')}
-        </Button>
+        <Button text={t('try.restart')} small onClick={() => void play({})} />
         <Button small disabled={!tried || tried.ended} title={t('try.timeOutNote')} onClick={() => void timeOut()}>
           {t('try.timeOut')}
         </Button>
-        <Button small disabled={!tried} title={t('try.retryNote')} onClick={() => void retry()}>
-          {t('try.retry')}
-        </Button>
+        <Button text={t('try.retry')} small disabled={!tried} title={t('try.retryNote')} onClick={() => void retry()} />
       </div>
       <Notice look="small" text={notice} />
       {tried && (

@@ -1,21 +1,19 @@
 import { lazy, Suspense, useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatDay } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { useOperatorQuery } from '../api/call-service.ts';
+import { formatDay, t } from '../i18n/text.ts';
 import { isNarrow, navigate, useLocation } from '../location.ts';
-import { Button, TextButton } from '../ui/button.tsx';
-import { Waiting } from '../ui/fault.tsx';
-import { SelectField } from '../ui/fields.tsx';
-import { ChoiceTabs } from '../ui/link.tsx';
+import { ChoiceTabs, Waiting } from '../ui/content.tsx';
+import { Button, SelectField, TextButton } from '../ui/controls.tsx';
 import { diffPrograms } from './diff-programs.ts';
 import { DraftBar, useDraft } from './draft.tsx';
 import { keepLost } from './edit-flow.ts';
-import { type ChangeFiles, connectStates } from './edit-program.ts';
+import { connectStates } from './edit-program.ts';
 import { AddState, findStates, Search } from './editor-fields.tsx';
 import { type Heat, heats, type StateHeat, toHeat } from './heat.ts';
 import { findLostAnswers } from './kept-answers.ts';
 import { Outline } from './outline.tsx';
 import { type Draft, type ListedPrograms, type Problem, type ProgramFiles, programApi } from './program-api.ts';
+import { ProgramContext, useProgram } from './program-context.ts';
 import { type ProgramModel, readProgram } from './read-program.ts';
 
 /** Larger than everything else together, so it is loaded once the list of states, shown in its place, can be read. */
@@ -123,106 +121,117 @@ function Opened({ name, version, loaded, mayEdit, listed }: WorkspaceProps & { v
     },
     [change, select],
   );
-  const shared = { model, selected, onSelect: select };
+  const program = useMemo(
+    () => ({ model, selected, select, change, mayEdit }),
+    [model, selected, select, change, mayEdit],
+  );
   const marks = { found, problems: problemCounts, heat: heatOf, edited };
-  const outline = <Outline {...shared} {...marks} onChange={mayEdit ? change : undefined} />;
+  const outline = <Outline {...marks} />;
   const isProgramShown = view !== 'results';
   const isDrawn = view === 'map' || view === 'outline';
   const isShown = (name: ViewName) => mayEdit || (name !== 'publish' && name !== 'settings');
   return (
-    <div className="workspace">
-      <div className="workspace-bar">
-        <ChoiceTabs
-          label={t('programs.showAs')}
-          chosen={view}
-          choices={views.filter(isShown).map((key) => [key, t(`programs.${key}`)])}
-          onChoose={(key) => go({ view: key })}
-        />
+    <ProgramContext value={program}>
+      <div className="workspace">
+        <div className="workspace-bar">
+          <ChoiceTabs
+            label={t('programs.showAs')}
+            chosen={view}
+            choices={views.filter(isShown).map((key) => [key, t(`programs.${key}`)])}
+            onChoose={(key) => go({ view: key })}
+          />
+          {isProgramShown && (
+            <>
+              <Search found={found} search={search} onSearch={setSearch} />
+              {isDrawn && (
+                <SelectField
+                  label={t('programs.colourBy')}
+                  value={heat}
+                  onChange={setHeat}
+                  options={[...heats, 'none' as const].map((key) => [key, t(`programs.heat-${key}`)])}
+                />
+              )}
+              <VersionField name={name} version={version} />
+              {mayEdit && isDrawn && <AddState />}
+              {mayEdit && (
+                <Button
+                  text={t('programs.tryIt')}
+                  icon="phone"
+                  aria-pressed={isTrying}
+                  onClick={() => setTrying(!isTrying)}
+                />
+              )}
+              {mayEdit && <DraftBar name={name} draft={draft} />}
+            </>
+          )}
+        </div>
         {isProgramShown && (
           <>
-            <Search model={model} found={found} search={search} onSearch={setSearch} onSelect={select} />
-            {isDrawn && (
-              <SelectField
-                label={t('programs.colourBy')}
-                value={heat}
-                onChange={setHeat}
-                options={[...heats, 'none' as const].map((key) => [key, t(`programs.heat-${key}`)])}
-              />
-            )}
-            <VersionField name={name} version={version} />
-            {mayEdit && isDrawn && <AddState model={model} selected={selected} onChange={change} onSelect={select} />}
-            {mayEdit && (
-              <Button icon="phone" aria-pressed={isTrying} onClick={() => setTrying(!isTrying)}>
-                {t('programs.tryIt')}
-              </Button>
-            )}
-            {mayEdit && <DraftBar name={name} draft={draft} />}
+            <Problems problems={report.data?.faults ?? []} />
+            <Problems isAdvice problems={report.data?.warnings ?? []} />
+            {mayEdit && <LostAnswers model={shown} />}
           </>
         )}
-      </div>
-      {isProgramShown && (
-        <>
-          <Problems isAdvice={false} problems={report.data?.faults ?? []} onSelect={select} />
-          <Problems isAdvice problems={report.data?.warnings ?? []} onSelect={select} />
-          {mayEdit && <LostAnswers model={shown} onChange={change} onSelect={select} />}
-        </>
-      )}
-      <div className="workspace-main">
-        <div className="workspace-stage">
-          <Suspense fallback={view === 'map' ? outline : <Waiting />}>
-            {view === 'map' ? (
-              <ProgramMap {...shared} {...marks} model={shown} onConnect={mayEdit ? connect : undefined} />
-            ) : view === 'outline' ? (
-              outline
-            ) : view === 'yaml' ? (
-              <YamlView
-                files={files}
-                file={file in files ? file : 'program.yaml'}
-                problems={problems}
-                isReadOnly={!mayEdit}
-                onFile={setFile}
-                onChange={change}
+        <div className="workspace-main">
+          <div className="workspace-stage">
+            <Suspense fallback={view === 'map' ? outline : <Waiting />}>
+              {view === 'map' ? (
+                <ProgramMap
+                  {...marks}
+                  model={shown}
+                  selected={selected}
+                  onSelect={select}
+                  onConnect={mayEdit ? connect : undefined}
+                />
+              ) : view === 'outline' ? (
+                outline
+              ) : view === 'yaml' ? (
+                <YamlView
+                  files={files}
+                  file={file in files ? file : 'program.yaml'}
+                  problems={problems}
+                  isReadOnly={!mayEdit}
+                  onFile={setFile}
+                  onChange={change}
+                />
+              ) : view === 'results' ? (
+                <ResultsView program={name} model={inUse.data ? readProgram(inUse.data) : model} />
+              ) : view === 'settings' && mayEdit ? (
+                <SettingsView>
+                  <ProgramActions name={name} draft={draft} programs={listed.programs} role={listed.role} />
+                </SettingsView>
+              ) : view === 'publish' && mayEdit ? (
+                <PublishPanel
+                  name={name}
+                  code={model.codes[0]}
+                  draft={draft}
+                  diff={diff}
+                  hasFaults={report.data?.ok === false}
+                />
+              ) : stats.data ? (
+                <Figures stats={stats.data} />
+              ) : (
+                <p className="quiet">{stats.error?.message ?? t('app.loading')}</p>
+              )}
+            </Suspense>
+          </div>
+          {isProgramShown && isTrying && (
+            <Suspense fallback={<Waiting />}>
+              <TryPanel name={name} draft={draft} languages={model.languages} onState={select} />
+            </Suspense>
+          )}
+          {isProgramShown && selected !== undefined && (
+            <Suspense fallback={<Waiting />}>
+              <StatePanel
+                problems={here}
+                isFollowed={!isTrying}
+                counts={stats.data?.states.find(({ state }) => state === selected)}
               />
-            ) : view === 'results' ? (
-              <ResultsView program={name} model={inUse.data ? readProgram(inUse.data) : model} />
-            ) : view === 'settings' && mayEdit ? (
-              <SettingsView model={model} onChange={change}>
-                <ProgramActions name={name} draft={draft} programs={listed.programs} role={listed.role} />
-              </SettingsView>
-            ) : view === 'publish' && mayEdit ? (
-              <PublishPanel
-                name={name}
-                code={model.codes[0]}
-                draft={draft}
-                diff={diff}
-                hasFaults={report.data?.ok === false}
-              />
-            ) : stats.data ? (
-              <Figures {...shared} stats={stats.data} />
-            ) : (
-              <p className="quiet">{stats.error?.message ?? t('app.loading')}</p>
-            )}
-          </Suspense>
+            </Suspense>
+          )}
         </div>
-        {isProgramShown && isTrying && (
-          <Suspense fallback={<Waiting />}>
-            <TryPanel name={name} draft={draft} languages={model.languages} onState={select} />
-          </Suspense>
-        )}
-        {isProgramShown && selected !== undefined && (
-          <Suspense fallback={<Waiting />}>
-            <StatePanel
-              {...shared}
-              selected={selected}
-              problems={here}
-              isFollowed={!isTrying}
-              counts={stats.data?.states.find(({ state }) => state === selected)}
-              onChange={mayEdit ? change : undefined}
-            />
-          </Suspense>
-        )}
       </div>
-    </div>
+    </ProgramContext>
   );
 }
 
@@ -273,13 +282,8 @@ function VersionField({ name, version }: { name: string; version: string }) {
   );
 }
 
-interface ProblemsProps {
-  problems: Problem[];
-  isAdvice: boolean;
-  onSelect(state: string): void;
-}
-
-function Problems({ problems, isAdvice, onSelect }: ProblemsProps) {
+function Problems({ problems, isAdvice }: { problems: Problem[]; isAdvice?: boolean }) {
+  const { select } = useProgram();
   if (problems.length === 0) return null;
   return (
     <details className={`notice problems ${isAdvice ? '' : 'notice-warn'}`}>
@@ -287,7 +291,7 @@ function Problems({ problems, isAdvice, onSelect }: ProblemsProps) {
       <ul lang="en" dir="ltr">
         {problems.map(({ file, line, state, message }) => (
           <li key={`${file}:${line}:${message}`} title={`${file}:${line}`}>
-            {state !== undefined && <TextButton text={state} onClick={onSelect} />} {message}
+            {state !== undefined && <TextButton text={state} onClick={select} />} {message}
           </li>
         ))}
       </ul>
@@ -295,19 +299,14 @@ function Problems({ problems, isAdvice, onSelect }: ProblemsProps) {
   );
 }
 
-interface LostAnswersProps {
-  model: ProgramModel;
-  onChange: ChangeFiles;
-  onSelect(state: string): void;
-}
-
-function LostAnswers({ model, onChange, onSelect }: LostAnswersProps) {
+function LostAnswers({ model }: { model: ProgramModel }) {
+  const { change, select } = useProgram();
   return findLostAnswers(model).map((lost) => (
     <p key={lost.question} className="notice problems">
       <span>
-        {t('programs.notKept')} <TextButton text={lost.question} onClick={onSelect} />
+        {t('programs.notKept')} <TextButton text={lost.question} onClick={select} />
       </span>{' '}
-      <Button small onClick={() => onChange(() => keepLost(model.files, lost))}>
+      <Button small onClick={() => change(() => keepLost(model.files, lost))}>
         {lost.record === undefined ? t('programs.keepNew') : t('programs.keepIn', { record: lost.record })}
       </Button>
     </p>

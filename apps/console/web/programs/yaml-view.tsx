@@ -7,7 +7,7 @@ import { EditorState } from '@codemirror/state';
 import { EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 import { t } from '../i18n/text.ts';
-import { SelectField } from '../ui/fields.tsx';
+import { SelectField } from '../ui/controls.tsx';
 import type { Problem, ProgramFiles } from './program-api.ts';
 
 interface YamlViewProps {

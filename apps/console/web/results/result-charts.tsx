@@ -1,8 +1,7 @@
 import { useId } from 'react';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatDay, formatNumber, formatPercent } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
-import { Waiting } from '../ui/fault.tsx';
+import { useOperatorQuery } from '../api/call-service.ts';
+import { formatDay, formatNumber, formatPercent, t } from '../i18n/text.ts';
+import { Waiting } from '../ui/content.tsx';
 import { choiceLabel, countChoices, type Labels, questionLabel } from './labels.ts';
 import { type DayCount, type Filter, type Question, resultsApi, type SetRef } from './results-api.ts';
 

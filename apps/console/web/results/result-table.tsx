@@ -1,12 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatUtc } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
-import { Button } from '../ui/button.tsx';
-import { Notice, Waiting } from '../ui/fault.tsx';
-import { Link } from '../ui/link.tsx';
-import { Pager, Table } from '../ui/table.tsx';
+import { useOperatorQuery } from '../api/call-service.ts';
+import { formatUtc, t } from '../i18n/text.ts';
+import { Link, Notice, Pager, Table, Waiting } from '../ui/content.tsx';
+import { Button } from '../ui/controls.tsx';
 import { choiceLabel, type Labels, questionLabel } from './labels.ts';
 import { type Filter, type ListedResult, resultsApi, type SetRef, type Status } from './results-api.ts';
 
@@ -142,11 +139,7 @@ function Delivery({ result: { delivery }, onRetry }: { result: ListedResult; onR
           {fault}
         </span>
       )}
-      {status === 'failed' && onRetry && (
-        <Button small onClick={onRetry}>
-          {t('results.retry')}
-        </Button>
-      )}
+      {status === 'failed' && onRetry && <Button text={t('results.retry')} small onClick={onRetry} />}
     </div>
   );
 }

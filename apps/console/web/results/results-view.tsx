@@ -1,15 +1,12 @@
 import '../styles/results.css';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useOperatorQuery } from '../api/operator.ts';
-import { formatNumber } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { useOperatorQuery } from '../api/call-service.ts';
+import { formatNumber, t } from '../i18n/text.ts';
 import { type ProgramFiles, programApi } from '../programs/program-api.ts';
 import { type ProgramModel, readProgram } from '../programs/read-program.ts';
-import { Button, Icon } from '../ui/button.tsx';
-import { download } from '../ui/download.ts';
-import { Refusal, Waiting } from '../ui/fault.tsx';
-import { CheckField, InputField, SelectField } from '../ui/fields.tsx';
-import { ChoiceTabs } from '../ui/link.tsx';
+import { ChoiceTabs, Refusal, Waiting } from '../ui/content.tsx';
+import { Button, CheckField, download, Icon, InputField, SelectField } from '../ui/controls.tsx';
 import { choiceLabel, type Labels, labelsOf, noLabels, questionLabel } from './labels.ts';
 import { ResultCharts } from './result-charts.tsx';
 import { ResultTable } from './result-table.tsx';
@@ -158,11 +155,9 @@ interface ExportProps {
 }
 
 export function ExportButtons({ set, filter, labels, mayExport }: ExportProps) {
-  const [fault, setFault] = useState('');
-  async function save(format: Format): Promise<void> {
-    setFault('');
-    const name = `${set.program}-${set.name.replace(/[^\w-]/g, '_')}.${format}`;
-    try {
+  const save = useMutation({
+    mutationFn: async (format: Format) => {
+      const name = `${set.program}-${set.name.replace(/[^\w-]/g, '_')}.${format}`;
       const [results, { toCsv, toJson, toRows, toXlsx, xlsxType }] = await Promise.all([
         resultsApi.export(set, filter),
         import('./to-files.ts'),
@@ -171,22 +166,20 @@ export function ExportButtons({ set, filter, labels, mayExport }: ExportProps) {
       if (format === 'xlsx') download(name, await toXlsx(rows), xlsxType);
       else if (format === 'csv') download(name, toCsv(rows), 'text/csv');
       else download(name, toJson(results, labels), 'application/json');
-    } catch (error) {
-      setFault(error instanceof Error ? error.message : String(error));
-    }
-  }
+    },
+  });
   return (
     <fieldset className="exports">
       <legend className="small quiet">{t('results.export')}</legend>
       <div className="actions" title={t(mayExport ? 'results.exportNote' : 'results.mayNotExport')}>
         {(Object.keys(formats) as Format[]).map((format) => (
-          <Button key={format} disabled={!mayExport} onClick={() => void save(format)}>
+          <Button key={format} disabled={!mayExport} onClick={() => save.mutate(format)}>
             <Icon name="save" size={16} />
             {formats[format]}
           </Button>
         ))}
       </div>
-      <Refusal small text={fault} />
+      <Refusal small text={save.error?.message ?? ''} />
     </fieldset>
   );
 }

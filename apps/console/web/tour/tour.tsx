@@ -1,4 +1,4 @@
-import { Button, Icon } from '../ui/button.tsx';
+import { Button, Icon } from '../ui/controls.tsx';
 import '../styles/tour.css';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
@@ -42,9 +42,7 @@ export function Tour() {
       </h2>
       <p>{t(`tour.${step}`)}</p>
       <div className="actions">
-        <Button main onClick={next}>
-          {t(isLast ? 'tour.done' : 'tour.next')}
-        </Button>
+        <Button text={t(isLast ? 'tour.done' : 'tour.next')} main onClick={next} />
         {!isLast && <Button onClick={closeTour}>{t('tour.skip')}</Button>}
       </div>
     </aside>

@@ -3,24 +3,21 @@ import { asRecord, OracleError } from './oracle-error.ts';
 import type { Transport } from './transport.ts';
 import type { AnyEvent, Approval, Arguments, GrantedCapability } from './wire.ts';
 
-/** The approvals that the events of a chat have asked for: which run waits for which. */
-export interface Approvals {
-  add(event: AnyEvent): void;
-  /** Where a delegation is asked for, approving signs and posts it first; an invocation is signed and sent with the answer. */
-  answer(approvalId: string, answer: { approved: boolean; reason?: string | undefined }): Promise<Approval>;
-}
+export type Approvals = ReturnType<typeof createApprovals>;
 
+/** The approvals that the events of a chat have asked for: which run waits for which. */
 export function createApprovals(
   { credentials }: Pick<Transport, 'credentials'>,
   api: Pick<AgentApi, 'answerApproval'>,
-  grant: Reauthorizer['grant'],
-): Approvals {
+  grant: (capability: GrantedCapability) => Promise<void>,
+) {
   const asked = new Map<string, { runId: string } & Pick<Approval, 'capability' | 'invocation'>>();
   return {
-    add(event) {
+    add(event: AnyEvent): void {
       if (event.eventName === 'approval_request') asked.set(event.payload.approvalId, event.payload);
     },
-    async answer(approvalId, answer) {
+    /** Where a delegation is asked for, approving signs and posts it first; an invocation is signed and sent with the answer. */
+    async answer(approvalId: string, answer: { approved: boolean; reason?: string | undefined }): Promise<Approval> {
       const { runId, capability, invocation } = asked.get(approvalId) ?? {};
       if (!runId)
         throw new OracleError('Nothing waits for this approval.', { code: 'APPROVAL_NOT_FOUND', status: 404 });
@@ -35,20 +32,14 @@ export function createApprovals(
 
 export const reauthorizeComponentName = 'ReauthorizePrompt';
 
-export interface Reauthorizer {
-  /** Renews the delegation that signs the user in. A request arrives by stream and by socket, and is answered once. */
-  take(event: AnyEvent): void;
-  /** Signs and stores a delegation of one capability. Only after the user has agreed: the agent may name any. */
-  grant(capability: GrantedCapability): Promise<void>;
-}
-
 export function createReauthorizer(
   { credentials, oracleDid }: Pick<Transport, 'credentials' | 'oracleDid'>,
   { storeDelegation }: Pick<AgentApi, 'storeDelegation'>,
-): Reauthorizer {
+) {
   const answered = new Set<string>();
   return {
-    take(event) {
+    /** Renews the delegation that signs the user in. A request arrives by stream and by socket, and is answered once. */
+    take(event: AnyEvent): void {
       if (event.eventName !== 'render_component') return;
       const { componentName, eventId } = event.payload;
       if (componentName !== reauthorizeComponentName || answered.has(eventId)) return;
@@ -59,7 +50,8 @@ export function createReauthorizer(
         .then(({ serialized }) => storeDelegation(serialized))
         .catch(() => {});
     },
-    async grant(capability) {
+    /** Signs and stores a delegation of one capability. Only after the user has agreed: the agent may name any. */
+    async grant(capability: GrantedCapability): Promise<void> {
       const { serialized } = await credentials.grant(oracleDid, capability);
       await storeDelegation(serialized);
     },

@@ -2,8 +2,7 @@ import { waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createUser, startAgent, type TestAgent } from '../../test/start-agent.ts';
 import { createAgentApi } from './agent-api.ts';
-import { createChat } from './chat.ts';
-import type { Chat } from './chat-interface.ts';
+import { type Chat, createChat } from './chat.ts';
 import { initialChatState, reduceChat, toChatStatus } from './chat-state.ts';
 import { createTransport } from './transport.ts';
 

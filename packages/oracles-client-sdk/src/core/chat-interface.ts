@@ -1,13 +1,12 @@
 import type { AgentApi } from './agent-api.ts';
-import type { Approvals, Reauthorizer } from './approvals.ts';
 import type { ChatMessage } from './chat-message.ts';
 import type { ChatAction, ChatState } from './chat-state.ts';
 import type { ClientTools } from './client-tools.ts';
 import type { StreamingMode } from './event-buffer.ts';
 import type { OracleError } from './oracle-error.ts';
 import type { MatrixSession, Transport } from './transport.ts';
-import type { OutgoingFile, UploadOptions } from './upload-files.ts';
-import type { AnyEvent, Attachment } from './wire.ts';
+import type { OutgoingFile } from './upload-files.ts';
+import type { AnyEvent } from './wire.ts';
 
 export interface ChatOptions {
   transport: Transport;
@@ -41,33 +40,6 @@ export interface SendOptions {
 
 export interface ChatSnapshot extends ChatState {
   readonly isRealTimeConnected: boolean;
-}
-
-export interface Chat {
-  get(): ChatSnapshot;
-  /** Calls back with the state, now and after every change; returns the way to stop. A store of Svelte, too. */
-  subscribe(listener: (state: ChatSnapshot) => void): () => void;
-  /** Loads the history, resumes a turn that is under way and opens the event channel; returns the way to stop. */
-  start(): () => void;
-  /** Resolves when the answer is complete. A failure, or an answer that has to be resumed, is in the state. */
-  send(text: string, options?: SendOptions): Promise<void>;
-  retry(): Promise<void>;
-  /** Asks for another answer to a question: to that of this message, or to the last one. */
-  regenerate(messageId?: string): Promise<void>;
-  /** Sends other words in place of a question; what came after it leaves the conversation. */
-  edit(messageId: string, text: string, options?: SendOptions): Promise<void>;
-  upload(file: Blob, options?: UploadOptions): Promise<Attachment>;
-  download(fileId: string): Promise<Blob>;
-  /** Changes what this page shows, and nothing at the service: the next load of the history joins both. */
-  setMessages(messages: readonly ChatMessage[]): void;
-  /** Answers an approval of a message: the tool runs, or the agent reads the reason why not. */
-  answerApproval: Approvals['answer'];
-  /** Signs a delegation of one capability and stores it at the agent. Ask the user first. */
-  grant: Reauthorizer['grant'];
-  /** Stops the answer on this page at once, then at the service. Never rejects. */
-  abort(): Promise<void>;
-  refetch(): Promise<readonly ChatMessage[]>;
-  loadOlder(): Promise<void>;
 }
 
 export interface ChatParts {

@@ -1,6 +1,7 @@
 import { createAgentApi, type LiveRun } from './agent-api.ts';
 import { createApprovals, createReauthorizer } from './approvals.ts';
-import type { Chat, ChatOptions, ChatParts, ChatSnapshot } from './chat-interface.ts';
+import type { ChatOptions, ChatParts, ChatSnapshot } from './chat-interface.ts';
+import type { ChatMessage } from './chat-message.ts';
 import { type ChatAction, initialChatState, reduceChat } from './chat-state.ts';
 import { runBrowserTool, runClientAction } from './client-tools.ts';
 import { createTurnFollower } from './follow-turns.ts';
@@ -9,11 +10,13 @@ import { withRetries } from './retry-policy.ts';
 import { createMessageSender } from './send-messages.ts';
 import type { SocketChannel } from './socket-channel.ts';
 import { createStore } from './store.ts';
-import { uploadFile } from './upload-files.ts';
+import { type UploadOptions, uploadFile } from './upload-files.ts';
 import type { CallOutcome, ClientCallEvent, SocketEvent, StreamEvent } from './wire.ts';
 
+export type Chat = ReturnType<typeof createChat>;
+
 /** One session of a user with an agent, as a page sees it. */
-export function createChat(options: ChatOptions): Chat {
+export function createChat(options: ChatOptions) {
   const { transport, sessionId } = options;
   const api = createAgentApi(transport);
   const store = createStore<ChatSnapshot>({ ...initialChatState, isRealTimeConnected: false });
@@ -51,17 +54,24 @@ export function createChat(options: ChatOptions): Chat {
 
   return {
     get: store.get,
-    subscribe(listener) {
+    /** Calls back with the state, now and after every change; returns the way to stop. A store of Svelte, too. */
+    subscribe(listener: (state: ChatSnapshot) => void): () => void {
       listener(store.get());
       return store.subscribe(listener);
     },
+    /** Resolves when the answer is complete. A failure, or an answer that has to be resumed, is in the state. */
     send: sender.send,
     retry: sender.retry,
+    /** Asks for another answer to a question: to that of this message, or to the last one. */
     regenerate: sender.regenerate,
+    /** Sends other words in place of a question; what came after it leaves the conversation. */
     edit: sender.edit,
+    /** Answers an approval of a message: the tool runs, or the agent reads the reason why not. */
     answerApproval: approvals.answer,
+    /** Signs a delegation of one capability and stores it at the agent. Ask the user first. */
     grant: reauthorizer.grant,
-    start() {
+    /** Loads the history, resumes a turn that is under way and opens the event channel; returns the way to stop. */
+    start(): () => void {
       const here = new AbortController();
       life = here;
       history.reset();
@@ -79,10 +89,12 @@ export function createChat(options: ChatOptions): Chat {
         dispatch({ type: 'detached' });
       };
     },
-    upload: (file, uploadOptions) => uploadFile(transport, file, uploadOptions),
-    download: async (fileId) => (await transport.request(`/files/${encodeURIComponent(fileId)}`)).blob(),
-    setMessages: (messages) => dispatch({ type: 'set', messages }),
-    async abort() {
+    upload: (file: Blob, uploadOptions?: UploadOptions) => uploadFile(transport, file, uploadOptions),
+    download: async (fileId: string) => (await transport.request(`/files/${encodeURIComponent(fileId)}`)).blob(),
+    /** Changes what this page shows, and nothing at the service: the next load of the history joins both. */
+    setMessages: (messages: readonly ChatMessage[]) => dispatch({ type: 'set', messages }),
+    /** Stops the answer on this page at once, then at the service. Never rejects. */
+    async abort(): Promise<void> {
       const { runs } = store.get();
       const run = runs.find(({ phase }) => phase === 'streaming') ?? runs.find(({ phase }) => phase === 'submitted');
       if (run) turns.stopHere(run.localId);

@@ -26,24 +26,13 @@ export interface CredentialCacheOptions {
   storage?: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> | undefined;
 }
 
-export interface CredentialCache {
-  /** Tokens in force for an agent; signs what is missing or about to expire, once for all who ask meanwhile. */
-  get(oracleDid: string): Promise<Credentials>;
-  /** Forgets what an agent refused, unless it has been replaced since. */
-  refuse(oracleDid: string, refused: Credentials): void;
-  /** Signs a new delegation whatever is cached. */
-  renewDelegation(oracleDid: string): Promise<SignedArtifact>;
-  /** Signs a delegation of one capability. It signs nobody in, so it is not cached. */
-  grant(oracleDid: string, capability: GrantedCapability): Promise<SignedArtifact>;
-  /** Signs an invocation of one capability for a service that the agent calls for the user. */
-  invoke(audience: string, capability: GrantedCapability): Promise<SignedArtifact>;
-}
+export type CredentialCache = ReturnType<typeof createCredentialCache>;
 
 type Kind = 'invocation' | 'delegation';
 
 const renewMs: Record<Kind, number> = { invocation: 30_000, delegation: 5 * 60_000 };
 
-export function createCredentialCache(options: CredentialCacheOptions): CredentialCache {
+export function createCredentialCache(options: CredentialCacheOptions) {
   const { userDid, storage, createDelegation = signNothing, createInvocation } = options;
   const kept = new Map<string, SignedArtifact>();
   const signing = new Map<string, Promise<SignedArtifact>>();
@@ -83,22 +72,29 @@ export function createCredentialCache(options: CredentialCacheOptions): Credenti
     (find(kind, oracleDid) ?? (await sign(kind, oracleDid, create))).serialized;
 
   return {
-    async get(oracleDid) {
+    /** Tokens in force for an agent; signs what is missing or about to expire, once for all who ask meanwhile. */
+    async get(oracleDid: string): Promise<Credentials> {
       // One after the other: a wallet shows one question at a time.
       const delegation = options.createDelegation && (await provide('delegation', oracleDid, createDelegation));
       const invocation = createInvocation && (await provide('invocation', oracleDid, createInvocation));
       return { ...(delegation && { delegation }), ...(invocation && { invocation }) };
     },
-    refuse(oracleDid, { invocation, delegation }) {
+    /** Forgets what an agent refused, unless it has been replaced since. */
+    refuse(oracleDid: string, { invocation, delegation }: Credentials): void {
       // An invocation that is present decides, so only it can have been refused.
       const [kind, refused] = invocation
         ? (['invocation', invocation] as const)
         : (['delegation', delegation] as const);
       if (find(kind, oracleDid)?.serialized === refused) forget(kind, oracleDid);
     },
-    grant: (oracleDid, capability) => createDelegation(oracleDid, capability).catch(refuseToSign),
-    invoke: (audience, capability) => (createInvocation ?? signNothing)(audience, capability).catch(refuseToSign),
-    renewDelegation: (oracleDid) => sign('delegation', oracleDid, createDelegation),
+    /** Signs a delegation of one capability. It signs nobody in, so it is not cached. */
+    grant: (oracleDid: string, capability: GrantedCapability): Promise<SignedArtifact> =>
+      createDelegation(oracleDid, capability).catch(refuseToSign),
+    /** Signs an invocation of one capability for a service that the agent calls for the user. */
+    invoke: (audience: string, capability: GrantedCapability): Promise<SignedArtifact> =>
+      (createInvocation ?? signNothing)(audience, capability).catch(refuseToSign),
+    /** Signs a new delegation whatever is cached. */
+    renewDelegation: (oracleDid: string) => sign('delegation', oracleDid, createDelegation),
   };
 }
 

@@ -1,7 +1,7 @@
 export { type AgentApi, type CallTicket, createAgentApi, type LiveRun } from './agent-api.ts';
 export { type Approvals, createApprovals } from './approvals.ts';
-export { createChat } from './chat.ts';
-export type { Chat, ChatOptions, ChatSnapshot, SendOptions } from './chat-interface.ts';
+export { type Chat, createChat } from './chat.ts';
+export type { ChatOptions, ChatSnapshot, SendOptions } from './chat-interface.ts';
 export { type ChatMessage, type MessageStatus, toMessageParts } from './chat-message.ts';
 export { type ChatState, type ChatStatus, toChatStatus } from './chat-state.ts';
 export type { BrowserTool, BrowserTools, ClientAction, ClientTools } from './client-tools.ts';

@@ -30,20 +30,14 @@ export interface RequestOptions {
   timeoutMs?: number | undefined;
 }
 
-/** Requests to one agent, with credentials; whatever is not 2xx is thrown as an `OracleError`. */
-export interface Transport {
-  readonly oracleDid: string;
-  readonly credentials: CredentialCache;
-  request(path: string, options?: RequestOptions): Promise<Response>;
-  json<T>(path: string, options?: RequestOptions): Promise<T>;
-  openSocket: OpenSocket;
-}
+export type Transport = ReturnType<typeof createTransport>;
 
 /** Longest wait for the head of a reply, and for the next progress of an upload. */
 const headTimeoutMs = 60_000;
 const uploadTimeoutMs = 10 * 60_000;
 
-export function createTransport(options: TransportOptions): Transport {
+/** Requests to one agent, with credentials; whatever is not 2xx is thrown as an `OracleError`. */
+export function createTransport(options: TransportOptions) {
   const { oracleDid, credentials, userDid } = options;
   const baseUrl = options.baseUrl.replace(/\/+$/, '');
 

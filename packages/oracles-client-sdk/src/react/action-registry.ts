@@ -28,16 +28,7 @@ export interface AgActionOptions<S extends Schema = Schema> {
 type Registration = RefObject<AgActionOptions>;
 
 /** The actions of the page. The version changes whenever something would be drawn differently. */
-export interface ActionRegistry {
-  add(name: string, registration: Registration): () => void;
-  touch(): void;
-  find(name: string): AgActionOptions | undefined;
-  toClientActions(): ClientAction[];
-  version(): number;
-  subscribe(listener: () => void): () => void;
-}
-
-export function createActionRegistry(): ActionRegistry {
+export function createActionRegistry() {
   const registered = new Map<string, Registration[]>();
   const version = createStore(0);
   const touch = () => version.set(version.get() + 1);
@@ -49,7 +40,7 @@ export function createActionRegistry(): ActionRegistry {
     find,
     version: version.get,
     subscribe: version.subscribe,
-    add(name, registration) {
+    add(name: string, registration: Registration) {
       registered.set(name, [...(registered.get(name) ?? []), registration]);
       touch();
       return () => {
@@ -59,7 +50,7 @@ export function createActionRegistry(): ActionRegistry {
         touch();
       };
     },
-    toClientActions: () =>
+    toClientActions: (): ClientAction[] =>
       [...registered.keys()].flatMap((name) => {
         const action = find(name);
         if (!action) return [];

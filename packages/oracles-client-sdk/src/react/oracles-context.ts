@@ -1,15 +1,15 @@
 'use client';
 
 import { createContext, useContext, useEffect } from 'react';
-import type { Chat } from '../core/chat-interface.ts';
+import type { Chat } from '../core/chat.ts';
 import type { ChainMessage } from '../core/contract-messages.ts';
 import type { CredentialCache } from '../core/credentials.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import type { Schema } from '../core/schema.ts';
-import type { Store } from '../core/store.ts';
+import { createStore } from '../core/store.ts';
 import type { MatrixSession, Transport } from '../core/transport.ts';
 import type { AnyEvent } from '../core/wire.ts';
-import type { ActionRegistry, AgActionOptions } from './action-registry.ts';
+import { type AgActionOptions, createActionRegistry } from './action-registry.ts';
 import type { IChatOptions, UIComponents } from './ui-components.ts';
 import { useLatest } from './use-load.ts';
 
@@ -24,7 +24,7 @@ export type TransactSignX = (messages: ChainMessage[], memo?: string) => Promise
 
 export type AnswerApproval = (approved: boolean, reason?: string) => Promise<unknown>;
 
-export interface OraclesContextValue {
+export interface OraclesContextValue extends ReturnType<typeof createShared> {
   wallet: Wallet;
   transactSignX: TransactSignX;
   credentials: CredentialCache;
@@ -40,16 +40,21 @@ export interface OraclesContextValue {
   getDelegation: (oracleDid: string) => Promise<string | null>;
   /** @deprecated Use `credentials`. */
   getInvocation: (oracleDid: string) => Promise<string | null>;
-  actions: ActionRegistry;
-  components: Store<readonly UIComponents[]>;
-  /** Counts finished turns: what lists of sessions show of them has changed. */
-  turns: Store<number>;
-  agents: Store<readonly string[]>;
-  events: Set<(event: AnyEvent, sessionId: string) => void>;
-  findChat: FindChat;
-  chats: Set<Chat>;
-  answers: Map<string, AnswerApproval>;
-  executing: Store<ReadonlySet<string>>;
+}
+
+export function createShared() {
+  return {
+    actions: createActionRegistry(),
+    components: createStore<readonly UIComponents[]>([]),
+    /** Counts finished turns: what lists of sessions show of them has changed. */
+    turns: createStore(0),
+    agents: createStore<readonly string[]>([]),
+    events: new Set<(event: AnyEvent, sessionId: string) => void>(),
+    findChat: createSharedChats(),
+    chats: new Set<Chat>(),
+    answers: new Map<string, AnswerApproval>(),
+    executing: createStore<ReadonlySet<string>>(new Set()),
+  };
 }
 
 export const OraclesContext = createContext<OraclesContextValue | null>(null);
@@ -92,11 +97,9 @@ interface SharedChat {
 }
 
 /** Gives the one chat of an agent and a session, however many components show it: one socket, one set of tools. */
-export type FindChat = (key: string, create: (views: () => readonly ChatView['current'][]) => Chat) => SharedChat;
-
-export function createSharedChats(): FindChat {
+function createSharedChats() {
   const known = new Map<string, SharedChat>();
-  return (key, create) => {
+  return (key: string, create: (views: () => readonly ChatView['current'][]) => Chat): SharedChat => {
     const found = known.get(key);
     if (found) return found;
     const views = new Set<ChatView>();

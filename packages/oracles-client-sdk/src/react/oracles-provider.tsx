@@ -1,7 +1,6 @@
 'use client';
 
 import { type ReactNode, useCallback, useMemo } from 'react';
-import type { Chat } from '../core/chat-interface.ts';
 import { type CredentialCache, createCredentialCache, type Sign } from '../core/credentials.ts';
 import {
   type ConfigOverrides,
@@ -12,19 +11,14 @@ import {
 } from '../core/oracle-config.ts';
 import { OracleError, toOracleError } from '../core/oracle-error.ts';
 import { type OpenSocket, openSocketChannel } from '../core/socket-channel.ts';
-import { createStore } from '../core/store.ts';
 import { createTransport, toAuthHeaders } from '../core/transport.ts';
-import type { AnyEvent } from '../core/wire.ts';
-import { createActionRegistry } from './action-registry.ts';
 import {
-  type AnswerApproval,
-  createSharedChats,
+  createShared,
   OraclesContext,
   type OraclesContextValue,
   type TransactSignX,
   type Wallet,
 } from './oracles-context.ts';
-import type { UIComponents } from './ui-components.ts';
 import { useLatest } from './use-load.ts';
 
 export interface OraclesProviderProps {
@@ -83,20 +77,7 @@ export function OraclesProvider(props: OraclesProviderProps) {
     () => createConfigCache({ gatewayUrl, gatewayAccess: { apiKey, ucan, prefix }, fetch: request }),
     [gatewayUrl, apiKey, ucan, prefix, request],
   );
-  const shared = useMemo(
-    () => ({
-      actions: createActionRegistry(),
-      components: createStore<readonly UIComponents[]>([]),
-      turns: createStore(0),
-      agents: createStore<readonly string[]>([]),
-      events: new Set<(event: AnyEvent, sessionId: string) => void>(),
-      findChat: createSharedChats(),
-      chats: new Set<Chat>(),
-      answers: new Map<string, AnswerApproval>(),
-      executing: createStore<ReadonlySet<string>>(new Set()),
-    }),
-    [],
-  );
+  const shared = useMemo(createShared, []);
   const { baseUrl, wsUrl } = overrides ?? {};
   const value = useMemo<OraclesContextValue>(
     () => ({

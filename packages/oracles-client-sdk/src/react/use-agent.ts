@@ -45,14 +45,7 @@ export function useAgent(oracleDid?: string, overrides?: ConfigOverrides) {
   return { agent, error, refetch, whenReady };
 }
 
-export interface OraclesConfigResult {
-  /** Without addresses until `isReady`. */
-  config: Partial<OracleConfig>;
-  isLoading: boolean;
-  isReady: boolean;
-  error: OracleError | undefined;
-  refetch: () => Promise<void>;
-}
+export type OraclesConfigResult = ReturnType<typeof useOraclesConfig>;
 
 const unknown: Partial<OracleConfig> = {};
 const noAgent = new OracleError('No agent: give oracleDid to the hook or to OraclesProvider.', {
@@ -60,7 +53,7 @@ const noAgent = new OracleError('No agent: give oracleDid to the hook or to Orac
 });
 
 /** What is publicly known about an agent: where it is, its model, its price. */
-export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides): OraclesConfigResult {
+export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides) {
   const context = useOraclesContext();
   const did = useOracleDid(oracleDid);
   // The provider's addresses are those of its own agent.
@@ -76,7 +69,14 @@ export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides
   const fault = error ?? (did ? undefined : noAgent);
   const refetch = useCallback(async () => void (await reload()), [reload]);
   const isReady = config !== undefined;
-  return { config: config ?? unknown, isLoading: isLoading && !isReady, isReady, error: fault, refetch };
+  return {
+    /** Without addresses until `isReady`. */
+    config: config ?? unknown,
+    isLoading: isLoading && !isReady,
+    isReady,
+    error: fault,
+    refetch,
+  };
 }
 
 /** The agent of a hook: the one it is given, else the provider's, else the only one that the page uses. */

@@ -1,65 +1,30 @@
 'use client';
 
-import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import type { AgentTypes } from '../core/agent-types.ts';
-import { createChat } from '../core/chat.ts';
-import type { Chat, ChatSnapshot, SendOptions } from '../core/chat-interface.ts';
-import { type ChatStatus, initialChatState, toChatStatus } from '../core/chat-state.ts';
+import { type Chat, createChat } from '../core/chat.ts';
+import type { ChatSnapshot, SendOptions } from '../core/chat-interface.ts';
+import { initialChatState, toChatStatus } from '../core/chat-state.ts';
 import type { BrowserTools } from '../core/client-tools.ts';
 import { OracleError } from '../core/oracle-error.ts';
 import type { Schema } from '../core/schema.ts';
 import type { OutgoingFile, UploadOptions } from '../core/upload-files.ts';
-import type { Approval, Attachment, GrantedCapability } from '../core/wire.ts';
+import type { GrantedCapability } from '../core/wire.ts';
 import { fromIMessage, type IMessage, toIMessage } from './message-content.ts';
-import { type ChatRunState, toRunState } from './older-names.ts';
+import { toRunState } from './older-names.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import type { IChatOptions } from './ui-components.ts';
 import { notReady, useAgent } from './use-agent.ts';
 import { useLatest } from './use-load.ts';
 
-export interface UseChatResult<Agent extends AgentTypes = AgentTypes> {
+type OpenChat = ReturnType<typeof useOpenChat>;
+
+export interface UseChatResult<Agent extends AgentTypes = AgentTypes>
+  extends Omit<OpenChat, 'messages' | 'setMessages' | 'refetchMessages'> {
   messages: IMessage<Agent>[];
-  /** Resolves when the answer has ended; a failure is in `sendMessageError`. */
-  sendMessage: SendMessage;
-  abortStream: () => Promise<void>;
-  status: ChatStatus;
-  isSending: boolean;
-  /** While the history is fetched for the first time. */
-  isLoading: boolean;
-  error: OracleError | undefined;
-  sendMessageError: OracleError | undefined;
-  pendingApprovals: Approval[];
-  /** Lets a tool run, or not; the agent reads the reason. */
-  answerApproval: (approvalId: string, approved: boolean, reason?: string) => Promise<void>;
-  /** Signs a delegation of one capability and stores it at the agent: what a `ReauthorizePrompt` asks for. Ask the user first. */
-  grant: (capability: GrantedCapability) => Promise<void>;
-  /** Asks for another answer: to the question of this message, or to the last one. */
-  regenerate: (messageId?: string) => Promise<void>;
-  /** Sends other words in place of a question; what came after it leaves the conversation. */
-  editMessage: (messageId: string, text: string, options?: SendOptions) => Promise<void>;
   /** Changes what the page shows, and nothing at the service: the next load of the history joins both. */
   setMessages: (change: IMessage<Agent>[] | ((messages: IMessage<Agent>[]) => IMessage<Agent>[])) => void;
-  /** Stores a file at the agent, to go along with a message later. `sendMessage` takes files of the device too. */
-  uploadFile: (file: Blob, options?: UploadOptions) => Promise<Attachment>;
-  /** A file that went along with a message, by its `fileId`. */
-  downloadFile: (fileId: string) => Promise<Blob>;
-  /** Nobody has signed in: there is no wallet, it declined to sign, or the agent refuses what it signed. */
-  isSignedOut: boolean;
   refetchMessages: () => Promise<IMessage<Agent>[]>;
-  isRealTimeConnected: boolean;
-  isConfigReady: boolean;
-  /** Sends the message that failed once more, or loads what could not be loaded. */
-  retry: () => void;
-  hasMore: boolean;
-  loadMore: () => Promise<void>;
-  /** @deprecated Use `hasMore`. */
-  hasEarlier: boolean;
-  /** @deprecated Use `loadMore`. */
-  loadEarlier: () => Promise<void>;
-  /** @deprecated Await `loadMore`. */
-  isLoadingEarlier: boolean;
-  /** @deprecated Use `status`, and `status` of the last message. */
-  run: ChatRunState;
 }
 
 interface SendMessage {
@@ -81,8 +46,11 @@ const isRefused = (error: OracleError | undefined) => error?.status === 401 || e
 export function useChat<
   Agent extends AgentTypes = AgentTypes,
   Schemas extends Record<string, Schema> = Record<string, Schema>,
->(options: IChatOptions<Schemas, Agent>): UseChatResult<Agent>;
-export function useChat(options: IChatOptions): UseChatResult {
+>(options: IChatOptions<Schemas, Agent>): UseChatResult<Agent> {
+  return useOpenChat(options as unknown as IChatOptions) as unknown as UseChatResult<Agent>;
+}
+
+function useOpenChat(options: IChatOptions) {
   const { oracleDid, sessionId, uiComponents } = options;
   const { wallet, actions, components, executing, turns, events, answers, findChat, chats } = useOraclesContext();
   const { agent, error: configError, refetch: findAgent } = useAgent(oracleDid, options.overrides);
@@ -169,75 +137,86 @@ export function useChat(options: IChatOptions): UseChatResult {
 
   const messages = useMemo(() => state.messages.map(toIMessage), [state.messages]);
   const [isLoadingEarlier, setLoadingEarlier] = useState(false);
-  const loadMore = useCallback(async () => {
-    setLoadingEarlier(true);
-    await chat?.loadOlder().finally(() => setLoadingEarlier(false));
-  }, [chat]);
 
-  const act = useCallback(
-    async <T>(work: (ready: Chat) => Promise<T>): Promise<T> => {
+  const commands = useMemo(() => {
+    const act = async <T>(work: (ready: Chat) => Promise<T>): Promise<T> => {
       if (chat) return work(chat);
       throw wallet.did ? notReady() : signedOut();
-    },
-    [chat, wallet.did],
-  );
+    };
+    const sendMessage: SendMessage = async (message: string, extra?: Extra, attachments?: OutgoingFile[]) => {
+      const { model } = latest.current;
+      if (chat) await chat.send(message, { ...(model && { model }), ...toSendOptions(extra, attachments) });
+      else setEarlyError(latest.current.userDid ? notReady() : signedOut());
+    };
+    return {
+      /** Resolves when the answer has ended; a failure is in `sendMessageError`. */
+      sendMessage,
+      abortStream: async () => chat?.abort(),
+      /** Lets a tool run, or not; the agent reads the reason. */
+      answerApproval: async (approvalId: string, approved: boolean, reason?: string) =>
+        void (await chat?.answerApproval(approvalId, { approved, reason })),
+      /** Signs a delegation of one capability and stores it at the agent: what a `ReauthorizePrompt` asks for. Ask the user first. */
+      grant: (capability: GrantedCapability) => act((ready) => ready.grant(capability)),
+      /** Asks for another answer: to the question of this message, or to the last one. */
+      regenerate: (messageId?: string) => act((ready) => ready.regenerate(messageId)),
+      /** Sends other words in place of a question; what came after it leaves the conversation. */
+      editMessage: (messageId: string, text: string, extra?: SendOptions) =>
+        act((ready) => ready.edit(messageId, text, extra)),
+      setMessages(change: IMessage[] | ((messages: IMessage[]) => IMessage[])): void {
+        const next = typeof change === 'function' ? change((chat?.get().messages ?? []).map(toIMessage)) : change;
+        chat?.setMessages(next.map(fromIMessage));
+      },
+      /** Stores a file at the agent, to go along with a message later. `sendMessage` takes files of the device too. */
+      uploadFile: (file: Blob, extra?: UploadOptions) => act((ready) => ready.upload(file, extra)),
+      /** A file that went along with a message, by its `fileId`. */
+      downloadFile: (fileId: string) => act((ready) => ready.download(fileId)),
+      refetchMessages: async () => ((await chat?.refetch()) ?? []).map(toIMessage),
+      /** Sends the message that failed once more, or loads what could not be loaded. */
+      retry(): void {
+        const again = chat ? (chat.get().sendError ? chat.retry() : chat.refetch()) : findAgent();
+        again.catch(() => {});
+      },
+      async loadMore(): Promise<void> {
+        setLoadingEarlier(true);
+        await chat?.loadOlder().finally(() => setLoadingEarlier(false));
+      },
+    };
+  }, [chat, wallet.did, latest, findAgent]);
   return {
+    ...commands,
     messages,
     status,
-    isSignedOut: !wallet.did || isRefused(state.loadError) || isRefused(state.sendError),
     isSending,
+    /** While the history is fetched for the first time. */
     isLoading: state.isLoading && sessionId !== '' && !configError && wallet.did !== '',
     error: configError ?? state.loadError,
     sendMessageError: state.sendError ?? (chat ? undefined : earlyError),
-    isRealTimeConnected: state.isRealTimeConnected,
-    isConfigReady: agent !== undefined,
-    hasMore: state.olderCursor !== null,
-    sendMessage: useCallback(
-      async (message: string, extra?: SendOptions | Record<string, unknown>, attachments?: OutgoingFile[]) => {
-        const { model } = latest.current;
-        if (chat) await chat.send(message, { ...(model && { model }), ...toSendOptions(extra, attachments) });
-        else setEarlyError(latest.current.userDid ? notReady() : signedOut());
-      },
-      [chat, latest],
-    ),
     pendingApprovals: useMemo(
       () => messages.flatMap(({ approvals = [] }) => approvals.filter(({ status }) => status === 'pending')),
       [messages],
     ),
-    answerApproval: useCallback(
-      async (approvalId, approved, reason) => void (await chat?.answerApproval(approvalId, { approved, reason })),
-      [chat],
-    ),
-    grant: useCallback((capability) => act((ready) => ready.grant(capability)), [act]),
-    regenerate: useCallback((messageId) => act((ready) => ready.regenerate(messageId)), [act]),
-    editMessage: useCallback((messageId, text, extra) => act((ready) => ready.edit(messageId, text, extra)), [act]),
-    downloadFile: useCallback((fileId) => act((ready) => ready.download(fileId)), [act]),
-    uploadFile: useCallback((file, extra) => act((ready) => ready.upload(file, extra)), [act]),
-    setMessages: useCallback(
-      (change) => {
-        const next = typeof change === 'function' ? change((chat?.get().messages ?? []).map(toIMessage)) : change;
-        chat?.setMessages(next.map(fromIMessage));
-      },
-      [chat],
-    ),
-    retry: useCallback(() => {
-      const again = chat ? (chat.get().sendError ? chat.retry() : chat.refetch()) : findAgent();
-      again.catch(() => {});
-    }, [chat, findAgent]),
-    abortStream: useCallback(async () => chat?.abort(), [chat]),
-    refetchMessages: useCallback(async () => ((await chat?.refetch()) ?? []).map(toIMessage), [chat]),
-    loadMore,
+    /** Nobody has signed in: there is no wallet, it declined to sign, or the agent refuses what it signed. */
+    isSignedOut: !wallet.did || isRefused(state.loadError) || isRefused(state.sendError),
+    isRealTimeConnected: state.isRealTimeConnected,
+    isConfigReady: agent !== undefined,
+    hasMore: state.olderCursor !== null,
+    /** @deprecated Use `hasMore`. */
     hasEarlier: state.olderCursor !== null,
-    loadEarlier: loadMore,
+    /** @deprecated Use `loadMore`. */
+    loadEarlier: commands.loadMore,
+    /** @deprecated Await `loadMore`. */
     isLoadingEarlier,
+    /** @deprecated Use `status`, and `status` of the last message. */
     run: useMemo(() => toRunState(messages), [messages]),
   };
 }
 
+type Extra = SendOptions | Record<string, unknown>;
+
 const optionNames = new Set(['model', 'attachments', 'mcpInvocations', 'metadata', 'replaces']);
 
 /** The older library takes metadata and attachments one after the other. */
-function toSendOptions(extra: SendOptions | Record<string, unknown> = {}, attachments?: OutgoingFile[]): SendOptions {
+function toSendOptions(extra: Extra = {}, attachments?: OutgoingFile[]): SendOptions {
   if (!attachments && Object.keys(extra).every((name) => optionNames.has(name))) return extra as SendOptions;
   return { metadata: extra as Record<string, unknown>, ...(attachments && { attachments }) };
 }

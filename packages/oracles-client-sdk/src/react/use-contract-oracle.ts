@@ -13,46 +13,14 @@ import { useLoad } from './use-load.ts';
 /** `free`: there was nothing to pay. */
 export type ContractStatus = 'idle' | 'paying' | 'authorizing' | 'done' | 'free' | 'error';
 
-export interface ContractOracleResult {
-  /** Pays the agent's price, if it has one, and authorises it; `free` where it has none. */
-  contract: () => Promise<unknown>;
-  status: ContractStatus;
-  /** Whether the agent holds an authorisation of the user that is in force. */
-  isContracted: boolean;
-  /** Pays claims and waits until they are closed; `free` if none is open. After `PAYMENT_PENDING` it only waits, and pays nothing. */
-  pay: (claimIds: string[]) => Promise<unknown>;
-  error: OracleError | undefined;
-  /** @deprecated Use `contract`. */
-  contractOracle: (options?: { useAuthz?: boolean }) => Promise<void>;
-  /** @deprecated Use `status`. */
-  isContractingOracle: boolean;
-  /** @deprecated Use `pay`. */
-  payClaim: () => Promise<void>;
-  /** @deprecated Use `status`. */
-  isPayingClaim: boolean;
-  /** @deprecated Use `price` of `useOraclesConfig`. */
-  pricingList: { title: string; description: string; amount: string; denom: string }[] | undefined;
-  /** @deprecated Use `isLoading` of `useOraclesConfig`. */
-  isLoadingPricingList: boolean;
-  /** @deprecated Agents have no room to be invited to. */
-  isOracleInRoom: boolean;
-  /** @deprecated Agents have no room to be invited to. */
-  isLoadingOracleInRoom: boolean;
-  /** @deprecated Agents have no room to be invited to. */
-  inviteOracle: () => Promise<void>;
-  /** @deprecated Agents have no room to be invited to. */
-  isInvitingOracle: boolean;
-}
+export type ContractOracleResult = ReturnType<typeof useContractOracle>;
 
 interface ContractParams {
   params: { oracleDid: string; claimId?: string | undefined; [other: string]: unknown };
 }
 
 /** The contract between the user and an agent. */
-export function useContractOracle(
-  oracle?: string | ContractParams,
-  options: { overrides?: ConfigOverrides } = {},
-): ContractOracleResult {
+export function useContractOracle(oracle?: string | ContractParams, options: { overrides?: ConfigOverrides } = {}) {
   const { oracleDid, claimId } = typeof oracle === 'object' ? oracle.params : { oracleDid: oracle };
   const { wallet, transactSignX, credentials, resolveConfig, ...context } = useOraclesContext();
   const { agent, error: configError, whenReady } = useAgent(oracleDid, options.overrides);
@@ -140,21 +108,34 @@ export function useContractOracle(
   const price = agent?.config.price;
 
   return {
-    status: state.status,
-    error: state.error ?? configError ?? delegation.error,
-    isContracted: delegation.data?.authorized ?? false,
+    /** Pays the agent's price, if it has one, and authorises it; `free` where it has none. */
     contract,
+    status: state.status,
+    /** Whether the agent holds an authorisation of the user that is in force. */
+    isContracted: delegation.data?.authorized ?? false,
+    /** Pays claims and waits until they are closed; `free` if none is open. After `PAYMENT_PENDING` it only waits, and pays nothing. */
     pay,
-    contractOracle: async () => void (await contract()),
+    error: state.error ?? configError ?? delegation.error,
+    /** @deprecated Use `contract`. */
+    contractOracle: async (_options?: { useAuthz?: boolean }) => void (await contract()),
+    /** @deprecated Use `status`. */
     isContractingOracle: isBusy,
+    /** @deprecated Use `pay`. */
     payClaim: async () => void (await pay(claimId ? [claimId] : [])),
+    /** @deprecated Use `status`. */
     isPayingClaim: isBusy,
+    /** @deprecated Use `price` of `useOraclesConfig`. */
     pricingList: agent && (price ? [{ title: agent.config.oracleName ?? '', description: '', ...price }] : []),
+    /** @deprecated Use `isLoading` of `useOraclesConfig`. */
     isLoadingPricingList: !agent && !configError,
+    /** @deprecated Agents have no room to be invited to. */
     isOracleInRoom: delegation.data?.authorized ?? false,
+    /** @deprecated Agents have no room to be invited to. */
     isLoadingOracleInRoom: delegation.isLoading,
+    /** @deprecated Agents have no room to be invited to. */
     inviteOracle: async () => {},
-    isInvitingOracle: false,
+    /** @deprecated Agents have no room to be invited to. */
+    isInvitingOracle: false as boolean,
   };
 }
 

@@ -1,58 +1,21 @@
 'use client';
 
-import { useCallback, useState } from 'react';
+import { useCallback, useMemo, useState } from 'react';
+import type { AgentApi } from '../core/agent-api.ts';
 import { getOpenIdToken, type OpenIdToken } from '../core/open-id-token.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
-import type { OracleError } from '../core/oracle-error.ts';
 import type { Memory } from '../core/wire.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
 
-export interface MemoryEngineResult {
-  /** What the agent remembers of the user; after a search, what fits it. */
-  memories: Memory[];
-  isLoading: boolean;
-  /** `NOT_FOUND` where the agent has no memory. */
-  error: OracleError | undefined;
-  hasMore: boolean;
-  loadMore: () => Promise<void>;
-  search: (query: string) => void;
-  addMemory: (text: string, kind?: Memory['kind']) => Promise<Memory>;
-  deleteMemory: (id: string) => Promise<void>;
-  refetch: () => Promise<void>;
-  /** @deprecated The memory is the agent's own and needs no room. */
-  enableMemoryEngine: (roomId?: string) => Promise<void>;
-  /** @deprecated Use `isLoading`. */
-  isLoadingMemoryEngine: boolean;
-  /** @deprecated The memory is the agent's own and needs no room. */
-  inviteUser: (userId?: string) => Promise<void>;
-  /** @deprecated The memory is the agent's own and needs no room. */
-  isInvitingUser: boolean;
-  /** @deprecated The memory is the agent's own and needs no room. */
-  oracleRoomId: string | null;
-  /** @deprecated The memory is the agent's own and needs no room. */
-  isLoadingOracleRoomId: boolean;
-  /** @deprecated The memory is the agent's own and needs no room. */
-  members: string[];
-  /** @deprecated The memory is the agent's own and needs no room. */
-  isLoadingMembers: boolean;
-}
-
-const roomless = {
-  enableMemoryEngine: async () => {},
-  inviteUser: async () => {},
-  isInvitingUser: false,
-  oracleRoomId: null,
-  isLoadingOracleRoomId: false,
-  members: [] as string[],
-  isLoadingMembers: false,
-};
+export type MemoryEngineResult = ReturnType<typeof useMemoryEngine>;
 
 const pageSize = 20;
+const noMembers: string[] = [];
 
 /** The agent's persistent memory of the user. */
-export function useMemoryEngine(oracleDid?: string, options: { overrides?: ConfigOverrides } = {}): MemoryEngineResult {
+export function useMemoryEngine(oracleDid?: string, options: { overrides?: ConfigOverrides } = {}) {
   const { agent, error: configError, whenReady } = useAgent(oracleDid, options.overrides);
   const [query, setQuery] = useState('');
   const { data, error, isLoading, reload, update } = useLoad(agent && `memory ${agent.key} ${query}`, async () => {
@@ -60,35 +23,49 @@ export function useMemoryEngine(oracleDid?: string, options: { overrides?: Confi
     return { memories, total };
   });
   const memories = data?.memories ?? [];
+  const changes = useMemo(() => {
+    const change = async <T>(work: (api: AgentApi) => Promise<T>) => {
+      const result = await work((await whenReady()).api);
+      await reload();
+      return result;
+    };
+    return {
+      addMemory: (text: string, kind?: Memory['kind']) =>
+        change((api) => api.addMemory({ text, ...(kind && { kind }) })),
+      deleteMemory: async (id: string) => void (await change((api) => api.deleteMemory(id))),
+    };
+  }, [whenReady, reload]);
 
   return {
-    ...roomless,
-    isLoadingMemoryEngine: isLoading,
+    ...changes,
+    /** What the agent remembers of the user; after a search, what fits it. */
     memories,
     isLoading: isLoading || (!agent && !configError),
+    /** `NOT_FOUND` where the agent has no memory. */
     error: configError ?? error,
     hasMore: memories.length < (data?.total ?? 0),
-    search: setQuery,
     async loadMore() {
       const page = await (await whenReady()).api.listMemories({ query, limit: pageSize, offset: memories.length });
       update((known) => ({ memories: [...known.memories, ...page.memories], total: page.total }));
     },
-    addMemory: useCallback(
-      async (text, kind) => {
-        const memory = await (await whenReady()).api.addMemory({ text, ...(kind && { kind }) });
-        await reload();
-        return memory;
-      },
-      [whenReady, reload],
-    ),
-    deleteMemory: useCallback(
-      async (id) => {
-        await (await whenReady()).api.deleteMemory(id);
-        await reload();
-      },
-      [whenReady, reload],
-    ),
+    search: setQuery as (query: string) => void,
     refetch: useCallback(async () => void (await reload()), [reload]),
+    /** @deprecated The memory is the agent's own and needs no room. */
+    enableMemoryEngine: async (_roomId?: string) => {},
+    /** @deprecated Use `isLoading`. */
+    isLoadingMemoryEngine: isLoading,
+    /** @deprecated The memory is the agent's own and needs no room. */
+    inviteUser: async (_userId?: string) => {},
+    /** @deprecated The memory is the agent's own and needs no room. */
+    isInvitingUser: false as boolean,
+    /** @deprecated The memory is the agent's own and needs no room. */
+    oracleRoomId: null as string | null,
+    /** @deprecated The memory is the agent's own and needs no room. */
+    isLoadingOracleRoomId: false as boolean,
+    /** @deprecated The memory is the agent's own and needs no room. */
+    members: noMembers,
+    /** @deprecated The memory is the agent's own and needs no room. */
+    isLoadingMembers: false as boolean,
   };
 }
 
@@ -107,14 +84,7 @@ export interface ModelInfo {
   vision?: boolean | undefined;
 }
 
-export interface UseModelsResult {
-  models: ModelInfo[];
-  defaultModelId: string | undefined;
-  defaultModel: ModelInfo | undefined;
-  isLoading: boolean;
-  error: OracleError | undefined;
-  refetch: () => void;
-}
+export type UseModelsResult = ReturnType<typeof useModels>;
 
 interface ModelList {
   models: Partial<ModelInfo>[];
@@ -122,7 +92,7 @@ interface ModelList {
 }
 
 /** The models that a message to an agent may choose from. */
-export function useModels(oracleDid?: string, overrides?: ConfigOverrides): UseModelsResult {
+export function useModels(oracleDid?: string, overrides?: ConfigOverrides) {
   const { agent, error: configError, whenReady } = useAgent(oracleDid, overrides);
   const { data, error, isLoading, reload } = useLoad(agent && `models ${agent.key}`, async () => {
     const { transport } = await whenReady();
@@ -148,21 +118,21 @@ function toModels({ models, default: defaultId }: ModelList): ModelInfo[] {
   });
 }
 
-export interface OpenIdTokenResult {
-  openIdToken: OpenIdToken | undefined;
-  isLoading: boolean;
-  error: OracleError | undefined;
-  /** A token in force: the one there is, or a new one when it is about to expire. */
-  getToken: () => Promise<OpenIdToken>;
-  /** @deprecated Use `getToken`. */
-  refetch: () => Promise<OpenIdToken | undefined>;
-}
+export type OpenIdTokenResult = ReturnType<typeof useGetOpenIdToken>;
 
 /** A Matrix OpenID token of the connected user. */
-export function useGetOpenIdToken(): OpenIdTokenResult {
+export function useGetOpenIdToken() {
   const { matrix } = useOraclesContext().wallet;
   const key = matrix.homeServer && matrix.accessToken ? `${matrix.homeServer} ${matrix.accessToken}` : undefined;
   const { data, isLoading, error } = useLoad(key, () => getOpenIdToken(matrix));
   const getToken = useCallback(() => getOpenIdToken(matrix), [matrix]);
-  return { openIdToken: data, isLoading, error, getToken, refetch: getToken };
+  return {
+    openIdToken: data,
+    isLoading,
+    error,
+    /** A token in force: the one there is, or a new one when it is about to expire. */
+    getToken,
+    /** @deprecated Use `getToken`. */
+    refetch: getToken as () => Promise<OpenIdToken | undefined>,
+  };
 }

@@ -1,45 +1,13 @@
 'use client';
 
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import type { AgentApi } from '../core/agent-api.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
-import type { OracleError } from '../core/oracle-error.ts';
 import type { Session } from '../core/wire.ts';
 import type { IMessage } from './message-content.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
-
-export interface OracleSessionsResult {
-  /** Newest updated first. */
-  sessions: Session[];
-  createSession: (session?: { title?: string; metadata?: Record<string, unknown> }) => Promise<Session>;
-  /** A new session that shares the conversation up to this message, with this message. */
-  forkSession: (sessionId: string, message: Pick<IMessage, 'id' | 'storedId'>) => Promise<Session>;
-  renameSession: (sessionId: string, title: string) => Promise<void>;
-  deleteSession: (sessionId: string) => Promise<void>;
-  isLoading: boolean;
-  error: OracleError | undefined;
-  hasMore: boolean;
-  loadMore: () => Promise<void>;
-  refetch: () => Promise<void>;
-  total: number;
-  isConfigReady: boolean;
-  /** @deprecated Use `hasMore`. */
-  hasNextPage: boolean;
-  /** @deprecated Use `loadMore`. */
-  fetchNextPage: () => Promise<void>;
-  /** @deprecated Await `loadMore`. */
-  isFetchingNextPage: boolean;
-  /** @deprecated Await `createSession`. */
-  isCreatingSession: boolean;
-  /** @deprecated Catch what `createSession` throws. */
-  isCreateSessionError: boolean;
-  /** @deprecated Await `deleteSession`. */
-  isDeletingSession: boolean;
-  /** @deprecated Catch what `deleteSession` throws. */
-  isDeleteSessionError: boolean;
-}
 
 type Work = 'create' | 'rename' | 'delete' | 'page';
 
@@ -51,13 +19,15 @@ export interface OracleSessionsOptions {
   baseUrl?: string | undefined;
 }
 
+export type OracleSessionsResult = ReturnType<typeof useOracleSessions>;
+
 const defaultPageSize = 20;
 
 /** The user's chat sessions with an agent. */
 export function useOracleSessions(
   oracleDid?: string,
   { limit: pageSize = defaultPageSize, baseUrl, overrides }: OracleSessionsOptions = {},
-): OracleSessionsResult {
+) {
   const given = overrides ?? (baseUrl ? { baseUrl } : undefined);
   const { agent, error: configError, refetch: findAgent, whenReady } = useAgent(oracleDid, given);
   const { pending, failed, follow } = useFollowed<Work>();
@@ -68,79 +38,85 @@ export function useOracleSessions(
   });
   const sessions = data?.sessions ?? [];
   const count = sessions.length;
+  const total = data?.total ?? 0;
   // A session is named from its first exchange, and the last one used is first.
   const { turns } = useOraclesContext();
   useEffect(() => turns.subscribe(() => void reload()), [turns, reload]);
 
+  const act = useCallback(
+    <T>(name: Work, work: (api: AgentApi) => Promise<T>) => follow(name, async () => work((await whenReady()).api)),
+    [follow, whenReady],
+  );
   const loadMore = useCallback(
     () =>
-      follow('page', async () => {
-        const page = await (await whenReady()).api.listSessions({ limit: pageSize, offset: count });
+      act('page', async (api) => {
+        const page = await api.listSessions({ limit: pageSize, offset: count });
         update(({ sessions: known }) => {
           const ids = new Set(known.map(({ sessionId }) => sessionId));
           // A session that moved up meanwhile may be on two pages.
-          return {
-            sessions: [...known, ...page.sessions.filter(({ sessionId }) => !ids.has(sessionId))],
-            total: page.total,
-          };
+          const added = page.sessions.filter(({ sessionId }) => !ids.has(sessionId));
+          return { sessions: [...known, ...added], total: page.total };
         });
       }),
-    [follow, whenReady, update, pageSize, count],
+    [act, update, pageSize, count],
   );
-  const add = useCallback(
-    (create: (api: AgentApi) => Promise<Session>) =>
-      follow('create', async () => {
-        const created = await create((await whenReady()).api);
-        update(({ sessions: known, total }) => ({ sessions: [created, ...known], total: total + 1 }));
+  const changes = useMemo(() => {
+    const add = (create: (api: AgentApi) => Promise<Session>) =>
+      act('create', async (api) => {
+        const created = await create(api);
+        update((known) => ({ sessions: [created, ...known.sessions], total: known.total + 1 }));
         return created;
-      }),
-    [follow, whenReady, update],
-  );
-  const hasMore = count < (data?.total ?? 0);
+      });
+    return {
+      createSession: (session: { title?: string; metadata?: Record<string, unknown> } = {}) =>
+        add((api) => api.createSession(session)),
+      /** A new session that shares the conversation up to this message, with this message. */
+      forkSession: (sessionId: string, { id, storedId = id }: Pick<IMessage, 'id' | 'storedId'>) =>
+        add((api) => api.forkSession(sessionId, storedId)),
+      renameSession: (sessionId: string, title: string) =>
+        act('rename', async (api) => {
+          const renamed = await api.renameSession(sessionId, title);
+          update((known) => ({
+            ...known,
+            sessions: known.sessions.map((session) => (session.sessionId === sessionId ? renamed : session)),
+          }));
+        }),
+      deleteSession: (sessionId: string) =>
+        act('delete', async (api) => {
+          await api.deleteSession(sessionId);
+          update((known) => ({
+            sessions: known.sessions.filter((session) => session.sessionId !== sessionId),
+            total: known.total - 1,
+          }));
+        }),
+    };
+  }, [act, update]);
 
   return {
+    ...changes,
+    /** Newest updated first. */
     sessions,
     isLoading: isLoading || (!agent && !configError),
     error: configError ?? error,
-    hasMore,
+    hasMore: count < total,
     loadMore,
-    total: data?.total ?? 0,
-    isConfigReady: agent !== undefined,
-    hasNextPage: hasMore,
-    fetchNextPage: loadMore,
-    isFetchingNextPage: pending === 'page',
-    isCreatingSession: pending === 'create',
-    isCreateSessionError: failed === 'create',
-    isDeletingSession: pending === 'delete',
-    isDeleteSessionError: failed === 'delete',
-    createSession: useCallback((session = {}) => add(({ createSession }) => createSession(session)), [add]),
-    forkSession: useCallback(
-      (sessionId, { id, storedId = id }) => add(({ forkSession }) => forkSession(sessionId, storedId)),
-      [add],
-    ),
-    renameSession: useCallback(
-      (sessionId, title) =>
-        follow('rename', async () => {
-          const renamed = await (await whenReady()).api.renameSession(sessionId, title);
-          update(({ sessions: known, total }) => ({
-            sessions: known.map((session) => (session.sessionId === sessionId ? renamed : session)),
-            total,
-          }));
-        }),
-      [follow, whenReady, update],
-    ),
-    deleteSession: useCallback(
-      (sessionId) =>
-        follow('delete', async () => {
-          await (await whenReady()).api.deleteSession(sessionId);
-          update(({ sessions: known, total }) => ({
-            sessions: known.filter((session) => session.sessionId !== sessionId),
-            total: total - 1,
-          }));
-        }),
-      [follow, whenReady, update],
-    ),
     refetch: useCallback(async () => void (await (agent ? reload() : findAgent())), [agent, findAgent, reload]),
+    total,
+    isConfigReady: agent !== undefined,
+    /** @deprecated Use `hasMore`. */
+    hasNextPage: count < total,
+    /** @deprecated Use `loadMore`. */
+    fetchNextPage: loadMore,
+    /** @deprecated Await `loadMore`. */
+    isFetchingNextPage: pending === 'page',
+    /** @deprecated Await `createSession`. */
+    isCreatingSession: pending === 'create',
+    /** @deprecated Catch what `createSession` throws. */
+    isCreateSessionError: failed === 'create',
+    /** @deprecated Await `deleteSession`. */
+    isDeletingSession: pending === 'delete',
+    /** @deprecated Catch what `deleteSession` throws. */
+    isDeleteSessionError: failed === 'delete',
   };
 }
 

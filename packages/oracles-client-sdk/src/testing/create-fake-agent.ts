@@ -1,34 +1,11 @@
 import { createCredentialCache, type Sign } from '../core/credentials.ts';
 import { createRandomId } from '../core/random-id.ts';
 import type { OpenSocket } from '../core/socket-channel.ts';
-import { createTransport, type Transport } from '../core/transport.ts';
-import type { SocketEvent } from '../core/wire.ts';
+import { createTransport } from '../core/transport.ts';
 import { createFakeRoutes, createFakeSessions } from './fake-routes.ts';
 import type { ClientOutcome, FakeAgentOptions, FakeMessage } from './fake-run.ts';
 
-export interface FakeAgent {
-  /** Properties for `OraclesProvider`: a user who is signed in, and this agent in place of the network. */
-  readonly provider: {
-    initialWallet: { address: string; did: string; matrix: { accessToken: string; homeServer: string } };
-    transactSignX: (messages: unknown[], memo?: string) => Promise<unknown>;
-    createDelegation: Sign;
-    createInvocation: Sign;
-    oracleDid: string;
-    overrides: { baseUrl: string };
-    fetch: typeof globalThis.fetch;
-    openSocket: OpenSocket;
-  };
-  readonly oracleDid: string;
-  /** For `socketUrl` of `createChat`. */
-  readonly url: string;
-  /** For `createChat` and `createAgentApi` of `/core`. */
-  readonly transport: Transport;
-  readonly messages: readonly FakeMessage[];
-  /** What the page's wallet was asked to sign and broadcast. */
-  readonly transactions: readonly unknown[][];
-  /** Sends an event to the sockets of one session, or of all. */
-  emit(event: SocketEvent, sessionId?: string): void;
-}
+export type FakeAgent = ReturnType<typeof createFakeAgent>;
 
 /**
  * An agent for tests of pages: no network, no server, answers from a script. It keeps sessions and messages, streams, resumes,
@@ -47,7 +24,7 @@ export interface FakeAgent {
  * await chat.send('Good morning');
  * ```
  */
-export function createFakeAgent({ answers = [], models = [] }: FakeAgentOptions = {}): FakeAgent {
+export function createFakeAgent({ answers = [], models = [] }: FakeAgentOptions = {}) {
   const id = createRandomId();
   const oracleDid = `did:example:agent-${id}`;
   const userDid = `did:example:user-${id}`;
@@ -97,13 +74,17 @@ export function createFakeAgent({ answers = [], models = [] }: FakeAgentOptions 
   const credentials = createCredentialCache({ userDid, createDelegation: sign, createInvocation: sign });
   return {
     oracleDid,
+    /** For `socketUrl` of `createChat`. */
     url,
-    messages,
-    transactions,
+    messages: messages as readonly FakeMessage[],
+    /** What the page's wallet was asked to sign and broadcast. */
+    transactions: transactions as readonly unknown[][],
+    /** For `createChat` and `createAgentApi` of `/core`. */
     transport: createTransport({ baseUrl: url, oracleDid, credentials, userDid, fetch, openSocket }),
+    /** Properties for `OraclesProvider`: a user who is signed in, and this agent in place of the network. */
     provider: {
       initialWallet: { address: 'fake1user', did: userDid, matrix: { accessToken: '', homeServer: '' } },
-      transactSignX: async (signed) => {
+      transactSignX: async (signed: unknown[]): Promise<unknown> => {
         transactions.push(signed);
         return { code: 0 };
       },
@@ -114,6 +95,7 @@ export function createFakeAgent({ answers = [], models = [] }: FakeAgentOptions 
       fetch,
       openSocket,
     },
+    /** Sends an event to the sockets of one session, or of all. */
     emit: sessions.emit,
   };
 }

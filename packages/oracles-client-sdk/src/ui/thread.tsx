@@ -1,6 +1,16 @@
 'use client';
 
-import { type FormEvent, memo, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import {
+  createContext,
+  type FormEvent,
+  memo,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useEffect,
+  useRef,
+  useState,
+} from 'react';
 import type { Attachment } from '../core/wire.ts';
 import { CodeContext, type CodeProps } from '../markdown/code.tsx';
 import { WordsContext } from '../react/content-view.tsx';
@@ -9,7 +19,7 @@ import { renderMessageContent } from '../react/render-message-content.tsx';
 import type { UIComponents } from '../react/ui-components.ts';
 import type { UseChatResult } from '../react/use-chat.ts';
 import { Button } from './button.tsx';
-import { type Labels, nameIn } from './labels.ts';
+import { defaultLabels, type Labels, nameIn } from './labels.ts';
 
 export interface ThreadProps {
   chat: UseChatResult;
@@ -21,10 +31,12 @@ export interface ThreadProps {
 
 const followPixels = 80;
 
+const LabelsContext = createContext(defaultLabels);
+const useLabels = () => useContext(LabelsContext);
+
 /** The messages of a conversation. It follows the answer unless the reader has scrolled up. */
 export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
   const { messages, hasMore, loadMore, status, isLoading, editMessage, downloadFile } = chat;
-  const Code = useMemo(() => (code: CodeProps) => <CodeBlock {...code} labels={labels} />, [labels]);
   const box = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
   const [isAway, setAway] = useState(false);
@@ -55,22 +67,23 @@ export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
     >
       {hasMore && <Button label={labels.older} onClick={() => void loadMore().catch(() => {})} />}
       {messages.length === 0 && !isLoading && empty}
-      <WordsContext.Provider value={labels}>
-        <CodeContext.Provider value={Code}>
-          <ol>
-            {messages.map((message) => (
-              <Message
-                key={message.id}
-                message={message}
-                labels={labels}
-                uiComponents={uiComponents}
-                onEdit={status === 'ready' ? editMessage : undefined}
-                onDownload={downloadFile}
-              />
-            ))}
-          </ol>
-        </CodeContext.Provider>
-      </WordsContext.Provider>
+      <LabelsContext.Provider value={labels}>
+        <WordsContext.Provider value={labels}>
+          <CodeContext.Provider value={CodeBlock}>
+            <ol>
+              {messages.map((message) => (
+                <Message
+                  key={message.id}
+                  message={message}
+                  uiComponents={uiComponents}
+                  onEdit={status === 'ready' ? editMessage : undefined}
+                  onDownload={downloadFile}
+                />
+              ))}
+            </ol>
+          </CodeContext.Provider>
+        </WordsContext.Provider>
+      </LabelsContext.Provider>
       {status === 'ready' && messages.at(-1)?.type === 'ai' && (
         <Button label={labels.regenerate} onClick={() => void chat.regenerate()} />
       )}
@@ -83,13 +96,14 @@ export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
   );
 }
 
-interface MessageProps extends Pick<ThreadProps, 'labels' | 'uiComponents'> {
+interface MessageProps extends Pick<ThreadProps, 'uiComponents'> {
   message: IMessage;
   onEdit: UseChatResult['editMessage'] | undefined;
   onDownload: UseChatResult['downloadFile'];
 }
 
-const Message = memo(({ message: latest, labels, uiComponents, onEdit, onDownload }: MessageProps) => {
+const Message = memo(({ message: latest, uiComponents, onEdit, onDownload }: MessageProps) => {
+  const labels = useLabels();
   const [isEditing, setEditing] = useState(false);
   /** How many answers back from the latest one. */
   const [back, setBack] = useState(0);
@@ -113,7 +127,7 @@ const Message = memo(({ message: latest, labels, uiComponents, onEdit, onDownloa
         </details>
       )}
       {isEditing ? (
-        <EditMessage text={text} labels={labels} onSend={send} onCancel={() => setEditing(false)} />
+        <EditMessage text={text} onSend={send} onCancel={() => setEditing(false)} />
       ) : (
         <div dir="auto">{renderMessageContent(isHuman ? message : content, uiComponents)}</div>
       )}
@@ -127,7 +141,7 @@ const Message = memo(({ message: latest, labels, uiComponents, onEdit, onDownloa
         <p className="palaver-actions">
           {attachments.map((file, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: the same file may be attached twice.
-            <SentFile key={index} file={file} labels={labels} onDownload={onDownload} />
+            <SentFile key={index} file={file} onDownload={onDownload} />
           ))}
         </p>
       )}
@@ -135,10 +149,8 @@ const Message = memo(({ message: latest, labels, uiComponents, onEdit, onDownloa
       {status === 'failed' && <small>{labels.failed}</small>}
       {status !== 'streaming' && text && !isEditing && (
         <p className="palaver-actions">
-          {!isHuman && earlier.length > 0 && (
-            <Versions back={back} count={earlier.length + 1} labels={labels} onChoose={setBack} />
-          )}
-          <CopyText text={text} labels={labels} />
+          {!isHuman && earlier.length > 0 && <Versions back={back} count={earlier.length + 1} onChoose={setBack} />}
+          <CopyText text={text} />
           {isHuman && onEdit && (
             <Button className="palaver-quiet" label={labels.edit} onClick={() => setEditing(true)} />
           )}
@@ -150,7 +162,8 @@ const Message = memo(({ message: latest, labels, uiComponents, onEdit, onDownloa
 
 const shownMs = 1_500;
 
-function CopyText({ text, labels }: { text: string; labels: Labels }) {
+function CopyText({ text }: { text: string }) {
+  const labels = useLabels();
   const [isCopied, setCopied] = useState(false);
   async function copy(): Promise<void> {
     await navigator.clipboard.writeText(text);
@@ -164,12 +177,12 @@ function CopyText({ text, labels }: { text: string; labels: Labels }) {
   );
 }
 
-function CodeBlock({ language, text, labels }: { language: string; text: string; labels: Labels }) {
+function CodeBlock({ language, text }: CodeProps) {
   return (
     <figure className="palaver-code">
       <figcaption>
         {language}
-        <CopyText text={text} labels={labels} />
+        <CopyText text={text} />
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard. */}
       <pre tabIndex={0}>
@@ -179,14 +192,8 @@ function CodeBlock({ language, text, labels }: { language: string; text: string;
   );
 }
 
-interface VersionsProps {
-  back: number;
-  count: number;
-  labels: Labels;
-  onChoose(back: number): void;
-}
-
-function Versions({ back, count, labels, onChoose }: VersionsProps) {
+function Versions({ back, count, onChoose }: { back: number; count: number; onChoose(back: number): void }) {
+  const labels = useLabels();
   const step = (to: number, name: string, sign: string) => (
     <Button
       className="palaver-quiet"
@@ -208,13 +215,8 @@ function Versions({ back, count, labels, onChoose }: VersionsProps) {
   );
 }
 
-interface SentFileProps {
-  file: Attachment;
-  labels: Labels;
-  onDownload(fileId: string): Promise<Blob>;
-}
-
-function SentFile({ file: { fileId, filename }, labels, onDownload }: SentFileProps) {
+function SentFile({ file: { fileId, filename }, onDownload }: { file: Attachment } & Pick<MessageProps, 'onDownload'>) {
+  const labels = useLabels();
   if (!fileId) return <small>{filename}</small>;
   async function save(id: string): Promise<void> {
     const link = document.createElement('a');
@@ -234,14 +236,8 @@ function SentFile({ file: { fileId, filename }, labels, onDownload }: SentFilePr
   );
 }
 
-interface EditMessageProps {
-  text: string;
-  labels: Labels;
-  onSend(text: string): void;
-  onCancel(): void;
-}
-
-function EditMessage({ text, labels, onSend, onCancel }: EditMessageProps) {
+function EditMessage({ text, onSend, onCancel }: { text: string; onSend(text: string): void; onCancel(): void }) {
+  const labels = useLabels();
   function submit(event: FormEvent<HTMLFormElement>): void {
     event.preventDefault();
     const changed = String(new FormData(event.currentTarget).get('text') ?? '').trim();
