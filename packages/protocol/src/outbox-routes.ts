@@ -26,36 +26,34 @@ const paramsSchema = z.object({ hash: z.string().regex(/^[0-9A-F]{64}$/, 'expect
 export function addOutboxRoutes<T>(server: Server, { path, outbox }: { path: string; outbox: TxOutbox<T> }): void {
   const shared = { tags: ['Transactions'], security: [] };
   const response = { 200: entriesSchema, 401: errorBodySchema };
-  const change = { params: paramsSchema, response: { ...response, 403: errorBodySchema, 404: errorBodySchema } };
-  const require = (rows: OutboxRow[]) => {
-    if (rows.length === 0) throw new AppError('NOT_FOUND', 'No transaction with this hash is unclear.');
-    return { transactions: rows.map(toView) };
-  };
-
+  const { operatorGuard } = server;
   const list = { ...shared, summary: 'Transactions by status (operators)', querystring: listQuerySchema, response };
-  server.get(path, { onRequest: server.operatorGuard, schema: list }, async ({ query }) => ({
+  server.get(path, { onRequest: operatorGuard, schema: list }, async ({ query }) => ({
     transactions: (await outbox.list(query.status, query.limit)).map(toView),
   }));
 
-  const search = { ...shared, ...change, summary: 'Look an unclear transaction up on the chain (operators)' };
-  server.post(`${path}/:hash/look-up`, { onRequest: server.operatorGuard, schema: search }, async ({ params }) =>
-    require(await outbox.lookUp(params.hash)),
-  );
-
-  const admin = server.operatorGuardFor('admin');
-  const settle = { ...shared, ...change, summary: 'Book an unclear transaction as included (admins)' };
-  server.post(`${path}/:hash/mark-included`, { onRequest: admin, schema: settle }, async ({ params }) =>
-    require(await outbox.decide(params.hash, 'included')),
-  );
-
-  const repeat = {
-    ...shared,
-    ...change,
-    summary: 'Sign and send the messages of an unclear transaction again (admins)',
-  };
-  server.post(`${path}/:hash/send-again`, { onRequest: admin, schema: repeat }, async ({ params }) =>
-    require(await outbox.decide(params.hash, 'send-again')),
-  );
+  const change = { params: paramsSchema, response: { ...response, 403: errorBodySchema, 404: errorBodySchema } };
+  const addChange = (
+    name: string,
+    { onRequest, summary }: { onRequest: typeof operatorGuard; summary: string },
+    run: (hash: string) => Promise<OutboxRow[]>,
+  ) =>
+    server.post(
+      `${path}/:hash/${name}`,
+      { onRequest, schema: { ...shared, ...change, summary } },
+      async ({ params }) => {
+        const rows = await run(params.hash);
+        if (rows.length === 0) throw new AppError('NOT_FOUND', 'No transaction with this hash is unclear.');
+        return { transactions: rows.map(toView) };
+      },
+    );
+  const search = 'Look an unclear transaction up on the chain (operators)';
+  addChange('look-up', { onRequest: operatorGuard, summary: search }, outbox.lookUp);
+  const onRequest = server.operatorGuardFor('admin');
+  const settle = 'Book an unclear transaction as included (admins)';
+  addChange('mark-included', { onRequest, summary: settle }, (hash) => outbox.decide(hash, 'included'));
+  const repeat = 'Sign and send the messages of an unclear transaction again (admins)';
+  addChange('send-again', { onRequest, summary: repeat }, (hash) => outbox.decide(hash, 'send-again'));
 }
 
 function toView({ id, status, hash, sequence, height, attempts, fault, created_at }: OutboxRow) {

@@ -45,6 +45,11 @@ export function createOutboxTable<T>(
   const inTransaction = (work: (trx: Transaction<Tables>, own: Transaction<T>) => Promise<void>) =>
     store.transaction((trx) => work(trx as unknown as Transaction<Tables>, trx as Transaction<T>));
 
+  const ofStatus = (status: OutboxRow['status']) => db.selectFrom(table).selectAll().where('status', '=', status);
+  /** The entries of a transaction that is on its way. */
+  const ofSent = (on: Kysely<Tables>, hash: string | null) =>
+    on.updateTable(table).where('hash', '=', hash).where('status', 'in', onTheWay);
+
   return {
     /** Keeps other instances from the same work for a while; false if one of them does it. */
     lease: () => leases.hold(address, holder, leaseMs),
@@ -52,10 +57,7 @@ export function createOutboxTable<T>(
     /** Everything the next step needs is stored, so any instance may take it. */
     endLease: () => leases.end(address, holder),
 
-    async add(
-      trx: Transaction<T>,
-      row: Pick<OutboxRow, 'id' | 'message' | 'memo' | 'alone' | 'created_at'>,
-    ): Promise<void> {
+    async add(trx: Transaction<T>, row: Pick<OutboxRow, 'id' | 'message' | 'memo' | 'alone' | 'created_at'>) {
       await (trx as unknown as Transaction<Tables>)
         .insertInto(table)
         .values({ ...row, status: 'waiting', attempts: 0, next_at: 0 } as OutboxRow)
@@ -64,10 +66,10 @@ export function createOutboxTable<T>(
     },
 
     list: (status: OutboxRow['status'], limit: number): Promise<OutboxRow[]> =>
-      db.selectFrom(table).selectAll().where('status', '=', status).orderBy('created_at').limit(limit).execute(),
+      ofStatus(status).orderBy('created_at').limit(limit).execute(),
 
     ofHash: (hash: string, status: OutboxRow['status']): Promise<OutboxRow[]> =>
-      db.selectFrom(table).selectAll().where('status', '=', status).where('hash', '=', hash).execute(),
+      ofStatus(status).where('hash', '=', hash).execute(),
 
     async ofIds(ids: string[]): Promise<OutboxRow[]> {
       return ids.length === 0 ? [] : db.selectFrom(table).selectAll().where('id', 'in', ids).orderBy('id').execute();
@@ -86,15 +88,7 @@ export function createOutboxTable<T>(
     },
 
     findDue: (limit: number): Promise<OutboxRow[]> =>
-      db
-        .selectFrom(table)
-        .selectAll()
-        .where('status', '=', 'waiting')
-        .where('next_at', '<=', now)
-        .orderBy('created_at')
-        .orderBy('id')
-        .limit(limit)
-        .execute(),
+      ofStatus('waiting').where('next_at', '<=', now).orderBy('created_at').orderBy('id').limit(limit).execute(),
 
     /** The last sequence that the account signed with; -1 if there is none. */
     async lastSequence(): Promise<number> {
@@ -124,11 +118,8 @@ export function createOutboxTable<T>(
 
     /** Changes all entries of a transaction that is on its way, and leaves them for `waitMs`; false if it no longer is. */
     async mark(hash: string | null, change: Partial<OutboxRow>, waitMs = 0): Promise<boolean> {
-      const done = await db
-        .updateTable(table)
+      const done = await ofSent(db, hash)
         .set((eb) => ({ ...change, next_at: eb(now, '+', waitMs) }))
-        .where('hash', '=', hash)
-        .where('status', 'in', onTheWay)
         .executeTakeFirst();
       return done.numUpdatedRows > 0n;
     },
@@ -137,13 +128,7 @@ export function createOutboxTable<T>(
       for (const row of rows) {
         await inTransaction(async (trx, own) => {
           const change = { status: 'included' as const, height, fault: null };
-          const done = await trx
-            .updateTable(table)
-            .set(change)
-            .where('id', '=', row.id)
-            .where('hash', '=', row.hash)
-            .where('status', 'in', onTheWay)
-            .executeTakeFirst();
+          const done = await ofSent(trx, row.hash).set(change).where('id', '=', row.id).executeTakeFirst();
           if (done.numUpdatedRows > 0n) await onSettled?.(own, { ...row, ...change }, 'included');
         });
       }
@@ -154,11 +139,8 @@ export function createOutboxTable<T>(
     async release(rows: OutboxRow[], { fault, counts, isUsed, isRefused, isFinal }: Release): Promise<void> {
       const isShared = rows.length > 1;
       await inTransaction(async (trx, own) => {
-        const freed = await trx
-          .updateTable(table)
+        const freed = await ofSent(trx, rows[0]?.hash ?? '')
           .set({ bytes: null, hash: null, refusal: null, resent: 0 })
-          .where('hash', '=', rows[0]?.hash ?? '')
-          .where('status', 'in', onTheWay)
           .where('resent', 'in', isRefused ? [0] : [0, 1])
           .executeTakeFirst();
         if (Number(freed.numUpdatedRows) !== rows.length) throw new Error('another instance follows these entries');

@@ -147,11 +147,7 @@ function assertOrdered(component: string, migrations: readonly Migration[]): voi
   }
 }
 
-function pendingOf(
-  component: string,
-  migrations: readonly Migration[],
-  applied: ReadonlyMap<string, boolean>,
-): Migration[] {
+function pendingOf(component: string, migrations: readonly Migration[], applied: ReadonlyMap<string, boolean>) {
   const known = new Set(migrations.map(({ name }) => name));
   // Steps of a newer version that only add are accepted: during an upgrade both versions run.
   const unknown = [...applied].flatMap(([name, breaking]) => (breaking && !known.has(name) ? [name] : [])).sort();

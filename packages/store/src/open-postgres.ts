@@ -24,27 +24,19 @@ export async function openPostgres(url: string, options: StoreOptions, fallback?
       throw error;
     }
   };
-  const state = { isPooler: options.pooler === 'transaction' };
+  const naming: Naming = { isPooler: options.pooler === 'transaction', names: new Map() };
   let pools: Pools;
   try {
-    pools = await open(state.isPooler).catch((error) => {
-      if (options.pooler === 'none' || state.isPooler || !isStartupRefusal(error)) throw error;
-      state.isPooler = true;
+    pools = await open(naming.isPooler).catch((error) => {
+      if (options.pooler === 'none' || naming.isPooler || !isStartupRefusal(error)) throw error;
+      naming.isPooler = true;
       return open(true);
     });
   } catch (error) {
     throw new StoreError('unreachable', `cannot use PostgreSQL at ${hosts.target}: ${messageOf(error)}`, error);
   }
-  const preparedNames = new Map<string, string>();
   return {
-    dialect: new PostgresDialect({
-      pool: bindingPool(pools, {
-        nameOf: (text) => (state.isPooler ? undefined : preparedNames.get(text)),
-        onNameFault: () => {
-          state.isPooler = true;
-        },
-      }),
-    }),
+    dialect: new PostgresDialect({ pool: bindingPool(pools, naming) }),
     ping: async () => {
       const client = await pools.connect();
       try {
@@ -58,8 +50,8 @@ export async function openPostgres(url: string, options: StoreOptions, fallback?
       error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01' || isNameFault(error)),
     onPrepare({ sql }: CompiledQuery) {
       // Named by its text: behind a pooler two programs may share a connection, and a name must mean one statement.
-      if (!preparedNames.has(sql))
-        preparedNames.set(sql, `palaver_${createHash('sha256').update(sql).digest('hex').slice(0, 24)}`);
+      if (!naming.names.has(sql))
+        naming.names.set(sql, `palaver_${createHash('sha256').update(sql).digest('hex').slice(0, 24)}`);
     },
     waiting: pools.waiting,
   };
@@ -150,27 +142,28 @@ function toSafeInteger(text: string): number {
 }
 
 interface Naming {
-  nameOf(text: string): string | undefined;
-  /** Called when a named statement fails behind a pooler: later statements have no names. */
-  onNameFault(): void;
+  /** Statements have no names. */
+  isPooler: boolean;
+  /** Of prepared statements, by their texts. */
+  names: Map<string, string>;
 }
 
 /** For Kysely's driver: parameters are bound as on SQLite, prepared texts are sent under their name. */
-function bindingPool(pools: Pools, { nameOf, onNameFault }: Naming) {
+function bindingPool(pools: Pools, naming: Naming) {
   const seen = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   const wrap = (client: pg.PoolClient): PostgresPoolClient => {
     let broken = false;
     let inTransaction = false;
     const query = async (text: string, parameters: readonly unknown[]) => {
       const values = parameters.map(bindValue);
-      const name = nameOf(text);
+      const name = naming.isPooler ? undefined : naming.names.get(text);
       if (/^(begin|start transaction)/i.test(text)) inTransaction = true;
       else if (/^(commit|rollback)$/i.test(text)) inTransaction = false;
       try {
         return await client.query({ text, values, name });
       } catch (error) {
         if (name !== undefined && isNameFault(error)) {
-          onNameFault();
+          naming.isPooler = true;
           if (!inTransaction) return client.query({ text, values });
         }
         broken ||= !(error instanceof pg.DatabaseError) || isDemoted(error);
@@ -200,20 +193,13 @@ function isDemoted({ code = '' }: pg.DatabaseError): boolean {
   return code === '25006' || code.startsWith('57P');
 }
 
-interface PostgresHosts {
-  /** One address for each host, in the order they are tried. */
-  urls: string[];
-  /** Whether a host that takes no writes is passed over. */
-  writable: boolean;
-  /** Hosts, ports and database; never the password. */
-  target: string;
-}
+type PostgresHosts = ReturnType<typeof parsePostgresUrl>;
 
 const pattern = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/;
 
 // `postgres://user:password@a:5432,b:5432/name`: the first host that takes writes is used, as libpq does with
 // `target_session_attrs=read-write`; `?target_session_attrs=any` takes the first that answers.
-export function parsePostgresUrl(url: string): PostgresHosts {
+export function parsePostgresUrl(url: string) {
   const [, login = '', hosts = '', rest = ''] = pattern.exec(url) ?? [];
   const names = hosts.split(',');
   const urls = names.map((host) => `${login}${host}${rest}`);
@@ -225,9 +211,12 @@ export function parsePostgresUrl(url: string): PostgresHosts {
   const wanted = parsed[0]?.searchParams.get('target_session_attrs');
   for (const one of parsed) one.searchParams.delete('target_session_attrs');
   return {
+    /** One address for each host, in the order they are tried. */
     urls: parsed.map(({ href }) => href),
+    /** Whether a host that takes no writes is passed over. */
     writable:
       wanted === null || wanted === undefined ? names.length > 1 : wanted === 'read-write' || wanted === 'primary',
+    /** Never the password. */
     target:
       parsed.map(({ hostname, port }) => `${hostname || 'localhost'}:${port || 5432}`).join(',') + parsed[0]?.pathname,
   };

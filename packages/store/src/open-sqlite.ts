@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import {
   type CompiledQuery,
-  type DatabaseConnection,
   type Dialect,
   type Driver,
   type LimitNode,
@@ -115,20 +114,15 @@ interface SqliteOptions {
   isInPlace(): boolean;
 }
 
-export function createSqliteDialect(
-  database: DatabaseSync,
-  options: SqliteOptions,
-): { dialect: Dialect; waiting(): number } {
-  const driver = new SqliteDriver(database, options);
-  return {
-    waiting: () => driver.waiting,
-    dialect: {
-      createDriver: () => driver,
-      createQueryCompiler: () => new LimitCastingCompiler(),
-      createAdapter: () => new QueueingAdapter(),
-      createIntrospector: (db) => new SqliteIntrospector(db),
-    },
+export function createSqliteDialect(database: DatabaseSync, options: SqliteOptions) {
+  const driver = createDriver(database, options);
+  const dialect: Dialect = {
+    createDriver: () => driver,
+    createQueryCompiler: () => new LimitCastingCompiler(),
+    createAdapter: () => new QueueingAdapter(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
   };
+  return { dialect, waiting: driver.waiting };
 }
 
 /** Kysely's own mutex waits forever; the driver below queues with a limit. */
@@ -147,120 +141,85 @@ export class LimitCastingCompiler extends SqliteQueryCompiler {
   }
 }
 
-class SqliteDriver implements Driver {
-  readonly #connection: SqliteConnection;
-  readonly #database: DatabaseSync;
-  readonly #waitMs: number;
-  readonly #turnMs: number;
-  readonly #isInPlace: () => boolean;
-  readonly #waiting: (() => void)[] = [];
-  #taken = false;
-  #turnBegan = 0;
+function createDriver(
+  database: DatabaseSync,
+  { waitMs, turnMs = Number.POSITIVE_INFINITY, isInPlace }: SqliteOptions,
+): Driver & { waiting(): number } {
+  const connection = createConnection(database, waitMs);
+  const run = async (sql: string) => void (await connection.executeQuery({ sql, parameters: [] }));
+  const waiting: (() => void)[] = [];
+  let isTaken = false;
+  let turnBegan = 0;
 
-  constructor(database: DatabaseSync, { waitMs, turnMs = Number.POSITIVE_INFINITY, isInPlace }: SqliteOptions) {
-    this.#database = database;
-    this.#waitMs = waitMs;
-    this.#turnMs = turnMs;
-    this.#isInPlace = isInPlace;
-    this.#connection = new SqliteConnection(database, waitMs);
-  }
-
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
-  async init(): Promise<void> {}
-
-  async acquireConnection(): Promise<DatabaseConnection> {
-    if (this.#taken) await this.#waitForConnection();
-    else this.#turnBegan = performance.now();
-    this.#taken = true;
-    return this.#connection;
-  }
-
-  async releaseConnection(): Promise<void> {
-    const next = this.#waiting.shift();
-    if (next) next();
-    else this.#taken = false;
-  }
-
-  #waitForConnection(): Promise<void> {
-    return new Promise((resolve, reject) => {
+  const waitForConnection = () =>
+    new Promise<void>((resolve, reject) => {
       const go = () => {
         clearTimeout(timer);
-        if (performance.now() - this.#turnBegan < this.#turnMs) return resolve();
+        if (performance.now() - turnBegan < turnMs) return resolve();
         setImmediate(() => {
-          this.#turnBegan = performance.now();
+          turnBegan = performance.now();
           resolve();
         });
       };
       const timer = setTimeout(() => {
-        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        waiting.splice(waiting.indexOf(go), 1);
         const hint = 'inside a transaction, query through its own handle';
-        reject(new StoreError('locked', `the SQLite connection was not free within ${this.#waitMs} ms (${hint})`));
-      }, this.#waitMs);
-      this.#waiting.push(go);
+        reject(new StoreError('locked', `the SQLite connection was not free within ${waitMs} ms (${hint})`));
+      }, waitMs);
+      waiting.push(go);
     });
-  }
 
-  // With the write lock taken first, a transaction cannot fail half-way because another process writes.
-  async beginTransaction(): Promise<void> {
-    // A file that was removed or replaced under the open connection would take writes that nobody finds again.
-    if (!this.#isInPlace()) throw new StoreError('unwritable', 'the SQLite database was removed or replaced');
-    await this.#run('begin immediate');
-  }
-
-  commitTransaction(): Promise<void> {
-    return this.#run('commit');
-  }
-
-  async rollbackTransaction(): Promise<void> {
-    // SQLite has already rolled back after some faults (disk full, I/O error); a second rollback would hide the first error.
-    if (this.#database.isTransaction) await this.#run('rollback');
-  }
-
-  async destroy(): Promise<void> {
-    await this.acquireConnection();
-    this.#database.close();
-    await this.releaseConnection();
-  }
-
-  async #run(sql: string): Promise<void> {
-    await this.#connection.executeQuery({ sql, parameters: [] });
-  }
+  const driver: Driver = {
+    async init() {},
+    async acquireConnection() {
+      if (isTaken) await waitForConnection();
+      else turnBegan = performance.now();
+      isTaken = true;
+      return connection;
+    },
+    async releaseConnection() {
+      const next = waiting.shift();
+      if (next) next();
+      else isTaken = false;
+    },
+    // With the write lock taken first, a transaction cannot fail half-way because another process writes.
+    async beginTransaction() {
+      // A file that was removed or replaced under the open connection would take writes that nobody finds again.
+      if (!isInPlace()) throw new StoreError('unwritable', 'the SQLite database was removed or replaced');
+      await run('begin immediate');
+    },
+    commitTransaction: () => run('commit'),
+    async rollbackTransaction() {
+      // SQLite has already rolled back after some faults (disk full, I/O error); a second rollback would hide the first error.
+      if (database.isTransaction) await run('rollback');
+    },
+    async destroy() {
+      await driver.acquireConnection();
+      database.close();
+      await driver.releaseConnection(connection);
+    },
+  };
+  return { ...driver, waiting: () => waiting.length };
 }
 
-interface CachedStatement {
-  statement: StatementSync;
-  returnsRows: boolean;
-}
+type Query = Pick<CompiledQuery, 'sql' | 'parameters'>;
 
-class SqliteConnection implements DatabaseConnection {
-  readonly #database: DatabaseSync;
-  readonly #waitMs: number;
-  readonly #statements = new LRUCache<string, CachedStatement>({ max: statementCacheSize });
+function createConnection(database: DatabaseSync, waitMs: number) {
+  const statements = new LRUCache<string, { statement: StatementSync; returnsRows: boolean }>({
+    max: statementCacheSize,
+  });
 
-  constructor(database: DatabaseSync, waitMs: number) {
-    this.#database = database;
-    this.#waitMs = waitMs;
+  function prepare(sql: string) {
+    const cached = statements.get(sql);
+    if (cached) return cached;
+    const statement = database.prepare(sql);
+    const prepared = { statement, returnsRows: statement.columns().length > 0 };
+    statements.set(sql, prepared);
+    return prepared;
   }
 
-  executeQuery<R>(query: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<R>> {
-    try {
-      return Promise.resolve(this.#execute<R>(query));
-    } catch (error) {
-      if (faultKind(error) !== 'locked') return Promise.reject(error);
-      return retryWhileLocked(() => this.#execute<R>(query), this.#waitMs);
-    }
-  }
-
-  // biome-ignore lint/correctness/useYield: an interface member that is refused, on PostgreSQL too.
-  async *streamQuery(): AsyncIterableIterator<never> {
-    throw new Error('streaming is not supported by the store: read in pages');
-  }
-
-  #execute<R>({ sql, parameters }: Pick<CompiledQuery, 'sql' | 'parameters'>): QueryResult<R> {
-    const { statement, returnsRows } = this.#prepare(sql);
+  function execute<R>({ sql, parameters }: Query): QueryResult<R> {
+    const { statement, returnsRows } = prepare(sql);
     const [first] = parameters;
     if (first instanceof EachRow)
       return { rows: first.rows.map((row) => Number(statement.run(...row.map(bindValue)).changes) as R) };
@@ -270,14 +229,22 @@ class SqliteConnection implements DatabaseConnection {
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
   }
 
-  #prepare(sql: string): CachedStatement {
-    let cached = this.#statements.get(sql);
-    if (cached) return cached;
-    const statement = this.#database.prepare(sql);
-    cached = { statement, returnsRows: statement.columns().length > 0 };
-    this.#statements.set(sql, cached);
-    return cached;
-  }
+  return {
+    executeQuery<R>(query: Query): Promise<QueryResult<R>> {
+      try {
+        return Promise.resolve(execute<R>(query));
+      } catch (error) {
+        if (faultKind(error) !== 'locked') return Promise.reject(error);
+        return retryWhileLocked(() => execute<R>(query), waitMs);
+      }
+    },
+    streamQuery: refuseStream,
+  };
+}
+
+/** On PostgreSQL too. */
+export function refuseStream(): never {
+  throw new Error('streaming is not supported by the store: read in pages');
 }
 
 /** Waits for another process's lock without blocking the event loop, which SQLite's own busy timeout does. */

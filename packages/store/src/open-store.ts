@@ -35,8 +35,13 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
   const { connection, db, transaction, statement, slow } = await connect<DB>(url, options);
   const readDb = await openReplica(db, url, options);
   const writers = new Set<{ close(): Promise<void> }>();
-  let pinging: Promise<boolean> | undefined;
-  let locking: Promise<boolean> | undefined;
+  const ping = shareRuns(() => connection.ping().catch(() => false));
+  const findLock = shareRuns(() =>
+    (connection.takeLock?.() ?? Promise.resolve()).then(
+      () => false,
+      (error) => faultKind(error) === 'locked',
+    ),
+  );
   let closing: Promise<void> | undefined;
 
   return {
@@ -60,27 +65,11 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
       writers.add(writer);
       return writer;
     },
-    ping() {
-      if (closing) return Promise.resolve(false);
-      // Callers share one probe: health checks cannot pile up on a database that does not answer.
-      pinging ??= connection
-        .ping()
-        .catch(() => false)
-        .finally(() => {
-          pinging = undefined;
-        });
-      return Promise.race([pinging, sleep(pingLimitMs, false, { ref: false })]);
-    },
-    async isLocked() {
+    async ping() {
       if (closing) return false;
-      locking ??= (connection.takeLock?.() ?? Promise.resolve())
-        .then(() => false)
-        .catch((error) => faultKind(error) === 'locked')
-        .finally(() => {
-          locking = undefined;
-        });
-      return locking;
+      return Promise.race([ping(), sleep(pingLimitMs, false, { ref: false })]);
     },
+    isLocked: async () => closing === undefined && findLock(),
     close() {
       closing ??= Promise.all([...writers].map((writer) => writer.close())).then(async () => {
         if (readDb !== db) await readDb.destroy();
@@ -88,6 +77,17 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
       });
       return closing;
     },
+  };
+}
+
+/** Health checks cannot pile up on a database that does not answer. */
+function shareRuns<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => {
+    running ??= run().finally(() => {
+      running = undefined;
+    });
+    return running;
   };
 }
 

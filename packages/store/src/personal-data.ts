@@ -87,11 +87,7 @@ type Row = Record<string, unknown>;
 const rowsAtOnce = 4;
 
 /** Rows with encrypted columns may be large: first their keys are read, then a few rows at a time. */
-async function* readRows<Person>(
-  db: Db,
-  { table, sealed, where }: PersonalTable<Person>,
-  person: Person,
-): AsyncGenerator<Row[]> {
+async function* readRows<Person>(db: Db, { table, sealed, where }: PersonalTable<Person>, person: Person) {
   const own = where(person);
   if (!sealed) {
     yield (await sql<Row>`select * from ${sql.table(table)} where ${own}`.execute(db)).rows;

@@ -75,11 +75,7 @@ export class EachRow {
 }
 
 /** SQLite: runs a statement once for each row and returns how many rows each run changed. As one query, because Kysely's overhead for a query exceeds SQLite's. */
-export async function runForEach<DB>(
-  trx: Transaction<DB>,
-  statement: string,
-  rows: readonly Values[],
-): Promise<number[]> {
+export async function runForEach<DB>(trx: Transaction<DB>, statement: string, rows: readonly Values[]) {
   if (rows.length === 0) return [];
   return (await trx.executeQuery<number>(CompiledQuery.raw(statement, [new EachRow(rows)]))).rows;
 }

@@ -7,7 +7,7 @@ import {
   type QueryResult,
   SqliteIntrospector,
 } from 'kysely';
-import { LimitCastingCompiler, QueueingAdapter } from './open-sqlite.ts';
+import { LimitCastingCompiler, QueueingAdapter, refuseStream } from './open-sqlite.ts';
 import { bindValue } from './prepare-query.ts';
 import type { ReaderCall, ReaderReply } from './sqlite-reader-worker.ts';
 import { StoreError } from './store-error.ts';
@@ -84,9 +84,7 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
       });
       return { rows: rows as R[] };
     },
-    streamQuery() {
-      throw new Error('streaming is not supported by the store: read in pages');
-    },
+    streamQuery: refuseStream,
   };
   const refuse = () => Promise.reject(new Error('reports are read without a transaction'));
   const driver: Driver = {

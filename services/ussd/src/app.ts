@@ -11,6 +11,7 @@ import {
   type ZodTypeProvider,
 } from '@palaver/service-kit/internal';
 import { timeReaderOf, toUnavailable } from '@palaver/store/internal';
+import { createInputLog } from './channel/input-log.ts';
 import { loadAdapters } from './channel/load-adapters.ts';
 import { createPush } from './channel/push.ts';
 import { createSmppReceiver } from './channel/smpp-ussd.ts';
@@ -24,16 +25,14 @@ import { addClaimRoutes } from './operators/claim-routes.ts';
 import { addLinkRoutes } from './operators/link-routes.ts';
 import { addOperatorRoutes } from './operators/operator-routes.ts';
 
-export interface UssdParts
-  extends Pick<DomainParts, 'config' | 'logger' | 'store' | 'keys' | 'servers'>,
-    Partial<Pick<DomainParts, 'secrets'>> {
+export interface UssdParts extends Omit<DomainParts, 'metrics'> {
   redis?: Parameters<typeof addRateLimit>[1]['redis'];
   /** What adapters check requests with, by name. */
-  adapterSecrets?: Readonly<Record<string, string>>;
+  adapterSecrets: Readonly<Record<string, string>>;
 }
 
 export async function createUssdApp(parts: UssdParts): Promise<Server> {
-  const { config, logger, store, keys, redis, secrets = {}, adapterSecrets = {}, servers } = parts;
+  const { config, logger, store, keys, redis, secrets, adapterSecrets, servers } = parts;
   await using started = new CloseStack();
   const startedAt = Date.now();
   const adapters = await loadAdapters(config.USSD_ADAPTERS, adapterSecrets);
@@ -79,37 +78,29 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
   });
   const domain = await createDomain({ config, logger, store, keys, metrics, secrets, servers });
   started.defer(() => domain.close());
-  const answer = createAnswer({ ...domain, config, metrics });
-  const texts = createTexts({ ...domain, config, metrics });
-  const chooseLink = () => domain.smpp?.choose();
-  const smpp = createSmppReceiver({
-    ...domain,
-    config,
-    answer,
-    receiveText: texts.receive,
-    chooseLink,
-    metrics,
-    logger,
-  });
+  const channel = { ...domain, inputLog: createInputLog(domain) };
+  const answer = createAnswer(channel);
+  const texts = createTexts(channel);
+  const smpp = createSmppReceiver({ ...channel, answer, texts });
   domain.smpp?.receive(smpp.deliver);
-  const push = createPush({ ...domain, config, texts, pushScreen: domain.smpp && smpp.push });
+  const push = createPush({ ...domain, texts, pushScreen: domain.smpp && smpp.push });
   addStoreMetrics(server.metrics, store, logger);
   addOperatorAudit(server, domain.audit);
   const limit = { perMinute: config.RATE_LIMIT_PER_MINUTE, redis };
   // Counted apart from calls: the provider of a phone that sends hundreds may be the gateway of all who call.
   await server.register(async (scope) => {
     addRateLimit(scope, { name: 'ussd texts', ...limit });
-    addTextRoute(scope, { config, receiveText: texts.receive });
+    addTextRoute(scope, texts, config);
   });
   await server.register(async (scope) => {
     const limited = scope.withTypeProvider<ZodTypeProvider>();
     addRateLimit(scope, { name: 'ussd', ...limit });
-    await addUssdRoutes(limited, { ...domain, config, metrics, adapters, answer });
-    await addOperatorRoutes(limited, { ...domain, adapters, push, fourEyes: config.FOUR_EYES }).catch(explainPath);
-    addLinkRoutes(limited, domain.linking);
+    await addUssdRoutes(limited, { ...channel, adapters, answer });
+    await addOperatorRoutes(limited, { ...domain, adapters, push }).catch(explainPath);
+    addLinkRoutes(limited, domain);
     const { claiming } = domain;
     if (claiming) {
-      addClaimRoutes(limited, { claims: claiming.claims, secret: config.CLAIMS_SCHEDULER_SECRET });
+      addClaimRoutes(limited, claiming.claims, config.CLAIMS_SCHEDULER_SECRET);
       addOutboxRoutes(limited, { path: '/api/ussd/transactions', outbox: claiming.outbox });
     }
   });

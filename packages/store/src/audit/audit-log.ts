@@ -131,9 +131,7 @@ export function createAuditLog<DB>(
   };
 }
 
-export async function* readAudit(
-  store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
-): AsyncGenerator<AuditLine[]> {
+export async function* readAudit(store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>) {
   await chainPending(store);
   yield* readLines(store.db.selectFrom('palaver_audit').selectAll());
 }

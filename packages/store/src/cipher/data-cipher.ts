@@ -174,31 +174,26 @@ export function keyMissing(): StoreError {
   return new StoreError('encrypted', 'the database is encrypted and DATA_ENCRYPTION_KEY is not set');
 }
 
-/** Encrypts with the current key (AES-256-GCM) and decrypts what any of its keys encrypted. */
-export interface KeyRing {
-  currentId: string;
-  /** Whether it can open what names this key. */
-  has(sealed: string): boolean;
-  /** The result opens only for the same `about`. */
-  seal(plain: Buffer, about: string): string;
-  open(sealed: string, about: string): Buffer;
-}
+export type KeyRing = ReturnType<typeof createKeyRing>;
 
 const version = 'v1';
 
-export function createKeyRing(current: Buffer, old: Buffer[] = []): KeyRing {
+/** Encrypts with the current key (AES-256-GCM) and decrypts what any of its keys encrypted. */
+export function createKeyRing(current: Buffer, old: Buffer[] = []) {
   const keys = new Map([...old, current].map((bytes) => toKey(bytes)).map((key) => [key.id, key]));
   const { id: currentId, secret } = toKey(current);
   return {
     currentId,
-    has: (sealed) => keys.has(keyIdOf(sealed)),
-    seal(plain, about) {
+    /** Whether it can open what names this key. */
+    has: (sealed: string) => keys.has(keyIdOf(sealed)),
+    /** The result opens only for the same `about`. */
+    seal(plain: Buffer, about: string) {
       const nonce = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', secret, nonce).setAAD(Buffer.from(about));
       const sealed = Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
       return [version, currentId, nonce.toString('base64url'), sealed.toString('base64url')].join('.');
     },
-    open(sealed, about) {
+    open(sealed: string, about: string): Buffer {
       const [format, id = '', nonce = '', data = ''] = sealed.split('.');
       const key = keys.get(id);
       if (format !== version || !key) {

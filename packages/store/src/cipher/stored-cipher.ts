@@ -130,11 +130,7 @@ async function rotateIndexKey(store: CipherStore): Promise<void> {
 }
 
 /** `convert` is for rows from before there was a key; it runs until it has succeeded once. */
-export async function convertOnce(
-  store: CipherStore,
-  component: string,
-  convert: () => Promise<unknown>,
-): Promise<void> {
+export async function convertOnce(store: CipherStore, component: string, convert: () => Promise<unknown>) {
   if (!store.cipher.isOn) return;
   const db = toDb(store);
   const name = `converted ${component}`;

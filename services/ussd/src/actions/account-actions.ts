@@ -4,6 +4,7 @@ import type { Profiles } from '../people/profiles.ts';
 import type { Reports } from '../store/records.ts';
 import type { AccountTable, ClaimTable } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
+import type { DefaultAction } from './default-signatures.ts';
 import { logAudit, type PinParts, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 
 export interface AccountActionParts extends PinParts {
@@ -17,20 +18,7 @@ export interface AccountActionParts extends PinParts {
 
 const reportsShown = 10;
 
-type AccountAction =
-  | 'hasAccount'
-  | 'register'
-  | 'logIn'
-  | 'logOut'
-  | 'checkPin'
-  | 'changePin'
-  | 'setLanguage'
-  | 'loadStatus'
-  | 'listReports'
-  | 'fileReport'
-  | 'describeReport';
-
-export function createAccountActions(parts: AccountActionParts): RunOf<AccountAction> {
+export function createAccountActions(parts: AccountActionParts) {
   const { accounts, reports, profiles, protocol, claims, audit, repeatMs } = parts;
   return {
     hasAccount: async ({ phoneNumber }) => ({ outcome: (await accounts.find(phoneNumber)) ? 'yes' : 'no' }),
@@ -118,7 +106,7 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
         await reports.describe(trx, { reference: context.answer('reference'), phone, place, date, note });
         return { outcome: 'described' };
       }),
-  };
+  } satisfies Partial<RunOf<DefaultAction>>;
 }
 
 async function describeHoldings(

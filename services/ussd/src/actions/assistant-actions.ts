@@ -1,8 +1,8 @@
-import type { ActionResult } from '@palaver/program/internal';
 import type { Assistant, Questions } from '../outgoing/assistant.ts';
 import type { Accounts } from '../people/accounts.ts';
 import type { QuestionTable } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
+import type { DefaultAction } from './default-signatures.ts';
 
 export interface AssistantActionParts {
   assistant: Assistant | undefined;
@@ -13,11 +13,7 @@ export interface AssistantActionParts {
 /** How long to wait for the agent's answer; a process that died gives none. */
 const givenUpAfterMs = 150_000;
 
-export function createAssistantActions({
-  assistant,
-  questions,
-  accounts,
-}: AssistantActionParts): RunOf<'openAssistant' | 'askAssistant' | 'showAnswer'> {
+export function createAssistantActions({ assistant, questions, accounts }: AssistantActionParts) {
   /** The bundled menus ask account holders for their PIN; this check is for menus that do not. */
   const mayAsk = async ({ account, phoneNumber }: ActionContext) =>
     assistant !== undefined && (account !== undefined || !(await accounts.find(phoneNumber)));
@@ -48,14 +44,10 @@ export function createAssistantActions({
       }
       return show(context, questions, open && (await questions.find(open.id)));
     },
-  };
+  } satisfies Partial<RunOf<DefaultAction>>;
 }
 
-async function show(
-  context: ActionContext,
-  questions: Questions,
-  question: QuestionTable | undefined,
-): Promise<ActionResult> {
+async function show(context: ActionContext, questions: Questions, question: QuestionTable | undefined) {
   if (!question || question.status === 'failed') return { outcome: 'unavailable' };
   if (question.status === 'pending') return { outcome: 'waiting' };
   return context.commit(async (trx) => {

@@ -54,10 +54,7 @@ export async function askServer(access: ServerAccess, call: BuiltInCall<'http'>)
   return settle(call, answer.status, parseJson(answer.body));
 }
 
-export async function queryProtocol(
-  client: Pick<QueryClient, 'query'> | undefined,
-  call: BuiltInCall<'protocol'>,
-): Promise<ActionResult> {
+export async function queryProtocol(client: Pick<QueryClient, 'query'> | undefined, call: BuiltInCall<'protocol'>) {
   const { spec, dialogue } = call;
   if (!client) return fail(call, 'GATEWAY_URL is not set');
   const path = fill(spec.protocol, toUrlPart(dialogue));
@@ -143,13 +140,8 @@ export type AskServer = (request: GuardedRequest) => Promise<GuardedAnswer>;
 
 const maxBytes = 256_000;
 
-export async function guardedRequest({
-  url,
-  timeoutMs,
-  allowedHosts,
-  headers,
-  ...request
-}: GuardedRequest): Promise<GuardedAnswer> {
+export async function guardedRequest(asked: GuardedRequest): Promise<GuardedAnswer> {
+  const { url, timeoutMs, allowedHosts, headers, ...request } = asked;
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const isAllowed = isAllowedHost(url, allowedHosts);

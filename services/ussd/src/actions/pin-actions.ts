@@ -43,8 +43,11 @@ export async function withPin(
     if (check.kind === 'right') {
       event = 'PIN accepted';
       const done = await act(trx, check.account);
-      if (action && done.hint === undefined)
-        await audit.record(toAuditEvent(audit, context, action, toDetails(account.id, done)), trx);
+      if (action && done.hint === undefined) {
+        const reference = done.values?.reference;
+        const details = { account: account.id, ...(reference !== undefined && { reference }) };
+        await audit.record(toAuditEvent(audit, context, action, details), trx);
+      }
       return done;
     }
     const refusal = check.kind === 'locked' && check.newly ? 'login.locked' : 'login.refused';
@@ -58,10 +61,6 @@ export async function withPin(
   });
   logAudit(context, event === 'PIN accepted' && result.outcome === 'in' ? 'login' : event, account.id);
   return result;
-}
-
-function toDetails(account: string, { values }: ActionResult): AuditEvent['details'] {
-  return { account, ...(values?.reference !== undefined && { reference: values.reference }) };
 }
 
 export function toAuditEvent(

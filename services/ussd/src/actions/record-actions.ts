@@ -14,7 +14,7 @@ import {
   type Totals,
 } from '@palaver/program/internal';
 import { createLimiter } from '@palaver/service-kit/internal';
-import type { MarkedRecord, RecordMarks, RecordStore, StoredRecord, WantedRecords } from '../store/records.ts';
+import type { MarkedRecord, RecordStore, StoredRecord, WantedRecords } from '../store/records.ts';
 import type { Trx } from '../store/tables.ts';
 import type { BuiltInCall, Runs } from './action.ts';
 
@@ -49,14 +49,10 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
     return { count, values: Object.fromEntries(totals.map(({ name, add }) => [name, fromExpressionValue(add())])) };
   }
   /** Others wait for the transaction that writes, so the check is computed before it and only marks are compared in it. */
-  async function checkAndWrite(
-    call: BuiltInCall<'store' | 'update'>,
-    { that, ...options }: Check & { kind: string },
-    write: (trx: Trx) => Promise<string>,
-  ): Promise<ActionResult> {
+  async function checkAndWrite(call: WritingCall, { that, ...options }: Check & { kind: string }, write: Write) {
     const { menu, dialogue, context } = call;
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-      const read: RecordMarks = { count: 0, marks: 0n };
+      const read = { count: 0, marks: 0n };
       const onBatch = (batch: MarkedRecord[]) => {
         read.count += batch.length;
         for (const { mark } of batch) read.marks += BigInt(mark);
@@ -75,11 +71,7 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
     }
     throw new Error(`others changed the records of the kind ${options.kind} each time a check had read them`);
   }
-  const commit = (
-    call: BuiltInCall<'store' | 'update'>,
-    kind: string,
-    write: (trx: Trx) => Promise<string>,
-  ): Promise<ActionResult> => {
+  const commit = (call: WritingCall, kind: string, write: Write): Promise<ActionResult> => {
     const { check } = call.spec;
     if (!check) return call.context.commit(async (trx) => ({ outcome: await write(trx) }));
     const run = () => checkAndWrite(call, { ...check, kind }, write);
@@ -197,7 +189,10 @@ const tooMany = (most: number, kind: string) =>
 
 type Row = Record<string, unknown> & { id: string };
 
-type Check = NonNullable<BuiltInCall<'store' | 'update'>['spec']['check']>;
+type WritingCall = BuiltInCall<'store' | 'update'>;
+type Check = NonNullable<WritingCall['spec']['check']>;
+/** Returns the outcome. */
+type Write = (trx: Trx) => Promise<string>;
 
 interface ScanOptions {
   kind: string;

@@ -1,21 +1,22 @@
 import type { RunningClaims } from '../money/start-claims.ts';
+import type { Outgoing } from '../outgoing/start-outgoing.ts';
+import type { People } from '../people/start-people.ts';
 import type { Deployment } from '../store/deployment.ts';
 import { createRecordStore, createReports } from '../store/records.ts';
-import { type AccountActionParts, createAccountActions } from './account-actions.ts';
+import { createAccountActions } from './account-actions.ts';
 import { type Actions, type DeclaredAction, loadOwnActions, type RunOf } from './action.ts';
-import { type AssistantActionParts, createAssistantActions } from './assistant-actions.ts';
+import { createAssistantActions } from './assistant-actions.ts';
 import { type DefaultAction, defaultSignatures } from './default-signatures.ts';
-import { type BuiltInParts, createBuiltInActions } from './perform-keywords.ts';
-import { createPayoutActions, createWalletActions, type WalletActionParts } from './wallet-actions.ts';
+import type { ProgramServers } from './http-actions.ts';
+import { createBuiltInActions } from './perform-keywords.ts';
+import { createPayoutActions, createWalletActions } from './wallet-actions.ts';
 
-interface ActionsParts
-  extends Omit<AccountActionParts, 'reports' | 'claims' | 'repeatMs'>,
-    Omit<AssistantActionParts, 'accounts'>,
-    Pick<WalletActionParts, 'links'>,
-    Pick<BuiltInParts, 'messages' | 'secrets' | 'servers'>,
-    Pick<Deployment, 'config' | 'store'> {
+interface ActionsParts extends Deployment, People, Outgoing {
   claiming: RunningClaims | undefined;
+  servers?: ProgramServers | undefined;
 }
+
+export type RunningActions = Awaited<ReturnType<typeof startActions>>;
 
 export async function startActions({ config, store, claiming, ...parts }: ActionsParts) {
   const records = createRecordStore(store);

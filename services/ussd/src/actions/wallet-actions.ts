@@ -6,6 +6,7 @@ import type { QueryClient } from '../outgoing/query-client.ts';
 import { shorten } from '../people/accounts.ts';
 import type { Links } from '../people/links.ts';
 import type { ActionContext, RunOf } from './action.ts';
+import type { DefaultAction } from './default-signatures.ts';
 import { findOwnAccount, type PinParts, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 
 export interface WalletActionParts extends PinParts {
@@ -15,7 +16,7 @@ export interface WalletActionParts extends PinParts {
 
 const claimsShown = 5;
 
-export function createWalletActions(parts: WalletActionParts): RunOf<'findWallet' | 'linkWallet' | 'listClaims'> {
+export function createWalletActions(parts: WalletActionParts) {
   const { accounts, audit, links, protocol } = parts;
   return {
     async findWallet(context) {
@@ -52,14 +53,12 @@ export function createWalletActions(parts: WalletActionParts): RunOf<'findWallet
       });
       return lines.length === 0 ? { outcome: 'none' } : { outcome: 'shown', values: { list: lines.join('\n') } };
     },
-  };
+  } satisfies Partial<RunOf<DefaultAction>>;
 }
 
 const payoutsShown = 5;
 
-export function createPayoutActions(
-  parts: PinParts & { payouts: Payouts | undefined },
-): RunOf<'loadRewards' | 'findRecipient' | 'payOut' | 'sendRewards' | 'listPayouts'> {
+export function createPayoutActions(parts: PinParts & { payouts: Payouts | undefined }) {
   const { accounts, audit, payouts } = parts;
   const findOwn = (context: ActionContext) => findOwnAccount(accounts, context);
 
@@ -122,7 +121,7 @@ export function createPayoutActions(
       );
       return lines.length === 0 ? { outcome: 'none' } : { outcome: 'shown', values: { list: lines.join('\n') } };
     },
-  };
+  } satisfies Partial<RunOf<DefaultAction>>;
 }
 
 /** An address that cannot be decrypted counts as missing. */

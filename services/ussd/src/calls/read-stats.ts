@@ -1,6 +1,6 @@
 import type { ProgramStats, StateCounts } from '@palaver/contract/internal';
-import type { ExpressionBuilder } from 'kysely';
-import { answerColumns, countColumns, dayMs, statColumns, type UssdStore, type UssdTables } from '../store/tables.ts';
+import { type SqlBool, sql } from 'kysely';
+import { answerColumns, countColumns, dayMs, statColumns, type UssdStore } from '../store/tables.ts';
 import { answerSeconds } from './program-stats.ts';
 
 export interface StatsQuery {
@@ -16,31 +16,27 @@ export type StatsReport = Omit<ProgramStats, 'name' | 'from' | 'to'>;
 
 export async function readStats({ readDb }: UssdStore, query: StatsQuery): Promise<StatsReport> {
   const { program, from, to, version, state } = query;
+  const ofVersion = version === undefined ? sql`` : sql`and version = ${version}`;
+  const isWanted = sql<SqlBool>`program = ${program} and day between ${from} and ${to} ${ofVersion}`;
   const sumBy = async (column: 'state' | 'day' | 'language', ofState?: string) => {
     let statement = readDb
       .selectFrom('ussd_state_stat')
-      .where('program', '=', program)
-      .where('day', '>=', from)
-      .where('day', '<=', to)
+      .where(isWanted)
       .select(column)
-      .select(sums)
+      .select(({ fn }) => statColumns.map((name) => fn.sum<number>(name).as(name)))
       .groupBy(column)
       .orderBy(column);
-    if (version !== undefined) statement = statement.where('version', '=', version);
     if (ofState !== undefined) statement = statement.where('state', '=', ofState);
     // A question is part of its state.
     else if (column !== 'state') statement = statement.where('state', 'not like', '%/%');
     const rows = await statement.execute();
     return rows.map((row) => ({ key: row[column] as string | number, ...toCounts(row) }));
   };
-  let callStatement = readDb
+  const callStatement = readDb
     .selectFrom('ussd_call_stat')
-    .where('program', '=', program)
-    .where('day', '>=', from)
-    .where('day', '<=', to)
+    .where(isWanted)
     .select(['day', 'version', 'calls', 'returning_calls', 'text_calls'])
     .orderBy('day');
-  if (version !== undefined) callStatement = callStatement.where('version', '=', version);
   const [states, days, languages, calls] = await Promise.all([
     sumBy('state'),
     sumBy('day', state),
@@ -64,10 +60,6 @@ export async function readStats({ readDb }: UssdStore, query: StatsQuery): Promi
     languages: languages.map(({ key, ...counts }) => ({ language: String(key), ...counts })),
     versions: Array.from(byVersion, ([name, rows]) => ({ version: name, ...sumCalls(rows) })),
   };
-}
-
-function sums({ fn }: ExpressionBuilder<UssdTables, 'ussd_state_stat'>) {
-  return statColumns.map((name) => fn.sum<number>(name).as(name));
 }
 
 function toCounts(row: Record<(typeof statColumns)[number], unknown>): StateCounts {

@@ -9,24 +9,19 @@ import {
   type PendingAction,
   type Reveal,
 } from '@palaver/program/internal';
-import type { Logger } from '@palaver/service-kit';
 import type { Action, ActionContext, Actions } from '../actions/action.ts';
 import type { RunBuiltIn } from '../actions/perform-keywords.ts';
 import type { Submissions } from '../outgoing/submissions.ts';
 import type { ActionResults } from './action-results.ts';
 
-export interface ActionCall {
+export interface ActionCall extends Pick<ActionContext, 'key' | 'phoneNumber' | 'now' | 'log'> {
   sessionId: string;
-  key: string;
   /** This key is new: no earlier run needs to be looked for. */
   isFirst: boolean;
   pending: PendingAction;
   menu: Menu;
   dialogue: Dialogue;
-  phoneNumber: string;
   reveal: Reveal;
-  now: number;
-  log: Logger;
 }
 
 export type RunAction = (call: ActionCall) => Promise<ActionResult>;

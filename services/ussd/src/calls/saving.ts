@@ -28,22 +28,16 @@ export interface Outcome {
   isResumeGone?: boolean;
 }
 
-export interface Reply {
-  text: string;
-  dialogue: Dialogue;
-  ended: boolean;
-  /** The call ends because no more input fits into it. */
-  isFull: boolean;
-}
-
-/** A call without room for another answer ends here, and nowhere else. */
-export function toReply(call: Call, menu: Menu, { dialogue, ended }: Step): Reply {
+/** A call without room for another answer ends here, and nowhere else: it is full. */
+export function toReply(call: Call, menu: Menu, { dialogue, ended }: Step) {
   const room = ended ? undefined : call.measureRoom(menu, dialogue);
   if (room?.kind === 'full') return { text: `END ${toShowable(room.closing)}`, dialogue, ended: true, isFull: true };
   const shown = room?.kind === 'low' ? room.dialogue : dialogue;
   const screen = renderScreen(menu, shown);
   return { text: `${screen.ended ? 'END' : 'CON'} ${screen.text}`, dialogue: shown, ended, isFull: false };
 }
+
+type Reply = ReturnType<typeof toReply>;
 
 /** Returns `undefined` for a key press that comes too late to be written. */
 export function toSaving(call: Call, outcome: Outcome, reply: Reply, now: number): SessionWrite | undefined {

@@ -1,24 +1,22 @@
-import type { Forms } from '@palaver/forms/internal';
 import { toShowable } from '@palaver/program/internal';
-import type { Programs } from '../catalog/programs.ts';
-import type { Profiles } from '../people/profiles.ts';
+import type { RunningActions } from '../actions/start-actions.ts';
+import type { Catalog } from '../catalog/start-catalog.ts';
+import type { Outgoing } from '../outgoing/start-outgoing.ts';
+import type { People } from '../people/start-people.ts';
 import type { Deployment } from '../store/deployment.ts';
 import { createSessionStore } from '../store/session-store.ts';
 import { dayMs } from '../store/tables.ts';
-import type { TextHash } from '../store/text-hash.ts';
 import { createActionResults } from './action-results.ts';
 import { createCalls } from './handle-request.ts';
 import { startProgramStats } from './program-stats.ts';
-import { createRunAction, type RunActionParts } from './run-action.ts';
+import { createRunAction } from './run-action.ts';
 import { createSessionCache } from './session.ts';
 import { type OnExpired, startSweeper, toTimedOut } from './sweeper.ts';
 
-interface CallsParts extends Deployment, Omit<RunActionParts, 'results' | 'metrics'> {
-  textHash: TextHash;
-  profiles: Profiles;
-  forms: Forms;
-  programs: Programs;
-}
+interface CallsParts extends Deployment, People, Outgoing, RunningActions, Catalog {}
+
+/** What the channel and the operators' routes use. */
+export interface Started extends Deployment, People, Outgoing, Catalog, ReturnType<typeof startCalls> {}
 
 const cachedSessions = 100_000;
 const sweepIntervalMs = 5_000;
@@ -32,6 +30,7 @@ export function startCalls({ config, store, logger, clock, textHash, profiles, s
   const stats = startProgramStats(store, logger);
   started.defer(() => stats.stop());
   const onExpired: OnExpired = (expired) => stats.countTimedOut(toTimedOut(store.cipher, expired), clock.now());
+  const recordsMs = toMs(config.RETENTION_RECORDS_DAYS);
   const sweeper = startSweeper({
     store,
     cache,
@@ -39,9 +38,9 @@ export function startCalls({ config, store, logger, clock, textHash, profiles, s
     timeoutMs,
     resumeMs: config.RESUME_MINUTES * 60_000,
     retentionMs: config.RETENTION_USSD_HOURS * 3_600_000,
-    submissionsMs: toMs(config.RETENTION_SUBMISSIONS_DAYS),
     smsMs: toMs(config.RETENTION_SMS_DAYS),
-    recordsMs: toMs(config.RETENTION_RECORDS_DAYS),
+    submissionsMs: recordsMs,
+    recordsMs,
     claimsMs: toMs(config.RETENTION_CLAIMS_DAYS),
     statsMs: toMs(config.RETENTION_STATS_DAYS),
     onExpired,

@@ -34,19 +34,11 @@ export async function loadRegistry(ownActions: string | undefined): Promise<Regi
   return toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);
 }
 
-interface UnmetNeeds {
-  /** A program with any is not taken into use. */
-  faults: string[];
-  warnings: string[];
-}
+export type FindUnmetNeeds = ReturnType<typeof createFindUnmetNeeds>;
 
-export type FindUnmetNeeds = (menu: Menu) => UnmetNeeds;
-
-export function createFindUnmetNeeds(
-  config: Pick<UssdConfig, 'NODE_ENV' | 'SMS_PROVIDER' | 'CLAIMS_COLLECTION'>,
-  secrets: Readonly<Record<string, string>>,
-): FindUnmetNeeds {
-  return (menu) => {
+export function createFindUnmetNeeds(config: UssdConfig, secrets: Readonly<Record<string, string>>) {
+  return (menu: Menu) => {
+    /** A program with any is not taken into use. */
     const faults: string[] = [];
     const warnings = menu.secrets
       .filter((name) => !Object.hasOwn(secrets, name))

@@ -1,18 +1,11 @@
 import {
-  type ActionSignature,
   type Expression,
   type Fault,
   type Menu,
   type MenuCheck,
   type Registry,
-  reservedKeys,
   restoreExpression,
-  type Validator,
 } from '@palaver/program/internal';
-
-export interface PlainRegistry extends Omit<Registry, 'validators'> {
-  validators: Record<string, Omit<Validator, 'check'> & { takesZero: boolean }>;
-}
 
 export interface PlainMenu extends Omit<Menu, 'registry' | 'expressions'> {
   expressions: ReadonlyMap<string, Pick<Expression, 'type' | 'names'>>;
@@ -20,36 +13,9 @@ export interface PlainMenu extends Omit<Menu, 'registry' | 'expressions'> {
 
 export type PlainCheck = { ok: true; menu: PlainMenu; warnings: Fault[] } | { ok: false; faults: Fault[] };
 
-export function toPlainRegistry({ actions, validators, ...texts }: Registry): PlainRegistry {
-  const context = { answer: () => undefined, phoneNumber: '' };
-  // Actions of the host have their code beside their signature.
-  const isPlain = (part: unknown) => typeof part !== 'function';
-  const toPlain = (action: ActionSignature) =>
-    Object.fromEntries(Object.entries(action).filter(([, part]) => isPlain(part))) as unknown as ActionSignature;
-  return {
-    actions: Object.fromEntries(Object.entries(actions).map(([name, action]) => [name, toPlain(action)])),
-    validators: Object.fromEntries(
-      Object.entries(validators).map(([name, { hints, type, check }]) => [
-        name,
-        { hints, ...(type && { type }), takesZero: check(reservedKeys.back, context).ok },
-      ]),
-    ),
-    ...texts,
-  };
-}
-
-/** A registry that can check a menu: its validators only say whether they accept 0. */
-export function fromPlainRegistry({ actions, validators, ...texts }: PlainRegistry): Registry {
-  return {
-    actions,
-    validators: Object.fromEntries(
-      Object.entries(validators).map(([name, { takesZero, ...validator }]) => [
-        name,
-        { ...validator, check: (value) => (takesZero ? { ok: true, value } : { ok: false, hint: '' }) },
-      ]),
-    ),
-    ...texts,
-  };
+/** Without the code of actions and validators, which does not cross to a thread. */
+export function toPlainRegistry(registry: Registry): Registry {
+  return JSON.parse(JSON.stringify(registry));
 }
 
 export function toPlainCheck(check: MenuCheck): PlainCheck {

@@ -1,6 +1,7 @@
 import { AppError } from '@palaver/contract';
 import { type Menu, type MenuCheck, type ProgramSource, programFile, type Registry } from '@palaver/program/internal';
 import { startThread, type Thread } from '@palaver/service-kit/internal';
+import { validators } from '../actions/validators.ts';
 import { fromPlainMenu, toPlainMenu, toPlainRegistry } from './plain-menu.ts';
 import type { ProgramCall, ProgramReply } from './program-worker.ts';
 import type { Trial } from './try-program.ts';
@@ -21,14 +22,15 @@ export function createProgramChecks(
   registry: Registry,
   { timeoutMs = 60_000, tryMs = 20_000, ownActions }: ProgramChecksOptions = {},
 ) {
-  const plain = toPlainRegistry(registry);
+  const hasOwn = Object.entries(registry.validators).some(([name, validator]) => validators[name] !== validator);
+  const host = { registry: toPlainRegistry(registry), ownActions: hasOwn ? ownActions : undefined };
   const [inUse, drafts] = [createIdleThread('the check of a program'), createIdleThread('a draft')];
 
   const checkIn =
     (send: Send): CheckProgram =>
     async (source, base) => {
       try {
-        const reply = await send({ kind: 'check', source, base, registry: plain }, timeoutMs);
+        const reply = await send({ kind: 'check', source, base, ...host }, timeoutMs);
         if (!('check' in reply)) throw new Error('fault' in reply ? reply.fault : 'no check');
         const { check } = reply;
         return check.ok ? { ...check, menu: fromPlainMenu(check.menu, registry) } : check;
@@ -43,7 +45,7 @@ export function createProgramChecks(
     check: checkIn(inUse.send),
     checkDraft: checkIn(drafts.send),
     async try(key: string, menu: Menu, trial: Trial) {
-      const call = { kind: 'try', key, menu: toPlainMenu(menu), registry: plain, ownActions, trial } as const;
+      const call = { kind: 'try', key, menu: toPlainMenu(menu), trial, ...host } as const;
       const reply = await drafts.send(call, tryMs).catch((error: Error) => {
         throw new AppError('VALIDATION_FAILED', `The inputs cannot be tried: ${error.message}.`);
       });

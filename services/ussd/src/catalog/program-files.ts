@@ -15,9 +15,7 @@ export type ProgramFileMap = Readonly<Record<string, string>>;
 /** The largest public form that a phone can fill in has 1.6 MB. */
 export const programLimits = { files: 200, fileBytes: 2_000_000, bytes: 8_000_000 } as const;
 
-export function sizeFault(
-  files: readonly { path: string; bytes: number }[],
-): { path?: string; message: string } | undefined {
+export function sizeFault(files: readonly { path: string; bytes: number }[]) {
   const large = files.find(({ bytes }) => bytes > programLimits.fileBytes);
   if (large)
     return { path: large.path, message: `has ${large.bytes} bytes: a file has at most ${programLimits.fileBytes}` };

@@ -5,32 +5,27 @@ import { checkProgram, ExpressionLimit, type Menu, type ProgramSource, type Regi
 import { LRUCache } from 'lru-cache';
 import { loadOwnActions } from '../actions/action.ts';
 import { validators } from '../actions/validators.ts';
-import {
-  fromPlainMenu,
-  fromPlainRegistry,
-  type PlainCheck,
-  type PlainMenu,
-  type PlainRegistry,
-  toPlainCheck,
-} from './plain-menu.ts';
+import { fromPlainMenu, type PlainCheck, type PlainMenu, toPlainCheck } from './plain-menu.ts';
 import { type PlayedTrial, type Trial, tryProgram } from './try-program.ts';
 
-interface CheckCall {
+interface Host {
   id: number;
+  registry: Registry;
+  /** The module, if it has validators. */
+  ownActions: string | undefined;
+}
+
+interface CheckCall extends Host {
   kind: 'check';
   source: ProgramSource;
   base: ProgramSource;
-  registry: PlainRegistry;
 }
 
-interface TryCall {
-  id: number;
+interface TryCall extends Host {
   kind: 'try';
   /** Which draft it is: its forms stay loaded between two calls. */
   key: string;
   menu: PlainMenu;
-  registry: PlainRegistry;
-  ownActions: string | undefined;
   trial: Trial;
 }
 
@@ -50,7 +45,7 @@ async function run(call: ProgramCall): Promise<ProgramReply> {
   const { id } = call;
   try {
     if (call.kind === 'check')
-      return { id, check: toPlainCheck(checkProgram(call.source, fromPlainRegistry(call.registry), call.base)) };
+      return { id, check: toPlainCheck(checkProgram(call.source, await toRegistry(call), call.base)) };
     return { id, tried: await tryProgram(await takeMenu(call), forms, call.trial) };
   } catch (error) {
     if (error instanceof ExpressionLimit) return { id, refused: `In this program ${error.message}.` };
@@ -59,17 +54,16 @@ async function run(call: ProgramCall): Promise<ProgramReply> {
   }
 }
 
-async function takeMenu({ key, menu, registry, ownActions }: TryCall): Promise<Menu> {
-  const known = menus.get(key) ?? fromPlainMenu(menu, await toRegistry(registry, ownActions));
+async function takeMenu({ key, menu, ...host }: TryCall): Promise<Menu> {
+  const known = menus.get(key) ?? fromPlainMenu(menu, await toRegistry(host));
   menus.set(key, known);
   return known;
 }
 
 /** The code of validators does not cross to a thread: it is loaded again. */
-async function toRegistry(plain: PlainRegistry, ownActions: string | undefined): Promise<Registry> {
-  const isOwn = Object.keys(plain.validators).some((name) => !Object.hasOwn(validators, name));
-  const own = isOwn ? (await loadOwnActions(ownActions)).validators : {};
-  return { ...fromPlainRegistry(plain), validators: { ...validators, ...own } };
+async function toRegistry({ registry, ownActions }: Host): Promise<Registry> {
+  const own = await loadOwnActions(ownActions);
+  return { ...registry, validators: { ...validators, ...own.validators } };
 }
 
 parentPort?.on('message', (call: ProgramCall) => {

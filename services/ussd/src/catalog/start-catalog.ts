@@ -1,21 +1,18 @@
 import { join } from 'node:path';
-import { createForms, type OpenRosaClient, startFetching } from '@palaver/forms/internal';
-import type { Registry } from '@palaver/program/internal';
+import { createForms, startFetching } from '@palaver/forms/internal';
 import { StartError } from '@palaver/service-kit';
-import type { Actions } from '../actions/action.ts';
+import type { RunningActions } from '../actions/start-actions.ts';
+import type { Outgoing } from '../outgoing/start-outgoing.ts';
+import type { People } from '../people/start-people.ts';
 import type { Deployment } from '../store/deployment.ts';
-import type { UssdAudit } from '../store/tables.ts';
 import { bundledProgram, createFindUnmetNeeds, toRegistry } from './bundled-program.ts';
 import { openPrograms } from './programs.ts';
 import { createPublishedPrograms } from './published.ts';
 import { createPublishing } from './publishing.ts';
 
-interface CatalogParts extends Deployment {
-  audit: UssdAudit;
-  actions: Actions;
-  ownValidators: Registry['validators'];
-  formsServer: OpenRosaClient | undefined;
-}
+interface CatalogParts extends Deployment, People, Outgoing, RunningActions {}
+
+export type Catalog = Awaited<ReturnType<typeof startCatalog>>;
 
 export async function startCatalog({ config, store, logger, metrics, clock, audit, ...parts }: CatalogParts) {
   const { started, formsServer } = parts;

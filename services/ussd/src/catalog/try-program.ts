@@ -1,5 +1,5 @@
 import { AppError } from '@palaver/contract';
-import { defaultServiceCode, type TriedCall } from '@palaver/contract/internal';
+import { defaultServiceCode, phoneNumberSchema, type TriedCall } from '@palaver/contract/internal';
 import { askForm, type Forms } from '@palaver/forms/internal';
 import {
   type Menu,
@@ -14,16 +14,21 @@ import {
   toFormSnapshot,
   toInput,
 } from '@palaver/program/internal';
+import { z } from 'zod';
 import { codesOf } from './program-files.ts';
 
-export interface Trial {
-  inputs: readonly string[];
-  language?: string | undefined;
-  outcomes?: Readonly<Record<string, string>> | undefined;
+const inputsSchema = z.array(z.string().max(160)).max(100);
+
+export const trialSchema = z.strictObject({
+  inputs: inputsSchema,
+  language: z.string().max(35).optional(),
+  outcomes: z.record(z.string().max(60), z.string().max(60)).optional(),
   /** The inputs of the call before, which timed out: an unfinished form is offered again. */
-  timedOut?: readonly string[] | undefined;
-  phoneNumber: string;
-}
+  timedOut: inputsSchema.optional(),
+  phoneNumber: phoneNumberSchema.default('+254700000001'),
+});
+
+export type Trial = z.infer<typeof trialSchema>;
 
 /** The channel adds what its telecom gateway would send and get. */
 export type PlayedTrial = Omit<TriedCall, 'exchange'>;

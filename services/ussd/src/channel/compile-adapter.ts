@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { parseJson } from '@palaver/contract/internal';
 import { equalSecrets } from '@palaver/service-kit/internal';
 import type { Adapter, AdapterAccess, AdapterRequest, RawRequest } from './adapter.ts';
 import {
@@ -20,7 +21,7 @@ interface Source {
 
 type Get = (source: Source) => unknown;
 
-type Write = (source: Source | undefined, reply: string) => unknown;
+type Write<Value = unknown> = (source: Source | undefined, reply: string) => Value;
 
 /** The path of the specification, whose refusals are HTTP errors. */
 export const ownPath = '/api/ussd';
@@ -92,16 +93,15 @@ export function compileAdapter(mapping: AdapterMapping, secrets: Readonly<Record
 }
 
 function compileBody(formats: BodyFormat[]): (raw: RawRequest, type: string, body: string) => unknown {
-  const [format] = formats;
-  if (formats.length === 1 && format === 'query') return ({ query }) => query;
-  const readers = formats.flatMap((each) => (each === 'query' ? [] : [{ each, read: bodyReaders[each] }]));
-  const form = readers.find(({ each }) => each === 'form');
-  const xml = readers.find(({ each }) => each === 'xml');
-  const other = readers.find(({ each }) => each === 'json') ?? readers[0];
+  const [first = 'json'] = formats;
+  // No mapping combines it with another format.
+  if (first === 'query') return ({ query }) => query;
+  const [hasForm, hasXml] = [formats.includes('form'), formats.includes('xml')];
+  const readOther = bodyReaders[formats.includes('json') ? 'json' : first];
   return (_, type, body) => {
-    if (form && isForm(type)) return form.read(body);
-    if (xml && /xml/i.test(type)) return xml.read(body);
-    return other?.read(body);
+    if (hasForm && isForm(type)) return bodyReaders.form(body);
+    if (hasXml && /xml/i.test(type)) return bodyReaders.xml(body);
+    return readOther(body);
   };
 }
 
@@ -176,12 +176,8 @@ function fieldOf(value: unknown, name: string): unknown {
 /** They return `undefined` for a body that cannot be read. Names that objects inherit are fields like others. */
 const bodyReaders: Record<Exclude<BodyFormat, 'query'>, (body: string) => Fields | undefined> = {
   json(body) {
-    try {
-      const value: unknown = JSON.parse(body);
-      return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
-    } catch {
-      return undefined;
-    }
+    const value = parseJson(body);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
   },
   form(body) {
     const fields: Fields = Object.create(null);
@@ -199,10 +195,7 @@ const replyTypes = {
   xml: 'text/xml; charset=utf-8',
 };
 
-function compileTemplate(
-  format: 'text' | 'json' | 'xml',
-  template: unknown,
-): (source: Source | undefined, reply: string) => string {
+function compileTemplate(format: 'text' | 'json' | 'xml', template: unknown): Write<string> {
   const write = compileValue(template, format === 'xml' ? escapeXml : String);
   if (format !== 'json') return (source, reply) => String(write(source, reply));
   return (source, reply) => {

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { KeyRing } from '@palaver/store/internal';
 import { LRUCache } from 'lru-cache';
+import type { Started } from '../calls/start-calls.ts';
 import { textingMs } from '../store/session-row.ts';
-import { type Clock, insertOnce, type UssdStore } from '../store/tables.ts';
-import type { TextHash } from '../store/text-hash.ts';
+import { insertOnce } from '../store/tables.ts';
 import type { NewestInput } from './adapter.ts';
 import { appendInput, maxListedCharacters, toParts } from './text-parts.ts';
 
@@ -57,14 +56,6 @@ const maxReceived = 100;
 /** A repeat of a request before the last one: its screen was shown, and the caller has answered it. */
 const late = { ended: '' };
 
-interface InputLogParts {
-  keys: KeyRing;
-  clock: Clock;
-  textHash: TextHash;
-  timeoutMs: number;
-  hangUp(callId: string): Promise<void>;
-}
-
 /**
  * The text may hold a PIN: it is sealed, bound to its session, and removed when the session ends.
  *
@@ -73,7 +64,8 @@ interface InputLogParts {
  * the first reply has reached the gateway, because no caller can answer a screen before that; `repeatWithinMs` is for networks
  * that lose replies. A lost confirmation costs a caller who types the same twice one more key press.
  */
-export function createInputLog({ db, cipher }: UssdStore, { keys, clock, textHash, timeoutMs, hangUp }: InputLogParts) {
+export function createInputLog({ store, keys, clock, textHash, timeoutMs, hangUp }: Started) {
+  const { db, cipher } = store;
   const about = (sessionId: string) => `ussd input ${sessionId}`;
   const seal = (sessionId: string, kept: Kept) => keys.seal(Buffer.from(JSON.stringify(kept)), about(sessionId));
   const toRow = (sessionId: string, version: number, kept: Kept) => ({

@@ -11,10 +11,7 @@ import { compileAdapter, ownPath } from './compile-adapter.ts';
 const bundledFolder = fileURLToPath(new URL('../../adapters/', import.meta.url));
 
 /** The bundled adapters, then those of `USSD_ADAPTERS`; one with the name of another replaces it. */
-export async function loadAdapters(
-  files: readonly string[],
-  secrets: Readonly<Record<string, string>>,
-): Promise<Adapter[]> {
+export async function loadAdapters(files: readonly string[], secrets: Readonly<Record<string, string>>) {
   const bundled = readdirSync(bundledFolder)
     .filter((file) => file.endsWith('.yaml'))
     .sort()
@@ -95,22 +92,15 @@ function checkMapping({ path, request, reply, auth }: AdapterMapping, refuse: Re
       ['request', 'code'],
       `is a place of the request; write { is: "${request.code.at}" } for a code that it does not have`,
     );
-  const places: [PropertyKey[], string | undefined][] = [
-    [['request', 'session'], request.session],
-    [['request', 'number'], request.number.at],
-    [['request', 'code'], request.code.at],
-    [['request', 'input'], input.accumulated ?? input.newest],
-    [['request', 'first'], first?.at],
-    [['request', 'hangUp'], request.hangUp?.at],
-    [['request', 'sequence'], request.sequence],
-    [['request', 'operator'], request.operator],
-  ];
+  const { session, number, code, hangUp, sequence, operator } = request;
+  const own = { session, number: number.at, code: code.at, input: input.accumulated ?? input.newest };
+  const places = { ...own, first: first?.at, hangUp: hangUp?.at, sequence, operator };
   const parameters = path.split('/').filter((part) => part.startsWith(':'));
   const checkPlace = (at: PropertyKey[], place: string) => {
     const name = place.startsWith('path:') ? place.slice('path:'.length) : undefined;
     if (name !== undefined && !parameters.includes(`:${name}`)) refuse(at, `path has no :${name}; add it there`);
   };
-  for (const [at, place] of places) if (place !== undefined) checkPlace(at, place);
+  for (const [name, place] of Object.entries(places)) if (place !== undefined) checkPlace(['request', name], place);
   for (const kind of ['continue', 'end', 'hangUp'] as const) {
     const template = reply[kind];
     if (template === undefined) continue;

@@ -1,7 +1,5 @@
-import type { KeyRing } from '@palaver/store/internal';
+import type { Started } from '../calls/start-calls.ts';
 import type { MessagePart } from '../outgoing/smpp-text.ts';
-import type { Clock, UssdStore } from '../store/tables.ts';
-import type { TextHash } from '../store/text-hash.ts';
 
 /** More than the longest text that is read. */
 const maxParts = 16;
@@ -9,17 +7,7 @@ const maxParts = 16;
 const keptMs = 3_600_000;
 
 /** Keeps the parts of long texts, which may arrive in any order, at any instance and twice. */
-export function createLongTexts({
-  store,
-  keys,
-  textHash,
-  clock,
-}: {
-  store: UssdStore;
-  keys: KeyRing;
-  textHash: TextHash;
-  clock: Clock;
-}) {
+export function createLongTexts({ store, keys, textHash, clock }: Started) {
   const { db, cipher } = store;
   return async (
     { reference, total, number }: MessagePart,
@@ -62,5 +50,3 @@ export function createLongTexts({
     };
   };
 }
-
-export type JoinParts = ReturnType<typeof createLongTexts>;

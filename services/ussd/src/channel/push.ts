@@ -1,31 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
+import { boundedText, phoneNumberSchema } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
+import { z } from 'zod';
+import type { Started } from '../calls/start-calls.ts';
 import { codesOf, keywordsOf } from '../catalog/program-files.ts';
-import type { Programs } from '../catalog/programs.ts';
-import type { UssdConfig } from '../config.ts';
 import { answersPerDay } from '../outgoing/messages.ts';
-import type { Profiles } from '../people/profiles.ts';
-import type { Clock } from '../store/tables.ts';
 import type { Texts } from './texts.ts';
 
-export interface PushRequest {
-  program: string;
-  phoneNumber: string;
-  by: 'ussd' | 'sms';
-}
+export const pushSchema = z.strictObject({
+  program: boundedText(1, 40),
+  phoneNumber: phoneNumberSchema,
+  by: z.enum(['ussd', 'sms']).default('ussd'),
+});
 
-interface PushParts {
-  config: Pick<UssdConfig, 'PUSH_QUIET_HOURS' | 'SMS_FROM'>;
-  programs: Pick<Programs, 'current'>;
-  profiles: Pick<Profiles, 'takePush' | 'returnPush'>;
-  texts: Pick<Texts, 'open'>;
+interface PushParts extends Started {
+  texts: Texts;
   /** Opens a session at a phone; absent without SMPP. */
   pushScreen: ((phoneNumber: string, code: string) => Promise<boolean>) | undefined;
-  clock: Clock;
 }
 
-export type Push = (request: PushRequest, log: Logger) => Promise<void>;
+export type Push = (request: z.infer<typeof pushSchema>, log: Logger) => Promise<void>;
 
 /** Starts a program at a phone: one that has called before, wants messages, and was left alone for a day. */
 export function createPush({ config, programs, profiles, texts, pushScreen, clock }: PushParts): Push {

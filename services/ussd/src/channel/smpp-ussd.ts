@@ -1,34 +1,19 @@
 import { randomInt } from 'node:crypto';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '@palaver/contract';
-import type { Logger } from '@palaver/service-kit';
 import { createLimiter } from '@palaver/service-kit/internal';
 import smpp, { type Pdu } from 'smpp';
-import type { UssdConfig } from '../config.ts';
-import type { UssdMetrics } from '../metrics.ts';
-import type { Messages } from '../outgoing/messages.ts';
 import type { OnDeliver, SmppLink } from '../outgoing/smpp-link.ts';
 import { readPart, readText, toAddress, toScreen } from '../outgoing/smpp-text.ts';
-import type { Clock } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { AdapterRequest } from './adapter.ts';
-import type { InputLog } from './input-log.ts';
-import type { JoinParts } from './long-texts.ts';
-import type { ReceivedText, ReceiveText } from './texts.ts';
-import type { Answer } from './ussd-call.ts';
+import { createLongTexts } from './long-texts.ts';
+import type { ReceivedText, Texts } from './texts.ts';
+import type { Answer, Channel } from './ussd-call.ts';
 
-export interface SmppReceiverParts {
-  config: Pick<UssdConfig, 'USSD_MAX_IN_FLIGHT' | 'SESSION_TIMEOUT_SECONDS'>;
+export interface SmppReceiverParts extends Channel {
   answer: Answer;
-  receiveText: ReceiveText;
-  joinParts: JoinParts;
-  messages: Pick<Messages, 'noteReceipt'>;
-  textHash: TextHash;
-  chooseLink(): SmppLink | undefined;
-  inputLog: InputLog;
-  metrics: Pick<UssdMetrics, 'countReceipt' | 'countScreen'>;
-  clock: Clock;
-  logger: Logger;
+  texts: Texts;
 }
 
 /** The fields that identify the session of a message, received or made here. */
@@ -53,7 +38,8 @@ const maxWaiting = 10_000;
 /** An operator waits for it. */
 const pushMs = 30_000;
 
-export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, ...parts }: SmppReceiverParts) {
+export function createSmppReceiver(parts: SmppReceiverParts) {
+  const { answer, inputLog, metrics, clock, logger } = parts;
   // Below the bound of all calls, beyond which `answer` refuses. HTTP has the other half.
   const limit = createLimiter({
     concurrency: Math.ceil(parts.config.USSD_MAX_IN_FLIGHT / 2),
@@ -61,7 +47,7 @@ export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, .
     maxWaitMs: inputWaitMs,
     toError: () => new AppError('UNAVAILABLE', 'Too many inputs are under way.'),
   });
-  const sessionMs = parts.config.SESSION_TIMEOUT_SECONDS * 1_000;
+  const joinParts = createLongTexts(parts);
   /** The newest input of each session, until its screen is sent. */
   const underWay = new Map<string, Input>();
   const recentTexts = new Map<string, Promise<number>>();
@@ -83,7 +69,7 @@ export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, .
       const received = { from: toNumber(pdu.source_addr ?? ''), to: pdu.destination_addr ?? '', text: readText(pdu) };
       const part = readPart(pdu);
       if (part) {
-        const whole = await parts.joinParts(part, received);
+        const whole = await joinParts(part, received);
         if (!whole) return 0;
         const status = await takeText({ ...received, ...whole, arrivedAt }, link);
         await whole.forget();
@@ -113,42 +99,38 @@ export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, .
     }
     // Delivered again over a new connection, and already under way.
     if (isRepeated) return before.status;
-    const input: Input = { typed, link, stop: new AbortController(), status: Promise.resolve(0) };
-    const forget = () => underWay.get(key) === input && underWay.delete(key);
-    input.status = answerInput(pdu, session, { link, stop: input.stop, isFirst, arrivedAt, forget });
+    const stop = new AbortController();
+    const input: Input = { typed, link, stop, isFirst, arrivedAt, status: Promise.resolve(0) };
+    input.status = answerInput(pdu, session, input);
     underWay.set(key, input);
-    input.status.catch(forget);
+    input.status.catch(() => forget(key, input));
     return input.status;
   };
 
+  function forget(key: string, input: Input): void {
+    if (underWay.get(key) === input) underWay.delete(key);
+  }
+
   async function takeText(received: ReceivedText, link: SmppLink): Promise<number> {
-    const confirm = await parts.receiveText(received, logger);
+    const confirm = await parts.texts.receive(received, logger);
     // The response goes first: a text whose response is lost is delivered again.
     void setImmediate().then(() => link.isBound() && confirm());
     return 0;
   }
 
-  async function answerInput(
-    pdu: Pdu,
-    session: LinkSession,
-    {
-      link,
-      stop,
-      forget,
-      ...at
-    }: Pick<Input, 'link' | 'stop'> & { isFirst: boolean; arrivedAt: number; forget(): void },
-  ): Promise<number> {
+  async function answerInput(pdu: Pdu, session: LinkSession, input: Input): Promise<number> {
+    const { isFirst, arrivedAt } = input;
     const confirms: (() => void)[] = [];
-    const request = toRequest(pdu, session, at);
+    const request = toRequest(pdu, session, { isFirst, arrivedAt });
     const text = await limit(() => answer(request, logger, (confirm) => confirms.push(confirm)));
-    if (text === '') forget();
+    if (text === '') forget(session.key, input);
     // The response to the input goes first: without it the SMSC does not expect a screen.
     else
-      void sendScreen(pdu, session.info, text, { link, stop })
+      void sendScreen(pdu, session.info, text, input)
         .then((isSent) => {
           if (isSent) for (const confirm of confirms) confirm();
         })
-        .finally(forget);
+        .finally(() => forget(session.key, input));
     return 0;
   }
 
@@ -156,7 +138,7 @@ export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, .
     deliver,
     /** Opens a session that the network has not opened: its first message is a request. */
     async push(phoneNumber: string, code: string): Promise<boolean> {
-      const link = parts.chooseLink();
+      const link = parts.smpp?.choose();
       if (!link) return false;
       const { sessionField } = link.options;
       const first = randomInt(sessionNumbers);
@@ -180,7 +162,7 @@ export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, .
     pdu: SentBy,
     info: Buffer,
     reply: string,
-    { link, stop, deadlineMs = sessionMs }: Pick<Input, 'link'> & { stop?: AbortController; deadlineMs?: number },
+    { link, stop, deadlineMs = parts.timeoutMs }: Pick<Input, 'link'> & { stop?: AbortController; deadlineMs?: number },
   ): Promise<boolean> {
     await setImmediate();
     const { sessionField, lastOperation } = link.options;
@@ -210,25 +192,16 @@ export function createSmppReceiver({ answer, inputLog, metrics, clock, logger, .
 interface Input {
   typed: string;
   link: SmppLink;
+  isFirst: boolean;
+  arrivedAt: number;
   /** Takes its screen back. */
   stop: AbortController;
   status: Promise<number>;
 }
 
-interface LinkSession {
-  /** Of the call in progress: a later call of the number may have the same. */
-  key: string;
-  info: Buffer;
-  /** The same in a message that is delivered again, and in all where the centre counts none. */
-  sequence: string;
-  isEnd: boolean;
-}
+type LinkSession = NonNullable<ReturnType<typeof readSession>>;
 
-function readSession(
-  pdu: SentBy,
-  { options: { sessionField } }: SmppLink,
-  textHash: TextHash,
-): LinkSession | undefined {
+function readSession(pdu: SentBy, { options: { sessionField } }: SmppLink, textHash: TextHash) {
   const info = pdu[sessionField];
   if (!Buffer.isBuffer(info) || info.length === 0) return undefined;
   const isStandard = sessionField === 'its_session_info';
@@ -236,8 +209,10 @@ function readSession(
   const id = isStandard ? info.subarray(0, 1) : info;
   const isEnd = isStandard && ((info[1] ?? 0) & endBit) === endBit;
   return {
+    /** Of the call in progress: a later call of the number may have the same. */
     key: `smpp-${textHash.ofText('smpp', `${pdu.source_addr} ${id.toString('hex')}`)}`,
     info,
+    /** The same in a message that is delivered again, and in all where the centre counts none. */
     sequence: `session ${info.toString('hex')}`,
     isEnd,
   };

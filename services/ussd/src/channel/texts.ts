@@ -4,19 +4,11 @@ import { type Dialogue, hasText, type Menu, nameOf, toShowable, translate } from
 import type { Logger } from '@palaver/service-kit';
 import { createLimiter } from '@palaver/service-kit/internal';
 import type { CallRoom, RequestResult } from '../calls/call.ts';
-import type { HandleRequest } from '../calls/handle-request.ts';
 import { callTexts } from '../catalog/bundled-program.ts';
 import { asksSecret, codesOf, startWords, stopWords } from '../catalog/program-files.ts';
-import type { Programs } from '../catalog/programs.ts';
-import type { UssdConfig } from '../config.ts';
-import type { UssdMetrics } from '../metrics.ts';
-import { answersPerDay, type Messages } from '../outgoing/messages.ts';
-import type { Profiles } from '../people/profiles.ts';
+import { answersPerDay } from '../outgoing/messages.ts';
 import { sessionStatus } from '../store/session-row.ts';
-import type { Clock } from '../store/tables.ts';
-import type { TextHash } from '../store/text-hash.ts';
-import type { InputLog } from './input-log.ts';
-import { UssdCall } from './ussd-call.ts';
+import { type Channel, UssdCall } from './ussd-call.ts';
 
 // A program by SMS: a keyword opens it, each further text is an input, and each screen is a message of the outbox.
 
@@ -44,19 +36,6 @@ interface Correspondent {
   show?: ReceivedText['show'];
 }
 
-export interface TextParts {
-  config: Pick<UssdConfig, 'PHONE_PLUS_OPTIONAL' | 'USSD_MAX_IN_FLIGHT'>;
-  handleRequest: HandleRequest;
-  inputLog: InputLog;
-  messages: Pick<Messages, 'answer' | 'answersLeft'>;
-  sendSoon(): void;
-  metrics: Pick<UssdMetrics, 'countText'>;
-  profiles: Pick<Profiles, 'setStopped' | 'isStopped'>;
-  programs: Pick<Programs, 'forKeyword'>;
-  textHash: TextHash;
-  clock: Clock;
-}
-
 /** A message of two parts: 153 characters of GSM-7 or 67 of UCS-2 in each. */
 const surface: Surface = { counts: 'gsm', characters: 306, wideCharacters: 134, choices: 'numbered' };
 const partsOfScreen = 2;
@@ -76,7 +55,7 @@ const stopped = 'You will get no more messages from us. Send START to get them a
 const started = 'You will get our messages again.';
 const last = `${answersPerDay} messages a day are answered. Please write again tomorrow.`;
 
-export function createTexts(parts: TextParts) {
+export function createTexts(parts: Channel) {
   const { config, handleRequest, inputLog, messages, sendSoon, metrics, profiles, programs, textHash, clock } = parts;
   const keyOf = ({ phoneNumber, to }: Correspondent) => `sms-${textHash.ofText('sms', `${phoneNumber} ${to}`)}`;
 

@@ -2,32 +2,22 @@ import { AppError } from '@palaver/contract';
 import { ussdReplies, ussdRequestSchema } from '@palaver/contract/internal';
 import { type Dialogue, type Input, type Menu, toInput, toShowable } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
+import type { z } from 'zod';
 import type { Call, CallRoom } from '../calls/call.ts';
-import type { HandleRequest } from '../calls/handle-request.ts';
+import type { Started } from '../calls/start-calls.ts';
 import type { UssdConfig } from '../config.ts';
-import type { UssdMetrics } from '../metrics.ts';
 import { sessionStatus } from '../store/session-row.ts';
-import type { Clock, SessionTable } from '../store/tables.ts';
+import type { SessionTable } from '../store/tables.ts';
 import type { TextHash } from '../store/text-hash.ts';
 import type { AdapterRequest, NewestInput } from './adapter.ts';
 import { measureCallRoom } from './call-room.ts';
 import type { InputLog } from './input-log.ts';
 import { type Part, toNewParts, toParts } from './text-parts.ts';
 
-export interface UssdRequest {
-  sessionId: string;
-  serviceCode: string;
-  phoneNumber: string;
-  text: string;
-}
+export type UssdRequest = z.infer<typeof ussdRequestSchema>;
 
-export interface AnswerParts {
-  config: UssdConfig;
-  handleRequest: HandleRequest;
+export interface Channel extends Started {
   inputLog: InputLog;
-  textHash: TextHash;
-  metrics: UssdMetrics;
-  clock: Clock;
 }
 
 interface CallRequest extends UssdRequest {
@@ -43,7 +33,7 @@ export type Answer = (
   onConfirm: (confirm: () => void) => void,
 ) => Promise<string>;
 
-export function createAnswer(parts: AnswerParts): Answer {
+export function createAnswer(parts: Channel): Answer {
   const { config, metrics, handleRequest, inputLog, textHash, clock } = parts;
   let inFlight = 0;
   // One function, not one around the other: every key press would pay for one more promise.
@@ -134,7 +124,7 @@ function toUssdRequest(config: UssdConfig, input: AdapterRequest | undefined): C
 }
 
 async function addInputs(
-  { inputLog }: AnswerParts,
+  { inputLog }: Channel,
   request: UssdRequest,
   { sequence, repeatWithinMs, arrivedAt }: NewestInput & { arrivedAt: number },
 ): Promise<CallRequest | { ended: string } | { invalid: string }> {

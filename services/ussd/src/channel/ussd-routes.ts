@@ -7,18 +7,13 @@ import { clientAddress, type Logger, type Server } from '@palaver/service-kit';
 import { equalSecrets, findTextFault, isForwarded, isProduction, readBounded } from '@palaver/service-kit/internal';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { UssdConfig } from '../config.ts';
-import type { UssdMetrics } from '../metrics.ts';
 import type { Adapter, AdapterAccess, AdapterReply } from './adapter.ts';
-import type { InputLog } from './input-log.ts';
-import type { ReceiveText } from './texts.ts';
-import type { Answer } from './ussd-call.ts';
+import type { Texts } from './texts.ts';
+import type { Answer, Channel } from './ussd-call.ts';
 
-export interface UssdRouteParts {
+export interface UssdRouteParts extends Channel {
   adapters: readonly Adapter[];
   answer: Answer;
-  config: UssdConfig;
-  inputLog: InputLog;
-  metrics: UssdMetrics;
 }
 
 /** The session endpoint, once for each adapter. Whatever a telecom gateway sends, it gets a reply it can show. */
@@ -76,25 +71,17 @@ function readTexts(scope: FastifyInstance, contentTypes: readonly string[]): voi
 }
 
 const formType = 'application/x-www-form-urlencoded';
-/** The fields of Africa's Talking, Twilio and the webhook of docs/ussd-adapters.md. */
-const textFields = {
-  from: ['from', 'From'],
-  to: ['to', 'To'],
-  text: ['text', 'Body'],
-  id: ['id', 'MessageSid'],
-} as const;
 
-export function addTextRoute(
-  scope: FastifyInstance,
-  { receiveText, config }: { receiveText: ReceiveText; config: UssdConfig },
-): void {
+export function addTextRoute(scope: FastifyInstance, texts: Texts, config: UssdConfig): void {
   readTexts(scope, [formType, 'application/json']);
   const check = createSharedCheck(config);
   if (check) scope.addHook('onRequest', async (request) => check(request));
   scope.post('/api/ussd/texts', { schema: { hide: true } }, async (request, reply) => {
     const fields = readFields(String(request.body), request.headers['content-type']);
-    const find = (names: readonly string[]) => names.map((name) => toText(fields?.[name])).find(isText);
-    const [from, to = '', text, id] = [textFields.from, textFields.to, textFields.text, textFields.id].map(find);
+    const find = (...names: string[]) => names.map((name) => toText(fields?.[name])).find(isText);
+    // First as Africa's Talking and the webhook of docs/ussd-adapters.md name them, then as Twilio does.
+    const [from, to = ''] = [find('from', 'From'), find('to', 'To')];
+    const [text, id] = [find('text', 'Body'), find('id', 'MessageSid')];
     if (from === undefined || text === undefined)
       throw new AppError('VALIDATION_FAILED', 'A text message has the fields from, to, text and id.');
     let shown = '';
@@ -102,7 +89,7 @@ export function addTextRoute(
       shown = text;
     };
     const isShown = (request.query as Record<string, unknown>).reply === 'body';
-    const confirm = await receiveText({ from, to, text, id, ...(isShown && { show }) }, request.log as Logger);
+    const confirm = await texts.receive({ from, to, text, id, ...(isShown && { show }) }, request.log as Logger);
     reply.raw.once('finish', confirm);
     // Unless it is asked for, the body is empty: some providers send it to the phone.
     return reply.type('text/plain').send(shown);

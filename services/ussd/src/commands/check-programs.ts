@@ -9,9 +9,7 @@ export interface MenuReport {
   lines: string[];
 }
 
-export async function checkProgramFiles(
-  files: CheckedFiles,
-): Promise<MenuReport & Record<'faults' | 'warnings', Fault[]>> {
+export async function checkProgramFiles(files: CheckedFiles) {
   const faults: Fault[] = [];
   const warnings: Fault[] = [];
   const report = await eachProgram(files, (check) => {
@@ -29,13 +27,11 @@ export async function checkProgramFiles(
 }
 
 export function drawProgramFiles(files: CheckedFiles, language?: string): Promise<MenuReport> {
-  return eachProgram(files, (check) => draw(check, language));
-}
-
-function draw(check: MenuCheck, language: string | undefined): string[] {
-  if (!check.ok) return check.faults.map(formatFault);
-  const [first = ''] = check.menu.locales.keys();
-  return [drawMenu(check.menu, language ?? first).trimEnd()];
+  return eachProgram(files, (check) => {
+    if (!check.ok) return check.faults.map(formatFault);
+    const [first = ''] = check.menu.locales.keys();
+    return [drawMenu(check.menu, language ?? first).trimEnd()];
+  });
 }
 
 async function eachProgram(files: CheckedFiles, describe: (check: MenuCheck) => string[]): Promise<MenuReport> {

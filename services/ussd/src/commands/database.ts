@@ -1,30 +1,20 @@
-import {
-  baseVariables,
-  CloseStack,
-  createLogger,
-  type Env,
-  type Logger,
-  loadConfig,
-  StartError,
-} from '@palaver/service-kit';
+import { baseVariables, CloseStack, createLogger, type Env, loadConfig, StartError } from '@palaver/service-kit';
 import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
-import { createAuditLog, createKeyRing, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
+import { createAuditLog, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
 import { z } from 'zod';
-import { type UssdConfig, ussdConfigSchema } from '../config.ts';
+import { ussdConfigSchema } from '../config.ts';
 import { toPhoneDid } from '../outgoing/agent-client.ts';
 import { createAccounts } from '../people/accounts.ts';
 import { createPersonData, type PersonData } from '../people/person-data.ts';
 import { createPinVault } from '../people/pin-vault.ts';
 import { loadKeys, loadServiceSecret, rotateServiceSecret, toReferenceKey } from '../people/service-secret.ts';
+import type { Deployment } from '../store/deployment.ts';
 import { migrateUssd } from '../store/migrations.ts';
-import type { UssdAudit, UssdStore, UssdTables } from '../store/tables.ts';
+import type { UssdAudit, UssdTables } from '../store/tables.ts';
 import { createTextHash } from '../store/text-hash.ts';
 
-interface OpenDatabase {
-  config: UssdConfig;
-  logger: Logger;
-  store: UssdStore;
+interface OpenDatabase extends Pick<Deployment, 'config' | 'logger' | 'store' | 'keys'> {
   secret: Uint8Array;
   audit: UssdAudit;
 }
@@ -36,14 +26,15 @@ export async function withDatabase<T>(env: Env, use: (database: OpenDatabase) =>
   const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'), toStoreOptions(config));
   opened.defer(() => store.close());
   await migrateUssd(store);
-  const secret = await loadServiceSecret(store, loadKeys(config, logger));
+  const keys = loadKeys(config, logger);
+  const secret = await loadServiceSecret(store, keys);
   const audit = createAuditLog(store, {
     service: 'ussd',
     referenceKey: toReferenceKey(secret),
     ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'ussd'), logger),
   });
   opened.defer(() => audit.close());
-  return await use({ config, logger, store, secret, audit });
+  return await use({ config, logger, store, keys, secret, audit });
 }
 
 export async function migrateUssdDatabase(env: Env): Promise<void> {
@@ -66,21 +57,13 @@ export function withPersonData<T>(
 
 /** Services may run meanwhile. */
 export async function rotateKeys(env: Env): Promise<{ accounts: number; secret: boolean }> {
-  const config = loadConfig(ussdConfigSchema, env);
-  if (!config.PIN_ENCRYPTION_KEY) throw new StartError('Set PIN_ENCRYPTION_KEY to the new key to rotate to.');
-  const keys = createKeyRing(config.PIN_ENCRYPTION_KEY, config.PIN_ENCRYPTION_KEYS_OLD);
-  const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'), toStoreOptions(config));
-  try {
-    await migrateUssd(store);
+  const { PIN_ENCRYPTION_KEY } = loadConfig(ussdConfigSchema, env);
+  if (!PIN_ENCRYPTION_KEY) throw new StartError('Set PIN_ENCRYPTION_KEY to the new key to rotate to.');
+  return withDatabase(env, async ({ store, keys, audit }) => {
     const secret = await rotateServiceSecret(store, keys);
-    const referenceKey = toReferenceKey(await loadServiceSecret(store, keys));
-    const audit = createAuditLog(store, { service: 'ussd', referenceKey });
     const key = keys.currentId;
     const accounts = await createAccounts(store, { vault: createPinVault(keys), audit, clock: Date }).rotate(key);
     await audit.record({ actor: 'command', action: 'keys.rotated', details: { accounts, secret, key } });
-    await audit.close();
     return { accounts, secret };
-  } finally {
-    await store.close();
-  }
+  });
 }

@@ -28,27 +28,15 @@ export interface ExploreFinding extends Fault {
   typed?: string[];
 }
 
-export interface ExploredProgram {
-  program: string;
-  language: string;
-  states: number;
-  reached: number;
-  steps: number;
-  /** False if a limit stopped the walk. */
-  isComplete: boolean;
-}
+type ExploredProgram = Awaited<ReturnType<typeof walkProgram>>;
 
 export interface ExploreReport extends MenuReport {
   findings: ExploreFinding[];
   programs: ExploredProgram[];
 }
 
-export async function explorePrograms({
-  maxSteps = 20_000,
-  maxSeconds = 120,
-  onProgress,
-  ...files
-}: ExploreFiles): Promise<ExploreReport> {
+export async function explorePrograms(wanted: ExploreFiles): Promise<ExploreReport> {
+  const { maxSteps = 20_000, maxSeconds = 120, onProgress, ...files } = wanted;
   const findings: ExploreFinding[] = [];
   const programs: ExploredProgram[] = [];
   const lines: string[] = [];
@@ -69,18 +57,17 @@ export async function explorePrograms({
   return { ok: findings.every(({ kind }) => kind === 'note'), lines, findings, programs };
 }
 
-interface ProgramWalk {
+interface ProgramWalk
+  extends Pick<ExploreFiles, 'onProgress'>,
+    Required<Pick<ExploreFiles, 'maxSteps' | 'maxSeconds'>> {
   menu: Menu;
   language: string;
   forms: Forms;
   samples: readonly string[];
-  maxSteps: number;
-  maxSeconds: number;
-  onProgress: ExploreFiles['onProgress'];
 }
 
 /** A finding that another language had before gets this language added. */
-async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]): Promise<ExploredProgram> {
+async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]) {
   const { menu, language, forms, maxSeconds, onProgress, ...options } = walk;
   const result = await explore({
     ...options,
@@ -114,6 +101,7 @@ async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]): Promi
   }
   const shown = [...menu.states.keys()].filter((name) => isShown(menu, name));
   const reached = shown.filter((name) => result.reached.has(name)).length;
+  // Not complete: a limit stopped the walk.
   const { steps, isComplete } = result;
   return { program: menu.id, language, states: shown.length, reached, steps, isComplete };
 }

@@ -1,4 +1,5 @@
 import type { Env } from '@palaver/service-kit';
+import { countForms } from '../operators/list-routes.ts';
 import { mapPieces, submissionCsv, toCsv, toJsonLines, toXml } from '../operators/show-rows.ts';
 import { createSubmissions, type SubmissionStatus, toSubmission } from '../outgoing/submissions.ts';
 import { createRows } from '../store/rows.ts';
@@ -13,11 +14,8 @@ export interface SubmissionQuery {
 export function listSubmissions(env: Env, { limit, formId, status }: SubmissionQuery & { limit: number }) {
   return withDatabase(env, async ({ store }) => {
     const rows = createRows(store);
-    const forms = await rows.count('forms', ['name', 'status'], {});
-    return {
-      forms: forms.map(({ name, ...form }) => ({ formId: name, ...form })),
-      submissions: (await rows.page('forms', { name: formId, status }, { limit })).map(toSubmission),
-    };
+    const submissions = (await rows.page('forms', { name: formId, status }, { limit })).map(toSubmission);
+    return { forms: await countForms(rows), submissions };
   });
 }
 

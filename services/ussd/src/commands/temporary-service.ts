@@ -12,9 +12,9 @@ import { codesOf } from '../catalog/program-files.ts';
 import { programSecretPrefix } from '../config.ts';
 // biome-ignore lint/style/noRestrictedImports: these commands start the whole service.
 import { startUssd } from '../main.ts';
+import type { Claims } from '../money/claims.ts';
 import type { Sms } from '../outgoing/sms-provider.ts';
 import { loadPrograms, type ProgramFiles } from './check-programs.ts';
-import { createKeptClaims } from './test-servers.ts';
 
 export interface TemporaryOptions extends ProgramFiles {
   /** The environment with the secrets of programs and the query gateway; none by default. */
@@ -108,4 +108,29 @@ async function loadFaultless(files: ProgramFiles): Promise<Menu[]> {
   }
   if (faults.length > 0) throw new StartError(faults.map(formatFault).join('\n'));
   return menus;
+}
+
+export interface KeptClaim {
+  claim: string;
+  collection?: string;
+  fields: Record<string, unknown>;
+}
+
+interface KeptClaims extends Pick<Claims, 'add' | 'countSince'> {
+  of(phone: string): KeptClaim[];
+}
+
+/** Takes the claims of programs that are tried out: none reaches the protocol. */
+export function createKeptClaims(): KeptClaims {
+  const kept = new Map<string, KeptClaim & { phone: string }>();
+  const of = (wanted: string) =>
+    [...kept.values()].filter(({ phone }) => phone === wanted).map(({ phone: _, ...claim }) => claim);
+  return {
+    of,
+    async add(_trx, { source, phone, collection, content: { filedAt: _, ...fields } }) {
+      const [, claim = ''] = source.split(':');
+      kept.set(source, { phone, claim, ...(collection !== undefined && { collection }), fields });
+    },
+    countSince: async (_trx, phone) => of(phone).length,
+  };
 }

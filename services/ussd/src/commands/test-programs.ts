@@ -2,6 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type Document, parseDocument, stringify } from 'yaml';
+import type { ProgramServers } from '../actions/http-actions.ts';
 import { findPrograms } from '../catalog/read-source.ts';
 import type { MenuReport, ProgramFiles } from './check-programs.ts';
 import {
@@ -16,8 +17,7 @@ import {
   replayFlow,
 } from './flow.ts';
 import { createPhone } from './phone.ts';
-import { startTemporary, type TemporaryService } from './temporary-service.ts';
-import { createTestServers, type KeptClaim, type TestServers } from './test-servers.ts';
+import { type KeptClaim, startTemporary, type TemporaryService } from './temporary-service.ts';
 
 export interface FlowResult {
   file: string;
@@ -127,4 +127,54 @@ async function listFlows(folder: string): Promise<string[]> {
       .map((name) => join(program, 'flows', basename(name)));
   });
   return (await Promise.all(lists)).flat();
+}
+
+type Answers = Pick<Flow, 'http' | 'protocol' | 'assistant'>;
+
+interface TestServers extends ProgramServers {
+  /** Requests without an answer since the last `use`. */
+  unanswered(): readonly string[];
+  use(answers: Answers): void;
+}
+
+/** What programs ask: each dialogue says what is answered, and nothing leaves the machine. */
+function createTestServers(): TestServers {
+  let answers: Answers = {};
+  let unknown: string[] = [];
+  const late = new Map<string, string>();
+  return {
+    async ask({ url, method }) {
+      const found = answers.http?.find(({ get, post }) => (method === 'GET' ? get : post) === url.href);
+      if (found) return { status: found.status, body: JSON.stringify(found.json ?? null) };
+      unknown.push(`${method} ${url.href}, and http:`);
+      return { fault: 'the dialogue has no answer for it' };
+    },
+    protocol: {
+      async query(asked) {
+        const found = answers.protocol?.find(({ path }) => path === asked);
+        if (!found) unknown.push(`the protocol for ${asked}, and protocol:`);
+        const { status, json } = found ?? { status: 503 };
+        if (status < 300) return { ok: true, value: json };
+        return { ok: false, kind: status === 404 ? 'missing' : 'unavailable', status, message: `status ${status}` };
+      },
+    },
+    agent: {
+      async ask({ id, text, onChat }) {
+        const found = answers.assistant?.find(({ question }) => question === text);
+        if (!found) unknown.push(`the assistant ${JSON.stringify(text)}, and assistant:`);
+        const { answer } = found ?? {};
+        if (answer === undefined) return { ok: false, reason: 'the dialogue has no answer for it' };
+        if (!found?.late) return { ok: true, text: answer };
+        await onChat('test');
+        late.set(id, answer);
+        return { ok: false, reason: 'no answer in time', late: true };
+      },
+      findAnswer: async ({ id }) => late.get(id),
+    },
+    unanswered: () => unknown,
+    use(flow) {
+      answers = flow;
+      unknown = [];
+    },
+  };
 }

@@ -5,39 +5,43 @@ import { isNamed, maskPhone, toAuditBy } from '@palaver/service-kit/internal';
 import { unreadableText } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Push } from '../channel/push.ts';
-import type { AgentPerson } from '../outgoing/agent-client.ts';
-import type { Accounts } from '../people/accounts.ts';
-import type { AddressChanges } from '../people/address-changes.ts';
-import type { CallerReferences, PersonData } from '../people/person-data.ts';
-import type { UssdAudit } from '../store/tables.ts';
-import type { Callers } from './callers.ts';
-
-export interface CallerRouteParts {
-  callers: Callers;
-  callerReferences: CallerReferences;
-  accounts: Pick<Accounts, 'unlock' | 'resetPin'>;
-  audit: UssdAudit;
-  push: Push;
-}
+import { pushSchema } from '../channel/push.ts';
+import type { OperatorParts } from './start-operators.ts';
 
 const recentCallers = 20;
 const referenceSchema = boundedText(0, 300);
-const findSchema = z.union([
-  z.strictObject({ phoneNumber: phoneNumberSchema }),
-  z.strictObject({ caller: referenceSchema }),
-]);
 const ofNumber = { params: z.object({ phoneNumber: phoneNumberSchema }) };
 
-const pushSchema = z.strictObject({
-  program: boundedText(1, 40),
-  phoneNumber: phoneNumberSchema,
-  by: z.enum(['ussd', 'sms']).default('ussd'),
-});
+export const protocolAddressSchema = z
+  .string()
+  .regex(/^[a-z]{1,20}1[02-9ac-hj-np-z]{38,70}$/, 'must be a protocol address');
+
+const schemas = {
+  push: {
+    body: pushSchema,
+    response: { 202: z.object({}), 404: errorBodySchema, 409: errorBodySchema, 503: errorBodySchema },
+  },
+  find: {
+    body: z.union([z.strictObject({ phoneNumber: phoneNumberSchema }), z.strictObject({ caller: referenceSchema })]),
+    response: { 200: callerSchema, 404: errorBodySchema },
+  },
+  reveal: { body: z.strictObject({ caller: referenceSchema }) },
+  address: {
+    ...ofNumber,
+    body: z.object({ address: protocolAddressSchema.nullable() }),
+    response: {
+      200: z.unknown().describe('Changed'),
+      202: z.unknown().describe('Another admin has to approve it'),
+    },
+  },
+  change: { params: z.object({ id: z.uuid() }) },
+};
 
 /** Numbers are masked until an operator asks for them; each look and each request is in the audit log. */
-export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
+export function addCallerRoutes(server: Server, parts: OperatorParts): void {
   const { callers, callerReferences, accounts, audit, push } = parts;
+  const onRequest = server.operatorGuardFor('admin');
+  const audited = { config: { audited: 'always' } } as const;
   const name = (phoneNumber: string) => ({
     caller: callerReferences.create(phoneNumber),
     maskedNumber: maskPhone(phoneNumber),
@@ -51,88 +55,49 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
       ...rest,
     })),
   }));
-  server.post(
-    '/api/ussd/push',
-    {
-      onRequest: server.operatorGuardFor('admin'),
-      schema: {
-        body: pushSchema,
-        response: { 202: z.object({}), 404: errorBodySchema, 409: errorBodySchema, 503: errorBodySchema },
-      },
-      config: { audited: 'always' },
-    },
-    async (request, reply) => {
-      const { program, phoneNumber, by } = request.body;
-      const about = { subject: audit.person(phoneNumber), details: { program, by } };
-      await audit.record({ ...toAuditBy(request), action: 'caller.pushed', ...about });
-      await push(request.body, request.log as Logger);
-      return reply.code(202).send({});
-    },
-  );
+  server.post('/api/ussd/push', { ...audited, onRequest, schema: schemas.push }, async (request, reply) => {
+    const { program, phoneNumber, by } = request.body;
+    const about = { subject: audit.person(phoneNumber), details: { program, by } };
+    await audit.record({ ...toAuditBy(request), action: 'caller.pushed', ...about });
+    await push(request.body, request.log as Logger);
+    return reply.code(202).send({});
+  });
   // By POST: a phone number in an address would appear in the logs of proxies.
-  server.post(
-    '/api/ussd/callers/find',
-    {
-      schema: { body: findSchema, response: { 200: callerSchema, 404: errorBodySchema } },
-      config: { audited: 'always' },
-    },
-    async (request) => {
-      const { body } = request;
-      const phoneNumber = 'caller' in body ? callerReferences.open(body.caller) : body.phoneNumber;
-      await record(request, 'caller.viewed', phoneNumber);
-      const found = await callers.load(phoneNumber);
-      if (!found) throw new AppError('NOT_FOUND', 'Nothing is stored about this phone number.');
-      return { ...name(phoneNumber), ...found };
-    },
-  );
-  server.post(
-    '/api/ussd/callers/reveal',
-    { schema: { body: z.strictObject({ caller: referenceSchema }) }, config: { audited: 'always' } },
-    async (request) => {
-      const phoneNumber = callerReferences.open(request.body.caller);
-      await record(request, 'caller.revealed', phoneNumber);
-      return { phoneNumber };
-    },
-  );
+  server.post('/api/ussd/callers/find', { ...audited, schema: schemas.find }, async (request) => {
+    const { body } = request;
+    const phoneNumber = 'caller' in body ? callerReferences.open(body.caller) : body.phoneNumber;
+    await record(request, 'caller.viewed', phoneNumber);
+    const found = await callers.load(phoneNumber);
+    if (!found) throw new AppError('NOT_FOUND', 'Nothing is stored about this phone number.');
+    return { ...name(phoneNumber), ...found };
+  });
+  server.post('/api/ussd/callers/reveal', { ...audited, schema: schemas.reveal }, async (request) => {
+    const phoneNumber = callerReferences.open(request.body.caller);
+    await record(request, 'caller.revealed', phoneNumber);
+    return { phoneNumber };
+  });
 
-  server.post(
-    '/api/ussd/accounts/:phoneNumber/unlock',
-    { schema: ofNumber, config: { audited: true } },
-    async (request) => {
-      const { phoneNumber } = request.params;
-      if (!(await accounts.unlock(phoneNumber, toAuditBy(request)))) throw noAccount();
-      return { phoneNumber, unlocked: true };
-    },
-  );
-  server.post(
-    '/api/ussd/accounts/:phoneNumber/reset-pin',
-    {
-      onRequest: server.operatorGuardFor('admin'),
-      schema: ofNumber,
-      config: { audited: true, refuses: [409] },
-    },
-    async (request, reply) => {
-      const { phoneNumber } = request.params;
-      const pin = await accounts.resetPin(phoneNumber, toAuditBy(request));
-      if (pin === undefined) throw noAccount();
-      return reply.header('cache-control', 'no-store').send({ phoneNumber, pin });
-    },
-  );
+  const account = '/api/ussd/accounts/:phoneNumber';
+  server.post(`${account}/unlock`, { schema: ofNumber, config: { audited: true } }, async (request) => {
+    const { phoneNumber } = request.params;
+    if (!(await accounts.unlock(phoneNumber, toAuditBy(request)))) throw noAccount();
+    return { phoneNumber, unlocked: true };
+  });
+  const config = { audited: true, refuses: [409] };
+  server.post(`${account}/reset-pin`, { onRequest, schema: ofNumber, config }, async (request, reply) => {
+    const { phoneNumber } = request.params;
+    const pin = await accounts.resetPin(phoneNumber, toAuditBy(request));
+    if (pin === undefined) throw noAccount();
+    return reply.header('cache-control', 'no-store').send({ phoneNumber, pin });
+  });
 }
 
 function noAccount(): AppError {
   return new AppError('NOT_FOUND', 'This phone number has no account.');
 }
 
-export function addPersonDataRoutes(
-  server: Server,
-  { personData, agentPerson }: { personData: PersonData; agentPerson: AgentPerson | undefined },
-): void {
-  const options = {
-    onRequest: server.operatorGuardFor('admin'),
-    config: { audited: true },
-    schema: ofNumber,
-  };
+export function addPersonDataRoutes(server: Server, { personData, agentPerson }: OperatorParts): void {
+  const options = { onRequest: server.operatorGuardFor('admin'), config: { audited: true }, schema: ofNumber };
   server.get('/api/ussd/users/:phoneNumber/export', options, async (request) => {
     const { phoneNumber } = request.params;
     const agent = (await agentPerson?.export(phoneNumber)) ?? null;
@@ -147,70 +112,43 @@ export function addPersonDataRoutes(
   });
 }
 
-export interface AddressParts {
-  accounts: Accounts;
-  addressChanges: AddressChanges;
-  fourEyes: boolean;
-}
-
-export const protocolAddressSchema = z
-  .string()
-  .regex(/^[a-z]{1,20}1[02-9ac-hj-np-z]{38,70}$/, 'must be a protocol address');
-const changeParams = z.object({ id: z.uuid() });
-
-/** With `fourEyes` a change waits until another admin approves it. */
-export function addAddressRoutes(server: Server, { accounts, addressChanges, fourEyes }: AddressParts): void {
+/** With FOUR_EYES a change waits until another admin approves it. */
+export function addAddressRoutes(server: Server, { config, accounts, addressChanges }: OperatorParts): void {
   const admin = { onRequest: server.operatorGuardFor('admin') };
+  const ofAccount = { ...admin, schema: schemas.address, config: { audited: true } };
+  const ofChange = { ...admin, schema: schemas.change };
 
-  server.put(
-    '/api/ussd/accounts/:phoneNumber/address',
-    {
-      ...admin,
-      schema: {
-        ...ofNumber,
-        body: z.object({ address: protocolAddressSchema.nullable() }),
-        response: {
-          200: z.unknown().describe('Changed'),
-          202: z.unknown().describe('Another admin has to approve it'),
-        },
-      },
-      config: { audited: true },
-    },
-    async (request, reply) => {
-      const { phoneNumber } = request.params;
-      const { address } = request.body;
-      if (fourEyes) {
-        requireName(request);
-        const pending = await addressChanges.propose(phoneNumber, address, toAuditBy(request));
-        if (!pending) throw noAccount();
-        return reply.status(202).send({ pending });
-      }
-      if (!(await accounts.setAddress(phoneNumber, address, toAuditBy(request)))) throw noAccount();
-      return { phoneNumber, address };
-    },
-  );
+  server.put('/api/ussd/accounts/:phoneNumber/address', ofAccount, async (request, reply) => {
+    const { phoneNumber } = request.params;
+    const { address } = request.body;
+    if (config.FOUR_EYES) {
+      requireName(request);
+      const pending = await addressChanges.propose(phoneNumber, address, toAuditBy(request));
+      if (!pending) throw noAccount();
+      return reply.status(202).send({ pending });
+    }
+    if (!(await accounts.setAddress(phoneNumber, address, toAuditBy(request)))) throw noAccount();
+    return { phoneNumber, address };
+  });
 
   server.get('/api/ussd/address-changes', admin, async () => ({ changes: await addressChanges.list() }));
 
-  server.post(
-    '/api/ussd/address-changes/:id/approve',
-    { ...admin, schema: { params: changeParams }, config: { audited: true, refuses: [409] } },
-    async (request) => {
-      requireName(request);
-      const change = (await addressChanges.list()).find(({ id }) => id === request.params.id);
-      if (!change) throw noChange();
-      if (change.proposedBy === request.operator?.name)
-        throw new AppError('FORBIDDEN', 'An admin other than the one who proposed it must approve this.');
-      const { phoneNumber, address } = change;
-      if (address === unreadableText || phoneNumber === unreadableText)
-        throw new AppError('CONFLICT', 'This change cannot be read from the database. Propose it again.');
-      if (!(await addressChanges.remove(change.id))) throw noChange();
-      if (!(await accounts.setAddress(phoneNumber, address, toAuditBy(request)))) throw noAccount();
-      return { phoneNumber, address };
-    },
-  );
+  const approval = { ...ofChange, config: { audited: true, refuses: [409] } };
+  server.post('/api/ussd/address-changes/:id/approve', approval, async (request) => {
+    requireName(request);
+    const change = (await addressChanges.list()).find(({ id }) => id === request.params.id);
+    if (!change) throw noChange();
+    if (change.proposedBy === request.operator?.name)
+      throw new AppError('FORBIDDEN', 'An admin other than the one who proposed it must approve this.');
+    const { phoneNumber, address } = change;
+    if (address === unreadableText || phoneNumber === unreadableText)
+      throw new AppError('CONFLICT', 'This change cannot be read from the database. Propose it again.');
+    if (!(await addressChanges.remove(change.id))) throw noChange();
+    if (!(await accounts.setAddress(phoneNumber, address, toAuditBy(request)))) throw noAccount();
+    return { phoneNumber, address };
+  });
 
-  server.delete('/api/ussd/address-changes/:id', { ...admin, schema: { params: changeParams } }, async ({ params }) => {
+  server.delete('/api/ussd/address-changes/:id', ofChange, async ({ params }) => {
     if (!(await addressChanges.remove(params.id))) throw noChange();
     return { ok: true };
   });

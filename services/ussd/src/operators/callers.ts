@@ -1,23 +1,15 @@
 import type { CallerOverview } from '@palaver/contract/internal';
 import { unpackDialogue, unpackOpening } from '../calls/session.ts';
-import { type Accounts, shorten } from '../people/accounts.ts';
+import { shorten } from '../people/accounts.ts';
 import { isLocked, isLockedForGood } from '../people/pin-vault.ts';
+import type { People } from '../people/start-people.ts';
+import type { Deployment } from '../store/deployment.ts';
 import { isErased, sessionStatus } from '../store/session-row.ts';
-import {
-  type AccountTable,
-  type Clock,
-  type SessionTable,
-  sealedTables,
-  toTime,
-  type UssdStore,
-} from '../store/tables.ts';
+import { type AccountTable, type SessionTable, sealedTables, toTime } from '../store/tables.ts';
 import type { Results } from './results.ts';
 
-export interface CallerParts {
-  store: UssdStore;
-  accounts: Pick<Accounts, 'find'>;
-  results: Pick<Results, 'ofCaller'>;
-  clock: Clock;
+export interface CallerParts extends Deployment, People {
+  results: Results;
 }
 
 const shownSessions = 20;

@@ -11,42 +11,15 @@ import type { Server } from '@palaver/service-kit';
 import { addAuditRoute, type ZodTypeProvider } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { unpackDialogue, unpackOpening } from '../calls/session.ts';
-import type { Programs } from '../catalog/programs.ts';
-import type { Publishing } from '../catalog/publishing.ts';
-import type { Adapter } from '../channel/adapter.ts';
-import type { AgentPerson } from '../outgoing/agent-client.ts';
-import type { Accounts } from '../people/accounts.ts';
-import type { PersonData } from '../people/person-data.ts';
 import { isExpired, isOpen } from '../store/session-row.ts';
-import { maxListed, type SessionStore } from '../store/session-store.ts';
+import { maxListed } from '../store/session-store.ts';
 import type { SessionTable } from '../store/tables.ts';
-import {
-  type AddressParts,
-  addAddressRoutes,
-  addCallerRoutes,
-  addPersonDataRoutes,
-  type CallerRouteParts,
-} from './caller-routes.ts';
-import { addListRoutes, type ListParts } from './list-routes.ts';
+import { addAddressRoutes, addCallerRoutes, addPersonDataRoutes } from './caller-routes.ts';
+import { addListRoutes } from './list-routes.ts';
 import { addProgramRoutes } from './program-routes.ts';
-import {
-  addProgramStatsRoute,
-  addResultRoutes,
-  type ProgramStatsParts,
-  type ResultRouteParts,
-} from './result-routes.ts';
+import { addProgramStatsRoute, addResultRoutes } from './result-routes.ts';
 import { showCallersTo } from './show-rows.ts';
-
-export interface OperatorParts extends AddressParts, ProgramStatsParts, ResultRouteParts, CallerRouteParts, ListParts {
-  accounts: Accounts;
-  sessions: SessionStore;
-  programs: Pick<Programs, 'find'>;
-  publishing: Publishing;
-  adapters: readonly Adapter[];
-  timeoutMs: number;
-  personData: PersonData;
-  agentPerson: AgentPerson | undefined;
-}
+import type { OperatorParts } from './start-operators.ts';
 
 /** The rate limit of the scope is checked before the guard: refused requests count too. */
 export async function addOperatorRoutes(server: Server, parts: OperatorParts): Promise<void> {
@@ -60,22 +33,19 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
       return (await sessions.listActive(now)).map(({ id, phone }) => show({ id, phoneNumber: phone }).id);
     };
 
-    typed.get(
-      '/api/ussd/debug/:sessionId',
-      { schema: { params: ussdSessionParamsSchema, response: { 200: ussdDebugRecordSchema } } },
-      async ({ params, operator }) => {
-        const now = parts.clock.now();
-        // An id that no gateway could have sent is unknown; PostgreSQL rejects some of them.
-        const session = visibleAsciiPattern.test(params.sessionId) ? await sessions.load(params.sessionId) : undefined;
-        if (!session || !isOpen(session) || isExpired(session, now, timeoutMs))
-          throw new AppError('SESSION_NOT_FOUND', 'There is no active session with this id.');
-        const { program } = unpackOpening(session.opening);
-        const menu = program === undefined ? undefined : await parts.programs.find(program);
-        const caller = { phoneNumber: session.phone, reply: session.reply };
-        const { phoneNumber: phone, reply } = showCallersTo(operator)(caller);
-        return toDebugRecord({ ...session, phone, reply }, await listActive({ operator }, now), menu);
-      },
-    );
+    const debug = { params: ussdSessionParamsSchema, response: { 200: ussdDebugRecordSchema } };
+    typed.get('/api/ussd/debug/:sessionId', { schema: debug }, async ({ params, operator }) => {
+      const now = parts.clock.now();
+      // An id that no gateway could have sent is unknown; PostgreSQL rejects some of them.
+      const session = visibleAsciiPattern.test(params.sessionId) ? await sessions.load(params.sessionId) : undefined;
+      if (!session || !isOpen(session) || isExpired(session, now, timeoutMs))
+        throw new AppError('SESSION_NOT_FOUND', 'There is no active session with this id.');
+      const { program } = unpackOpening(session.opening);
+      const menu = program === undefined ? undefined : await parts.programs.find(program);
+      const caller = { phoneNumber: session.phone, reply: session.reply };
+      const { phoneNumber: phone, reply } = showCallersTo(operator)(caller);
+      return toDebugRecord({ ...session, phone, reply }, await listActive({ operator }, now), menu);
+    });
 
     typed.get('/api/ussd/sessions', { schema: { response: { 200: ussdSessionsRecordSchema } } }, async (request) => {
       const now = parts.clock.now();
@@ -86,7 +56,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     });
 
     addListRoutes(typed, parts);
-    addProgramRoutes(typed, parts.publishing, parts.adapters);
+    addProgramRoutes(typed, parts);
     addProgramStatsRoute(typed, parts);
     addResultRoutes(typed, parts);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });

@@ -3,7 +3,6 @@ import {
   boundedText,
   convertedFormSchema,
   listedProgramsSchema,
-  phoneNumberSchema,
   programDraftSchema,
   programReportSchema,
   programVersionsSchema,
@@ -15,8 +14,9 @@ import { createLimiter, findEncodingFault, toAuditBy } from '@palaver/service-ki
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { programFilesSchema, programLimits } from '../catalog/program-files.ts';
-import type { Publishing } from '../catalog/publishing.ts';
-import { type Adapter, toSampleAdapters, toSampleExchange } from '../channel/adapter.ts';
+import { trialSchema } from '../catalog/try-program.ts';
+import { toSampleAdapters, toSampleExchange } from '../channel/adapter.ts';
+import type { OperatorParts } from './start-operators.ts';
 
 export const programNameSchema = z
   .string()
@@ -25,129 +25,97 @@ export const programVersionSchema = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,39}@[0-9a-f]{12}$/, 'a version such as savings@1f0c2d3e4b5a');
 const params = z.object({ name: programNameSchema });
-const workbookSchema = z.object({ file: z.string().regex(/^[\w.-]{1,75}\.xlsx$/, 'a file such as household.xlsx') });
-const inputsSchema = z.array(z.string().max(160)).max(100);
+const revision = z.int().min(0);
 /** JSON needs two characters for a line break. */
 const bodyLimit = 2 * programLimits.bytes;
 
+const schemas = {
+  list: { response: { 200: listedProgramsSchema } },
+  draft: { params, response: { 200: programDraftSchema } },
+  saving: { params, body: z.strictObject({ files: programFilesSchema, revision }) },
+  removing: { params, querystring: z.object({ revision: z.coerce.number().int().min(0) }) },
+  check: {
+    params,
+    body: z.strictObject({ files: programFilesSchema.optional() }).nullish(),
+    response: { 200: programReportSchema },
+  },
+  converting: {
+    params,
+    querystring: z.object({ file: z.string().regex(/^[\w.-]{1,75}\.xlsx$/, 'a file such as household.xlsx') }),
+    response: { 200: convertedFormSchema },
+  },
+  publishing: {
+    params,
+    body: z.strictObject({ revision: revision.optional(), note: boundedText(0, 200).optional() }).nullish(),
+  },
+  versions: { params, response: { 200: programVersionsSchema } },
+  version: { params: params.extend({ version: programVersionSchema }) },
+  rollback: { params, body: z.strictObject({ version: programVersionSchema }) },
+};
+
 /** Operators draft and check; admins publish, roll back and withdraw. */
-export function addProgramRoutes(server: Server, publishing: Publishing, adapters: readonly Adapter[]): void {
+export function addProgramRoutes(server: Server, { publishing, adapters }: OperatorParts): void {
   const samples = toSampleAdapters(adapters);
-  const admin = { onRequest: server.operatorGuardFor('admin'), config: { audited: true, refuses: [409] } };
+  const change = { config: { audited: true, refuses: [409] } };
+  const admin = { ...change, onRequest: server.operatorGuardFor('admin') };
   const path = '/api/ussd/programs/:name';
   const sendFiles = createSendFiles();
 
-  server.get('/api/ussd/programs', { schema: { response: { 200: listedProgramsSchema } } }, async ({ operator }) => ({
+  server.get('/api/ussd/programs', { schema: schemas.list }, async ({ operator }) => ({
     programs: await publishing.list(),
     readOnly: publishing.readOnly,
     role: operator?.role,
   }));
 
-  server.get(
-    `${path}/draft`,
-    { schema: { params, response: { 200: programDraftSchema } } },
-    async ({ params: { name }, operator }, reply) =>
-      sendFiles(reply, operator, async () => ({ name, ...(await publishing.draft(name)) })),
+  server.get(`${path}/draft`, { schema: schemas.draft }, async ({ params: { name }, operator }, reply) =>
+    sendFiles(reply, operator, async () => ({ name, ...(await publishing.draft(name)) })),
   );
-  server.put(
-    `${path}/draft`,
-    {
-      bodyLimit,
-      config: { audited: true, refuses: [409] },
-      schema: { params, body: z.strictObject({ files: programFilesSchema, revision: z.int().min(0) }) },
-    },
-    async (request) => publishing.saveDraft(request.params.name, request.body, toAuditBy(request)),
+  server.put(`${path}/draft`, { ...change, bodyLimit, schema: schemas.saving }, async (request) =>
+    publishing.saveDraft(request.params.name, request.body, toAuditBy(request)),
   );
-  server.delete(
-    `${path}/draft`,
-    {
-      schema: { params, querystring: z.object({ revision: z.coerce.number().int().min(0) }) },
-      config: { audited: true, refuses: [409] },
-    },
-    async (request) => {
-      await publishing.removeDraft(request.params.name, request.query.revision, toAuditBy(request));
-      return { ok: true };
-    },
-  );
-  server.post(
-    `${path}/check`,
-    {
-      bodyLimit,
-      schema: {
-        params,
-        body: z.strictObject({ files: programFilesSchema.optional() }).nullish(),
-        response: { 200: programReportSchema },
-      },
-    },
-    async ({ params: { name }, body }) => publishing.check(name, body?.files),
+  server.delete(`${path}/draft`, { ...change, schema: schemas.removing }, async (request) => {
+    await publishing.removeDraft(request.params.name, request.query.revision, toAuditBy(request));
+    return { ok: true };
+  });
+  server.post(`${path}/check`, { bodyLimit, schema: schemas.check }, async ({ params: { name }, body }) =>
+    publishing.check(name, body?.files),
   );
 
   server.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, ({ headers }, body, done) =>
     done(findEncodingFault(headers) ?? null, body),
   );
-  server.post(
-    `${path}/convert-form`,
-    {
-      bodyLimit: programLimits.fileBytes,
-      config: { takesFile: 'application/octet-stream' },
-      schema: { params, querystring: workbookSchema, response: { 200: convertedFormSchema } },
-    },
-    async ({ query: { file }, body }) => ({ xml: await toXml(file, body) }),
-  );
+  const file = { bodyLimit: programLimits.fileBytes, config: { takesFile: 'application/octet-stream' } } as const;
+  server.post(`${path}/convert-form`, { ...file, schema: schemas.converting }, async ({ query: { file }, body }) => ({
+    xml: await toXml(file, body),
+  }));
 
-  server.post(
-    `${path}/try`,
-    {
-      schema: {
-        params,
-        body: z.strictObject({
-          inputs: inputsSchema,
-          language: z.string().max(35).optional(),
-          outcomes: z.record(z.string().max(60), z.string().max(60)).optional(),
-          timedOut: inputsSchema.optional(),
-          phoneNumber: phoneNumberSchema.default('+254700000001'),
-          adapter: z.enum([...samples.keys()]).default('africas-talking'),
-        }),
-        response: { 200: triedCallSchema },
-      },
-    },
-    async ({ params: { name }, body: { adapter, ...trial } }) => {
-      const tried = await publishing.try(name, trial);
-      const { inputs, timedOut, phoneNumber } = trial;
-      const sessionId = timedOut ? 'trial-2' : 'trial-1';
-      const call = { sessionId, phoneNumber, serviceCode: tried.serviceCode, inputs };
-      const sample = samples.get(adapter);
-      if (!sample) throw new AppError('VALIDATION_FAILED', `There is no adapter ${adapter}.`);
-      return { ...tried, exchange: toSampleExchange(sample, call, `${tried.ended ? 'END' : 'CON'} ${tried.screen}`) };
-    },
-  );
+  const trial = {
+    params,
+    body: trialSchema.extend({ adapter: z.enum([...samples.keys()]).default('africas-talking') }),
+    response: { 200: triedCallSchema },
+  };
+  server.post(`${path}/try`, { schema: trial }, async ({ params: { name }, body: { adapter, ...trial } }) => {
+    const tried = await publishing.try(name, trial);
+    const { inputs, timedOut, phoneNumber } = trial;
+    const sessionId = timedOut ? 'trial-2' : 'trial-1';
+    const call = { sessionId, phoneNumber, serviceCode: tried.serviceCode, inputs };
+    const sample = samples.get(adapter);
+    if (!sample) throw new AppError('VALIDATION_FAILED', `There is no adapter ${adapter}.`);
+    return { ...tried, exchange: toSampleExchange(sample, call, `${tried.ended ? 'END' : 'CON'} ${tried.screen}`) };
+  });
 
-  server.post(
-    `${path}/publish`,
-    {
-      ...admin,
-      schema: {
-        params,
-        body: z.strictObject({ revision: z.int().min(0).optional(), note: boundedText(0, 200).optional() }).nullish(),
-      },
-    },
-    async (request) => publishing.publish(request.params.name, request.body ?? {}, toAuditBy(request)),
+  server.post(`${path}/publish`, { ...admin, schema: schemas.publishing }, async (request) =>
+    publishing.publish(request.params.name, request.body ?? {}, toAuditBy(request)),
   );
-  server.get(
-    `${path}/versions`,
-    { schema: { params, response: { 200: programVersionsSchema } } },
-    async ({ params: { name } }) => ({ versions: await publishing.versions(name) }),
-  );
-  server.get(
-    `${path}/versions/:version`,
-    { schema: { params: params.extend({ version: programVersionSchema }) } },
-    async ({ params: { name, version }, operator }, reply) =>
-      sendFiles(reply, operator, async () => ({ name, version, files: await publishing.files(name, version) })),
-  );
-  server.post(
-    `${path}/rollback`,
-    { ...admin, schema: { params, body: z.strictObject({ version: programVersionSchema }) } },
-    async (request) => publishing.rollBack(request.params.name, request.body.version, toAuditBy(request)),
+  server.get(`${path}/versions`, { schema: schemas.versions }, async ({ params: { name } }) => ({
+    versions: await publishing.versions(name),
+  }));
+  server.get(`${path}/versions/:version`, { schema: schemas.version }, async ({ params, operator }, reply) => {
+    const { name, version } = params;
+    return sendFiles(reply, operator, async () => ({ ...params, files: await publishing.files(name, version) }));
+  });
+  server.post(`${path}/rollback`, { ...admin, schema: schemas.rollback }, async (request) =>
+    publishing.rollBack(request.params.name, request.body.version, toAuditBy(request)),
   );
   server.post(`${path}/withdraw`, { ...admin, schema: { params } }, async (request) => {
     await publishing.withdraw(request.params.name, toAuditBy(request));

@@ -29,13 +29,6 @@ export interface ResultFilter extends Pick<RowFilter, 'since' | 'until'> {
   show?(result: Result): Result;
 }
 
-export interface ResultPage {
-  results: Result[];
-  total: number;
-  /** Values were compared in the newest `maxCompared` results only. */
-  isPartial: boolean;
-}
-
 /** Values may be encrypted, so the database cannot compare them. */
 export const maxCompared = 20_000;
 /** Counts of this many results are shown again for a minute: counting reads an index entry for each, and pages ask every few seconds. */
@@ -92,6 +85,7 @@ export function createResults(rows: Rows) {
           if (total >= offset && results.length < limit) results.push(result);
           total += 1;
         }
+        // Values are compared in the newest results only.
         if (compared >= maxCompared) return { results, total, isPartial: (await count(set, filter)) > compared };
       }
       return { results, total, isPartial: false };
@@ -103,6 +97,7 @@ export function createResults(rows: Rows) {
 }
 
 export type Results = ReturnType<typeof createResults>;
+export type ResultPage = Awaited<ReturnType<Results['page']>>;
 
 const comparesValues = ({ column, search }: ResultFilter) => column !== undefined || search !== undefined;
 

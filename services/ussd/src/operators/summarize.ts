@@ -1,4 +1,4 @@
-import type { QuestionSummary, ResultSummary } from '@palaver/contract/internal';
+import type { QuestionSummary } from '@palaver/contract/internal';
 import type { Result } from './results.ts';
 
 const maxQuestions = 60;
@@ -7,10 +7,7 @@ const shownValues = 12;
 const maxBins = 10;
 const maxValueLength = 80;
 
-export async function summarize(
-  pieces: AsyncIterable<Result[]>,
-  maxResults: number,
-): Promise<Omit<ResultSummary, 'isPartial'>> {
+export async function summarize(pieces: AsyncIterable<Result[]>, maxResults: number) {
   const days = new Map<string, number>();
   const questions = new Map<string, Map<string, number>>();
   let count = 0;

@@ -1,15 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import { sql } from 'kysely';
 import { insertOnce, type QuestionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
 import type { AgentClient } from './agent-client.ts';
 import { toPlainText } from './plain-text.ts';
 
-export interface Question {
-  id: string;
-  phone: string;
-  text: string;
-  language: string;
-}
+type Question = Record<'id' | 'phone' | 'text' | 'language', string>;
 
 /** Beyond this many at once a question is refused rather than queued: its user would have hung up. */
 const maxRunning = 200;
@@ -43,9 +39,9 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
     async wait(id: string) {
       const task = running.get(id);
       if (!task) return;
-      const timer = Promise.withResolvers<void>();
-      const timeout = setTimeout(timer.resolve, waitMs);
-      await Promise.race([task, timer.promise]).finally(() => clearTimeout(timeout));
+      const answered = new AbortController();
+      const late = sleep(waitMs, undefined, { signal: answered.signal }).catch(() => undefined);
+      await Promise.race([task, late]).finally(() => answered.abort());
     },
     /** For a question that no task of this process waits for. */
     async recover({ id, isOld, phone }: Pick<Question, 'id' | 'phone'> & { isOld: boolean }, log: Logger) {
@@ -62,10 +58,7 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
     },
     // Answers under way are not waited for: a model may take minutes. They are fetched when they are asked for.
     async close() {
-      await Promise.race([
-        Promise.allSettled(running.values()),
-        new Promise((resolve) => setTimeout(resolve, 2_000).unref()),
-      ]);
+      await Promise.race([Promise.allSettled(running.values()), sleep(2_000, undefined, { ref: false })]);
     },
   };
 }

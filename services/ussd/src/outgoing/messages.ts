@@ -10,18 +10,11 @@ import {
   type UssdStore,
   type UssdTables,
 } from '../store/tables.ts';
-import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox, unsent } from './outbox.ts';
+import { createLastKnown, type OutboxParts, retryFailed, startOutbox, unsent } from './outbox.ts';
 import type { SmsProvider } from './sms-provider.ts';
 
-export interface NewMessage {
-  id: string;
-  program: string;
-  phone: string;
-  /** Whose key press sends it. */
-  caller: string;
-  text: string;
-  now: number;
-}
+/** `caller`: whose key press sends it. */
+type NewMessage = Pick<SmsTable, 'id' | 'program' | 'phone' | 'caller'> & { text: string; now: number };
 
 const maxCounted = 10_000;
 /** States of a receipt after which others come. */
@@ -76,11 +69,8 @@ export function createMessages({ db, cipher, transaction }: UssdStore, { perDay 
       if (!phoneNumberPattern.test(phone)) return false;
       const stopped = trx.selectFrom('ussd_profile').select('phone').where('phone', '=', cipher.token(phone));
       if (await stopped.where('stopped_at', 'is not', null).executeTakeFirst()) return false;
-      for (const [column, number] of [
-        ['phone', phone],
-        ['caller', caller],
-      ] as const)
-        if ((await countOfDay(trx, column, number, now)).queued >= perDay) return false;
+      if ((await countOfDay(trx, 'phone', phone, now)).queued >= perDay) return false;
+      if ((await countOfDay(trx, 'caller', caller, now)).queued >= perDay) return false;
       await insert(trx, { id, program, phone, caller, text, now });
       return true;
     },
@@ -101,7 +91,7 @@ export interface MessageSenderParts extends Omit<OutboxParts<'ussd_sms'>, 'table
 const doubt = 'the provider may have sent it';
 
 /** A message whose outcome is unknown has failed, unless the provider recognises a repeat: an operator then decides. */
-export function startMessageSender({ provider, ...parts }: MessageSenderParts): Sender {
+export function startMessageSender({ provider, ...parts }: MessageSenderParts) {
   return startOutbox({
     ...parts,
     table: 'ussd_sms',

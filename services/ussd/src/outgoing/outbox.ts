@@ -25,12 +25,6 @@ export interface OutboxParts<Table extends OutboxTable> {
   intervalMs?: number;
 }
 
-export interface Sender {
-  /** Something has been queued that somebody waits for. */
-  soon(): void;
-  stop(): Promise<void>;
-}
-
 export const unsent = { attempts: 0, fault: null, claimed_by: null, lease_until: 0 } as const;
 /** Longer than a request may take: until then no other instance sends the same. */
 const leaseMs = 60_000;
@@ -75,7 +69,7 @@ export function createLastKnown<T>(initial: T, load: () => Promise<T>): () => T 
   };
 }
 
-export function startOutbox<Table extends OutboxTable>({ intervalMs = 2_000, ...parts }: OutboxParts<Table>): Sender {
+export function startOutbox<Table extends OutboxTable>({ intervalMs = 2_000, ...parts }: OutboxParts<Table>) {
   const stopping = new AbortController();
   const sending = runEvery({
     everyMs: intervalMs,
@@ -83,6 +77,7 @@ export function startOutbox<Table extends OutboxTable>({ intervalMs = 2_000, ...
     onFault: (error) => parts.logger.warn({ err: error, table: parts.table }, 'the outbox cannot be sent now'),
   });
   return {
+    /** Something has been queued that somebody waits for. */
     soon: sending.soon,
     async stop() {
       stopping.abort();

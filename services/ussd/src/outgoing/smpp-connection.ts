@@ -26,27 +26,22 @@ const deliveries = new Map([
 
 type Response = Pdu | 'unsent' | 'unanswered';
 
-export interface Connection {
-  /** Resolves to the reason. */
-  closed: Promise<string | undefined>;
-  request(command: string, fields: object): Promise<Response>;
-  unbind(): Promise<void>;
-}
+export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
 /** Rejects where it cannot be opened or the SMSC refuses the bind. */
 export async function openConnection(
   options: SmppOptions,
   deliver: (pdu: Pdu) => Promise<number>,
   signal: AbortSignal,
-): Promise<Connection> {
+) {
   const socket = await openSocket(options, signal);
   const pending = new Map<number, (response: Response) => void>();
   let sequence = 0;
   let delivering = 0;
   const write = (pdu: Pdu) => socket.writable && socket.write(pdu.toBuffer());
 
-  const request: Connection['request'] = (command, fields) =>
-    new Promise((resolve) => {
+  const request = (command: string, fields: object) =>
+    new Promise<Response>((resolve) => {
       if (!socket.writable) return resolve('unsent');
       const number = ++sequence;
       // Nothing else distinguishes a dead link from a slow one.
@@ -118,6 +113,7 @@ export async function openConnection(
     throw new Error(`the bind was refused: ${status ?? response}`);
   }
   return {
+    /** Resolves to the reason. */
     closed,
     request,
     async unbind() {

@@ -55,15 +55,10 @@ export function readText({ short_message, message_payload }: Pick<Pdu, 'short_me
   return typeof message === 'string' ? message : encodings.ASCII.decode(message);
 }
 
-export interface MessagePart {
-  reference: number;
-  total: number;
-  /** From 1. */
-  number: number;
-}
+export type MessagePart = NonNullable<ReturnType<typeof readPart>>;
 
-/** Which part of a long text it is, by fields of its own or by its header, whose reference has one byte or two. */
-export function readPart(pdu: Pick<Pdu, 'short_message' | (typeof partFields)[number]>): MessagePart | undefined {
+/** Which part of a long text it is, from 1, by fields of its own or by its header, whose reference has one byte or two. */
+export function readPart(pdu: Pick<Pdu, 'short_message' | (typeof partFields)[number]>) {
   const fields = partFields.map((name) => pdu[name]);
   const headers = (pdu.short_message?.udh ?? []).flatMap((header) => {
     const length = referenceBytes[header[0] ?? -1];

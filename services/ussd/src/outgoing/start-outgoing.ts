@@ -5,26 +5,28 @@ import { type AgentClient, createAgentClient, createAgentPerson, createTransport
 import { createAssistant, createQuestions } from './assistant.ts';
 import { createMessages, startMessageSender } from './messages.ts';
 import { createQueryClient } from './query-client.ts';
-import { startSmppLinks } from './smpp-links.ts';
+import { startSmppLinks } from './smpp-link.ts';
 import { toSmsProvider } from './sms-provider.ts';
 import { createSubmissions, startSender } from './submissions.ts';
 
 interface OutgoingParts extends Deployment {
   /** From which the keys of callers at the agent derive. */
   secret: Uint8Array;
-  agent: AgentClient | undefined;
+  servers?: { agent?: AgentClient } | undefined;
 }
 
-export function startOutgoing({ config, store, logger, metrics, clock, access, secret, ...parts }: OutgoingParts) {
-  const { started } = parts;
+export type Outgoing = ReturnType<typeof startOutgoing>;
+
+export function startOutgoing({ config, store, logger, clock, access, started, ...parts }: OutgoingParts) {
+  const { secret, metrics, servers } = parts;
   const transportFor = config.AGENT_URL === undefined ? undefined : createTransportFor(config.AGENT_URL, secret);
-  const agent = parts.agent ?? (transportFor && createAgentClient(transportFor));
+  const agent = servers?.agent ?? (transportFor && createAgentClient(transportFor));
   const questions = createQuestions(store);
   const assistant = agent && createAssistant(agent, questions, config.ASSISTANT_WAIT_MS);
   started.defer(() => assistant?.close());
   const formsServer = toFormsServer(config);
   const sending = { store, clock, logger };
-  const sender = formsServer && startSender({ ...sending, cipher: store.cipher, client: formsServer });
+  const sender = formsServer && startSender({ ...sending, client: formsServer });
   started.defer(() => sender?.stop());
   const smpp = config.SMPP_LINKS.length > 0 ? startSmppLinks(config.SMPP_LINKS, logger) : undefined;
   started.defer(() => smpp?.stop());

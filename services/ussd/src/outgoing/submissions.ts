@@ -1,9 +1,8 @@
 import type { OpenRosaClient } from '@palaver/forms/internal';
 import type { Submission } from '@palaver/program/internal';
-import type { DataCipher } from '@palaver/store';
 import type { Row } from '../store/rows.ts';
-import { insertOnce, type SubmissionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
-import { createLastKnown, type OutboxParts, retryFailed, type Sender, startOutbox, unsent } from './outbox.ts';
+import { insertOnce, type SubmissionTable, sealedTables, type Trx, toTime, type UssdStore } from '../store/tables.ts';
+import { createLastKnown, type OutboxParts, retryFailed, startOutbox, unsent } from './outbox.ts';
 
 export interface NewSubmission extends Submission {
   program: string;
@@ -13,26 +12,9 @@ export interface NewSubmission extends Submission {
 
 export type SubmissionStatus = SubmissionTable['status'];
 
-export interface StoredSubmission {
-  instanceId: string;
-  program: string;
-  formId: string;
-  formVersion: string;
-  phoneNumber: string;
-  createdAt: string;
-  status: SubmissionStatus;
-  attempts: number;
-  fault: string | null;
-  answers: Readonly<Record<string, string>>;
-  /** As ODK writes it; not in lists. */
-  xml?: string;
-}
+export type StoredSubmission = ReturnType<typeof toSubmission>;
 
-export interface RetryOnly {
-  instanceId?: string | undefined;
-  program?: string | undefined;
-  formId?: string | undefined;
-}
+type RetryOnly = Partial<Record<'instanceId' | 'program' | 'formId', string | undefined>>;
 
 export function createSubmissions({ db, readDb, cipher }: UssdStore, { isSent = false }: { isSent?: boolean } = {}) {
   const countWaiting = createLastKnown({ queued: 0, failed: 0 }, async () => {
@@ -69,35 +51,35 @@ export function createSubmissions({ db, readDb, cipher }: UssdStore, { isSent = 
 
 export type Submissions = ReturnType<typeof createSubmissions>;
 
-export function toSubmission(row: Row): StoredSubmission {
+export function toSubmission(row: Row) {
   return {
     instanceId: row.id,
     program: row.program,
     formId: row.form_id ?? '',
     formVersion: row.form_version ?? '',
     phoneNumber: row.phone,
-    createdAt: new Date(row.created_at).toISOString(),
+    createdAt: toTime(row.created_at),
     status: row.status as SubmissionStatus,
     attempts: row.attempts ?? 0,
     fault: row.fault ?? null,
-    answers: JSON.parse(row.answers ?? '{}'),
+    answers: JSON.parse(row.answers ?? '{}') as Record<string, string>,
+    // Not in lists.
     ...(row.xml !== undefined && { xml: row.xml }),
   };
 }
 
 export interface SenderParts extends Omit<OutboxParts<'ussd_submission'>, 'table' | 'claimedStatus' | 'send'> {
-  cipher: DataCipher;
   client: Pick<OpenRosaClient, 'send'>;
 }
 
 /** A submission whose answer was lost is sent again: the server knows it by its instance id. */
-export function startSender({ cipher, client, ...parts }: SenderParts): Sender {
+export function startSender({ client, ...parts }: SenderParts) {
   return startOutbox({
     ...parts,
     table: 'ussd_submission',
     claimedStatus: 'queued',
     async send(row) {
-      const sent = await client.send(row.id, cipher.openRow(sealedTables.submission, row).xml);
+      const sent = await client.send(row.id, parts.store.cipher.openRow(sealedTables.submission, row).xml);
       return sent.ok ? sent : { ok: false, fault: sent.fault, isFinal: sent.refused };
     },
   });

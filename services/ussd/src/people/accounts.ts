@@ -48,11 +48,7 @@ export function createAccounts(
 ) {
   const { cipher } = store;
   const setNotice = createSetNotice(cipher);
-  const findBy = async (
-    db: Kysely<UssdTables>,
-    column: 'id' | 'phone',
-    value: string,
-  ): Promise<AccountTable | undefined> => {
+  const findBy = async (db: Kysely<UssdTables>, column: 'id' | 'phone', value: string) => {
     const key = column === 'phone' ? cipher.token(value) : value;
     const row = await db.selectFrom('ussd_account').selectAll().where(column, '=', key).executeTakeFirst();
     return row && cipher.openRow(sealedTables.account, row, unreadable);

@@ -1,14 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { unreadableText } from '@palaver/store/internal';
-import { dayMs, sealedTables, type UssdAudit, type UssdStore, type UssdTables } from '../store/tables.ts';
-
-export interface AddressChange {
-  id: string;
-  phoneNumber: string;
-  address: string | null;
-  proposedBy: string;
-  expiresAt: string;
-}
+import { dayMs, sealedTables, toTime, type UssdAudit, type UssdStore, type UssdTables } from '../store/tables.ts';
 
 type By = { actor: `operator:${string}`; from: string };
 
@@ -54,16 +46,14 @@ export function createAddressChanges(store: UssdStore, audit: UssdAudit) {
   };
 }
 
-export type AddressChanges = ReturnType<typeof createAddressChanges>;
-
 type Row = Omit<UssdTables['ussd_address_change'], 'account_id'> & { phone: string };
 
-function toChange(row: Row): AddressChange {
+function toChange(row: Row) {
   return {
     id: row.id,
     phoneNumber: row.phone,
     address: row.address,
     proposedBy: row.proposed_by.replace(/^operator:/, ''),
-    expiresAt: new Date(row.expires_at).toISOString(),
+    expiresAt: toTime(row.expires_at),
   };
 }

@@ -34,19 +34,13 @@ export function createLinks({ store, secret, clock }: { store: UssdStore; secret
       const code = String(randomInt(10 ** digits)).padStart(digits, '0');
       const owner = hash('did', did);
       const expiresAt = clock.now() + lifetimeMs;
-      const row = { id: hash('code', code), owner, did, address, expires_at: expiresAt };
+      const plain = { id: hash('code', code), owner, did, address, expires_at: expiresAt };
+      const row = cipher.sealRow(sealedTables.link, plain);
       // One statement: two tabs may ask at once.
       await store.db
         .insertInto('ussd_link')
-        .values(cipher.sealRow(sealedTables.link, row))
-        .onConflict((conflict) =>
-          conflict.column('owner').doUpdateSet(({ ref }) => ({
-            id: ref('excluded.id'),
-            did: ref('excluded.did'),
-            address: ref('excluded.address'),
-            expires_at: ref('excluded.expires_at'),
-          })),
-        )
+        .values(row)
+        .onConflict((conflict) => conflict.column('owner').doUpdateSet(row))
         .execute();
       return { code, expiresAt };
     },

@@ -49,5 +49,3 @@ export function createCallerReferences(keys: KeyRing) {
     },
   };
 }
-
-export type CallerReferences = ReturnType<typeof createCallerReferences>;

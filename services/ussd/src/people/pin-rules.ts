@@ -15,12 +15,9 @@ export function isWeakPin(pin: string, phoneNumber: string): boolean {
     /^(\d{2,3})\1+$/.test(pin) || /^(\d)\1(\d)\2((\d)\4)?$/.test(pin) || /^(\d)\1{3,}|(\d)\2{3,}$/.test(pin);
   const isYear = /^(19|20)\d\d$/.test(pin);
   const isOfNumber = phoneNumber.includes(pin);
-  return isRun || isRepeated || isYear || isMirrored(pin) || isOfNumber || wellKnown.has(pin);
-}
-
-/** 1221, 123321: easy to see over a shoulder and among the first guesses. */
-function isMirrored(pin: string): boolean {
-  return pin.length % 2 === 0 && pin === Array.from(pin).reverse().join('');
+  // 1221, 123321: easy to see over a shoulder and among the first guesses.
+  const isMirrored = pin.length % 2 === 0 && pin === Array.from(pin).reverse().join('');
+  return isRun || isRepeated || isYear || isMirrored || isOfNumber || wellKnown.has(pin);
 }
 
 /** A PIN that the service accepts, different from `others`. */

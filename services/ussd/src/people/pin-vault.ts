@@ -2,6 +2,7 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
 import { createLimiter } from '@palaver/service-kit/internal';
 import type { KeyRing } from '@palaver/store/internal';
+import type { AccountTable } from '../store/tables.ts';
 
 // About 40 ms and 16 MiB: the seal keeps a stolen table useless, this keeps a stolen table with its key slow.
 const cost = { N: 2 ** 14, r: 8, p: 1 };
@@ -45,13 +46,7 @@ function hashPin(pin: string, salt: Buffer, { N, r, p }: typeof cost): Promise<B
   });
 }
 
-export interface Lockout {
-  failed: number;
-  locks: number;
-  locked_until: number | null;
-  /** Wrong PINs since the PIN was last changed or an operator unlocked the account. */
-  failed_total: number;
-}
+export type Lockout = Pick<AccountTable, 'failed' | 'locks' | 'locked_until' | 'failed_total'>;
 
 const firstLockMs = 5 * 60_000;
 const longestLockMs = 24 * 3_600_000;

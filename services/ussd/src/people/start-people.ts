@@ -1,6 +1,4 @@
 import { createAuditLog, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
-import type { UssdConfig } from '../config.ts';
-import type { UssdMetrics } from '../metrics.ts';
 import type { Deployment } from '../store/deployment.ts';
 import { createTextHash } from '../store/text-hash.ts';
 import { createAccounts } from './accounts.ts';
@@ -12,7 +10,8 @@ import { createProfiles } from './profiles.ts';
 import { loadServiceSecret, toReferenceKey } from './service-secret.ts';
 import { createSimSwapCheck } from './sim-swap.ts';
 
-export async function startPeople({ config, store, keys, logger, metrics, clock, access, started }: Deployment) {
+export async function startPeople(deployment: Deployment) {
+  const { config, store, keys, logger, clock, access, started } = deployment;
   const secret = await loadServiceSecret(store, keys);
   const textHash = createTextHash(secret);
   const audit = createAuditLog(store, {
@@ -22,7 +21,6 @@ export async function startPeople({ config, store, keys, logger, metrics, clock,
     ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'ussd'), logger),
   });
   started.defer(() => audit.close());
-  const links = createLinks({ store, secret, clock });
   return {
     secret,
     textHash,
@@ -35,18 +33,10 @@ export async function startPeople({ config, store, keys, logger, metrics, clock,
       resumeMs: config.RESUME_MINUTES * 60_000,
     }),
     callerReferences: createCallerReferences(keys),
-    links,
-    linking: { links, ...(await createLinking(secret, access)) },
-    simSwap: toSimSwapCheck(config, metrics),
+    links: createLinks({ store, secret, clock }),
+    linking: await createLinking(secret, access),
+    simSwap: createSimSwapCheck(deployment),
   };
 }
 
-function toSimSwapCheck(config: UssdConfig, metrics: UssdMetrics) {
-  if (config.USSD_SIM_SWAP_URL === undefined) return undefined;
-  return createSimSwapCheck({
-    url: config.USSD_SIM_SWAP_URL,
-    token: config.USSD_SIM_SWAP_TOKEN,
-    onFault: config.USSD_SIM_SWAP_ON_FAULT,
-    count: metrics.countSimSwapCheck,
-  });
-}
+export type People = Awaited<ReturnType<typeof startPeople>>;

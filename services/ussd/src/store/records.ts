@@ -3,36 +3,20 @@ import type { UssdReport } from '@palaver/contract/internal';
 import { readPieces, unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { isAfter, type Row } from './rows.ts';
-import { countRows, insertOnce, type RecordTable, sealedTables, type Trx, type UssdStore } from './tables.ts';
+import { countRows, insertOnce, type RecordTable, sealedTables, type Trx, toTime, type UssdStore } from './tables.ts';
 
-interface RecordKind {
-  program: string;
-  kind: string;
-}
+type RecordKind = Pick<RecordTable, 'program' | 'kind'>;
 
-interface NewRecord extends RecordKind {
-  /** The key of the action that stores it: the same for a retry. */
-  id: string;
-  phone: string;
+/** Its id is made of the key of the action that stores it: the same for a retry. */
+interface NewRecord extends RecordKind, Pick<RecordTable, 'id' | 'phone'> {
   fields: Record<string, unknown>;
   now: number;
 }
 
-export interface StoredRecord {
-  id: string;
-  phoneNumber: string;
-  createdAt: string;
-  fields: Record<string, unknown>;
-}
+export type StoredRecord = ReturnType<typeof toRecord>;
 
 /** With a random number that each change of the record replaces. */
 export type MarkedRecord = StoredRecord & { mark: number };
-
-/** Other records, and the same ones after a change, have another sum of marks. */
-export interface RecordMarks {
-  count: number;
-  marks: bigint;
-}
 
 /** Without a phone: the records of everyone. */
 export type WantedRecords = RecordKind & { phone?: string | undefined };
@@ -80,7 +64,7 @@ export function createRecordStore({ db, cipher }: UssdStore) {
     find: async ({ limit, ...wanted }: WantedRecords & { limit: number }) =>
       (await newest(db, wanted).limit(limit).execute()).map(openAny),
     count: (wanted: RecordKind & { phone: string }) => countRows(select(db, wanted)),
-    /** Read from an index alone; `count` is above `most` where there are more. */
+    /** Other or changed records have another sum of marks. Read from an index alone; `count` is above `most` if there are more. */
     async mark({ most, ...wanted }: WantedRecords & { most: number }, trx?: Trx) {
       const reader = trx ?? db;
       const some = select(reader, wanted).select('mark');
@@ -105,25 +89,15 @@ export function createRecordStore({ db, cipher }: UssdStore) {
 
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
-export function toRecord({
-  id,
-  phone,
-  fields,
-  created_at,
-}: Omit<RecordTable, 'program' | 'kind' | 'mark'>): StoredRecord {
-  return { id, phoneNumber: phone, createdAt: new Date(created_at).toISOString(), fields: JSON.parse(fields) };
+export function toRecord({ id, phone, created_at, ...row }: Omit<RecordTable, 'program' | 'kind' | 'mark'>) {
+  const fields: Record<string, unknown> = JSON.parse(row.fields);
+  return { id, phoneNumber: phone, createdAt: toTime(created_at), fields };
 }
 
 /** Reports of activities are records that the bundled menus keep. */
 export const reportKind = { program: 'palaver', kind: 'report' };
 
-interface NewReport {
-  phone: string;
-  type: string;
-  amount: string;
-  unit: string | null;
-  now: number;
-}
+type NewReport = Record<'phone' | 'type' | 'amount', string> & { unit: string | null; now: number };
 
 type ReportDetails = Record<'reference' | 'phone', string> & Record<'place' | 'date' | 'note', string | null>;
 

@@ -2,27 +2,13 @@ import type { DeliveryStatus, ResultSource } from '@palaver/contract/internal';
 import type { SealedTable } from '@palaver/store';
 import { mapRows, readPieces, unreadableText } from '@palaver/store/internal';
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { sealedTables, type UssdStore } from './tables.ts';
+import { type RecordTable, type SmsTable, type SubmissionTable, sealedTables, type UssdStore } from './tables.ts';
 
 /** A record, a submission of a form or an SMS message, decrypted. */
-export interface Row {
-  id: string;
-  program: string;
-  phone: string;
-  created_at: number;
-  kind?: string;
-  /** JSON. */
-  fields?: string;
-  form_id?: string;
-  form_version?: string;
-  /** JSON. */
-  answers?: string;
-  xml?: string;
-  status?: DeliveryStatus;
-  attempts?: number;
-  receipt?: string | null;
-  fault?: string | null;
-}
+export type Row = Pick<RecordTable, 'id' | 'program' | 'phone' | 'created_at'> &
+  Partial<Pick<RecordTable, 'kind' | 'fields'>> &
+  Partial<Pick<SubmissionTable, 'form_id' | 'form_version' | 'answers' | 'xml' | 'attempts' | 'fault'>> &
+  Pick<SmsTable, 'receipt'> & { status?: DeliveryStatus };
 
 export interface RowFilter {
   id?: string | undefined;
@@ -106,11 +92,7 @@ export function createRows({ readDb, cipher }: UssdStore) {
     ];
     return sql<SqlBool>`${sql.join([sql`1 = 1`, ...parts.filter((part) => part !== false && part !== undefined)], sql` and `)}`;
   };
-  async function load(
-    source: Source,
-    where: RawBuilder<SqlBool>,
-    { limit, offset = 0, hasXml = false }: Page,
-  ): Promise<Row[]> {
+  async function load(source: Source, where: RawBuilder<SqlBool>, { limit, offset = 0, hasXml = false }: Page) {
     const columns = hasXml ? [...source.columns, 'xml'] : source.columns;
     const { rows } =
       await sql<Row>`select ${sql.join(columns.map((column) => sql.ref(column)))} from ${sql.table(source.table)}

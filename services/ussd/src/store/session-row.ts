@@ -54,11 +54,7 @@ export function toShown(writes: readonly SessionWrite[], written: ReadonlySet<st
 export const isErased = ({ phone }: Pick<SessionTable, 'phone'>) => phone === '';
 
 /** `phone` is the number as it is stored. The version grows, so that instances with the session in memory notice. */
-export async function endSessions(
-  trx: Kysely<UssdTables>,
-  phone: string,
-  textHash: Pick<TextHash, 'ofErased'>,
-): Promise<void> {
+export async function endSessions(trx: Kysely<UssdTables>, phone: string, textHash: Pick<TextHash, 'ofErased'>) {
   for (const { id } of await trx.selectFrom('ussd_session').select('id').where('phone', '=', phone).execute()) {
     const erasedId = textHash.ofErased(id);
     // Of an earlier call with this id.

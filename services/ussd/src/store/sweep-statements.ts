@@ -45,8 +45,19 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     return engine === 'postgres' ? sql`${sql.ref(key)} = any(array(${keys}))` : sql`${sql.ref(key)} in (${keys})`;
   };
   const remove = (rows: Sweep) => sql`delete from ${sql.table(rows.table)} where ${batch(rows)}`;
-  const removeBefore = (ms: number | undefined, toRows: (before: number) => Sweep) =>
-    ms === undefined ? [] : [remove(toRows(now - ms))];
+  /** What is kept for a time of its own, since when, and which of it is then removed. */
+  const periods: [ms: number | undefined, table: string, since: string, which: string][] = [
+    [submissionsMs, 'ussd_submission', 'created_at', "status in ('stored', 'sent')"],
+    [smsMs, 'ussd_sms', 'created_at', "status in ('sent', 'failed')"],
+    [recordsMs, 'ussd_record', 'created_at', '1 = 1'],
+    [claimsMs, 'ussd_claim', 'checked_at', "status in ('paid', 'rejected')"],
+    [claimsMs, 'ussd_tx', 'created_at', "status = 'included'"],
+  ];
+  const outlived = periods.flatMap(([ms, table, since, which]) => {
+    if (ms === undefined) return [];
+    const by = sql.raw(since);
+    return remove({ table, by, where: sql`${by} <= ${now - ms} and ${sql.raw(which)}` });
+  });
   const sessions = (status: number, before: number): Sweep => ({
     table: 'ussd_session',
     where: sql`status = ${sql.lit(status)} and opened_at <= ${before} and seen_at <= ${before}`,
@@ -76,34 +87,10 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     remove(sessions(sessionStatus.expired, old)),
     remove({ table: 'ussd_action_result', key: 'key', where: sql`created_at <= ${old}`, by: sql`created_at` }),
     remove({ table: 'ussd_question', where: sql`asked_at <= ${old}`, by: sql`asked_at` }),
-    ...removeBefore(submissionsMs, (before) => ({
-      table: 'ussd_submission',
-      by: sql`created_at`,
-      where: sql`created_at <= ${before} and status in ('stored', 'sent')`,
-    })),
-    ...removeBefore(smsMs, (before) => ({
-      table: 'ussd_sms',
-      by: sql`created_at`,
-      where: sql`created_at <= ${before} and status in ('sent', 'failed')`,
-    })),
-    ...removeBefore(recordsMs, (before) => ({
-      table: 'ussd_record',
-      where: sql`created_at <= ${before}`,
-      by: sql`created_at`,
-    })),
+    ...outlived,
     ...(statsMs === undefined
       ? []
       : statTables.map((table) => sql`delete from ${sql.table(table)} where day < ${dayOf(now - statsMs)}`)),
-    ...removeBefore(claimsMs, (before) => ({
-      table: 'ussd_claim',
-      by: sql`checked_at`,
-      where: sql`status in ('paid', 'rejected') and checked_at <= ${before}`,
-    })),
-    ...removeBefore(claimsMs, (before) => ({
-      table: 'ussd_tx',
-      by: sql`created_at`,
-      where: sql`status = 'included' and created_at <= ${before}`,
-    })),
     remove({ table: 'ussd_link', where: sql`expires_at <= ${now}`, by: sql`expires_at` }),
     sql`update ussd_profile set resume = null where ${batch(forms)}`,
     remove(empty),

@@ -16,7 +16,12 @@ export interface By {
 /** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
 export interface UssdTables {
   ussd_session: SessionTable;
-  ussd_action_result: ActionResultTable;
+  ussd_action_result: {
+    key: string;
+    phone: string;
+    result: string;
+    created_at: number;
+  };
   ussd_profile: ProfileTable;
   ussd_account: AccountTable;
   ussd_address_change: {
@@ -29,44 +34,58 @@ export interface UssdTables {
   ussd_question: QuestionTable;
   ussd_chat: { phone: string; agent_session: string };
   ussd_secret: { name: string; sealed: string };
-  ussd_program_version: ProgramVersionTable;
-  ussd_program: ProgramTable;
+  ussd_program_version: {
+    id: string;
+    program: string;
+    source: string;
+    used_at: number;
+    published_at: number | null;
+    published_by: string | null;
+    note: string | null;
+    /** The id of the version that was in use when this one was published. */
+    replaced: string | null;
+  };
+  ussd_program: {
+    name: string;
+    published: string | null;
+    /** Counts the changes of the draft. */
+    revision: number;
+    draft: string | null;
+    draft_at: number | null;
+    draft_by: string | null;
+    draft_title: string | null;
+  };
   ussd_record: Omit<RecordTable, 'mark'> & { mark: Generated<number> };
   ussd_submission: SubmissionTable;
   ussd_sms: SmsTable;
   ussd_claim: ClaimTable;
   ussd_state_stat: StateStatTable;
   ussd_call_stat: CallStatTable;
-  ussd_link: LinkTable;
-  ussd_payout: PayoutTable;
+  /** A wallet that waits for its code to be typed on a phone. */
+  ussd_link: {
+    /** Keyed hash of the code. */
+    id: string;
+    /** Keyed hash of the DID: each has one code at a time. */
+    owner: string;
+    did: string;
+    address: string;
+    expires_at: number;
+  };
+  ussd_payout: {
+    id: string;
+    account_id: string;
+    address: string;
+    denom: string;
+    /** In the smallest unit. */
+    amount: number;
+    status: 'sending' | 'sent' | 'failed';
+    created_at: number;
+  };
   ussd_tx: OutboxRow;
   /** Amounts as digits: coins with 18 decimals are more than a 64-bit integer holds. */
   ussd_money_account: { id: string; balance: string };
   ussd_money_entry: { transaction_id: string; account_id: string; amount: string; created_at: number };
   ussd_input: { session_id: string; phone: string; version: number; sealed: string; kept_until: number };
-}
-
-interface ProgramVersionTable {
-  id: string;
-  program: string;
-  source: string;
-  used_at: number;
-  published_at: number | null;
-  published_by: string | null;
-  note: string | null;
-  /** The id of the version that was in use when this one was published. */
-  replaced: string | null;
-}
-
-interface ProgramTable {
-  name: string;
-  published: string | null;
-  /** Counts the changes of the draft. */
-  revision: number;
-  draft: string | null;
-  draft_at: number | null;
-  draft_by: string | null;
-  draft_title: string | null;
 }
 
 export const dayMs = 24 * 3_600_000;
@@ -88,13 +107,6 @@ export type StateStatTable = Record<'program' | 'version' | 'state' | 'language'
 export const callColumns = ['calls', 'returning_calls', 'text_calls'] as const;
 export type CallStatTable = Record<'program' | 'version', string> &
   Record<'day' | (typeof callColumns)[number], number>;
-
-interface ActionResultTable {
-  key: string;
-  phone: string;
-  result: string;
-  created_at: number;
-}
 
 export interface ProfileTable {
   phone: string;
@@ -139,6 +151,7 @@ export interface AccountTable {
   failed: number;
   locks: number;
   locked_until: number | null;
+  /** Wrong PINs since the PIN was last changed or an operator unlocked the account. */
   failed_total: number;
   /** Codes of links that were tried since `link_tried_at`. */
   link_tries: number;
@@ -203,28 +216,6 @@ export interface SmsTable extends OutboxColumns {
   receipt?: string | null;
 }
 
-/** A wallet that waits for its code to be typed on a phone. */
-interface LinkTable {
-  /** Keyed hash of the code. */
-  id: string;
-  /** Keyed hash of the DID: each has one code at a time. */
-  owner: string;
-  did: string;
-  address: string;
-  expires_at: number;
-}
-
-interface PayoutTable {
-  id: string;
-  account_id: string;
-  address: string;
-  denom: string;
-  /** In the smallest unit. */
-  amount: number;
-  status: 'sending' | 'sent' | 'failed';
-  created_at: number;
-}
-
 /** `unclaimed`: paid to this service for a number that has no account yet. */
 export const claimStatuses = [
   'queued',
@@ -266,9 +257,7 @@ export async function insertOnce<Table extends keyof UssdTables>(
   return numInsertedOrUpdatedRows > 0n;
 }
 
-export async function countRows<Table extends keyof UssdTables>(
-  rows: SelectQueryBuilder<UssdTables, Table, object>,
-): Promise<number> {
+export async function countRows<Table extends keyof UssdTables>(rows: SelectQueryBuilder<UssdTables, Table, object>) {
   const { count } = await rows.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow();
   return Number(count);
 }
