@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import { databaseTime } from './database-clock.ts';
 import type { Engine } from './engine.ts';
+import type { PrepareQuery } from './prepare-query.ts';
 
 export interface LeaseColumns {
   id: string;
@@ -9,11 +10,27 @@ export interface LeaseColumns {
   lease_until: number;
 }
 
-export function createLeases<Row extends LeaseColumns>(store: { db: unknown; engine: Engine }, table: string) {
+export function createLeases<Row extends LeaseColumns>(
+  store: { db: unknown; engine: Engine; prepare: unknown },
+  table: string,
+) {
   const db = store.db as Kysely<Record<string, LeaseColumns>>;
+  const prepare = store.prepare as PrepareQuery<Record<string, LeaseColumns>>;
   const now = databaseTime(store.engine);
   const held = (id: string, holder: string) =>
     db.updateTable(table).where('id', '=', id).where('claimed_by', '=', holder);
+  const hold = prepare((query, p: { id: string; holder: string; ms: number }) =>
+    query
+      .insertInto(table)
+      .values((eb) => ({ id: p.id, claimed_by: p.holder, lease_until: eb(now, '+', p.ms) }))
+      .onConflict((conflict) =>
+        conflict
+          .column('id')
+          .doUpdateSet((eb) => ({ claimed_by: p.holder, lease_until: eb(now, '+', p.ms) }))
+          .where((eb) => eb.or([eb(`${table}.lease_until`, '<=', now), eb(`${table}.claimed_by`, '=', p.holder)])),
+      )
+      .returning('id'),
+  );
 
   return {
     /** Takes and changes a row that is still like `from`; false if another holder has it. The same holder may ask again. */
@@ -35,20 +52,8 @@ export function createLeases<Row extends LeaseColumns>(store: { db: unknown; eng
     },
 
     /** Takes a row that is created if it is missing: for work that has no row of its own. */
-    async hold(id: string, holder: string, ms: number): Promise<boolean> {
-      const rows = await db
-        .insertInto(table)
-        .values((eb) => ({ id, claimed_by: holder, lease_until: eb(now, '+', ms) }))
-        .onConflict((conflict) =>
-          conflict
-            .column('id')
-            .doUpdateSet((eb) => ({ claimed_by: holder, lease_until: eb(now, '+', ms) }))
-            .where((eb) => eb.or([eb(`${table}.lease_until`, '<=', now), eb(`${table}.claimed_by`, '=', holder)])),
-        )
-        .returning('id')
-        .execute();
-      return rows.length > 0;
-    },
+    hold: async (id: string, holder: string, ms: number): Promise<boolean> =>
+      (await hold({ id, holder, ms })).rows.length > 0,
 
     async renew(id: string, holder: string, ms: number): Promise<void> {
       await held(id, holder)

@@ -72,7 +72,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const hub = createTurnHub({
     ...shared,
     instance,
-    now: () => Date.now() - cluster.clockSkewMs(),
+    now: cluster.now,
     clients,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
     explainsFaults: isOwnMachine(config),

@@ -48,6 +48,8 @@ export function createCluster(parts: ClusterParts) {
       : createLocalSocketRegistry(),
     /** How far this machine's clock is ahead of the database's. */
     clockSkewMs: () => clockSkewMs,
+    /** The time by the database's clock. */
+    now: () => Date.now() - clockSkewMs,
     /** Says that this instance is alive, now and every `heartbeatMs`; as often, but apart from it, calls `onBeat`. */
     async startHeartbeat(onBeat: () => Promise<void>): Promise<void> {
       await beat();

@@ -2,13 +2,15 @@ import { AppError } from '@palaver/contract';
 import { toolNamePattern } from '@palaver/contract/internal';
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { PublicRoute } from '../auth/auth-hook.ts';
-import { capabilityToolNames } from './capabilities.ts';
 import type { PendingSend, TurnEnd } from './middleware.ts';
 import type { FileOwner, OraclePlugin, PluginContext, SentFile } from './plugin.ts';
 import { type RuntimeContext, type ScheduledPrompt, ToolError } from './runtime-context.ts';
 import { type LoadedPlugin, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
 import type { Tool } from './tool.ts';
 import { toDeclared } from './tool-arguments.ts';
+
+/** The tools by which the agent finds and loads plugins on demand; no plugin may have one of these names. */
+export const capabilityTools = { list: 'list_capabilities', load: 'load_capability' } as const;
 
 export type PluginHost = ReturnType<typeof createPluginHost>;
 
@@ -134,7 +136,7 @@ function checkPlugins(loaded: LoadedPlugin[]): string[] {
   const tools = loaded.map((plugin) => ({ name: plugin.name, keys: toolNamesOf(plugin) }));
   const shared = loaded.map(({ name, plugin }) => ({ name, keys: Object.keys(plugin.getSharedState?.() ?? {}) }));
   return [
-    ...findClashes([{ name: undefined, keys: capabilityToolNames }, ...tools], 'tool'),
+    ...findClashes([{ name: undefined, keys: Object.values(capabilityTools) }, ...tools], 'tool'),
     ...findClashes(shared, 'shared key'),
     ...loaded.flatMap(checkExamples),
     ...loaded.flatMap(checkDeclarations),

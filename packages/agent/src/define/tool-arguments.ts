@@ -79,8 +79,6 @@ function schemaOf(tool: Pick<Tool, 'inputSchema'> & { input?: ValueSchema }): Va
 export type CheckedArguments = { args: Record<string, unknown> } | { error: string };
 
 const maxFaults = 10;
-/** What an empty object takes, and its place in another. */
-const valueSize = 100;
 
 /** A schema that validates is the author's and is run whole. A JSON Schema may be a stranger's: it is read one step per value. */
 export async function checkArguments(tool: Pick<Tool, 'inputSchema'>, args: unknown): Promise<CheckedArguments> {
@@ -101,23 +99,6 @@ export function isNestedDeeper(value: unknown, levels: number): boolean {
     level = level.flatMap((container) => Object.values(container).filter(isContainer));
   }
   return false;
-}
-
-/** About the bytes that a value takes in memory, where texts may have two for each character. */
-export function sizeOf(value: unknown): number {
-  let size = 0;
-  const left = [value];
-  while (left.length > 0) {
-    const next = left.pop();
-    size += valueSize;
-    if (typeof next === 'string') size += 2 * next.length;
-    else if (isContainer(next))
-      for (const [name, inner] of Object.entries(next)) {
-        if (!Array.isArray(next)) size += 2 * name.length;
-        left.push(inner);
-      }
-  }
-  return size;
 }
 
 function checkSize(args: unknown): string | undefined {

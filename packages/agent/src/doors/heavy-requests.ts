@@ -4,7 +4,7 @@ import type { Server } from '@palaver/service-kit';
 import { createByteCounter, createFairQueue, type QueueOwner } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ClientKey } from '../auth/authorize.ts';
-import { sizeOf } from '../define/tool-arguments.ts';
+import { sizeOf } from '../runs/input.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -14,7 +14,7 @@ import { z } from 'zod';
 import type { CallerResult, OpenMessage } from '../define/agent-run.ts';
 import type { PendingSend, TurnEnd } from '../define/middleware.ts';
 import type { BlobSource, BlobStore } from '../define/runtime-context.ts';
-import { isNestedDeeper, sizeOf } from '../define/tool-arguments.ts';
+import { isNestedDeeper } from '../define/tool-arguments.ts';
 import { type KeptFile, type StoredMessage, toParts } from '../store/message.ts';
 
 export interface Turn
@@ -44,6 +44,26 @@ export type UsageByModel = Record<string, Usage>;
 export function turnSizeOf(turn: Turn): number {
   const { body, callerTools, results, earlier, context, call, answer, user, secrets } = turn;
   return sizeOf([body, callerTools, results, earlier, context, call, answer, user, secrets]);
+}
+
+/** What an empty object takes, and its place in another. */
+const valueSize = 100;
+
+/** About the bytes that a value takes in memory, where texts may have two for each character. */
+export function sizeOf(value: unknown): number {
+  let size = 0;
+  const left = [value];
+  while (left.length > 0) {
+    const next = left.pop();
+    size += valueSize;
+    if (typeof next === 'string') size += 2 * next.length;
+    else if (typeof next === 'object' && next !== null)
+      for (const [name, inner] of Object.entries(next)) {
+        if (!Array.isArray(next)) size += 2 * name.length;
+        left.push(inner);
+      }
+  }
+  return size;
 }
 
 export function withoutInput({ callerTools, results, earlier, context, call, answer, ...turn }: Turn): Turn {

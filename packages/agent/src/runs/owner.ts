@@ -5,7 +5,6 @@ import type { Logger } from '@palaver/service-kit';
 import type { Broadcast } from '../cluster/broadcast.ts';
 import { type SessionClients, showEvent } from '../cluster/session-clients.ts';
 import type { TurnEnd } from '../define/middleware.ts';
-import { sizeOf } from '../define/tool-arguments.ts';
 import type { OwnedRun } from '../store/run-transitions.ts';
 import type { RunEnd } from '../store/run-writes.ts';
 import type { RunStore, StoredStep } from '../store/runs.ts';
@@ -13,6 +12,7 @@ import type { RunApprovals } from './approvals.ts';
 import { keepFrames } from './frames.ts';
 import {
   type RunInput,
+  sizeOf,
   type Turn,
   toSessionTitle,
   toStoredInput,

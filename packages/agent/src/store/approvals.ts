@@ -39,7 +39,7 @@ export type ApprovalStore = ReturnType<typeof createApprovalStore>;
 
 /** An approval that is answered does not change any more. */
 export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
-  const { db, engine, cipher, transaction } = store;
+  const { db, engine, cipher, transaction, prepare } = store;
   const now = databaseTime(engine);
   const { define } = createRunTransitions(store);
   const [ask, resume] = [define('ask'), define('resume')];
@@ -58,6 +58,8 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       .where('user_did', '=', userDid)
       .where('status', '=', 'pending')
       .where(ofLiveRuns);
+  const isDue = sql<boolean>`status = 'pending' and expires_at <= ${now}`;
+  const findDue = prepare((query) => query.selectFrom('agent_approval').select('id').where(isDue).limit(1));
 
   return {
     /** `not-owned` if the run has ended, is aborted or has another owner; `too-many` if the user has enough to answer. */
@@ -219,10 +221,8 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
 
     /** Ends those whose time is over; returns their runs. */
     async expire(): Promise<string[]> {
-      const isDue = sql<boolean>`status = 'pending' and expires_at <= ${now}`;
       // Asked first: an update takes the write lock of SQLite even where nothing is due.
-      const due = await db.selectFrom('agent_approval').select('id').where(isDue).limit(1).execute();
-      if (due.length === 0) return [];
+      if ((await findDue({})).rows.length === 0) return [];
       const rows = await db
         .updateTable('agent_approval')
         .set({ status: 'expired', answered_at: now })

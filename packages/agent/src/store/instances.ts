@@ -8,23 +8,23 @@ export type InstanceStore = ReturnType<typeof createInstanceStore>;
 export const deadAfterMs = 10_000;
 
 /** Which instances are alive, by the database's clock alone. */
-export function createInstanceStore({ db, engine }: Store<AgentDatabase>) {
-  const now = databaseTime(engine);
-  const leases = createLeases({ db, engine }, 'agent_lease');
+export function createInstanceStore(store: Store<AgentDatabase>) {
+  const { db, prepare } = store;
+  const now = databaseTime(store.engine);
+  const leases = createLeases(store, 'agent_lease');
+  const beat = prepare((query, p: { id: string }) =>
+    query
+      .insertInto('agent_instance')
+      .values({ id: p.id, seen_at: now })
+      .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: now }))
+      .returning('seen_at'),
+  );
   async function exists(comparison: '=' | '<>', id: string): Promise<boolean> {
     const alive = db.selectFrom('agent_instance').where('seen_at', '>', (eb) => eb(now, '-', deadAfterMs));
     return (await alive.select('id').where('id', comparison, id).limit(1).execute()).length > 0;
   }
   return {
-    async beat(id: string): Promise<number> {
-      const row = await db
-        .insertInto('agent_instance')
-        .values({ id, seen_at: now })
-        .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: now }))
-        .returning('seen_at')
-        .executeTakeFirstOrThrow();
-      return row.seen_at;
-    },
+    beat: async (id: string): Promise<number> => (await beat({ id })).rows[0]?.seen_at ?? 0,
 
     /** Frees what a stopping instance owns: its runs and its leases pass to others without a wait. */
     async markStopped(id: string): Promise<void> {

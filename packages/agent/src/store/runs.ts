@@ -51,7 +51,7 @@ const changedAt = sql<number>`coalesce(ended_at, changed_at, started_at, created
 export type RunStore = ReturnType<typeof createRunStore>;
 
 export function createRunStore(store: Store<AgentDatabase>) {
-  const { db, engine, cipher } = store;
+  const { db, engine, cipher, prepare } = store;
   const { define } = createRunTransitions(store);
   const [claim, release] = [define('claim'), define('release')];
   const now = databaseTime(engine);
@@ -59,6 +59,39 @@ export function createRunStore(store: Store<AgentDatabase>) {
   // A run that waits for its user needs no owner, unless nobody else could continue it or the user has not been notified yet.
   const hasWork = sql<boolean>`(run.status <> 'waiting' or run.aborting = 1 or run.input is null
     or not exists (${pending}) or exists (${pending} and agent_approval.streamed = 0))`;
+  const findState = prepare((query, p: { runId: string }) =>
+    query
+      .selectFrom('agent_run')
+      .select(['epoch', 'status', 'aborting', changedAt.as('changed')])
+      .where('id', '=', p.runId),
+  );
+  const ofInstance = prepare((query, p: { instance: string }) =>
+    query
+      .selectFrom('agent_run')
+      .select(['id', 'epoch', 'aborting'])
+      .where('instance', '=', p.instance)
+      .where('ended_at', 'is', null),
+  );
+  const interrupted = prepare((query, p: { instance: string; isAlone: number; after: string; limit: number }) =>
+    query
+      .selectFrom('agent_run as run')
+      .leftJoin('agent_instance as owner', 'owner.id', 'run.instance')
+      .selectAll('run')
+      .where('run.ended_at', 'is', null)
+      .where('run.id', '>', p.after)
+      .where('run.instance', '<>', p.instance)
+      .where((eb) =>
+        eb.or([
+          sql<boolean>`${p.isAlone} = 1`,
+          eb('run.instance', '=', ''),
+          eb('owner.seen_at', '<=', eb(now, '-', deadAfterMs)),
+          eb('owner.id', 'is', null),
+        ]),
+      )
+      .where(hasWork)
+      .orderBy('run.id')
+      .limit(p.limit),
+  );
 
   return {
     ...createRunWrites(store),
@@ -75,18 +108,12 @@ export function createRunStore(store: Store<AgentDatabase>) {
     },
 
     async ofInstance(instance: string): Promise<(OwnedRun & { isAborting: boolean })[]> {
-      const rows = await db
-        .selectFrom('agent_run')
-        .select(['id', 'epoch', 'aborting'])
-        .where('instance', '=', instance)
-        .where('ended_at', 'is', null)
-        .execute();
+      const { rows } = await ofInstance({ instance });
       return rows.map(({ id, epoch, aborting }) => ({ runId: id, epoch, isAborting: aborting === 1 }));
     },
 
     async state(runId: string): Promise<RunState | undefined> {
-      const query = db.selectFrom('agent_run').select(['epoch', 'status', 'aborting', changedAt.as('changed')]);
-      const row = await query.where('id', '=', runId).executeTakeFirst();
+      const [row] = (await findState({ runId })).rows;
       return (
         row && {
           epoch: row.epoch,
@@ -159,26 +186,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
       after?: string;
       limit: number;
     }): Promise<InterruptedRun[]> {
-      const rows = await db
-        .selectFrom('agent_run as run')
-        .leftJoin('agent_instance as owner', 'owner.id', 'run.instance')
-        .selectAll('run')
-        .where('run.ended_at', 'is', null)
-        .where('run.id', '>', own.after ?? '')
-        .where('run.instance', '<>', own.instance)
-        .$if(!own.isAlone, (query) =>
-          query.where((eb) =>
-            eb.or([
-              eb('run.instance', '=', ''),
-              eb('owner.seen_at', '<=', eb(now, '-', deadAfterMs)),
-              eb('owner.id', 'is', null),
-            ]),
-          ),
-        )
-        .where(hasWork)
-        .orderBy('run.id')
-        .limit(own.limit)
-        .execute();
+      const { rows } = await interrupted({ ...own, after: own.after ?? '', isAlone: own.isAlone ? 1 : 0 });
       return rows.map((row) => ({
         runId: row.id,
         sessionId: row.session_id,

@@ -4,12 +4,12 @@ import type { MessageAttachment } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { AgentConfig } from '../config.ts';
 import type { EarlierMessage } from '../define/agent-run.ts';
-import { findLoadedCapabilities } from '../define/capabilities.ts';
 import { estimateTokens, type Models, summarise } from '../models/create-models.ts';
 import type { Usage } from '../runs/input.ts';
 import { isAbortedByUser, type Run } from '../runs/run.ts';
 import { type KeptFile, type StoredMessage, toParts } from '../store/message.ts';
 import type { HistorySummary, MessageStore, SummaryStore } from '../store/messages.ts';
+import { findLoadedCapabilities } from './plugins.ts';
 
 const maxToolOutput = 4_000;
 

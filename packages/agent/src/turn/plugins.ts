@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
-import { AppError } from '@palaver/contract';
+import { AppError, type Message } from '@palaver/contract';
+import { z } from 'zod';
 import type { CallerTool } from '../define/agent-run.ts';
-import { capabilityToolNames, createCapabilityTools, findLoadedCapabilities } from '../define/capabilities.ts';
 import type { Middleware, ModelCall, ModelResult, ToolCallRequest } from '../define/middleware.ts';
 import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
 import type { LoadedPlugin } from '../define/select-plugins.ts';
+import { capabilityTools } from '../define/start-plugins.ts';
 import type { SubAgent, Tool, Tools } from '../define/tool.ts';
 import { toDeclared } from '../define/tool-arguments.ts';
 
@@ -61,6 +62,57 @@ export async function bindTools({ plugins, rt, callerTools, toTool }: BindParts)
   return toBoundTools(tools, (tool) => Object.values(brought).includes(tool));
 }
 
+/** Names of the on-demand plugins that were loaded earlier in this session: its own history says so. */
+export function findLoadedCapabilities(history: Message[]): Set<string> {
+  const calls = history
+    // Those of a question are a caller's.
+    .flatMap(({ type, toolCalls = [] }) => (type === 'ai' ? toolCalls : []))
+    .filter(({ name, status }) => name === capabilityTools.load && status === 'done');
+  return new Set(calls.map(({ args }) => String(args.name)));
+}
+
+/** The two tools by which the agent finds and loads what is not in its prompt; none where every plugin is. */
+function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: LoadedPlugin) => Promise<void>): Tools {
+  const onDemand = plugins.filter(({ manifest }) => manifest.visibility === 'on-demand');
+  if (onDemand.length === 0) return {};
+  return {
+    [capabilityTools.list]: {
+      description: 'Lists capabilities that are not loaded yet. Look here before you say that you cannot do something.',
+      inputSchema: z.object({ query: z.string().max(200).optional().describe('Words to look for') }),
+      repeatable: true,
+      execute: ({ query = '' }: { query?: string }) => {
+        const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+        const entries = onDemand.map(({ name, manifest: { title, summary, whenToUse, tags = [] } }) => ({
+          name,
+          title,
+          summary,
+          whenToUse,
+          tags,
+        }));
+        const matching = entries.filter((entry) =>
+          words.some((word) => JSON.stringify(entry).toLowerCase().includes(word)),
+        );
+        return { capabilities: words.length > 0 && matching.length > 0 ? matching : entries };
+      },
+    },
+    [capabilityTools.load]: {
+      description: 'Loads a capability by its name; its tools can be used from then on in this session.',
+      inputSchema: z.object({ name: z.string().max(100) }),
+      repeatable: true,
+      async execute({ name }: { name: string }) {
+        const plugin = onDemand.find((candidate) => candidate.name === name);
+        if (!plugin)
+          throw new ToolError(
+            'TOOL_UNAVAILABLE',
+            `there is no capability ${name}; list_capabilities names those there are`,
+          );
+        await onLoad(plugin);
+        return { loaded: name, tools: [...Object.keys(plugin.tools), ...plugin.subAgents.map((agent) => agent.name)] };
+      },
+    },
+  };
+}
+
 type BoundTool = { tool: Tool; from: string };
 
 export function toBoundTools(all: Map<string, BoundTool>, isOfCaller: (tool: Tool) => boolean = () => false) {
@@ -77,7 +129,7 @@ export function toBoundTools(all: Map<string, BoundTool>, isOfCaller: (tool: Too
           const said = JSON.stringify([bound.from, toDeclaration(name, bound.tool)]);
           return createHash('sha256').update(said).digest('base64url');
         },
-        canLoad: capabilityToolNames.every((name) => tools.has(name)),
+        canLoad: Object.values(capabilityTools).every((name) => tools.has(name)),
         isCallers(name: string): boolean {
           const bound = tools.get(name);
           return bound !== undefined && isOfCaller(bound.tool);

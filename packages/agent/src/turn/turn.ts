@@ -2,7 +2,6 @@ import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { agentLimits, type Message } from '@palaver/contract';
 import { reauthorizeComponentName } from '@palaver/contract/internal';
 import { z } from 'zod';
-import { findLoadedCapabilities } from '../define/capabilities.ts';
 import { type RuntimeContext, ToolError } from '../define/runtime-context.ts';
 import type { SubAgent, Tool } from '../define/tool.ts';
 import { createDirectModel } from '../models/scripted-model.ts';
@@ -24,7 +23,13 @@ import {
   toUserMessage,
 } from './history.ts';
 import type { StepOutput } from './model-step.ts';
-import { bindTools, createTurnMiddlewares, type TurnMiddlewares, toBoundTools } from './plugins.ts';
+import {
+  bindTools,
+  createTurnMiddlewares,
+  findLoadedCapabilities,
+  type TurnMiddlewares,
+  toBoundTools,
+} from './plugins.ts';
 import {
   createRuntimeContext,
   type RuntimeContextParts,

@@ -24,7 +24,7 @@ export const mutations: Mutation[] = [
     ["import type { Kysely } from 'kysely';", "import { type Kysely, sql } from 'kysely';"],
   ),
   leases('a name is held by two', [
-    ".where((eb) => eb.or([eb(`${table}.lease_until`, '<=', now), eb(`${table}.claimed_by`, '=', holder)])),",
+    ".where((eb) => eb.or([eb(`${table}.lease_until`, '<=', now), eb(`${table}.claimed_by`, '=', p.holder)])),",
     ',',
   ]),
   leases('a lease that is not renewed', [
