@@ -95,8 +95,9 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
   await server.register(async (scope) => {
     const limited = scope.withTypeProvider<ZodTypeProvider>();
     addRateLimit(scope, { name: 'ussd', ...limit });
-    await addUssdRoutes(limited, { ...channel, adapters, answer });
-    await addOperatorRoutes(limited, { ...domain, adapters, push }).catch(explainPath);
+    await addUssdRoutes(limited, { ...channel, adapters, answer })
+      .then(() => addOperatorRoutes(limited, { ...domain, adapters, push }))
+      .catch(explainPath);
     addLinkRoutes(limited, domain);
     const { claiming } = domain;
     if (claiming) {

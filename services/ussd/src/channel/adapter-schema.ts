@@ -4,7 +4,7 @@ import type { SampleCall } from './adapter.ts';
 import { escapeXml, type Fields } from './xml.ts';
 
 const place = z.string().min(1).max(100);
-const seconds = z
+const seconds = z.coerce
   .string()
   .regex(/^\d+(\.\d+)?s$/, 'a time such as 8s')
   .transform((text) => Number(text.slice(0, -1)) * 1000);

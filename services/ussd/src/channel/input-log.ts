@@ -59,8 +59,8 @@ const late = { ended: '' };
 /**
  * The text may hold a PIN: it is sealed, bound to its session, and removed when the session ends.
  *
- * A gateway repeats a request whose reply it did not get. Where it numbers its requests (a session field of SMPP does, if it
- * differs from that of the first request), a number not above the last is a repeat. Elsewhere the same input is a repeat until
+ * A gateway repeats a request whose reply it did not get. Where each request has a number or id of its own (a session field of
+ * SMPP is one, if it differs from that of the first request), one that the call has had is a repeat. Elsewhere the same input is a repeat until
  * the first reply has reached the gateway, because no caller can answer a screen before that; `repeatWithinMs` is for networks
  * that lose replies. A lost confirmation costs a caller who types the same twice one more key press.
  */
@@ -138,21 +138,19 @@ export function createInputLog({ store, keys, clock, textHash, timeoutMs, hangUp
         const ageMs = clock.now() - (kept.last?.at ?? 0);
         const isSeen = answeredAt !== undefined && newest.arrivedAt >= answeredAt && ageMs >= repeatWithinMs;
         const isAnswered = isSeen || ageMs > repeatForMs;
-        const { serviceCode, text, callId, openedWith, isTexting, received } = kept;
+        const { serviceCode, text, callId, openedWith, isTexting, received = [] } = kept;
         const { input, sequence } = newest;
         const isCounted =
           sequence !== undefined && (kept.isCounted || openedWith === undefined || sequence !== openedWith);
         const isSame = input === kept.last?.input;
-        const isLast = isCounted
-          ? isRepeated(kept.last, sequence) && (openedWith === undefined || isSame)
-          : isSame && !isAnswered;
-        if (isLast) return toAppended(sessionId, kept, row.sealed);
+        const isNumbered = openedWith === undefined ? wasTaken(kept, sequence) : isSame && isOf(kept.last, sequence);
+        if (isCounted ? isNumbered : isSame && !isAnswered) return toAppended(sessionId, kept, row.sealed);
         const next: Kept = {
           serviceCode,
           phoneNumber,
           callId,
           isTexting,
-          received: sequence === undefined ? received : received && [...received, sequence].slice(-maxReceived),
+          received: sequence === undefined ? received : [...received, sequence].slice(-maxReceived),
           openedWith,
           isCounted,
           text: appendInput(text, input),
@@ -199,6 +197,12 @@ export function createInputLog({ store, keys, clock, textHash, timeoutMs, hangUp
       else await insertOnce(db, 'ussd_input', row);
       return unseal(await load(sessionId))?.callId ?? callId;
     },
+    /** What a request that opens a call repeats: the text so far of the call that it has opened. */
+    async findOpened(sessionId: string, phoneNumber: string, sequence: unknown) {
+      const kept = unseal(await load(sessionId));
+      const isRepeat = kept?.phoneNumber === phoneNumber && kept.text !== '' && wasTaken(kept, sequence);
+      return isRepeat ? { serviceCode: kept.serviceCode, text: kept.text } : undefined;
+    },
     isKnown: async (sessionId: string) => (await load(sessionId)) !== undefined,
     /** Whether it came before the newest one of its session, which may have to be handled once more. */
     async wasReceived(sessionId: string, sequence: unknown) {
@@ -232,7 +236,7 @@ export type InputLog = ReturnType<typeof createInputLog>;
 
 /** No caller answers a screen that is not shown yet, so what came before the last input was taken is not newer than it. */
 function isLate({ text, last, received = [] }: Kept, { input, sequence, arrivedAt }: NewRequest): boolean {
-  if (!last || isDeepStrictEqual(last.sequence, sequence)) return false;
+  if (!last || isOf(last, sequence)) return false;
   if (arrivedAt < last.at) return true;
   const typed = toParts(text);
   // The sequences of an earlier call come first.
@@ -240,8 +244,7 @@ function isLate({ text, last, received = [] }: Kept, { input, sequence, arrivedA
   return received.some((each, i) => isDeepStrictEqual(each, sequence) && typed[i - earlier]?.value === input.trim());
 }
 
-function isRepeated(last: NewestRequest | undefined, sequence: unknown): boolean {
-  if (last?.sequence === undefined) return false;
-  const [before, now] = [Number(last.sequence), Number(sequence)];
-  return Number.isNaN(before) || Number.isNaN(now) ? isDeepStrictEqual(sequence, last.sequence) : now <= before;
-}
+const isOf = (last: NewestRequest | undefined, sequence: unknown) => isDeepStrictEqual(last?.sequence, sequence);
+
+const wasTaken = ({ received = [] }: Kept, sequence: unknown) =>
+  received.some((each) => isDeepStrictEqual(each, sequence));

@@ -50,7 +50,14 @@ test.each([
   ],
   ['SIGNING,', 'OTHER,', 'mine.yaml:17: the secret OTHER has no value; set USSD_ADAPTER_SECRET_OTHER'],
   ['127.0.0.1/32', 'here', 'mine.yaml:18: allow: must be addresses or CIDR ranges'],
-  ['timeLimit: 8s', 'timeLimit: 8', 'mine.yaml:19: timeLimit: '],
+  ['timeLimit: 8s', 'timeLimit: 8', 'mine.yaml:19: timeLimit: a time such as 8s'],
+  ['timeLimit: 8s', 'repeatWithin: 8s', 'mine.yaml:19: there is no field repeatWithin here; it is a field of request'],
+  [
+    'session: call.id',
+    'session: id',
+    'mine.yaml:6: a place in XML begins with the root element, which is the same for all: call.id',
+  ],
+  ['newest: call.text', 'newest: ussd.text', 'mine.yaml:9: a place in XML begins with the root element'],
   ['code: { is: "*384*7#" }', 'code: *384*7#', 'mine.yaml:8: *384*7#: aliases are not read. Put quotes around'],
   ['code: { is: "*384*7#" }', 'code: "*384*7#"', 'mine.yaml:8: is a place of the request; write { is: "*384*7#" }'],
   ['plus: added', 'plus: yes', 'mine.yaml:7: request.number.plus: must be one of added'],
@@ -152,7 +159,9 @@ test('the mapping of the guide: numbered requests, hang-ups, a signature', async
   });
   await send('input', 2, '2');
   for (const number of [3, 3, 2]) expect(await send('input', number, '1')).toContain('What is your name?');
-  expect(await send('input', 4, 'Ana')).toContain('Choose a PIN');
+  expect(await send('start', 1, '*1234#')).toContain('What is your name?');
+  // Gateways give numbers in any order, and ids that only differ.
+  expect(await send('input', 0, 'Ana')).toContain('Choose a PIN');
   // The same input with the next number is a new one.
   for (const number of [5, 6]) expect(await send('input', number, '730915')).toContain(number === 5 ? 'again' : 'Ana!');
   expect(await send('stop', 7, '')).toBe('');
@@ -169,6 +178,11 @@ test('faults of adapters stop the start, and nobody takes the path of the specif
   expect(await start()).toContain('the path /api/ussd is that of africas-talking alone');
   writeFileSync(file, good.replace(/auth:.*/s, '').replace('/api/ussd/mine', '/api/ussd/push'));
   expect(await start()).toMatch(/a path of USSD_ADAPTERS is one of the gateway's own: .*\/api\/ussd\/push/);
+  const query = good
+    .replace(/auth:.*/s, '')
+    .replace('  format: xml\n  session', '  method: GET\n  format: query\n  session');
+  writeFileSync(file, query.replace('/api/ussd/mine', '/health'));
+  expect(await start()).toMatch(/a path of USSD_ADAPTERS is one of the gateway's own: .*\/health/);
 });
 
 test('separators, headers of replies, namespaces and attributes are fields of a mapping', async () => {

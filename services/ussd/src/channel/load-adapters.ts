@@ -5,7 +5,7 @@ import { type Fault, formatFault, parseYaml, sayIssue } from '@palaver/program/i
 import { StartError } from '@palaver/service-kit';
 import { adapterSecretPrefix } from '../config.ts';
 import type { Adapter } from './adapter.ts';
-import { type AdapterMapping, adapterSchema, namesIn } from './adapter-schema.ts';
+import { type AdapterMapping, adapterSchema, namesIn, parsePlace } from './adapter-schema.ts';
 import { compileAdapter, ownPath } from './compile-adapter.ts';
 
 const bundledFolder = fileURLToPath(new URL('../../adapters/', import.meta.url));
@@ -59,7 +59,9 @@ export function parseAdapter(file: string, text: string, secrets: Readonly<Recor
     for (const issue of parsed.error.issues) {
       const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
       const said = sayIssue(issue, yaml.value, adapterSchema);
-      refuse([...issue.path, ...unknown], unknown.length > 0 ? `${said}; ${inCode}` : said);
+      const isOfRequest = issue.path.length === 0 && unknown.some((name) => name in adapterSchema.shape.request.shape);
+      const remedy = isOfRequest ? 'it is a field of request' : inCode;
+      refuse([...issue.path, ...unknown], unknown.length > 0 ? `${said}; ${remedy}` : said);
     }
     return { ok: false, faults };
   }
@@ -69,6 +71,8 @@ export function parseAdapter(file: string, text: string, secrets: Readonly<Recor
 }
 
 const inCode = 'what no field expresses is "An adapter in code" of docs/ussd-adapters.md';
+
+const splitPlace = (place: string) => (parsePlace(place).kind === undefined ? place.split(/[.@]/) : []);
 
 type Refuse = (path: PropertyKey[], message: string) => void;
 
@@ -87,18 +91,30 @@ function checkMapping({ path, request, reply, auth }: AdapterMapping, refuse: Re
     refuse(['request', 'format'], 'query is not combined with another format');
   if (auth?.signature && format.includes('query'))
     refuse(['auth', 'signature'], 'a signature is made of the body, which a query does not have');
-  if (request.code.at?.startsWith('*'))
+  const { session, number, code, hangUp, sequence, operator } = request;
+  const isCode = code.at?.startsWith('*');
+  if (isCode)
     refuse(
       ['request', 'code'],
-      `is a place of the request; write { is: "${request.code.at}" } for a code that it does not have`,
+      `is a place of the request; write { is: "${code.at}" } for a code that it does not have`,
     );
-  const { session, number, code, hangUp, sequence, operator } = request;
-  const own = { session, number: number.at, code: code.at, input: input.accumulated ?? input.newest };
+  const own = {
+    session,
+    number: number.at,
+    code: isCode ? undefined : code.at,
+    input: input.accumulated ?? input.newest,
+  };
   const places = { ...own, first: first?.at, hangUp: hangUp?.at, sequence, operator };
   const parameters = path.split('/').filter((part) => part.startsWith(':'));
+  const isXml = format.every((each) => each === 'xml');
+  const [root = ''] = splitPlace(Object.values(own).find((place) => place && splitPlace(place).length > 1) ?? '');
   const checkPlace = (at: PropertyKey[], place: string) => {
-    const name = place.startsWith('path:') ? place.slice('path:'.length) : undefined;
-    if (name !== undefined && !parameters.includes(`:${name}`)) refuse(at, `path has no :${name}; add it there`);
+    const { kind, name } = parsePlace(place);
+    if (kind === 'path' && !parameters.includes(`:${name}`)) refuse(at, `path has no :${name}; add it there`);
+    if (!isXml || kind !== undefined) return;
+    const [first, ...more] = splitPlace(place);
+    if (more.length === 0 || first !== root)
+      refuse(at, `a place in XML begins with the root element, which is the same for all: ${root || 'root'}.${name}`);
   };
   for (const [name, place] of Object.entries(places)) if (place !== undefined) checkPlace(['request', name], place);
   for (const kind of ['continue', 'end', 'hangUp'] as const) {

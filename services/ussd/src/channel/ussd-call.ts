@@ -51,10 +51,9 @@ export function createAnswer(parts: Channel): Answer {
     try {
       const valid = toUssdRequest(config, input);
       // Awaited only where needed, for the same reason.
+      const isLater = newest?.isFirst === false || newest?.sequence !== undefined;
       const request =
-        newest?.isFirst === false && !('invalid' in valid)
-          ? await addInputs(parts, valid, { ...newest, arrivedAt })
-          : valid;
+        newest && isLater && !('invalid' in valid) ? await addInputs(parts, valid, { ...newest, arrivedAt }) : valid;
       if ('ended' in request) {
         metrics.countRequest('retried');
         return request.ended;
@@ -84,7 +83,13 @@ export function createAnswer(parts: Channel): Answer {
         if (reply.startsWith('END '))
           await inputLog.remove(sessionId, newest.isFirst ? undefined : last, newest.isReused);
         // Only now is it known that the session is this number's.
-        else if (newest.isFirst && !newest.isReused) await inputLog.open(sessionId, { phoneNumber, serviceCode, text });
+        else if (newest.isFirst && !newest.isReused && text === '')
+          await inputLog.open(sessionId, {
+            phoneNumber,
+            serviceCode,
+            text,
+            received: newest.sequence === undefined ? [] : [newest.sequence],
+          });
         else if (confirm) onConfirm(confirm);
       }
       return result.reply;
@@ -126,8 +131,12 @@ function toUssdRequest(config: UssdConfig, input: AdapterRequest | undefined): C
 async function addInputs(
   { inputLog }: Channel,
   request: UssdRequest,
-  { sequence, repeatWithinMs, arrivedAt }: NewestInput & { arrivedAt: number },
+  { isFirst, isReused, sequence, repeatWithinMs, arrivedAt }: NewestInput & { arrivedAt: number },
 ): Promise<CallRequest | { ended: string } | { invalid: string }> {
+  if (isFirst) {
+    const opened = isReused ? undefined : await inputLog.findOpened(request.sessionId, request.phoneNumber, sequence);
+    return { ...request, ...opened };
+  }
   const newest = { input: request.text, sequence, repeatWithinMs, arrivedAt };
   const kept = await inputLog.append(request.sessionId, request.phoneNumber, newest);
   if (!kept) return { invalid: 'the session is not known' };
