@@ -6,8 +6,8 @@ import {
   findAnswer,
   type Menu,
   nameOf,
-  type PendingAction,
   type Reveal,
+  type Step,
 } from '@palaver/program/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { Action, ActionContext, Actions } from '../actions/action.ts';
@@ -20,7 +20,7 @@ export interface ActionCall {
   key: string;
   /** This key is new: no earlier run needs to be looked for. */
   isFirst: boolean;
-  pending: PendingAction;
+  pending: NonNullable<Step['pending']>;
   menu: Menu;
   dialogue: Dialogue;
   phoneNumber: string;
