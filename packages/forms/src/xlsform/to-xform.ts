@@ -40,13 +40,13 @@ export function toXForm({ fileName, sheets }: XlsForm): string {
   const lists = listsOf(form, choices);
   const body = form.root.children.map((item) => toBody(form, item, lists)).join('');
   const binds = form.items.map((item) => toBind(form, item)).join('');
-  const version = settings.version === undefined ? {} : { version: settings.version };
+  const { version, style } = settings;
   const meta = element('meta', {}, [
     '<instanceID/>',
     settings.instance_name ? '<instanceName/>' : '',
     ...form.items.filter(({ type }) => typeOf(type)?.isMeta).map(({ name }) => `<${name}/>`),
   ]);
-  const data = element('data', { id, ...version }, [...form.root.children.map((item) => toData(item, true)), meta]);
+  const data = element('data', { id, version }, [...form.root.children.map((item) => toData(item, true)), meta]);
   const name = settings.instance_name;
   const calculate = name ? toExpression(form, name, form.root) : '';
   const nameBind = name ? element('bind', { nodeset: '/data/meta/instanceName', type: 'string', calculate }) : '';
@@ -60,11 +60,10 @@ export function toXForm({ fileName, sheets }: XlsForm): string {
     nameBind,
     binds,
   ];
-  const style = settings.style === undefined ? {} : { class: settings.style };
   return `<?xml version="1.0"?>
 <h:html xmlns="http://www.w3.org/2002/xforms" xmlns:h="http://www.w3.org/1999/xhtml" xmlns:ev="http://www.w3.org/2001/xml-events" xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:jr="http://openrosa.org/javarosa" xmlns:orx="http://openrosa.org/xforms" xmlns:odk="http://www.opendatakit.org/xforms">
 ${element('h:head', {}, [element('h:title', {}, [toXml(title)]), element('model', { 'odk:xforms-version': '1.0.0' }, model)])}
-${element('h:body', style, [body])}
+${element('h:body', { class: style }, [body])}
 </h:html>
 `;
 }
@@ -217,10 +216,10 @@ function toText(form: Form, tag: 'label' | 'hint', item: Item): string {
 function toItext({ itext, language }: Form): string {
   if (itext.size === 0) return '';
   const ids = new Set([...itext.values()].flatMap((texts) => [...texts.keys()]));
-  const toValue = ([form, text]: [string, string]) => element('value', form === '' ? {} : { form }, [text]);
+  const toValue = ([form, text]: [string, string]) => element('value', { form: form || undefined }, [text]);
   const translations = [...itext].map(([lang, texts]) => {
     const values = Array.from(ids, (id) => element('text', { id }, (texts.get(id) ?? [['', '-']]).map(toValue)));
-    return element('translation', { lang, ...(lang === language && { default: 'true()' }) }, values);
+    return element('translation', { lang, default: lang === language ? 'true()' : undefined }, values);
   });
   return element('itext', {}, translations);
 }
@@ -274,6 +273,8 @@ function toSetValue(form: Form, item: Item): string {
   return element('setvalue', { event, ref: path, value: toExpression(form, row.default ?? '', item).trim() }, []);
 }
 
+const messages = { 'jr:constraintMsg': 'constraint_message', 'jr:requiredMsg': 'required_message' };
+
 function toBind(form: Form, item: Item): string {
   const { type, row, path } = item;
   const own: Record<string, string> = { ...typeOf(type)?.bind };
@@ -287,14 +288,11 @@ function toBind(form: Form, item: Item): string {
   };
   for (const name of ['required', 'relevant', 'readonly', 'constraint']) rule(name, row[name]);
   if (row.calculation !== undefined && row.trigger === undefined) rule('calculate', row.calculation);
-  for (const [attribute, field] of [
-    ['jr:constraintMsg', 'constraint_message'],
-    ['jr:requiredMsg', 'required_message'],
-  ] as const) {
+  for (const [attribute, field] of Object.entries(messages)) {
     const id = `${path}:${attribute}`;
     const isKept = form.isTranslated && keepTexts(form, id, row, field, item);
-    if (isKept) own[attribute] = `jr:itext('${id}')`;
-    else if (row[field] !== undefined) own[attribute] = row[field];
+    const text = isKept ? `jr:itext('${id}')` : row[field];
+    if (text !== undefined) own[attribute] = text;
   }
   for (const [head, text] of Object.entries(row)) if (head.startsWith('bind::')) own[head.slice(6)] = text;
   if (Object.keys(own).length === 0) return '';
@@ -357,25 +355,25 @@ function parametersOf({ parameters = '' }: SheetRow): Record<string, string> {
 
 function toBody(form: Form, item: Item, lists: ReadonlyMap<string, List>): string {
   const { type, row, path, children } = item;
-  const appearance = row.appearance === undefined ? {} : { appearance: row.appearance };
+  const { appearance } = row;
   const label = toText(form, 'label', item);
   const inner = children.map((child) => toBody(form, child, lists));
-  if (type === 'group' || type === 'loop') return element('group', { ref: path, ...appearance }, [label, ...inner]);
+  if (type === 'group' || type === 'loop') return element('group', { ref: path, appearance }, [label, ...inner]);
   if (type === 'repeat') {
-    const count = row.repeat_count === undefined ? {} : { 'jr:count': countOf(form, item) };
-    const repeat = element('repeat', { nodeset: path, ...appearance, ...count }, inner);
+    const count = row.repeat_count === undefined ? undefined : countOf(form, item);
+    const repeat = element('repeat', { nodeset: path, appearance, 'jr:count': count }, inner);
     return element('group', { ref: path }, [label, repeat]);
   }
   const texts = [label, toText(form, 'hint', item)];
   if (/^(select1?|rank)$/.test(type)) {
     const tag = type === 'rank' ? 'odk:rank' : type;
-    return element(tag, { ref: path, ...appearance }, [...texts, toItemset(form, item, lists)]);
+    return element(tag, { ref: path, appearance }, [...texts, toItemset(form, item, lists)]);
   }
   const { control, body } = typeOf(type) ?? {};
   if (!control) return '';
   const { start = '1', end = '10', step = '1' } = parametersOf(row);
   const attributes = type === 'range' ? { start, end, step } : body;
-  return element(control, { ref: path, ...appearance, ...attributes }, texts);
+  return element(control, { ref: path, appearance, ...attributes }, texts);
 }
 
 function countOf(form: Form, item: Item): string {
