@@ -71,25 +71,25 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   const content = contentOf(menu, dialogue);
   if (!state || !content) return [];
   const surface = surfaceOf(dialogue);
-  const { more = reservedKeys.more, exit = reservedKeys.exit, skip = reservedKeys.skip, back } = surface.keys ?? {};
+  const keys: NonNullable<Surface['keys']> = surface.keys ?? {};
   const say = createSay(menu, dialogue);
-  const lines = content.lines.map((line) => (line.key === reservedKeys.skip ? { ...line, key: skip } : line));
+  const isEnd = state.kind === 'end';
+  const more = { key: keys.more ?? reservedKeys.more, label: say('common.more') };
+  const back = isEnd ? undefined : { key: keys.back ?? backKeyOf(menu, state, dialogue), label: say('common.back') };
+  const exit = isEnd ? undefined : { key: keys.exit ?? reservedKeys.exit, label: say('common.exit') };
+  const hasBack = hasWayBack(state, dialogue);
   const { hint, body } = content;
-  const laid = { ...(hint !== undefined && { hint, hintPage: dialogue.hintPage ?? 0 }), body, lines };
-  const navigation = {
-    more: { key: more, label: say('common.more') },
-    ...(state.kind !== 'end' && {
-      back: { key: back ?? backKeyOf(menu, state, dialogue), label: say('common.back') },
-      exit: { key: exit, label: say('common.exit') },
-    }),
-    hasBack: hasWayBack(state, dialogue),
-  };
-  const key = JSON.stringify([laid, navigation]);
+  const { hintPage = 0 } = dialogue;
+  const { skip } = keys;
+  const toShown = (line: Line) => (line.key === reservedKeys.skip ? { ...line, key: skip ?? line.key } : line);
+  const lines = skip ? content.lines.map(toShown) : content.lines;
+  let key = `${isEnd}\0${hasBack}\0${hintPage}\0${hint}\0${body}`;
+  for (const line of [...lines, more, back, exit]) if (line) key += `\0${line.key}${line.label}`;
   const cache = laidOut.get(surface) ?? new LRUCache<string, Page[]>({ max: 2_000 });
   laidOut.set(surface, cache);
   const known = cache.get(key);
   if (known) return known;
-  const pages = layOut(laid, navigation, surface);
+  const pages = layOut({ hint, hintPage, body, lines }, { more, back, exit, hasBack }, surface);
   if (key.length <= maxKeyLength) cache.set(key, pages);
   return pages;
 }
