@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const files = globSync(['*.md', 'docs/**/*.md', '{packages,services,apps}/*/README.md'], { cwd: root }).sort();
 /** Examples in the TSDoc of what authors import. */
 const sources = globSync(
-  ['packages/{agent,agent-plugins,contract,offline-model,protocol,service-kit,store,ucan}/src/**/*.ts'],
+  ['packages/{agent,agent-plugins,contract,offline-model,program,protocol,service-kit,store,ucan}/src/**/*.ts'],
   {
     cwd: root,
   },

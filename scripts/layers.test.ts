@@ -51,7 +51,8 @@ const foundations = [
 const filesOf = (folder: string) => globSync(`${folder}/**/*.ts`, { cwd: root, exclude: ['**/*.test.ts'] });
 
 function importsOf(file: string): string[] {
-  const text = readFileSync(join(root, file), 'utf8');
+  // Examples in comments import nothing.
+  const text = readFileSync(join(root, file), 'utf8').replace(/^ *\*.*$/gm, '');
   return Array.from(text.matchAll(/(?:\bfrom |\bimport\(|\bimport )'([^'\n]+)'/g), ([, path = '']) => path);
 }
 

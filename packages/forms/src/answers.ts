@@ -60,7 +60,7 @@ export function canKeep(node: FormNode): boolean {
   return readAnswer(node).length > 0 && !node.validationState.violation;
 }
 
-/** A required note with a condition, its own or its group's, forbids answers; one among unconditional questions would stop everyone. */
+/** A required note with a condition, its own or its group's, is meant to stop the caller. Without one it would stop everyone. */
 export function forbids(note: FormNode): boolean {
   if (!note.validationState.violation) return false;
   for (let node: FormNode | null = note; node; node = node.parent) {
@@ -79,7 +79,7 @@ function setAnswer(node: FormNode, values: readonly string[]): void {
   if (node.nodeType === 'select') node.selectValues(values);
   else if (node.nodeType === 'rank') node.setValues(values);
   else if (node.nodeType === 'trigger') node.setValue(values.length > 0);
-  // The engine keeps no `null` as a text: every later expression over it would fail.
+  // A text must not become `null` in the engine: every later expression over it would fail.
   else node.setValue(values[0] ?? (emptyAsNull.includes(node.valueType ?? '') ? null : ''));
 }
 
@@ -154,7 +154,7 @@ function parseChoices(node: FormNode, type: 'choice' | 'choices' | 'rank', input
   return type === 'rank' && known.length !== options.length ? undefined : known;
 }
 
-/** Of a longer list the first are shown; the others are found by typing. */
+/** Of a longer list only the first choices are shown; typing finds the others. */
 const maxShown = 100;
 
 export interface ScreenOptions {

@@ -2,11 +2,9 @@ import { type Fault, type MenuCheck, type ProgramSource, suggest } from '@palave
 import type { Forms } from './forms.ts';
 import { isPathOf } from './walk.ts';
 
-export async function checkForms(
-  check: MenuCheck,
-  { files }: ProgramSource,
-  forms: Pick<Forms, 'inspect'>,
-): Promise<MenuCheck> {
+type Inspect = Pick<Forms, 'inspect'>;
+
+export async function checkForms(check: MenuCheck, { files }: ProgramSource, forms: Inspect): Promise<MenuCheck> {
   if (!check.ok) return check;
   const faults: Fault[] = [];
   const reports = new Map<string, Awaited<ReturnType<Forms['inspect']>>>();
@@ -17,9 +15,8 @@ export async function checkForms(
     const report = reports.get(state.form) ?? (await forms.inspect(source));
     reports.set(state.form, report);
     const left = report.faults.filter(({ question }) => !state.waive.some((path) => isPathOf(question, path)));
-    faults.push(
-      ...left.map(({ line, message }) => ({ file, line, message })).filter((fault) => !isSaid(faults, fault)),
-    );
+    const fresh = left.filter(({ line, message }) => !isSaid(faults, { file, line, message }));
+    faults.push(...fresh.map(({ line, message }) => ({ file, line, message })));
     for (const question of [...Object.values(state.take), ...state.waive]) {
       const last = question.split('/').at(-1) ?? '';
       if (left.length === 0 && !report.names.includes(last)) {

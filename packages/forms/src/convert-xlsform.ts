@@ -8,11 +8,11 @@ export { XlsFormFault };
 
 const timeoutMs = 30_000;
 const resourceLimits = { maxOldGenerationSizeMb: 256 };
-/** The conversion that runs, whether it fails or not: one runs at a time. */
+/** Settles with the conversion that runs, even if that fails: one runs at a time. */
 let last: Promise<unknown> = Promise.resolve();
 const known = new LRUCache<string, string>({ max: 50 });
 
-/** In a thread of its own. A form without settings gets the name of its file as id. What was converted is remembered. `maxBytes` limits the XML. */
+/** Converts in a thread of its own and remembers the result. A form without settings gets the name of its file as its id. */
 export function convertXlsForm(file: string, bytes: Uint8Array, maxBytes: number): Promise<string> {
   const converted = last.then(() => convert(file, bytes, maxBytes));
   last = converted.catch(() => {});

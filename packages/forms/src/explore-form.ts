@@ -31,12 +31,7 @@ export async function exploreForm(forms: Pick<Forms, 'press'>, form: FormToExplo
         constants,
         samples,
         choices,
-        press: (shown, input) =>
-          forms.press(source, {
-            ...call,
-            ...(shown && { progress: shown.progress }),
-            ...(input !== undefined && { input }),
-          }),
+        press: (shown, input) => forms.press(source, { ...call, progress: shown?.progress, input }),
         see(shown) {
           walked.add(plainPath(shown.progress.at));
           see(shown);
@@ -59,24 +54,21 @@ export function questionsOf({ xml }: FormSource): string[] {
   const controls = xml.matchAll(
     /<(?:\w+:)?(?:input|select1|select|range|trigger|rank)\b[^>]*?\sref="(\/[^"]+)"[^>]*>/g,
   );
-  const media = new Set(
-    Array.from(xml.matchAll(/<bind\b[^>]*>/g), ([bind]) => bind).flatMap((bind) =>
-      /\stype="(?:geopoint|geotrace|geoshape|binary|intent)"/.test(bind)
-        ? [/nodeset="([^"]+)"/.exec(bind)?.[1] ?? '']
-        : [],
-    ),
-  );
+  const binds = Array.from(xml.matchAll(/<bind\b[^>]*>/g), ([bind]) => bind);
+  const media = binds.filter((bind) => /\stype="(?:geopoint|geotrace|geoshape|binary|intent)"/.test(bind));
+  const left = new Set(media.map((bind) => /nodeset="([^"]+)"/.exec(bind)?.[1]));
   const asked = [...controls].filter(([control]) => !/\sappearance="(?:[^"]*\s)?label[\s"]/.test(control));
-  return [...new Set(asked.map(([, ref = '']) => ref))].filter((ref) => !media.has(ref));
+  return [...new Set(asked.map(([, ref = '']) => ref))].filter((ref) => !left.has(ref));
 }
 
 function conditionsOf(xml: string): string[] {
-  return Array.from(xml.matchAll(/\s(?:constraint|relevant|calculate|required)="([^"]*)"/g), ([, text = '']) =>
+  const found = xml.matchAll(/\s(?:constraint|relevant|calculate|required)="([^"]*)"/g);
+  const plain = (text: string) =>
     text
       .replace(/&quot;|&apos;/g, "'")
       .replace(/&gt;/g, '>')
-      .replace(/&lt;/g, '<'),
-  );
+      .replace(/&lt;/g, '<');
+  return Array.from(found, ([, text = '']) => plain(text));
 }
 
 function choicesOf(xml: string): string[] {
@@ -97,13 +89,13 @@ interface Walk {
   see?(shown: ShownForm): void;
   constants?: Constants;
   samples?: readonly string[];
-  /** Values of the form's choices: what is typed may have to be like one of them. */
+  /** Values of the form's choices, since a constraint may ask for one of them. */
   choices?: readonly string[];
 }
 
 /** A form of a thousand questions, each asked three times. */
 const maxSteps = 3_000;
-/** After this many steps counts are small and nothing is added, so that forms with nested repeats end. */
+/** After this many steps counts stay small and no instance is added, so that forms with nested repeats end. */
 const manySteps = 100;
 
 /** How often to change an earlier answer because a later question accepts none. */
@@ -155,11 +147,8 @@ function toFault({ progress: { at }, screen }: ShownForm, tried: number): WalkFa
   return new WalkFault(`${at}: ${fault}; record a dialogue in flows/ that answers it`, { cause: at });
 }
 
-function answersTo(
-  screen: FormScreen,
-  { strategy, constants, samples = [], choices = [] }: Walk,
-  step: number,
-): string[] {
+function answersTo(screen: FormScreen, walk: Walk, step: number): string[] {
+  const { strategy, constants, samples = [], choices = [] } = walk;
   const { type, options = [], optional, answer, count = 0 } = screen;
   const keys = options.map(({ key }) => key);
   const seed = typeof strategy === 'number' ? (strategy * 7919 + step * 104_729) >>> 0 : 0;

@@ -25,21 +25,16 @@ const usable = /^[\w][\w.-]{0,99}$/;
 const textFile = /\.(csv|xml|geojson)$/i;
 
 /** Fetches the forms of the server now and on a schedule. A form that cannot be fetched stays as it was. */
-export async function startFetching({
-  client,
-  folder,
-  refreshMs,
-  logger,
-  onChange,
-}: FetchParts): Promise<FetchedForms> {
+export async function startFetching(parts: FetchParts): Promise<FetchedForms> {
+  const { client, folder, refreshMs, logger, onChange } = parts;
   let files = await readKept(folder);
   const hashes = new Map<string, string>();
   /** A form counts as fetched once it is kept: until then every refresh fetches it again. */
   const refreshForm = async (form: ListedForm): Promise<boolean> => {
     const fetched = await fetchForm(client, form, hashes.get(form.formId));
     if (!fetched) return false;
-    const own = (path: string) =>
-      path === `${serverFolder}${form.formId}.xml` || path.startsWith(`${serverFolder}${form.formId}/`);
+    const place = `${serverFolder}${form.formId}`;
+    const own = (path: string) => path === `${place}.xml` || path.startsWith(`${place}/`);
     const before = files.filter(({ path }) => own(path));
     const isSame =
       before.length === fetched.files.length &&
@@ -66,20 +61,16 @@ export async function startFetching({
   const warn = (error: unknown) =>
     logger.warn({ err: error }, 'the forms of the server cannot be fetched; those that were fetched before are in use');
   await refresh().catch(warn);
-  const refreshing = runEvery({
-    everyMs: refreshMs,
-    async work() {
-      if (await refresh()) onChange();
-    },
-    onFault: warn,
-  });
+  const work = async () => {
+    if (await refresh()) onChange();
+  };
+  const refreshing = runEvery({ everyMs: refreshMs, work, onFault: warn });
   return { files: () => files, stop: () => void refreshing.stop() };
 }
 
 async function fetchForm(client: OpenRosaClient, form: ListedForm, known: string | undefined) {
-  const media = (await client.listMedia(form)).filter(
-    ({ filename }) => usable.test(filename) && textFile.test(filename),
-  );
+  const all = await client.listMedia(form);
+  const media = all.filter(({ filename }) => usable.test(filename) && textFile.test(filename));
   const listed = [form.hash, form.version, ...media.map(({ filename, hash }) => `${filename} ${hash}`)].join('\n');
   const hash = createHash('sha256').update(listed).digest('hex');
   if (hash === known) return undefined;

@@ -4,9 +4,9 @@ export interface FormCall {
   language: string;
   phoneNumber: string;
   /** Absent where the form begins. */
-  progress?: FormProgress;
+  progress?: FormProgress | undefined;
   /** Absent where the question is only shown. */
-  input?: string;
+  input?: string | undefined;
   /** Questions whose answers the program wants, by the name it gives them. */
   take?: Readonly<Record<string, string>>;
   waive?: readonly string[];
@@ -24,9 +24,9 @@ export interface FormReport {
 
 export type WorkerCall =
   | { id: number; kind: 'inspect'; source: FormSource }
-  /** With `sliceMs` an input that computes for longer is given up: other callers wait. */
+  /** With `sliceMs`, an input that computes for longer is abandoned, so that other callers go first. */
   | { id: number; kind: 'press'; form: string; call: FormCall; sliceMs?: number }
-  /** Where forms and instances take more than `maxHeapMb`, the ones used longest ago go. */
+  /** If forms and instances take more than `maxHeapMb`, those used longest ago are dropped. */
   | { id: number; kind: 'load'; form: string; source: FormSource; maxHeapMb: number };
 
 export type WorkerReply =

@@ -32,7 +32,7 @@ interface FormThread {
 
 const workerFile = new URL(import.meta.url.replace(/form-threads(\.[jt]s)(\?.*)?$/, 'form-worker$1'));
 const threadOptions = { what: 'a form', maxMemoryMb: 1_024, maxWaiting: 1 };
-/** What forms and their instances may take in a thread before the oldest go. All threads together leave half of the memory to others. */
+/** The memory that forms may take in a thread before the oldest are dropped. All threads together leave half of it to others. */
 const mostHeapMb = 400;
 const maxWaiting = 1_000;
 /** Loading a form leaves some memory behind in the engine: after this many the thread is replaced. */
@@ -42,7 +42,7 @@ const homeWaitMs = 300;
 const maxHomes = 100_000;
 /** How long to keep a form that ended its thread apart from the others. */
 const separation = { max: 1_000, ttl: 600_000 };
-/** How long a key press may compute before it comes after the other callers of its form; less where many wait. */
+/** How long a key press may compute before the other callers of its form go first; less where many wait. */
 const slice = { mostMs: 250, leastMs: 50 };
 /** A caller whose key press computed for this long comes after the others for a while. */
 const slowMs = 500;
@@ -50,7 +50,7 @@ const slowness = { max: 10_000, ttl: 60_000 };
 
 export const startFormThread = () => startAnyThread<WorkerCall, WorkerReply>(workerFile, threadOptions);
 
-/** A form leaves a thread to others, so one that takes long or does not end holds up nobody who is in another form. */
+/** Each form leaves a thread free, so a form that computes for long or for ever holds up nobody in another form. */
 export function createFormThreads(
   maxThreads: number,
   startThread: typeof startFormThread,

@@ -23,14 +23,8 @@ const maxWarm = 40;
 
 /** In threads, so that what forms compute holds up nobody else, and a form whose expressions do not end is stopped with its thread. */
 export function createForms(options: FormsOptions = {}) {
-  const {
-    threads = processors,
-    timeoutMs = 4_000,
-    loadMs = 30_000,
-    waitMs = 10_000,
-    inspectMs = 60_000,
-    onLoad,
-  } = options;
+  const { threads = processors, timeoutMs = 4_000, loadMs = 30_000, waitMs = 10_000 } = options;
+  const { inspectMs = 60_000, onLoad } = options;
   const keys = new WeakMap<FormSource, string>();
   const keyOf = (source: FormSource) => {
     const key = keys.get(source) ?? createHash('sha256').update(JSON.stringify(source)).digest('base64');
@@ -47,17 +41,14 @@ export function createForms(options: FormsOptions = {}) {
     await inspecting?.stop();
     inspecting = undefined;
   };
-  const pool = createFormThreads(
-    threads,
-    () => {
-      // The engine takes seconds to start: a thread that has it already is used further.
-      if (isInspecting || !inspecting?.isUsable()) return startFormThread();
-      const thread = inspecting;
-      inspecting = undefined;
-      return thread;
-    },
-    onLoad,
-  );
+  /** The engine takes seconds to start: a thread that has it already is used further. */
+  const startThread = () => {
+    if (isInspecting || !inspecting?.isUsable()) return startFormThread();
+    const thread = inspecting;
+    inspecting = undefined;
+    return thread;
+  };
+  const pool = createFormThreads(threads, startThread, onLoad);
   const close = async () => {
     await Promise.all([pool.stop(), stopInspecting()]);
   };
@@ -108,15 +99,9 @@ export async function askForm(forms: Pick<Forms, 'press'>, menu: Menu, { dialogu
   const state = menu.states.get(dialogue.state);
   const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;
   if (state?.kind !== 'form' || !source) throw new Error(`state ${dialogue.state} has no form`);
-  const { language, caller } = dialogue;
+  const { language, caller: { phoneNumber = '' } = {} } = dialogue;
+  const { take, waive } = state;
   const progress = dialogue.form?.progress;
-  const reply = await forms.press(source, {
-    language,
-    phoneNumber: caller?.phoneNumber ?? '',
-    take: state.take,
-    waive: state.waive,
-    ...(progress && { progress }),
-    ...form,
-  });
+  const reply = await forms.press(source, { language, phoneNumber, take, waive, progress, ...form });
   return takeFormReply(menu, dialogue, reply);
 }

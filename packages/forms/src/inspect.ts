@@ -73,7 +73,7 @@ function depthOf(parent: XmlElement): number {
   return depth;
 }
 
-/** Patterns that cannot be matched in a time that grows with the answer only. */
+/** Patterns whose matching may take far longer than the length of an answer justifies. */
 function findPatterns(xml: string, elements: readonly XmlElement[]): { line: number; message: string }[] {
   return elements.flatMap((element) =>
     Array.from(element.attributes).flatMap(({ value }) =>

@@ -21,22 +21,16 @@ export async function pressKey(root: FormRoot, id: string, call: FormCall): Prom
   useLanguage(root, call.language);
   const { progress, input } = call;
   const stops = stopsOf(root);
-  const index = Math.max(
-    0,
-    stops.findIndex(({ at }) => at === progress?.at),
-  );
+  const found = stops.findIndex(({ at }) => at === progress?.at);
+  const index = Math.max(0, found);
   const stop = stops[index] as Stop;
   const show = (at: string | undefined, { search, hint }: ScreenOptions = {}): FormReply => {
     const all = stopsOf(root);
     const next = all.find((candidate) => candidate.at === at) ?? (all[0] as Stop);
-    const screen = toScreen(next, { search, hint });
     const begun = input === undefined ? progress?.begun : true;
     const kept: FormProgress = { id, xml: root.instanceState.instanceXML, at: next.at };
-    return {
-      kind: 'screen',
-      progress: { ...kept, ...(search !== undefined && { search }), ...(begun && { begun }) },
-      screen,
-    };
+    const seen = { ...kept, ...(search !== undefined && { search }), ...(begun && { begun }) };
+    return { kind: 'screen', progress: seen, screen: toScreen(next, { search, hint }) };
   };
   // What follows may have changed with the answer.
   const showNext = () => {
@@ -77,8 +71,7 @@ function answer({ stop, input, call, show, stay, showNext }: Asked): FormReply {
   if (type === 'note' && forbids(node)) return stay({ key: 'form.blocked' });
   if (type === 'note') return input === '1' || input === '' ? showNext() : stay({ key: 'hint.choice' });
   if (input === reservedKeys.skip && canKeep(node)) return showNext();
-  const isSkipped = !node.currentState.required && (input === reservedKeys.skip || input === '');
-  if (isSkipped) {
+  if (!node.currentState.required && (input === reservedKeys.skip || input === '')) {
     clearAnswer(node);
     return showNext();
   }
@@ -146,10 +139,8 @@ const waivedName = 'palaver:waived';
 /** An attribute of the instance, which servers of ODK keep and do not look at. */
 function sayWaived(xml: string, paths: string): string {
   if (paths === '') return xml;
-  return xml.replace(
-    /^((?:<\?[^>]*\?>)?\s*<[\w:.-]+)/,
-    (root) => `${root} xmlns:palaver="urn:palaver:forms" ${waivedName}="${paths}"`,
-  );
+  const attributes = ` xmlns:palaver="urn:palaver:forms" ${waivedName}="${paths}"`;
+  return xml.replace(/^((?:<\?[^>]*\?>)?\s*<[\w:.-]+)/, (root) => root + attributes);
 }
 
 function attributeOf(attributes: string, name: string): string {

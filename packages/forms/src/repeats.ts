@@ -18,7 +18,7 @@ const maxNodes = 2_000;
 const maxComputingMs = 1_200;
 const javarosa = 'http://openrosa.org/javarosa';
 
-/** An answer that cannot be taken, after the engine has changed its instance for it. */
+/** An answer that is refused after the engine has already changed the instance. */
 export class RefusedAnswer extends Error {
   override readonly name = 'RefusedAnswer';
   readonly hint: FormHint;
@@ -29,7 +29,7 @@ export class RefusedAnswer extends Error {
   }
 }
 
-/** An answer that is taken, and changes how many instances there are: the form is built again with it. */
+/** An accepted answer that changes the number of instances: the form is built again with it. */
 export class RepeatsChanged extends Error {
   override readonly name = 'RepeatsChanged';
 }
@@ -40,15 +40,15 @@ interface Range extends Node {
 }
 
 let room = maxNodes;
-/** Until when expressions may be computed, by the time that the thread computes. */
+/** When expressions must end, in the processor time of this thread. */
 let until = Number.POSITIVE_INFINITY;
 let isGrown = false;
-/** Why the engine may do no more: it may try again before it gives up. */
+/** Why the engine must stop. It may try several times before it gives up. */
 let refused: RefusedAnswer | undefined;
 let isOutOfTime = false;
-/** What the engine wants to do to repeats while an answer is looked at. */
+/** The changes to repeats that the engine attempts while an answer is checked. */
 let held: Held | undefined;
-/** Not where the form has just been built with the answer. */
+/** Off when the form has just been built with the answer. */
 let isHolding = true;
 
 interface Held {

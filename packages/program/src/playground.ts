@@ -33,6 +33,9 @@ const maxActions = 10;
 /**
  * Checks the files of a program, by their paths, and plays it in memory. Throws with every fault, one on each line.
  * @example
+ * ```ts
+ * import { playProgram } from '@palaver/program';
+ *
  * const farm = playProgram({
  *   'program.yaml': `
  *     name: farm
@@ -53,7 +56,8 @@ const maxActions = 10;
  * });
  * farm.open();
  * farm.press('1');
- * farm.press('40').text; // We take 40 kilos. ↵ 0. Back ↵ *. Exit
+ * console.log(farm.press('40').text); // We take 40 kilos. ↵ 0. Back ↵ *. Exit
+ * ```
  */
 export function playProgram(files: Readonly<Record<string, string>>, options: PlaygroundOptions = {}): Playground {
   const { registry, perform, phoneNumber = '+254700000001', surface } = options;
@@ -63,7 +67,7 @@ export function playProgram(files: Readonly<Record<string, string>>, options: Pl
   if (!check.ok) throw new Error(check.faults.map(formatFault).join('\n'));
   const { menu } = check;
   const { language = menu.locales.keys().next().value ?? '' } = options;
-  const dial = () => openDialogue(menu, { language }, { phoneNumber, now: Date.now(), ...(surface && { surface }) });
+  const dial = () => openDialogue(menu, { language }, { phoneNumber, now: Date.now(), surface });
   let typed: string[] = [];
   let step = dial();
   return {

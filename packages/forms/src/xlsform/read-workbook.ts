@@ -11,19 +11,17 @@ const maxUnpacked = 20_000_000;
 export function readWorkbook(bytes: Uint8Array): Map<string, SheetRow[]> {
   const parts = unpack(bytes);
   const part = (path: string) => parts[path.replace(/^\//, '')] ?? '';
-  const targets = new Map(
-    elementsIn(part('xl/_rels/workbook.xml.rels'), 'Relationship').map(({ attributes: { Id = '', Target = '' } }) => [
-      Id,
-      Target.startsWith('/') ? Target : `xl/${Target}`,
-    ]),
-  );
+  const links = elementsIn(part('xl/_rels/workbook.xml.rels'), 'Relationship');
+  const targets = new Map(links.map(({ attributes: { Id = '', Target = '' } }) => [Id, Target]));
   const texts = elementsIn(part('xl/sharedStrings.xml'), 'si').map(({ inner }) => textOf(inner));
   const sheets = elementsIn(part('xl/workbook.xml'), 'sheet');
   if (sheets.length === 0) throw new XlsFormFault('it is not an Excel workbook (.xlsx)');
   return new Map(
     sheets.map(({ attributes }) => {
       const id = Object.entries(attributes).find(([name]) => /(^|:)id$/.test(name))?.[1] ?? '';
-      return [(attributes.name ?? '').trim().toLowerCase(), toRows(part(targets.get(id) ?? ''), texts)];
+      const target = targets.get(id) ?? '';
+      const path = target.startsWith('/') ? target : `xl/${target}`;
+      return [(attributes.name ?? '').trim().toLowerCase(), toRows(part(path), texts)];
     }),
   );
 }
@@ -91,14 +89,10 @@ function toRows(xml: string, texts: string[]): SheetRow[] {
     return cells;
   });
   const [heads, ...body] = rows.filter((cells) => cells.size > 0);
-  return body.map((cells) =>
-    Object.fromEntries(
-      [...(heads ?? [])].flatMap(([column, head]) => {
-        const text = cells.get(column);
-        return text === undefined ? [] : [[head, text]];
-      }),
-    ),
-  );
+  return body.map((cells) => {
+    const own = [...(heads ?? [])].map(([column, head]) => [head, cells.get(column)] as const);
+    return Object.fromEntries(own.flatMap(([head, text]) => (text === undefined ? [] : [[head, text]])));
+  });
 }
 
 function toText(type: string | undefined, cell: string, texts: string[]): string {

@@ -40,20 +40,16 @@ export function toXForm({ fileName, sheets }: XlsForm): string {
   const lists = listsOf(form, choices);
   const body = form.root.children.map((item) => toBody(form, item, lists)).join('');
   const binds = form.items.map((item) => toBind(form, item)).join('');
-  const version = settings.version === undefined ? {} : { version: settings.version };
+  const { version, style } = settings;
   const meta = element('meta', {}, [
     '<instanceID/>',
     settings.instance_name ? '<instanceName/>' : '',
     ...form.items.filter(({ type }) => typeOf(type)?.isMeta).map(({ name }) => `<${name}/>`),
   ]);
-  const data = element('data', { id, ...version }, [...form.root.children.map((item) => toData(item, true)), meta]);
-  const nameBind = settings.instance_name
-    ? element('bind', {
-        nodeset: '/data/meta/instanceName',
-        type: 'string',
-        calculate: toExpression(form, settings.instance_name, form.root),
-      })
-    : '';
+  const data = element('data', { id, version }, [...form.root.children.map((item) => toData(item, true)), meta]);
+  const name = settings.instance_name;
+  const calculate = name ? toExpression(form, name, form.root) : '';
+  const nameBind = name ? element('bind', { nodeset: '/data/meta/instanceName', type: 'string', calculate }) : '';
   const model = [
     toItext(form),
     element('instance', {}, [data]),
@@ -64,11 +60,10 @@ export function toXForm({ fileName, sheets }: XlsForm): string {
     nameBind,
     binds,
   ];
-  const style = settings.style === undefined ? {} : { class: settings.style };
   return `<?xml version="1.0"?>
 <h:html xmlns="http://www.w3.org/2002/xforms" xmlns:h="http://www.w3.org/1999/xhtml" xmlns:ev="http://www.w3.org/2001/xml-events" xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:jr="http://openrosa.org/javarosa" xmlns:orx="http://openrosa.org/xforms" xmlns:odk="http://www.opendatakit.org/xforms">
 ${element('h:head', {}, [element('h:title', {}, [toXml(title)]), element('model', { 'odk:xforms-version': '1.0.0' }, model)])}
-${element('h:body', style, [body])}
+${element('h:body', { class: style }, [body])}
 </h:html>
 `;
 }
@@ -77,12 +72,6 @@ const columnAliases: Record<string, string> = {
   caption: 'label',
   relevance: 'relevant',
   calculate: 'calculation',
-  'bind::calculate': 'calculation',
-  'bind::relevant': 'relevant',
-  'bind::required': 'required',
-  'bind::constraint': 'constraint',
-  'bind::readonly': 'readonly',
-  'bind::type': 'bind::type',
   read_only: 'readonly',
   'read only': 'readonly',
   'constraint message': 'constraint_message',
@@ -109,7 +98,7 @@ function normalizeRow(row: SheetRow): SheetRow {
       const own = name.trim().toLowerCase();
       if (language !== undefined && translated.includes(columnAliases[own] ?? own))
         return [`${columnAliases[own] ?? own}::${language.trim()}`, text];
-      const whole = plain.toLowerCase();
+      const whole = plain.toLowerCase().replace(/^bind::(?=(calculate|relevant|required|constraint|readonly)$)/, '');
       return [columnAliases[whole] ?? whole, text];
     }),
   );
@@ -156,13 +145,12 @@ function readForm(survey: SheetRow[], choices: SheetRow[], language = 'default')
 
 type Add = (type: string, list: string, row: SheetRow) => Item;
 
+const selectType =
+  /^(select[_ ]one|select[_ ]multiple|select1|rank)([_ ]from[_ ]file|[_ ]external)? (\S+)( or[_ ]other)?$/i;
+
 function addQuestion(given: string, row: SheetRow, add: Add): void {
-  const select =
-    /^(select[_ ]one|select[_ ]multiple|select1|rank)([_ ]from[_ ]file|[_ ]external)? (\S+)( or[_ ]other)?$/i.exec(
-      given,
-    );
-  if (select) {
-    const [, word = '', from = '', list = '', other] = select;
+  const [whole, word = '', from = '', list = '', other] = selectType.exec(given) ?? [];
+  if (whole !== undefined) {
     if (/external/i.test(from)) throw new XlsFormFault(`${row.name}: external choices are not supported`);
     const type = /multiple/i.test(word) ? 'select' : /rank/i.test(word) ? 'rank' : 'select1';
     const item = add(type, from ? list : `${list}${other ? ' or_other' : ''}`, row);
@@ -207,9 +195,8 @@ function keepTexts(form: Form, id: string, row: SheetRow, field: string, context
       const of = form.itext.get(language) ?? new Map<string, [string, string][]>();
       const isMedia = media.includes(each);
       const kind = each === 'guidance_hint' ? 'guidance' : isMedia ? each : '';
-      const value = isMedia
-        ? toXml(`jr://${each === 'image' ? 'images' : each}/${text}`)
-        : toMarkup(form, text, context);
+      const file = `jr://${each === 'image' ? 'images' : each}/${text}`;
+      const value = isMedia ? toXml(file) : toMarkup(form, text, context);
       of.set(id, [...(of.get(id) ?? []), [kind, value]]);
       form.itext.set(language, of);
       has = true;
@@ -229,26 +216,18 @@ function toText(form: Form, tag: 'label' | 'hint', item: Item): string {
 function toItext({ itext, language }: Form): string {
   if (itext.size === 0) return '';
   const ids = new Set([...itext.values()].flatMap((texts) => [...texts.keys()]));
-  const translations = [...itext].map(([lang, texts]) =>
-    element('translation', { lang, ...(lang === language && { default: 'true()' }) }, [
-      ...Array.from(ids, (id) =>
-        element(
-          'text',
-          { id },
-          (texts.get(id) ?? [['', '-']]).map(([form, text]) => element('value', form === '' ? {} : { form }, [text])),
-        ),
-      ),
-    ]),
-  );
+  const toValue = ([form, text]: [string, string]) => element('value', { form: form || undefined }, [text]);
+  const translations = [...itext].map(([lang, texts]) => {
+    const values = Array.from(ids, (id) => element('text', { id }, (texts.get(id) ?? [['', '-']]).map(toValue)));
+    return element('translation', { lang, default: lang === language ? 'true()' : undefined }, values);
+  });
   return element('itext', {}, translations);
 }
 
 const reference = /\$\{\s*([^}]+?)\s*\}/g;
 
 function toMarkup(form: Form, text: string, context: Item): string {
-  return toXml(text).replace(reference, (whole) =>
-    element('output', { value: toExpression(form, whole, context) }, []),
-  );
+  return toXml(text).replace(reference, (whole) => element('output', { value: toExpression(form, whole, context) }));
 }
 
 function toExpression(form: Form, source: string, context: Item, isPredicate = false): string {
@@ -269,11 +248,9 @@ function toPath(context: Item, target: Item, isPredicate: boolean): string {
   const own = new Set(above(context));
   const shared = above(target.parent).find((item) => item.type === 'repeat' && own.has(item));
   if (!shared || shared === target) return target.path;
-  const up = above(context).indexOf(shared);
-  return `${isPredicate ? 'current()/' : ''}${'../'.repeat(up)}${target.path.slice(shared.path.length + 1)}`.replace(
-    /\/$/,
-    '',
-  );
+  const up = '../'.repeat(above(context).indexOf(shared));
+  const path = `${isPredicate ? 'current()/' : ''}${up}${target.path.slice(shared.path.length + 1)}`;
+  return path.replace(/\/$/, '');
 }
 
 function toData(item: Item, isTemplate: boolean): string {
@@ -296,11 +273,12 @@ function toSetValue(form: Form, item: Item): string {
   return element('setvalue', { event, ref: path, value: toExpression(form, row.default ?? '', item).trim() }, []);
 }
 
+const messages = { 'jr:constraintMsg': 'constraint_message', 'jr:requiredMsg': 'required_message' };
+
 function toBind(form: Form, item: Item): string {
   const { type, row, path } = item;
-  const own: Record<string, string> = {
-    ...(typeOf(type)?.bind ?? (type.startsWith('select') ? { type: 'string' } : {})),
-  };
+  const own: Record<string, string> = { ...typeOf(type)?.bind };
+  if (type.startsWith('select')) own.type = 'string';
   if (type === 'rank') own.type = 'odk:rank';
   if (type === 'range' && [row.parameters ?? ''].some((text) => /(start|end|step)\s*=\s*-?\d*\.\d*[1-9]/.test(text)))
     own.type = 'decimal';
@@ -308,19 +286,13 @@ function toBind(form: Form, item: Item): string {
     if (source === undefined || isNo(source)) return;
     own[name] = isYes(source) ? 'true()' : toExpression(form, source, item).trim();
   };
-  rule('required', row.required);
-  rule('relevant', row.relevant);
-  rule('readonly', row.readonly);
-  rule('constraint', row.constraint);
+  for (const name of ['required', 'relevant', 'readonly', 'constraint']) rule(name, row[name]);
   if (row.calculation !== undefined && row.trigger === undefined) rule('calculate', row.calculation);
-  for (const [attribute, field] of [
-    ['jr:constraintMsg', 'constraint_message'],
-    ['jr:requiredMsg', 'required_message'],
-  ] as const) {
+  for (const [attribute, field] of Object.entries(messages)) {
     const id = `${path}:${attribute}`;
     const isKept = form.isTranslated && keepTexts(form, id, row, field, item);
-    if (isKept) own[attribute] = `jr:itext('${id}')`;
-    else if (row[field] !== undefined) own[attribute] = row[field];
+    const text = isKept ? `jr:itext('${id}')` : row[field];
+    if (text !== undefined) own[attribute] = text;
   }
   for (const [head, text] of Object.entries(row)) if (head.startsWith('bind::')) own[head.slice(6)] = text;
   if (Object.keys(own).length === 0) return '';
@@ -376,37 +348,32 @@ function filesOf({ items }: Form): [id: string, src: string][] {
   return [...files];
 }
 
-function parametersOf(row: SheetRow): Record<string, string> {
-  return Object.fromEntries(
-    Array.from((row.parameters ?? '').matchAll(/([\w-]+)\s*=\s*("[^"]*"|[^\s,;]+)/g), ([, key = '', value = '']) => [
-      key.toLowerCase(),
-      value,
-    ]),
-  );
+function parametersOf({ parameters = '' }: SheetRow): Record<string, string> {
+  const found = parameters.matchAll(/([\w-]+)\s*=\s*("[^"]*"|[^\s,;]+)/g);
+  return Object.fromEntries(Array.from(found, ([, key = '', value = '']) => [key.toLowerCase(), value]));
 }
 
 function toBody(form: Form, item: Item, lists: ReadonlyMap<string, List>): string {
   const { type, row, path, children } = item;
-  const appearance = row.appearance === undefined ? {} : { appearance: row.appearance };
+  const { appearance } = row;
   const label = toText(form, 'label', item);
   const inner = children.map((child) => toBody(form, child, lists));
-  if (type === 'group' || type === 'loop') return element('group', { ref: path, ...appearance }, [label, ...inner]);
+  if (type === 'group' || type === 'loop') return element('group', { ref: path, appearance }, [label, ...inner]);
   if (type === 'repeat') {
-    const count = row.repeat_count === undefined ? {} : { 'jr:count': countOf(form, item) };
-    const repeat = element('repeat', { nodeset: path, ...appearance, ...count }, inner);
+    const count = row.repeat_count === undefined ? undefined : countOf(form, item);
+    const repeat = element('repeat', { nodeset: path, appearance, 'jr:count': count }, inner);
     return element('group', { ref: path }, [label, repeat]);
   }
   const texts = [label, toText(form, 'hint', item)];
-  const parameters = parametersOf(row);
   if (/^(select1?|rank)$/.test(type)) {
     const tag = type === 'rank' ? 'odk:rank' : type;
-    return element(tag, { ref: path, ...appearance }, [...texts, toItemset(form, item, parameters, lists)]);
+    return element(tag, { ref: path, appearance }, [...texts, toItemset(form, item, lists)]);
   }
   const { control, body } = typeOf(type) ?? {};
   if (!control) return '';
-  const { start = '1', end = '10', step = '1' } = parameters;
+  const { start = '1', end = '10', step = '1' } = parametersOf(row);
   const attributes = type === 'range' ? { start, end, step } : body;
-  return element(control, { ref: path, ...appearance, ...attributes }, texts);
+  return element(control, { ref: path, appearance, ...attributes }, texts);
 }
 
 function countOf(form: Form, item: Item): string {
@@ -415,12 +382,7 @@ function countOf(form: Form, item: Item): string {
   return toExpression(form, own ? `\${${count}}` : (item.row.repeat_count ?? ''), item).trim();
 }
 
-function toItemset(
-  form: Form,
-  item: Item,
-  parameters: Record<string, string>,
-  lists: ReadonlyMap<string, List>,
-): string {
+function toItemset(form: Form, item: Item, lists: ReadonlyMap<string, List>): string {
   const { list, row } = item;
   const [file] = list.split(' ');
   const isFile = list.includes('.');
@@ -428,7 +390,7 @@ function toItemset(
   const filter = row.choice_filter === undefined ? '' : `[${toExpression(form, row.choice_filter, item, true).trim()}]`;
   const all = `instance('${id}')/root/item${filter}`;
   const isGeo = list.endsWith('.geojson');
-  const { randomize, seed, value = isGeo ? 'id' : 'name', label = isGeo ? 'title' : 'label' } = parameters;
+  const { randomize, seed, value = isGeo ? 'id' : 'name', label = isGeo ? 'title' : 'label' } = parametersOf(row);
   const seeded = seed === undefined ? '' : `, ${toExpression(form, seed, item).trim()}`;
   const nodeset = isYes(randomize) ? `randomize(${all}${seeded})` : all;
   const isTranslated = lists.get(list)?.isTranslated === true;

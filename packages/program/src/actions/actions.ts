@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import type { ActionSignature } from '../model/menu.ts';
 import { assistant } from './assistant.ts';
 import { claim } from './claim.ts';
 import { find } from './find.ts';
@@ -19,8 +18,3 @@ export type BuiltIn<Name extends BuiltInName = BuiltInName> = z.infer<(typeof ac
 export const builtInNames = Object.keys(actionKeywords) as BuiltInName[];
 
 export const keywordOf = (name: string): ActionKeyword => actionKeywords[name as BuiltInName];
-
-export function builtInSignature(name: string, spec: BuiltIn): ActionSignature {
-  const { outcomes, finishes, signature } = keywordOf(name);
-  return { outcomes: Object.keys(outcomes), finishes, values: {}, ...signature?.(spec) };
-}

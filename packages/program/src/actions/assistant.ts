@@ -14,7 +14,6 @@ export const assistant = defineAction({
   },
   finishes: true,
   signature: ({ save }) => ({ values: { [save]: 'text' } }),
-  expressions: (spec) => [{ source: spec.assistant, path: ['assistant'] }],
   editor: {
     title: 'Ask the assistant',
     draft: {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineAction, fieldExpressions, fieldsSchema, nameSchema } from './keyword.ts';
+import { defineAction, fieldsSchema, nameSchema, plainText } from './keyword.ts';
 
 /** How many claims one phone number can file through programs in 24 hours; its reports count too. */
 export const claimsPerDay = 50;
@@ -12,10 +12,7 @@ export const claim = defineAction({
     'Files a claim on the protocol, once each time a caller reaches this state: in CLAIMS_COLLECTION, or in the collection that it names. Its fields hold no phone number.',
   schema: z.strictObject({
     claim: nameSchema.meta({ description: 'What it is a claim about, such as `planting`' }),
-    collection: z
-      .union([z.string(), z.int().min(0)])
-      .transform(String)
-      .pipe(z.string().regex(/^[\w-]{1,64}$/, 'must be the id of a collection'))
+    collection: plainText(/^[\w-]{1,64}$/, 'must be the id of a collection')
       .exactOptional()
       .meta({ description: 'The id of a collection other than CLAIMS_COLLECTION' }),
     fields: fieldsSchema,
@@ -28,7 +25,6 @@ export const claim = defineAction({
   },
   finishes: true,
   signature: ({ save }) => ({ values: { [save]: 'text' } }),
-  expressions: ({ fields }) => fieldExpressions(fields),
   check({ fields }, { expressions, types, say }) {
     for (const [field, source] of Object.entries(fields)) {
       const names = expressions.get(source)?.names ?? [];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineAction, nameSchema } from './keyword.ts';
-import { checkRecord, kindSchema, ownerSchema, whereExpressions, whereSchema } from './records.ts';
+import { checkRecord, kindSchema, ownerSchema, whereSchema } from './records.ts';
 
 export const find = defineAction({
   about: "Reads records into a list, newest first: the caller's own, or everyone's with `of: everyone`.",
@@ -17,7 +17,6 @@ export const find = defineAction({
   outcomes: { found: 'there is at least one', none: 'there is none' },
   finishes: false,
   signature: ({ save, more }) => ({ values: { [save]: 'list', ...(more !== undefined && { [more]: 'boolean' }) } }),
-  expressions: ({ where }) => whereExpressions(where),
   check: ({ find: kind }, check) => checkRecord({ keyword: 'find', kind }, check),
   editor: {
     title: 'Find records',

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { placeholdersOf } from '../model/locales.ts';
-import { checkAddress, defineAction, fieldExpressions, fieldsSchema } from './keyword.ts';
-import { replyDraft, replyExpressions, replyFields, replyOffers, replyOutcomes, replySignature } from './replies.ts';
+import { defineAction, fieldsSchema } from './keyword.ts';
+import { checkAddress, reply, replyDraft, replyFields, replyOffers } from './replies.ts';
 
-/** A value may stand only before at least two fixed names: a caller's answer must not choose the server that gets the secrets. */
+/** At least two fixed names follow a value in the host name: a caller's answer must not choose the server that gets the secrets. */
 const namesServer = /^https?:\/\/(?:[^/?#{}@]*|[^/?#@]*\}(?:\.[\w-]+){2,}(?::\d+)?)(?:[/?#]|$)/;
 
 export const http = defineAction({
@@ -27,10 +27,8 @@ export const http = defineAction({
       }),
     ...replyFields,
   }),
-  outcomes: replyOutcomes,
-  finishes: false,
-  signature: (spec) => ({ ...replySignature(spec), finishes: spec.http.post !== undefined }),
-  expressions: (spec) => [...fieldExpressions(spec.http.body, ['http', 'body']), ...replyExpressions(spec)],
+  ...reply,
+  signature: (spec) => ({ ...reply.signature(spec), finishes: spec.http.post !== undefined }),
   check(spec, check) {
     const { say, secrets } = check;
     const { get, post, headers } = spec.http;
@@ -38,19 +36,13 @@ export const http = defineAction({
       say(['http'], 'an `http` action needs exactly one of `get` and `post`');
     const address = get ?? post ?? '';
     checkAddress('http', address, check);
-    if (address !== '' && !namesServer.test(address))
-      say(
-        ['http'],
-        'the address must name its server, as https://prices.example/v1/{market} or https://{market}.prices.example',
-      );
+    const examples = 'as https://prices.example/v1/{market} or https://{market}.prices.example';
+    if (address !== '' && !namesServer.test(address)) say(['http'], `the address must name its server, ${examples}`);
     for (const [header, template] of Object.entries(headers))
       for (const placeholder of placeholdersOf(template)) {
         const secret = placeholder.replace(/^secrets\./, '');
-        if (secret === placeholder || !secrets.includes(secret))
-          say(
-            ['http', 'headers', header],
-            `{${placeholder}} is not among the secrets of program.yaml: add its name there`,
-          );
+        const unknown = `{${placeholder}} is not among the secrets of program.yaml: add its name there`;
+        if (secret === placeholder || !secrets.includes(secret)) say(['http', 'headers', header], unknown);
       }
   },
   editor: {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { checkAddress, defineAction } from './keyword.ts';
-import { replyDraft, replyExpressions, replyFields, replyOffers, replyOutcomes, replySignature } from './replies.ts';
+import { defineAction } from './keyword.ts';
+import { checkAddress, reply, replyDraft, replyFields, replyOffers } from './replies.ts';
 
 export const protocol = defineAction({
   about: 'Asks the protocol through the query gateway (GATEWAY_URL) and takes values from its JSON.',
@@ -11,10 +11,7 @@ export const protocol = defineAction({
       .meta({ description: 'A path of the query gateway with `{values}`' }),
     ...replyFields,
   }),
-  outcomes: replyOutcomes,
-  finishes: false,
-  signature: replySignature,
-  expressions: replyExpressions,
+  ...reply,
   check: (spec, check) => checkAddress('protocol', spec.protocol, check),
   editor: {
     title: 'Query the protocol',

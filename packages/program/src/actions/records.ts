@@ -2,17 +2,19 @@ import { z } from 'zod';
 import type { ActionSignature } from '../model/menu.ts';
 import { suggest } from '../values/fault.ts';
 import { resultTypes } from '../values/infer-type.ts';
-import { type Check, expressionIn, expressionSchema, nameSchema, type UsedExpression } from './keyword.ts';
+import { type Check, conditionSchema, expression, nameSchema } from './keyword.ts';
 
 export const kindSchema = nameSchema.meta({ description: 'A kind of `records` in program.yaml' });
-export const whereSchema = expressionSchema.meta({ description: 'An expression over `row` that keeps it' });
+export const whereSchema = expression({ wanted: 'bool', sees: 'row' }).meta({
+  description: 'An expression over `row` that keeps it',
+});
 export const ownerSchema = z.enum(['caller', 'everyone']).default('caller').meta({ description: 'Whose records' });
 
 const totalPattern = /^(?:count\(\)|(sum|min|max)\((\w+)\))$/;
 
-export function parseTotal(source: string): { compute: 'count' } | { compute: 'sum' | 'min' | 'max'; field: string } {
-  const [, compute, field = ''] = totalPattern.exec(source) ?? [];
-  return compute === undefined ? { compute: 'count' } : { compute: compute as 'sum' | 'min' | 'max', field };
+export function parseTotal(source: string): { compute: 'count' | 'sum' | 'min' | 'max'; field: string } {
+  const [, compute = 'count', field = ''] = totalPattern.exec(source) ?? [];
+  return { compute: compute as 'sum' | 'min' | 'max', field };
 }
 
 export const totalsFields = {
@@ -28,20 +30,12 @@ export const totalsFields = {
 
 export type Totals = z.infer<z.ZodObject<typeof totalsFields>>;
 
-export const checkSchema = z.strictObject({ ...totalsFields, that: expressionSchema }).meta({
+export const checkSchema = z.strictObject({ ...totalsFields, that: conditionSchema }).meta({
   description:
     '`of`, `where` and `save` as in a `total` over the records of this kind; `that`: a condition over them. It is computed together with the write, so calls at the same time pass it one after the other',
 });
 export type RecordCheck = z.infer<typeof checkSchema>;
 export const refused = '`check` does not hold, and nothing is written';
-
-export const whereExpressions = (where: string | undefined, at: string[] = []): UsedExpression[] =>
-  expressionIn(where, { path: [...at, 'where'], hasRow: true, wanted: 'bool' });
-
-export const checkExpressions = (check: RecordCheck | undefined): UsedExpression[] => [
-  ...expressionIn(check?.that, { path: ['check', 'that'], wanted: 'bool' }),
-  ...whereExpressions(check?.where, ['check']),
-];
 
 const totalTypes = { count: 'integer', sum: 'decimal', min: 'any', max: 'any' } as const;
 
@@ -79,9 +73,9 @@ export function checkRecord(
   };
   for (const [value, source] of Object.entries(save)) {
     const path = [...(check ? ['check'] : []), 'save', value];
-    const total = parseTotal(source);
-    const type = 'field' in total ? typeOf(total.field, path) : undefined;
-    if (total.compute === 'sum' && type && type !== 'integer' && type !== 'decimal')
+    const { compute, field } = parseTotal(source);
+    const type = compute === 'count' ? undefined : typeOf(field, path);
+    if (compute === 'sum' && type && type !== 'integer' && type !== 'decimal')
       say(path, `${source} needs a field of numbers, and its type is ${type}`);
   }
   for (const [field, source] of Object.entries(fields)) {

@@ -13,8 +13,6 @@ export const sms = defineAction({
     refused: 'the number is invalid, or the daily number of messages is used up',
   },
   finishes: true,
-  expressions: (spec) => [{ source: spec.sms.number, path: ['sms', 'number'] }],
-  texts: (spec) => [{ key: spec.sms.text, path: ['sms', 'text'] }],
   editor: {
     title: 'Send an SMS',
     draft: { sms: { text: '{name}.text' }, outcomes: { queued: '{to}', refused: '{to}' } },

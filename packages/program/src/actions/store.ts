@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineAction, fieldExpressions, fieldsSchema } from './keyword.ts';
-import { checkExpressions, checkRecord, checkSchema, kindSchema, refused, writeSignature } from './records.ts';
+import { defineAction, fieldsSchema } from './keyword.ts';
+import { checkRecord, checkSchema, kindSchema, refused, writeSignature } from './records.ts';
 
 export const store = defineAction({
   about:
@@ -9,7 +9,6 @@ export const store = defineAction({
   outcomes: { stored: 'the record is kept', refused },
   finishes: true,
   signature: ({ check }) => writeSignature(['stored'], check),
-  expressions: ({ fields, check }) => [...fieldExpressions(fields), ...checkExpressions(check)],
   check: ({ store: kind, ...spec }, check) => checkRecord({ keyword: 'store', kind, ...spec }, check),
   editor: {
     title: 'Store a record',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineAction } from './keyword.ts';
-import { checkRecord, kindSchema, totalsFields, totalValues, whereExpressions } from './records.ts';
+import { checkRecord, kindSchema, totalsFields, totalValues } from './records.ts';
 
 export const total = defineAction({
   about:
@@ -9,7 +9,6 @@ export const total = defineAction({
   outcomes: { found: 'at least one record counts', none: 'no record counts: counts and sums are 0' },
   finishes: false,
   signature: (totals) => ({ values: totalValues(totals) }),
-  expressions: ({ where }) => whereExpressions(where),
   check: ({ total: kind, save }, check) => checkRecord({ keyword: 'total', kind, save }, check),
   editor: {
     title: 'Add up records',

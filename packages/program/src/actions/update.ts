@@ -1,15 +1,6 @@
 import { z } from 'zod';
-import { defineAction, fieldExpressions, fieldsSchema } from './keyword.ts';
-import {
-  checkExpressions,
-  checkRecord,
-  checkSchema,
-  kindSchema,
-  refused,
-  whereExpressions,
-  whereSchema,
-  writeSignature,
-} from './records.ts';
+import { defineAction, fieldsSchema } from './keyword.ts';
+import { checkRecord, checkSchema, kindSchema, refused, whereSchema, writeSignature } from './records.ts';
 
 export const update = defineAction({
   about: 'Changes the records of the caller for which `where` holds.',
@@ -22,11 +13,6 @@ export const update = defineAction({
   outcomes: { updated: 'at least one was changed', none: 'there is none', refused },
   finishes: true,
   signature: ({ check }) => writeSignature(['updated', 'none'], check),
-  expressions: ({ fields, where, check }) => [
-    ...fieldExpressions(fields),
-    ...whereExpressions(where),
-    ...checkExpressions(check),
-  ],
   check: ({ update: kind, ...spec }, check) => checkRecord({ keyword: 'update', kind, ...spec }, check),
   editor: {
     title: 'Change records',

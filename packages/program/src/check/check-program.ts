@@ -15,13 +15,11 @@ import {
   type ProgramSource,
   parseDataFiles,
   programFile,
-  type SourceFile,
   toFormSources,
 } from '../parse/program-source.ts';
 import { kindOf, nextOf, reach, requiresLogin, targetsOf } from '../states/states.ts';
 import { type Fault, suggest } from '../values/fault.ts';
-import { checkFit } from './check-fit.ts';
-import { checkTexts, offerOptions } from './check-texts.ts';
+import { checkFit, checkTexts, offerOptions } from './check-texts.ts';
 import { checkValues } from './check-values.ts';
 import { checkAnswers, warnOfSums, warnOfUnchecked } from './check-ways.ts';
 
@@ -40,19 +38,19 @@ interface ParsedMenu extends ParsedProgram {
 }
 
 export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
-  const { files, locales, base, data = new Map(), forms = new Map() } = parsed;
+  const { files, locales, base = { files: [], locales: [] }, data = new Map(), forms = new Map() } = parsed;
   const faults: Fault[] = [...files, ...locales].flatMap((file) => file.faults);
-  const all = joinStates(files, base?.files ?? [], faults);
+  const all = joinStates(files, base.files, faults);
   if (files.some((file) => file.faults.length > 0)) return { ok: false, faults };
-  const find = (which: Named) => findName(which, parsed, faults);
+  const find = (which: Named['which']) => findNamed(which, files, base.files, faults);
   const [start, exit, login] = [find('start'), find('exit'), find('login')];
-  if (faults.length > 0 || start === undefined || exit === undefined) return { ok: false, faults };
+  if (faults.length > 0 || !start || !exit) return { ok: false, faults };
 
-  const roots = [start.name, exit.name, ...(login?.file ? [login.name] : [])];
+  const roots = [start.name, exit.name, ...(login?.isOwn ? [login.name] : [])];
   const used = findReached(all, roots, login?.name);
   const own = new Map([...all].filter(([name, { inherited }]) => !inherited || used.has(name)));
   const program = files.find(({ isProgram }) => isProgram);
-  const joined = joinLocales(program, locales, base?.locales ?? []);
+  const joined = joinLocales(program, locales, base.locales);
   const states = program ? offerOptions(own, { start: start.name, locales: joined.locales, registry }) : own;
   const known = new Map([...all, ...states]);
   const { name = '', title, codes, keywords, records = {}, secrets = [] } = program?.header ?? {};
@@ -68,7 +66,7 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   faults.push(...checkEnd(states, start, 'menu'), ...checkEnd(states, exit, 'end'));
   faults.push(...checkStart(states.get(start.name)), ...checkLogin(states, login));
   if (faults.length === 0) faults.push(...checkPaths(states, findReached(states, roots, login?.name)));
-  if (faults.length === 0) faults.push(...checkAnswers(states, registry, [start.name, login?.name]));
+  if (faults.length === 0) faults.push(...checkAnswers(states, registry, start.name, login?.name));
   faults.push(...joined.faults);
   const texts = checkTexts(states, joined.locales, { registry, values });
   faults.push(...values.faults, ...texts.faults);
@@ -76,14 +74,14 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
 
   const menu: Menu = {
     id: name,
-    ...(title !== undefined && { title }),
+    title,
     channel: { codes, keywords },
     start: start.name,
     exit: exit.name,
-    ...(login && states.has(login.name) && { login: login.name }),
+    login: login && states.has(login.name) ? login.name : undefined,
     states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
     places: new Map(
-      Array.from(states, ([name, { file, lineOf, inherited = false }]) => [name, { file, line: lineOf(), inherited }]),
+      Array.from(states, ([name, { file, line, inherited = false }]) => [name, { file, line, inherited }]),
     ),
     locales: new Map(joined.locales.map(({ language, texts }) => [language, texts])),
     registry,
@@ -105,7 +103,7 @@ function joinStates(files: MenuFile[], base: MenuFile[], faults: Fault[]): Map<s
   for (const [name, placed] of files.flatMap((file) => [...file.states])) {
     const first = states.get(name);
     if (!first) states.set(name, placed);
-    else faults.push(placed.fault([], `is already defined in ${first.file}:${first.lineOf()}: rename one of the two`));
+    else faults.push(placed.fault([], `is already defined in ${first.file}:${first.line}: rename one of the two`));
   }
   for (const [name, placed] of base.flatMap((file) => [...file.states])) {
     if (!states.has(name)) states.set(name, { ...placed, inherited: true });
@@ -121,80 +119,64 @@ function joinLocales(program: MenuFile | undefined, own: LocaleFile[], base: Loc
     const texts = new Map([...(inherited?.texts ?? []), ...(mine?.texts ?? [])]);
     const file = mine ?? inherited;
     if (file) return [{ ...file, texts, inherited: inherited?.texts }];
-    if (program)
-      faults.push(
-        program.fault(['languages', i], `there is no file locales/${language}.yaml: add it, or leave out the language`),
-      );
+    const missing = `there is no file locales/${language}.yaml: add it, or leave out the language`;
+    if (program) faults.push(program.fault(['languages', i], missing));
     return [];
   });
-  for (const { file, language } of own)
-    if (!languages.includes(language))
-      faults.push({
-        file,
-        line: 1,
-        message: `the language ${language} is not among the languages of the program: add it there, or delete the file`,
-      });
+  for (const { file, language } of own) {
+    const remedy = 'add it there, or delete the file';
+    const message = `the language ${language} is not among the languages of the program: ${remedy}`;
+    if (!languages.includes(language)) faults.push({ file, line: 1, message });
+  }
   return { locales, faults };
 }
 
-type Named = 'start' | 'exit' | 'login';
-
-interface NamedState {
-  which: Named;
+interface Named {
+  which: 'start' | 'exit' | 'login';
   name: string;
-  file?: MenuFile;
+  isOwn: boolean;
+  fault(message: string): Fault;
 }
 
-function findName(which: Named, { files, base }: ParsedMenu, faults: Fault[]): NamedState | undefined {
+function findNamed(which: Named['which'], files: MenuFile[], base: MenuFile[], faults: Fault[]): Named | undefined {
   const [file, ...others] = files.filter(({ header }) => header[which] !== undefined);
   for (const other of others)
     faults.push(other.fault([which], `${which} is already given in ${file?.file}:${file?.lineOf([which])}: keep one`));
-  const name = [...(file ? [file] : []), ...(base?.files ?? [])].find(({ header }) => header[which])?.header[which];
-  if (name !== undefined) return { which, name, ...(file && { file }) };
-  if (which !== 'login' && files[0])
-    faults.push({
-      file: files[0].file,
-      line: 1,
-      message: `no file names the ${which} state: add \`${which}\` to program.yaml`,
-    });
+  const isOwn = file !== undefined;
+  const name = (file ?? base.find(({ header }) => header[which] !== undefined))?.header[which];
+  const fault = (message: string) => file?.fault([which], message) ?? { file: '', line: 1, message };
+  if (name !== undefined) return { which, name, isOwn, fault };
+  const message = `no file names the ${which} state: add \`${which}\` to program.yaml`;
+  if (which !== 'login' && files[0]) faults.push({ file: files[0].file, line: 1, message });
   return undefined;
 }
 
-const faultOf = ({ which, file }: NamedState, message: string): Fault =>
-  file?.fault([which], message) ?? { file: '', line: 1, message };
-
-function checkEnd(states: PlacedStates, named: NamedState, wanted: 'menu' | 'end'): Fault[] {
-  const { which, name } = named;
+function checkEnd(states: PlacedStates, { which, name, fault }: Named, wanted: 'menu' | 'end'): Fault[] {
   const kind = states.get(name)?.state.kind;
   const is = kind ? `is a ${kind}` : 'does not exist';
-  return kind === wanted ? [] : [faultOf(named, `${which} must name a state of kind ${wanted}, ${name} ${is}`)];
+  return kind === wanted ? [] : [fault(`${which} must name a state of kind ${wanted}, ${name} ${is}`)];
 }
 
-/** What its condition or a login leads to may be an action, and a dial runs none. */
+/** A condition or a login could lead to an action, and dialling runs none. */
 function checkStart(placed: PlacedState | undefined): Fault[] {
   if (placed?.state.kind !== 'menu') return [];
   const { state, fault } = placed;
-  return (['when', 'requires'] as const)
-    .filter((field) => state[field] !== undefined)
-    .map((field) =>
-      fault([field], `the start is shown at every dial and cannot have ${field}: put it on a later state`),
-    );
+  const why = 'the start is shown at every dial and cannot have';
+  return (['when', 'requires'] as const).flatMap((field) =>
+    state[field] === undefined ? [] : [fault([field], `${why} ${field}: put it on a later state`)],
+  );
 }
 
-function checkLogin(states: PlacedStates, login: NamedState | undefined): Fault[] {
-  if (!login)
-    return [...states.values()]
-      .filter(({ state }) => requiresLogin(state))
-      .map(({ fault }) =>
-        fault(['requires'], 'requires a login, and no file names the login state: add `login` to program.yaml'),
-      );
-  if (!login.file) return [];
-  const { name } = login;
+function checkLogin(states: PlacedStates, login: Named | undefined): Fault[] {
+  const missing = 'requires a login, and no file names the login state: add `login` to program.yaml';
+  const guarded = [...states.values()].filter(({ state }) => requiresLogin(state));
+  if (!login) return guarded.map(({ fault }) => fault(['requires'], missing));
+  const { name, fault } = login;
+  if (!login.isOwn) return [];
   if (!states.has(name))
-    return [faultOf(login, `login must name a state; there is no state ${name}${suggest(name, states.keys())}`)];
-  return requiresLogin(states.get(name)?.state)
-    ? [faultOf(login, `the login ${name} itself requires a login: leave out its \`requires\``)]
-    : [];
+    return [fault(`login must name a state; there is no state ${name}${suggest(name, states.keys())}`)];
+  const isGuarded = requiresLogin(states.get(name)?.state);
+  return isGuarded ? [fault(`the login ${name} itself requires a login: leave out its \`requires\``)] : [];
 }
 
 function findReached(states: PlacedStates, from: readonly string[], login = ''): Set<string> {
@@ -222,27 +204,22 @@ function checkPaths(states: PlacedStates, reached: ReadonlySet<string>): Fault[]
 
 function parseProgram({ files }: ProgramSource): ParsedProgram {
   const menus = files.filter(({ path }) => isMenuPath(path));
-  return {
-    files: menus.map(({ file, path, text }) => parseMenu(file, text, path)),
-    locales: files.flatMap(({ file, path, text }) => {
-      const language = languageOf(path);
-      return language === undefined ? [] : [parseLocale(file, language, text)];
-    }),
-  };
+  const locales = files.flatMap(({ file, path, text }) => {
+    const language = languageOf(path);
+    return language === undefined ? [] : [parseLocale(file, language, text)];
+  });
+  return { files: menus.map(({ file, path, text }) => parseMenu(file, text, path)), locales };
 }
+
+const keyOf = ({ files }: ProgramSource) => JSON.stringify(files.map(({ file, path, text }) => [file, path, text]));
 
 /** The base is the same at every check, so it is parsed once. */
-let lastBase: { files: ProgramSource['files']; parsed: ParsedProgram } | undefined;
+let lastBase: { key: string; parsed: ParsedProgram } | undefined;
 
 function parseBase(base: ProgramSource): ParsedProgram {
-  if (!lastBase || !areSame(lastBase.files, base.files)) lastBase = { files: base.files, parsed: parseProgram(base) };
+  const key = keyOf(base);
+  if (lastBase?.key !== key) lastBase = { key, parsed: parseProgram(base) };
   return lastBase.parsed;
-}
-
-function areSame(some: ProgramSource['files'], others: ProgramSource['files']): boolean {
-  const isSame = ({ file, path, text }: SourceFile, i: number) =>
-    others[i]?.file === file && others[i].path === path && others[i].text === text;
-  return some.length === others.length && some.every(isSame);
 }
 
 const maxStates = 2_000;
@@ -250,7 +227,7 @@ const nameTaken = 'name: must be another name: the bundled menus and their repor
 
 /** Parses and checks a program. `base` is what `extends: palaver` means. Runs in browsers too. */
 export function checkProgram(source: ProgramSource, registry: Registry, base: ProgramSource): MenuCheck {
-  const isBase = areSame(source.files, base.files);
+  const isBase = keyOf(source) === keyOf(base);
   const own = isBase ? parseBase(base) : parseProgram(source);
   // What the base keeps of callers is stored under its name.
   const misnamed = isBase ? undefined : own.files.find(({ header }) => header.name === bundledProgram);

@@ -1,7 +1,8 @@
+import type { State } from '../model/menu.ts';
 import type { PlacedState, PlacedStates } from '../parse/parse-menu.ts';
 import { signatureOf } from '../states/action.ts';
 import type { Declared } from '../states/kind.ts';
-import { kindOf } from '../states/states.ts';
+import { expressionsOf, kindOf } from '../states/states.ts';
 import { compileExpression, type Expression } from '../values/expressions.ts';
 import type { Fault } from '../values/fault.ts';
 import { ExpressionFault, extendScope, type ResultType, resultTypes } from '../values/infer-type.ts';
@@ -46,35 +47,37 @@ export function checkValues(states: PlacedStates, declared: Declared) {
 type Checked = ReturnType<typeof checkValues>;
 
 function checkExpressions({ state, fault }: PlacedState, checked: Checked, declared: Declared): void {
-  const kind = kindOf(state);
-  for (const { source, path, wanted, answer, hasRow, hasStatus } of kind.expressions?.(state) ?? []) {
-    const row = hasRow ? [...(kind.rowFields?.(state, declared) ?? [])] : [];
-    const scope = extendScope(checked.scope, [
-      ...(answer === undefined ? [] : [['answer', resultTypes[answer]] as const]),
-      ...(hasRow ? [['row', 'map'] as const] : []),
-      ...row.map(([field, type]) => [`row.${field}`, resultTypes[type]] as const),
-      ...(hasStatus ? [['status', 'integer'] as const] : []),
-    ]);
+  for (const { value: source, path, wanted, sees } of expressionsOf(state)) {
+    const scope = extendScope(checked.scope, sees ? namesSeen[sees](state, declared) : []);
     const say = (message: string) => checked.faults.push(fault(path, `${source}: ${message}`));
     try {
       const expression = compileExpression(source, scope);
       checked.expressions.set(source, expression);
-      if (wanted && expression.type !== wanted && expression.type !== 'dyn')
-        say(
-          wanted === 'bool'
-            ? 'is not a condition that is true or false, such as amount > 5'
-            : 'is not a list, such as the one that a `find` saves',
-        );
+      if (wanted && expression.type !== wanted && expression.type !== 'dyn') say(misfits[wanted]);
       if (state.kind === 'set') checked.give(String(path.at(-1)), valueTypeOf[expression.type]);
     } catch (error) {
       if (!(error instanceof ExpressionFault)) throw error;
       const open = (name: string) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn');
-      // An own action may give any value, and adds nothing to a caller or a row.
+      // An action of the host's own may give any value, but no field of `caller` or `row`.
       if (!checked.isOpen || !/^there is no value \w+(?: |$)/.test(error.message)) say(error.message);
       else checked.expressions.set(source, compileExpression(source, { get: open, keys: () => scope.keys() }));
     }
   }
 }
+
+const namesSeen: Record<'answer' | 'row' | 'status', (state: State, declared: Declared) => [string, ResultType][]> = {
+  answer: (state) => (state.kind === 'prompt' && state.question ? [['answer', resultTypes[state.question.type]]] : []),
+  row(state, declared) {
+    const fields = [...(kindOf(state).rowFields?.(state, declared) ?? [])];
+    return [['row', 'map'], ...fields.map(([name, type]): [string, ResultType] => [`row.${name}`, resultTypes[type]])];
+  },
+  status: () => [['status', 'integer']],
+};
+
+const misfits = {
+  bool: 'is not a condition that is true or false, such as amount > 5',
+  list: 'is not a list, such as the one that a `find` saves',
+};
 
 const valueTypeOf: Record<ResultType, ValueType> = {
   string: 'text',

@@ -2,8 +2,8 @@ import type { CheckedValues } from '../actions/keyword.ts';
 import type { Registry, State } from '../model/menu.ts';
 import type { PlacedState, PlacedStates } from '../parse/parse-menu.ts';
 import { signatureOf } from '../states/action.ts';
-import type { Target } from '../states/kind.ts';
-import { kindOf, nextOf, reach, requiresLogin, targetsOf } from '../states/states.ts';
+import { at, type Target } from '../states/kind.ts';
+import { expressionsOf, kindOf, nextOf, reach, requiresLogin, targetsOf } from '../states/states.ts';
 import type { Fault } from '../values/fault.ts';
 
 interface Step {
@@ -11,38 +11,44 @@ interface Step {
   from?: { step: Step; path: PropertyKey[] };
 }
 
-type Roots = readonly [start: string, login: string | undefined];
-
 /** An action that a caller can reach without having been asked for an answer that it needs would always fail there. */
-export function checkAnswers(states: PlacedStates, registry: Registry, roots: Roots): Fault[] {
+export function checkAnswers(states: PlacedStates, registry: Registry, start: string, login = ''): Fault[] {
   return [...states].flatMap(([name, placed]) => {
     const { state } = placed;
     if (state.kind !== 'action' || state.spec) return [];
     const needed = signatureOf(state, registry)?.answers?.filter((answer) => !answer.startsWith('[')) ?? [];
     return needed.flatMap((answer) => {
-      const step = findWay(states, name, roots, (other) => gives(other, answer, registry));
-      return step ? [toFault(step, states, placed, { action: state.action, answer })] : [];
+      const way = findWay(start, name, (before) => {
+        const each = states.get(before)?.state;
+        const asked = requiresLogin(each) && login !== '' ? [at('requires', login)] : [];
+        return !each || gives(each, answer, registry) ? asked : [...asked, ...certainTargets(each)];
+      });
+      if (!way) return [];
+      const asks = ({ state }: PlacedState) => state.kind === 'prompt' && state.save === answer && state.to === name;
+      const [asking] = [...states].find(([, each]) => asks(each)) ?? [];
+      const remedy = asking
+        ? `lead to ${asking} instead, which asks for it`
+        : `ask for it first, with "save: ${answer}"`;
+      const message = `the action ${state.action} of the state ${name} needs the answer ${answer}: ${remedy}`;
+      // What the program extends cannot be changed.
+      for (let before = way.from; before; before = before.step.from) {
+        const own = states.get(before.step.name);
+        if (own && !own.inherited) return [own.fault(before.path, message)];
+      }
+      return [placed.fault(['action'], message)];
     });
   });
 }
 
 /** The way to a state on which nothing gives the answer and no condition has to hold. */
-function findWay(
-  states: PlacedStates,
-  to: string,
-  [start, login]: Roots,
-  isGiven: (state: State) => boolean,
-): Step | undefined {
+function findWay(start: string, to: string, onward: (name: string) => Target[]): Step | undefined {
   const open: Step[] = [{ name: start }];
   const seen = new Set<string>();
   for (const step of open) {
-    const state = states.get(step.name)?.state;
-    if (!state || seen.has(step.name)) continue;
     if (step.name === to) return step;
+    if (seen.has(step.name)) continue;
     seen.add(step.name);
-    if (requiresLogin(state) && login) open.push({ name: login, from: { step, path: ['requires'] } });
-    if (!isGiven(state))
-      open.push(...certainTargets(state).map(({ to: name, path }) => ({ name, from: { step, path } })));
+    open.push(...onward(step.name).map(({ to: name, path }) => ({ name, from: { step, path } })));
   }
   return undefined;
 }
@@ -60,27 +66,6 @@ function certainTargets(state: State): Target[] {
   if (state.kind === 'call' || state.kind === 'each') return targets.filter(({ label }) => label !== 'to');
   if (state.kind !== 'menu' && state.kind !== 'page') return targets;
   return targets.filter((_, i) => state.options[i]?.when === undefined);
-}
-
-/** At the last state of the program itself: what it extends cannot be changed. */
-function toFault(
-  { name, from }: Step,
-  states: PlacedStates,
-  placed: PlacedState,
-  { action, answer }: { action: string; answer: string },
-): Fault {
-  const asking = [...states].find(
-    ([, { state }]) => state.kind === 'prompt' && state.save === answer && state.to === name,
-  );
-  const remedy = asking
-    ? `lead to ${asking[0]} instead, which asks for it`
-    : `ask for it first, with "save: ${answer}"`;
-  const message = `the action ${action} of the state ${name} needs the answer ${answer}: ${remedy}`;
-  for (let before = from; before; before = before.step.from) {
-    const own = states.get(before.step.name);
-    if (own && !own.inherited) return own.fault(before.path, message);
-  }
-  return placed.fault(['action'], message);
 }
 
 type Checked = Pick<CheckedValues, 'expressions'>;
@@ -110,8 +95,8 @@ export function warnOfUnchecked(states: PlacedStates, { expressions }: Checked, 
   const warnings = new Map<string, Fault>();
   for (const { state, inherited } of states.values()) {
     if (inherited || state.kind === 'action') continue;
-    const conditions = [...(kindOf(state).expressions?.(state) ?? [])].filter(({ wanted }) => wanted === 'bool');
-    const names = conditions.flatMap(({ source }) => expressions.get(source)?.names ?? []);
+    const conditions = expressionsOf(state).filter(({ wanted }) => wanted === 'bool');
+    const names = conditions.flatMap(({ value }) => expressions.get(value)?.names ?? []);
     for (const { total, save } of totals) {
       const value = Object.keys(save).find((saved) => names.includes(saved));
       if (value === undefined) continue;

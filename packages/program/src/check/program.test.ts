@@ -114,6 +114,13 @@ describe('typed questions', () => {
   });
 });
 
+test('a choice may have the conditions of the options of a menu', () => {
+  const options = '{ text: a, value: x1, when: authenticated }, { text: b, value: x2, when: anonymous }';
+  const menu = load(oneQuestion(`type: choice, options: [${options}]`), questionTexts);
+  expect(play(menu, ['1'])).toBe('Ask\n1. Beta\n0. Back\n*. Exit');
+  expect(play(menu, ['1', '1'])).toMatch(/^Got x2\n/);
+});
+
 test('a placeholder that no state gives is a fault with its line and what was meant', () => {
   const faults = faultsOf(
     oneQuestion('type: integer').replace('save: x', 'save: price'),

@@ -6,24 +6,59 @@ import { choosableOptions } from '../show/render.ts';
 import { type ActionState, signatureOf } from '../states/action.ts';
 import { isSearchable } from '../states/from.ts';
 import { type PromptState, validateAnswer } from '../states/prompt.ts';
-import { reservedKeys } from '../values/keys.ts';
-import type { Question } from '../values/question.ts';
+import type { Question } from '../states/question.ts';
+import { type QuestionType, reservedKeys } from '../values/keys.ts';
 import type { ValueType } from '../values/value-types.ts';
-import { around, type Constants, type Place, phoneNumber, type Walk } from './walk.ts';
 
-const account = 'explored';
+/** What answers are made up from. */
+export interface Known {
+  menu: Menu;
+  samples: readonly string[];
+  textsMatching(pattern: string): readonly string[];
+  constants: Constants;
+}
+
+export interface Place {
+  dialogue: Dialogue;
+  typed: readonly string[];
+}
+
+/** What the expressions of a program compare with: answers on both sides of each are worth trying. */
+export interface Constants {
+  numbers: readonly number[];
+  texts: readonly string[];
+}
+
+const most = 12;
+
+export function readConstants(sources: Iterable<string>): Constants {
+  const numbers = new Set<number>();
+  const texts = new Set<string>();
+  for (const source of sources) {
+    for (const [, text = ''] of source.matchAll(/["']([^"'\\]{1,40})["']/g)) texts.add(text);
+    for (const [number] of source.replace(/["'][^"']*["']/g, '').matchAll(/(?<![\w.])\d{1,9}(?:\.\d+)?/g))
+      numbers.add(Number(number));
+  }
+  return { numbers: [...numbers].slice(0, most), texts: [...texts].slice(0, most) };
+}
+
+export function around(numbers: readonly number[]): string[] {
+  return numbers.flatMap((number) => [number, number + 1, number - 1].map(String));
+}
+
+export const phoneNumber = '+254700000001';
+
 const logins: Record<string, Record<string, string | null>> = {
-  register: { registered: account },
-  logIn: { in: account },
+  register: { registered: 'explored' },
+  logIn: { in: 'explored' },
   logOut: { out: null },
 };
 const variants = 3;
 
 export function resultsOf(menu: Menu, state: ActionState, constants: Constants): ActionResult[] {
-  const signature = signatureOf(state, menu.registry);
-  const given = Object.entries(signature?.values ?? {});
+  const given = Object.entries(signatureOf(state, menu.registry)?.values ?? {});
   return Object.keys(state.outcomes).flatMap((outcome) => {
-    const login = logins[state.action]?.[outcome];
+    const account = logins[state.action]?.[outcome];
     const toValue = (variant: number, [name, type]: [string, ValueType], place: number) => {
       const { spec } = state;
       if (spec && 'find' in spec && name === spec.save)
@@ -38,15 +73,14 @@ export function resultsOf(menu: Menu, state: ActionState, constants: Constants):
       return toRows(Object.fromEntries(fields.map(toCell)), variant);
     };
     const isUsed = [...menu.expressions.values()].some(({ names }) => given.some(([name]) => names.includes(name)));
-    return Array.from({ length: isUsed ? variants : 1 }, (_, variant) => ({
-      outcome,
-      values: Object.fromEntries(given.map((value, place) => [value[0], toValue(variant, value, place)])),
-      ...(login !== undefined && { account: login }),
-    }));
+    return Array.from({ length: isUsed ? variants : 1 }, (_, variant) => {
+      const values = given.map((value, place) => [value[0], toValue(variant, value, place)]);
+      return { outcome, values: Object.fromEntries(values), account };
+    });
   });
 }
 
-/** Each value of a result has a place of its own, so no two of them are equal. */
+/** Different for each value of a result, so that no two are equal. */
 const toNumber = (variant: number, place: number) => String(variant === 1 ? 900 - place : 12 + place);
 
 const toRows = (row: object, variant: number) =>
@@ -100,23 +134,22 @@ const mostAnswers = 5;
 const mostRows = 4;
 const unknownKey = '77';
 
-export function inputsFor(walk: Walk, place: Place): ReturnType<typeof answersFor> {
-  const { menu } = walk;
+export function inputsFor(known: Known, place: Place): ReturnType<typeof answersFor> {
+  const { menu } = known;
   const { dialogue } = place;
   const state = menu.states.get(dialogue.state);
-  if (state?.kind === 'prompt') return answersFor(walk, place, state);
-  const keys = choosableOptions(menu, dialogue).map(({ key }) => key);
+  if (state?.kind === 'prompt') return answersFor(known, place, state);
+  const options = choosableOptions(menu, dialogue);
+  const keys = options.map(({ key }) => key);
   if (state?.kind !== 'menu' || !state.from) return { taken: keys, refused: ['', unknownKey], tried: 0 };
-  const [first, last] = [keys.slice(0, mostRows - 1), keys.slice(-1)];
-  const found = isSearchable(menu, state.from, dialogue)
-    ? [choosableOptions(menu, dialogue)[0]?.label?.slice(0, 3) ?? '']
-    : [];
-  return { taken: [...new Set([...first, ...last, ...found])], refused: ['', '0x'], tried: 0 };
+  const found = isSearchable(menu, state.from, dialogue) ? [options[0]?.label?.slice(0, 3) ?? ''] : [];
+  const taken = new Set([...keys.slice(0, mostRows - 1), ...keys.slice(-1), ...found]);
+  return { taken: [...taken], refused: ['', '0x'], tried: 0 };
 }
 
-function answersFor(walk: Walk, { dialogue, typed }: Place, state: PromptState) {
-  const { menu, samples, constants } = walk;
-  const candidates = state.question ? typedAnswers(walk, dialogue, state.question) : plainAnswers(typed);
+function answersFor(known: Known, { dialogue, typed }: Place, state: PromptState) {
+  const { menu, samples, constants } = known;
+  const candidates = state.question ? typedAnswers(known, dialogue, state.question) : plainAnswers(typed);
   const taken = new Map<string, string>();
   const refused = new Map<string, string>([['hint.empty', '']]);
   const all = [...new Set([...candidates, ...samples, ...around(constants.numbers)])];
@@ -126,42 +159,37 @@ function answersFor(walk: Walk, { dialogue, typed }: Place, state: PromptState) 
     if (!result.ok) refused.set(result.hint, value);
     else if (taken.size < mostAnswers && ![...taken.values()].includes(result.value)) taken.set(value, result.value);
   }
-  const skip = state.optional ? [reservedKeys.skip] : [];
-  return {
-    taken: [...taken.keys(), ...skip],
-    refused: state.optional ? [...refused.values()].slice(1) : [...refused.values()],
-    tried: all.length,
-  };
+  const tried = all.length;
+  if (!state.optional) return { taken: [...taken.keys()], refused: [...refused.values()], tried };
+  return { taken: [...taken.keys(), reservedKeys.skip], refused: [...refused.values()].slice(1), tried };
 }
 
-/** For validators by name: what was typed last is the answer to "again, please". */
+/** For prompts with a validator. The last input again is the answer to "again, please". */
 function plainAnswers(typed: readonly string[]): string[] {
   const answers = ['Ana Wanjiru', '407192', '583920', '12', '2.5', 'What is the price of maize?', 'x'.repeat(40)];
   return [typed.at(-1) ?? '', ...answers];
 }
 
-function typedAnswers({ constants, textsMatching }: Walk, dialogue: Dialogue, question: Question): string[] {
-  const { min, max, options = [], length } = question;
-  const numbers = around(constants.numbers);
-  const today = todayOf(dialogue);
-  switch (question.type) {
-    case 'integer':
-    case 'decimal':
-      return [min, max, ...numbers, 1, 0, 12, 100].filter((limit) => limit !== undefined).map(String);
-    case 'date':
-      return [min, max, 'today', '1990-01-01', '2030-12-31'].map((date = '') => String(date).replace('today', today));
-    case 'phone':
-      return ['0712345678', phoneNumber, '+254700000002'];
-    case 'choice':
-      return options.map((_, i) => String(i + 1));
-    case 'choices':
-      return [options.map((_, i) => i + 1).join(' '), ...options.map((_, i) => String(i + 1)), '1 2'];
-    default: {
-      const matching = question.pattern === undefined ? [] : textsMatching(question.pattern);
-      const lengths = [length?.max ?? 160, length?.min ?? 1].map(toText);
-      return [...matching, 'Ana', ...constants.texts, ...lengths, 'A1', 'AB-123', '12345'];
-    }
-  }
+function typedAnswers({ constants, textsMatching }: Known, dialogue: Dialogue, question: Question): string[] {
+  const { type, min, max, options = [], length, pattern } = question;
+  const limits = [min, max].flatMap((limit) => (limit === undefined ? [] : String(limit)));
+  const numbers = [...limits, ...around(constants.numbers), '1', '0', '12', '100'];
+  const dates = [...limits, 'today', '1990-01-01', '2030-12-31'].map((date) =>
+    date.replace('today', todayOf(dialogue)),
+  );
+  const keys = options.map((_, i) => String(i + 1));
+  const matching = pattern === undefined ? [] : textsMatching(pattern);
+  const lengths = [length?.max ?? 160, length?.min ?? 1].map(toText);
+  const answers: Record<QuestionType, string[]> = {
+    integer: numbers,
+    decimal: numbers,
+    date: dates,
+    phone: ['0712345678', phoneNumber, '+254700000002'],
+    choice: keys,
+    choices: [keys.join(' '), ...keys, '1 2'],
+    text: [...matching, 'Ana', ...constants.texts, ...lengths, 'A1', 'AB-123', '12345'],
+  };
+  return answers[type];
 }
 
 const toText = (length: number) => 'maize and beans '.repeat(10).slice(0, length).replace(/ $/, 's');

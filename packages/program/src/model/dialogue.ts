@@ -1,5 +1,5 @@
+import type { QuestionType } from '../values/keys.ts';
 import type { ExpressionBudget } from '../values/limits.ts';
-import type { QuestionType } from '../values/question.ts';
 import type { Surface } from '../values/surface.ts';
 
 declare const isSecretRef: unique symbol;
@@ -9,37 +9,37 @@ export interface SecretRef {
   readonly [isSecretRef]: true;
 }
 
-/** The position of a user in the menus. Immutable: the engine returns the next one. */
-export interface Dialogue {
+export interface Place {
   state: string;
-  /** The screens Back leads through, the nearest last. */
+  /** The screens that Back leads through, the nearest last. */
   stack: readonly string[];
+  values: Readonly<Record<string, string>>;
+  /** The sub-flows and loops under way, the innermost last. */
+  frames?: readonly Frame[];
+  form?: OpenForm;
+}
+
+/** The position of a user in the menus. Immutable: the engine returns the next one. */
+export interface Dialogue extends Place {
   page: number;
   /** What Back restores on a screen of the stack, by its name. */
   left?: Readonly<Record<string, ScreenView>>;
   hint?: string;
   hintPage?: number;
-  values: Readonly<Record<string, string>>;
-  /** Secret answers by name: never the answer, only where the host finds it. */
   secrets: Readonly<Record<string, SecretRef>>;
   language: string;
   account?: string;
-  /** The first screen of the first dial of this phone. */
+  /** The first screen of the first call from this phone. */
   isNewcomer?: true;
-  /** A form this phone left unfinished, as it was when the session was opened. */
+  /** The form that this phone left unfinished before the call. */
   resume?: FormSnapshot;
   afterLogin?: Place;
-  /** The sub-flows and loops under way, the innermost last. */
-  frames?: readonly Frame[];
   search?: string;
-  form?: OpenForm;
-  /** Who calls, and when: given with every request and never stored. */
+  /** Given with every request and never stored. */
   caller?: Caller;
 }
 
-export interface ScreenView extends Partial<Pick<Dialogue, 'page' | 'search' | 'isNewcomer'>> {
-  secrets?: Readonly<Record<string, SecretRef>>;
-}
+export type ScreenView = Partial<Pick<Dialogue, 'page' | 'search' | 'isNewcomer' | 'secrets'>>;
 
 export interface OpenForm {
   state: string;
@@ -60,14 +60,6 @@ export interface Frame {
   /** The length of the stack when it began: Back below it leaves the frame. */
   depth: number;
   index?: number;
-}
-
-export interface Place {
-  state: string;
-  stack: readonly string[];
-  values: Readonly<Record<string, string>>;
-  frames?: readonly Frame[];
-  form?: OpenForm;
 }
 
 export interface FormSnapshot extends Place {
@@ -111,13 +103,9 @@ export interface Step {
 
 /** Puts the screen on the stack for Back, with the secrets as they were before its own answer. */
 export function leaveScreen(dialogue: Dialogue, secrets = dialogue.secrets): Dialogue {
-  const { state, stack, page, search, isNewcomer } = dialogue;
-  const view: ScreenView = {
-    ...(page > 0 && { page }),
-    ...(search !== undefined && { search }),
-    ...(isNewcomer && { isNewcomer }),
-    ...(!isEmpty(secrets) && { secrets }),
-  };
+  const { state, stack, search, isNewcomer } = dialogue;
+  const page = dialogue.page > 0 ? dialogue.page : undefined;
+  const view = { page, search, isNewcomer, secrets: isEmpty(secrets) ? undefined : secrets };
   return withViews({ ...dialogue, stack: [...stack, state] }, { ...dialogue.left, [state]: view });
 }
 
@@ -127,23 +115,19 @@ export function withoutView(dialogue: Dialogue, state: string): Dialogue {
 
 export function forgetSecrets(dialogue: Dialogue): Dialogue {
   const { left = {}, stack } = dialogue;
-  const views = stack.map((name) => {
-    const { secrets: _, ...view } = left[name] ?? {};
-    return [name, view] as const;
-  });
+  const views = stack.map((name) => [name, { ...left[name], secrets: undefined }] as const);
   return withViews({ ...dialogue, secrets: {} }, Object.fromEntries(views));
 }
 
-function withViews({ left: _, ...dialogue }: Dialogue, views: Record<string, ScreenView>): Dialogue {
+function withViews(dialogue: Dialogue, views: Record<string, ScreenView>): Dialogue {
   const left = Object.fromEntries(Object.entries(views).filter(([, view]) => !isEmpty(view)));
-  return isEmpty(left) ? dialogue : { ...dialogue, left };
+  return { ...dialogue, left: isEmpty(left) ? undefined : left };
 }
 
-const isEmpty = (record: object) => Object.keys(record).length === 0;
+const isEmpty = (record: object) => Object.values(record).every((value) => value === undefined);
 
-export function stay({ hintPage: _, ...dialogue }: Dialogue, hint: string): Step {
-  const hintPage = dialogue.page > 0 && { hintPage: dialogue.page };
-  return { dialogue: { ...dialogue, hint, ...hintPage }, ended: false };
+export function stay(dialogue: Dialogue, hint: string): Step {
+  return { dialogue: { ...dialogue, hint, hintPage: dialogue.page > 0 ? dialogue.page : undefined }, ended: false };
 }
 
 export function forget(dialogue: Dialogue, names: readonly string[]): Dialogue {
@@ -160,7 +144,7 @@ export interface FormSource {
 /** A form being filled in, as a session keeps it. The engine's own instance can be rebuilt from it at any time. */
 export interface FormProgress {
   id: string;
-  /** All answers, as ODK writes an instance. */
+  /** All answers, as an ODK instance. */
   xml: string;
   at: string;
   search?: string;
@@ -205,8 +189,7 @@ export interface Submission {
   values: Readonly<Record<string, string>>;
 }
 
-export type FormReply =
-  | { kind: 'screen'; progress: FormProgress; screen: FormScreen }
-  /** Back on the first question. */
-  | { kind: 'left' }
-  | { kind: 'complete'; submission: Submission };
+export type ShownForm = { kind: 'screen'; progress: FormProgress; screen: FormScreen };
+
+/** `left`: Back on the first question. */
+export type FormReply = ShownForm | { kind: 'left' } | { kind: 'complete'; submission: Submission };

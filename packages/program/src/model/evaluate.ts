@@ -11,13 +11,10 @@ import { fromExpressionValue, parseJson, toExpressionValue } from '../values/val
 import type { Caller, Dialogue } from './dialogue.ts';
 import type { Menu } from './menu.ts';
 
-/** Computes an expression of the menu over the values of a dialogue; `extra` are names of the moment, such as `answer`. */
-export function evaluate(
-  menu: Menu,
-  dialogue: Dialogue,
-  source: string,
-  extra: Record<string, CelInput> = {},
-): CelValue | undefined {
+/** Names of the moment, such as `answer`. */
+type Extra = Record<string, CelInput>;
+
+export function evaluate(menu: Menu, dialogue: Dialogue, source: string, extra?: Extra): CelValue | undefined {
   const expression = findExpression(menu, source);
   return withBudget(dialogue, (budget) => expression.run(valuesFor(expression, menu, dialogue, extra), budget));
 }
@@ -37,20 +34,16 @@ function findExpression(menu: Menu, source: string): Expression {
   return expression;
 }
 
-function valuesFor({ names }: Expression, menu: Menu, dialogue: Dialogue, extra: Record<string, CelInput> = {}) {
-  const { caller, language, account } = dialogue;
-  const values: Record<string, CelInput> = {};
-  for (const name of names) {
-    if (Object.hasOwn(extra, name)) values[name] = extra[name] as CelInput;
-    else if (name === 'today') values[name] = todayOf(dialogue);
-    else if (name === 'caller')
-      values[name] = { phone: caller?.phoneNumber ?? '', language, authenticated: account !== undefined };
-    else values[name] = toExpressionValue(dialogue.values[name], menu.types.get(name) ?? 'any');
-  }
-  return values;
+function valuesFor({ names }: Expression, menu: Menu, dialogue: Dialogue, extra?: Extra) {
+  const { language, account } = dialogue;
+  const caller = { phone: dialogue.caller?.phoneNumber ?? '', language, authenticated: account !== undefined };
+  const given: Extra = { today: todayOf(dialogue), caller, ...extra };
+  const stored = (name: string) => toExpressionValue(dialogue.values[name], menu.types.get(name) ?? 'any');
+  const toValue = (name: string) => (Object.hasOwn(given, name) ? given[name] : stored(name)) as CelInput;
+  return Object.fromEntries(names.map((name) => [name, toValue(name)]));
 }
 
-export function holds(menu: Menu, dialogue: Dialogue, source: string, extra?: Record<string, CelInput>): boolean {
+export function holds(menu: Menu, dialogue: Dialogue, source: string, extra?: Extra): boolean {
   return evaluate(menu, dialogue, source, extra) === true;
 }
 
@@ -87,6 +80,4 @@ export function computeFields(menu: Menu, dialogue: Dialogue, fields: Record<str
   return Object.fromEntries(Object.entries(fields).map(([name, source]) => [name, toField(source)]));
 }
 
-export function todayOf({ caller }: Dialogue): string {
-  return new Date(caller?.now ?? 0).toISOString().slice(0, 10);
-}
+export const todayOf = ({ caller }: Dialogue): string => new Date(caller?.now ?? 0).toISOString().slice(0, 10);

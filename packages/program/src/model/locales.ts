@@ -7,7 +7,7 @@ export type Values = Readonly<Record<string, string>>;
 
 const placeholder = /\{([a-zA-Z][\w.]*)\}/g;
 
-/** Of a text with its values, and of a screen with its choices. Sixty screens are 11,000 characters. */
+/** The longest text with its values, and the longest screen with its choices. Sixty screens are 11,000 characters. */
 export const maxShownLength = 12_000;
 
 export function translate(
@@ -36,18 +36,11 @@ function fillIn(locales: Locales, language: string, values: Values, name: string
   const value = Object.hasOwn(values, name) ? (values[name] ?? '') : readField(values, name);
   if (!name.endsWith('.label') || value === '') return value;
   // `{activity.label}` holds the keys of the options that were chosen, so that it follows the language.
-  const labels: string[] = [];
-  let length = 0;
-  for (const key of value.split('\n')) {
-    if (length > maxShownLength) break;
-    const label = translate(locales, language, key);
-    labels.push(label);
-    length += label.length;
-  }
+  const labels = value.split('\n').map((key) => translate(locales, language, key));
   return labels.join(', ');
 }
 
-/** Whether the locales have a text: programs may be older than it. */
+/** A program may be older than the text. */
 export function hasText({ locales }: { locales: Locales }, { language }: { language: string }, key: string): boolean {
   return locales.get(language)?.has(key) ?? false;
 }
@@ -56,11 +49,11 @@ export function hasText({ locales }: { locales: Locales }, { language }: { langu
 function readField(values: Values, name: string): string {
   const [head = '', ...path] = name.split('.');
   let value: unknown = path.length > 0 && Object.hasOwn(values, head) ? parseJson(values[head]) : undefined;
-  for (const field of path)
-    value =
-      typeof value === 'object' && value !== null && Object.hasOwn(value, field) ? value[field as never] : undefined;
-  if (typeof value === 'object' && value !== null) return JSON.stringify(value);
-  return value === undefined || value === null ? '' : String(value);
+  for (const field of path) {
+    const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, field);
+    value = isThere ? (value as Record<string, unknown>)[field] : undefined;
+  }
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '');
 }
 
 export function placeholdersOf(text: string): string[] {

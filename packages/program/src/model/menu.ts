@@ -1,5 +1,4 @@
 import type { Expression } from '../values/expressions.ts';
-import type { Validation } from '../values/question.ts';
 import type { ValueType } from '../values/value-types.ts';
 import type { FormSource } from './dialogue.ts';
 import type { Locales } from './locales.ts';
@@ -18,7 +17,7 @@ export interface Option {
   label?: string;
   to: string;
   when?: string;
-  /** Answers that this choice gives; a menu with such options is a question of a form. */
+  /** The answers that this choice gives. A menu with such options counts as a question. */
   set?: Record<string, string>;
 }
 
@@ -26,20 +25,23 @@ export interface ActionSignature {
   outcomes: readonly string[];
   /** Ends a form: afterwards Back leads to the menu above it, never into its action again. */
   finishes: boolean;
-  /** Texts that it shows by key, so that the check asks for their translations. */
+  /** The keys of the texts it shows: the check requires their translations. */
   texts?: readonly string[];
-  /** Texts that it can do without, because locales may be older than they are. */
+  /** Texts that older locales may lack. */
   optionalTexts?: readonly string[];
   /** The answers that it reads; those in brackets may be missing. */
   answers?: readonly string[];
-  /** The values it may give. Without it placeholders and expressions of the menu cannot all be checked. */
+  /** The values it may give. Without them, not all placeholders and expressions can be checked. */
   values?: Readonly<Record<string, ValueType>>;
 }
 
+/** `labels` are the keys of the options that were chosen. */
+export type Validation = { ok: true; value: string; labels?: string[] } | { ok: false; hint: string };
+
 export interface Validator {
-  /** Every hint it may give, so that the check can ask for the translations. */
+  /** Every hint it may give: the check requires their translations. */
   hints: readonly string[];
-  /** What expressions see of the answer; a text by default. */
+  /** The type of the answer in expressions; a text by default. */
   type?: ValueType;
   /** `answer` gives what was saved under a name, secret answers included. */
   check(input: string, context: { answer(name: string): string | undefined; phoneNumber: string }): Validation;
@@ -59,13 +61,11 @@ export interface Registry {
 }
 
 export const fieldTypes = ['text', 'integer', 'decimal', 'date', 'phone', 'boolean'] as const;
-export type Records = Record<string, Record<string, (typeof fieldTypes)[number]>>;
 
 /** A loaded and checked menu: whatever holds one may trust every name in it. */
 export interface Menu {
   /** Name and version of the program, `savings@1f0c2d3e4b5a`. */
   id: string;
-  /** Its name for people. */
   title?: string;
   /** What program.yaml says for its channel, such as service codes: the language does not look inside. */
   channel: { readonly codes?: unknown; readonly keywords?: unknown };
@@ -78,7 +78,7 @@ export interface Menu {
   locales: Locales;
   registry: Registry;
   types: ReadonlyMap<string, ValueType>;
-  records: Records;
+  records: Record<string, Record<string, (typeof fieldTypes)[number]>>;
   secrets: readonly string[];
   data: ReadonlyMap<string, DataFile>;
   forms: ReadonlyMap<string, FormSource>;
@@ -86,9 +86,7 @@ export interface Menu {
 }
 
 /** The name in the id of a program, which is the same in every version. */
-export function nameOf(id: string): string {
-  return id.slice(0, id.indexOf('@'));
-}
+export const nameOf = (id: string): string => id.slice(0, id.indexOf('@'));
 
 export type Row = Readonly<Record<string, string>>;
 
@@ -97,7 +95,7 @@ export interface DataFile {
   columns: ReadonlyMap<string, ValueType>;
 }
 
-/** Records of any list; `undefined` if it is not a list. A plain item is a record with the field `value`. */
+/** The items of a list as records, `undefined` for anything else. A plain item becomes a record with the field `value`. */
 export function toRows(value: unknown): Row[] | undefined {
   if (!Array.isArray(value)) return undefined;
   return value.map((item) => {

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { nameSchema } from '../actions/keyword.ts';
 import { fieldTypes, type State } from '../model/menu.ts';
 import { stateSchema } from '../states/states.ts';
-import type { Fault } from '../values/fault.ts';
 import { parseYaml, type YamlFile } from './parse-yaml.ts';
 import { programFile } from './program-source.ts';
 import { sayIssue } from './say-issue.ts';
@@ -10,9 +9,9 @@ import { sayIssue } from './say-issue.ts';
 export interface PlacedState {
   state: State;
   file: string;
+  line: number;
   inherited?: boolean;
-  lineOf(...path: PropertyKey[]): number;
-  fault(path: readonly PropertyKey[], message: string): Fault;
+  fault: YamlFile['fault'];
 }
 
 export type PlacedStates = ReadonlyMap<string, PlacedState>;
@@ -42,7 +41,7 @@ const programSchema = fileSchema.extend({
 /** What a file says beside its states; everything but the three names is in program.yaml only. */
 export type FileHeader = Partial<Omit<z.infer<typeof programSchema>, 'states'>>;
 
-export interface MenuFile extends Pick<YamlFile, 'file' | 'faults' | 'lineOf' | 'fault'> {
+export interface MenuFile extends Omit<YamlFile, 'value'> {
   isProgram: boolean;
   header: FileHeader;
   states: Map<string, PlacedState>;
@@ -50,32 +49,27 @@ export interface MenuFile extends Pick<YamlFile, 'file' | 'faults' | 'lineOf' | 
 
 /** Reads the shape of one menu file. `checkMenu` finds out whether its names lead anywhere. */
 export function parseMenu(file: string, source: string, path = file): MenuFile {
-  const yaml = parseYaml(file, source);
+  const { value, faults, ...yaml } = parseYaml(file, source);
   const isProgram = path === programFile;
-  const result: MenuFile = { ...yaml, isProgram, header: {}, states: new Map() };
-  if (yaml.faults.length > 0) return result;
-  const schema = isProgram ? programSchema : fileSchema;
-  const shape = schema.safeParse(yaml.value);
-  if (!shape.success) {
-    for (const issue of shape.error.issues)
-      result.faults.push(yaml.fault(issue.path, sayIssue(issue, yaml.value, schema)));
-    return result;
+  const states = new Map<string, PlacedState>();
+  const say: Say = (path, message) => faults.push(yaml.fault(path, message));
+  const shape = faults.length === 0 ? read(isProgram ? programSchema : fileSchema, value, say) : undefined;
+  const { states: given = {}, ...header } = shape ?? {};
+  for (const [name, value] of Object.entries(given)) {
+    const place = ['states', name];
+    const fault: YamlFile['fault'] = (path, message) => ({ ...yaml.fault([...place, ...path], message), state: name });
+    const state = read(stateSchema, value, (path, message) => faults.push(fault(path, message)));
+    if (state) states.set(name, { state, file, line: yaml.lineOf(place), fault });
   }
-  const { states, ...header } = shape.data;
-  result.header = header;
-  for (const [name, value] of Object.entries(states)) {
-    const lineOf = (...path: PropertyKey[]) => yaml.lineOf(['states', name, ...path]);
-    const fault = (path: readonly PropertyKey[], message: string) => ({
-      ...yaml.fault(['states', name, ...path], message),
-      state: name,
-    });
-    const state = stateSchema.safeParse(value);
-    if (state.success) result.states.set(name, { state: state.data, file, lineOf, fault });
-    else
-      for (const issue of state.error.issues)
-        result.faults.push(fault(issue.path, sayIssue(issue, value, stateSchema)));
-  }
-  return result;
+  return { ...yaml, faults, isProgram, header, states };
+}
+
+type Say = (path: readonly PropertyKey[], message: string) => void;
+
+function read<Value>(schema: z.ZodType<Value>, value: unknown, say: Say): Value | undefined {
+  const { error, data } = schema.safeParse(value);
+  for (const issue of error?.issues ?? []) say(issue.path, sayIssue(issue, value, schema));
+  return data;
 }
 
 export interface LocaleFile extends ReturnType<typeof parseLocale> {
@@ -84,24 +78,17 @@ export interface LocaleFile extends ReturnType<typeof parseLocale> {
 
 /** Reads `en.yaml`: nested maps of texts, whose keys are joined by dots. */
 export function parseLocale(file: string, language: string, source: string) {
-  const yaml = parseYaml(file, source);
+  const { value, faults, ...yaml } = parseYaml(file, source);
   const texts = new Map<string, string>();
-  const faults = [...yaml.faults];
   const collect = (value: unknown, path: string[]) => {
-    if (typeof value === 'string' && path.length > 0) texts.set(path.join('.'), value.trim());
+    const key = path.join('.');
+    if (typeof value === 'string' && path.length > 0) texts.set(key, value.trim());
     else if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      for (const [key, inner] of Object.entries(value)) collect(inner, [...path, key]);
-    else
-      faults.push(
-        yaml.fault(
-          path,
-          path.length > 0
-            ? `${path.join('.')} is not a text: put it in quotes`
-            : 'a locale file is a map of texts, such as home: Welcome',
-        ),
-      );
+      for (const [name, inner] of Object.entries(value)) collect(inner, [...path, name]);
+    else if (path.length > 0) faults.push(yaml.fault(path, `${key} is not a text: put it in quotes`));
+    else faults.push(yaml.fault(path, 'a locale file is a map of texts, such as home: Welcome'));
   };
-  if (yaml.faults.length === 0) collect(yaml.value, []);
+  if (faults.length === 0) collect(value, []);
   const lineOf = (key: string) => yaml.lineOf(key.split('.'));
   const fault = (key: string, message: string) => yaml.fault(key.split('.'), message);
   return { file, language, texts, lineOf, fault, faults };

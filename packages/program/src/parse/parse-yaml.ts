@@ -17,9 +17,8 @@ export function parseYaml(file: string, source: string) {
   visit(document, {
     // A small file must not unfold into a huge one.
     Alias(_, { source, range }) {
-      faults.push(
-        faultAt(range?.[0], `*${source}: aliases are not read. Put quotes around a text that begins with *.`),
-      );
+      const remedy = 'Put quotes around a text that begins with *.';
+      faults.push(faultAt(range?.[0], `*${source}: aliases are not read. ${remedy}`));
       return visit.BREAK;
     },
     Map(_, { items, flow }) {
@@ -49,7 +48,7 @@ const isCut = (text: string) => text.split('(').length > text.split(')').length;
 
 const pairs = new WeakMap<YAMLMap, Map<string, Pair>>();
 
-/** The first pair of each key: a file may have a fault at every one of many thousand. */
+/** The first pair of each key, cached, because a file may have thousands of faults. */
 function pairsOf(map: YAMLMap): Map<string, Pair> {
   const scalars = () =>
     map.items.flatMap((pair) => (isScalar(pair.key) ? [[String(pair.key.value), pair] as const] : []));

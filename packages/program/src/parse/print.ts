@@ -1,12 +1,10 @@
-import { type Document, isMap, parseDocument } from 'yaml';
+import { type Document, parseDocument } from 'yaml';
 import type { State } from '../model/menu.ts';
 import { stateSchema } from '../states/states.ts';
 import type { FileHeader } from './parse-menu.ts';
 
 /** One layout for the editor, the import and the command line. */
-export function printYaml(document: Document): string {
-  return document.toString({ lineWidth: 0 });
-}
+export const printYaml = (document: Document): string => document.toString({ lineWidth: 0 });
 
 /** Changes a YAML file. Comments and the order of everything else are kept. */
 export function changeYaml(document: Document, change: (document: Document) => void): Document {
@@ -16,20 +14,19 @@ export function changeYaml(document: Document, change: (document: Document) => v
   return changed;
 }
 
-interface PrintedFile {
-  header?: FileHeader;
-  states: ReadonlyMap<string, State>;
-}
-
 /**
  * A file of a program as YAML. What is the same in the text `before` keeps its layout and its comments.
  * @example
- * printFile({ header: { start: 'home' }, states: new Map([['home', { kind: 'end', text: 'home.bye' }]]) });
- * // start: home
+ * ```ts
+ * import { printFile } from '@palaver/program/print';
+ *
+ * console.log(printFile({ states: new Map([['home', { kind: 'end', text: 'home.bye' }]]) }));
  * // states:
  * //   home: { kind: end, text: home.bye }
+ * ```
  */
-export function printFile({ header = {}, states }: PrintedFile, before = ''): string {
+export function printFile(file: { header?: FileHeader; states: ReadonlyMap<string, State> }, before = ''): string {
+  const { header = {}, states } = file;
   const known = parseDocument(before);
   const document = changeYaml(known, (changed) => {
     const was = (known.toJS({ maxAliasCount: 0 }) ?? {}) as Record<string, unknown> & { states?: object };
@@ -40,7 +37,8 @@ export function printFile({ header = {}, states }: PrintedFile, before = ''): st
     for (const name of Object.keys(old)) if (!states.has(name)) changed.deleteIn(['states', name]);
     for (const [name, state] of states) {
       const source = toSource(state);
-      if (!isSame(old[name], source)) changed.setIn(['states', name], toNode(changed, source));
+      const flow = JSON.stringify(source).length < longestLine;
+      if (!isSame(old[name], source)) changed.setIn(['states', name], changed.createNode(source, { flow }));
     }
   });
   return printYaml(document);
@@ -50,13 +48,6 @@ const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.st
 const isEmpty = (value: unknown) => typeof value === 'object' && Object.keys(value ?? {}).length === 0;
 /** A state that fits one line is one. */
 const longestLine = 100;
-
-function toNode(document: Document, source: object) {
-  const node = document.createNode(source);
-  const isShort = JSON.stringify(source).length < longestLine;
-  if (isMap(node)) node.flow = isShort;
-  return node;
-}
 
 /** A state as designers write it: without what parsing adds. */
 function toSource(state: State): object {

@@ -12,7 +12,6 @@ export interface SourceFile {
   text: string;
 }
 
-/** Everything a program is made of. Nothing else is read to check or run it. */
 export interface ProgramSource {
   name: string;
   files: readonly SourceFile[];
@@ -50,15 +49,11 @@ export function parseDataFiles({ files }: ProgramSource): { data: Map<string, Da
   const data = new Map<string, DataFile>();
   const faults: Fault[] = [];
   for (const { file, path, text } of files.filter(({ path }) => path.startsWith('data/'))) {
-    const parsed = path.endsWith('.csv') ? parseCsv(text) : parseRows(file, text);
-    if ('message' in parsed) {
-      faults.push({ file, ...parsed });
-      continue;
-    }
-    const { rows } = parsed;
+    const { rows = [], ...fault } = path.endsWith('.csv') ? parseCsv(text) : parseRows(file, text);
     const broken = rows.flatMap(Object.values<string>).find((cell) => /^\d(?:[.,]\d+)?E\+\d+$/i.test(cell));
-    const message = `${broken} is a long number that a spreadsheet has cut; make its column text`;
-    if (broken !== undefined) faults.push({ file, line: 1, message });
+    const cut = `${broken} is a long number that a spreadsheet has cut; make its column text`;
+    const { line = 1, message = broken === undefined ? undefined : cut } = fault;
+    if (message !== undefined) faults.push({ file, line, message });
     const columns = Array.from(namesOf(rows), (name) => [name, typeOf(rows.map((row) => row[name] ?? ''))] as const);
     data.set(path, { rows, columns: new Map(columns) });
   }
@@ -80,7 +75,7 @@ function typeOf(cells: string[]): ValueType {
 }
 
 /** The first line has the names of the columns. Blank cells at the end of a line do not count. */
-function parseCsv(text: string): { rows: Row[] } | { line: number; message: string } {
+function parseCsv(text: string): { rows?: Row[]; line?: number; message?: string } {
   const { data, errors } = Papa.parse<string[]>(text.replace(/^\uFEFF/, ''), { delimiter: ',', preview: maxLines });
   let line = 1;
   const lines = data.map((read) => {
@@ -90,21 +85,16 @@ function parseCsv(text: string): { rows: Row[] } | { line: number; message: stri
     return { line: begin, cells };
   });
   const [fault] = errors;
-  if (fault)
-    return {
-      line: lines[fault.row ?? 0]?.line ?? 1,
-      message: 'a quote is not closed, or text follows it: "" is one quote',
-    };
+  const unclosed = 'a quote is not closed, or text follows it: "" is one quote';
+  if (fault) return { line: lines[fault.row ?? 0]?.line ?? 1, message: unclosed };
   const [head, ...rows] = lines.filter(({ cells }) => cells.length > 0);
   const names = head?.cells ?? [];
   const message = sizeFault(data.length < maxLines ? rows.length : data.length, names.length) ?? headFault(names);
   if (message !== undefined) return { line: head?.line ?? 1, message };
   const long = rows.find(({ cells }) => cells.length > names.length);
-  if (long)
-    return {
-      line: long.line,
-      message: `${long.cells.length} cells, and the first line names ${names.length} columns: write a value with a comma in quotes, "1,5", or name the column`,
-    };
+  const remedy = 'write a value with a comma in quotes, "1,5", or name the column';
+  const counts = `${long?.cells.length} cells, and the first line names ${names.length} columns`;
+  if (long) return { line: long.line, message: `${counts}: ${remedy}` };
   return { rows: rows.map(({ cells }) => Object.fromEntries(names.map((name, i) => [name, cells[i] ?? '']))) };
 }
 
@@ -120,8 +110,7 @@ function headFault(names: string[]): string | undefined {
 function parseRows(file: string, text: string): ReturnType<typeof parseCsv> {
   const { value, faults } = parseYaml(file, text);
   const rows = faults.length === 0 ? toRows(value) : undefined;
-  const message = rows
-    ? sizeFault(rows.length, namesOf(rows).size)
-    : 'must be a list of records, such as [{ name: Maize }]';
-  return rows && message === undefined ? { rows } : { line: 1, message: message ?? '' };
+  if (!rows) return { message: 'must be a list of records, such as [{ name: Maize }]' };
+  const message = sizeFault(rows.length, namesOf(rows).size);
+  return message === undefined ? { rows } : { message };
 }

@@ -38,7 +38,7 @@ export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodT
   }
   const allowed = values ?? options;
   if (given === undefined && name !== '' && (allowed || expected || errors)) return `${name} is missing`;
-  // Of the forms that a value may have, the one that it comes closest to.
+  // The allowed form that comes closest to the value.
   const [closest] = (errors ?? [])
     .filter(([first]) => first && (first.path.length > 0 || first.keys))
     .sort((one, other) => one.length - other.length);

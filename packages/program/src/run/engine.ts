@@ -3,7 +3,6 @@ import {
   type Dialogue,
   type FormReply,
   type FormSnapshot,
-  type Frame,
   forget,
   forgetSecrets,
   type Input,
@@ -15,10 +14,10 @@ import {
 } from '../model/dialogue.ts';
 import { holds } from '../model/evaluate.ts';
 import { hasText } from '../model/locales.ts';
-import type { Menu } from '../model/menu.ts';
+import { type Menu, resumeTarget } from '../model/menu.ts';
 import { backKeyOf, canGoBack, choosableOptions, countPages, surfaceOf } from '../show/render.ts';
 import { signatureOf } from '../states/action.ts';
-import type { Course, Press } from '../states/kind.ts';
+import type { Move, Press, Shown } from '../states/kind.ts';
 import type { MenuState } from '../states/menu.ts';
 import { isQuestion, kindOf, nextOf, reach, requiresLogin } from '../states/states.ts';
 import { reservedKeys } from '../values/keys.ts';
@@ -46,15 +45,17 @@ export interface Opening {
 }
 
 export function openDialogue(menu: Menu, opening: Opening, caller?: Caller): Step {
-  const { language, resume, notice, isNewcomer } = opening;
-  const isUsable = resume && [resume.state, ...resume.stack].every((name) => menu.states.has(name));
-  const dialogue: Dialogue = { state: menu.start, stack: [], page: 0, values: {}, secrets: {}, language };
-  const begun = { ...dialogue, ...(caller && { caller }), ...(isUsable && { resume }) };
-  const arrived = arrive(menu, begun, menu.start);
+  const { language, notice, isNewcomer } = opening;
+  const isUsable = [opening.resume?.state, ...(opening.resume?.stack ?? [])].every((name = '') =>
+    menu.states.has(name),
+  );
+  const resume = isUsable ? opening.resume : undefined;
+  const begun = { state: menu.start, stack: [], page: 0, values: {}, secrets: {}, language, caller, resume };
+  const { dialogue } = arrive(menu, begun, menu.start);
   // A menu without accounts has no texts for their notices.
   const isNoted = notice && hasText(menu, { language }, notice.text);
   const noted = isNoted && { hint: notice.text, values: { date: notice.date } };
-  return { ...arrived, dialogue: { ...arrived.dialogue, ...(isNewcomer && { isNewcomer }), ...noted } };
+  return { dialogue: { ...dialogue, isNewcomer, ...noted }, ended: false };
 }
 
 export function takeInput(menu: Menu, dialogue: Dialogue, typed: Input): Step {
@@ -71,27 +72,22 @@ export function takeInput(menu: Menu, dialogue: Dialogue, typed: Input): Step {
     const isMore = input.value === reservedKeys.more && at.page + 1 < countPages(menu, at);
     return isMore ? { dialogue: { ...at, page: at.page + 1 }, ended: false } : undefined;
   };
-  return kind.press(state, dialogue, { ...createCourse(menu, 0), input, navigate });
+  const next = kind.press(state, dialogue, { ...shownOf(menu), input, navigate });
+  return 'to' in next ? arrive(menu, next.dialogue, next.to) : next;
 }
 
 function toReserved(dialogue: Dialogue, input: Input, back: string): Input {
-  const { keys } = surfaceOf(dialogue);
-  if (!keys) return input;
+  const { keys = {} } = surfaceOf(dialogue);
   const all = { ...reservedKeys, back };
   const name = (Object.keys(keys) as (keyof typeof keys)[]).find((each) => keys[each] === input.value);
   return name ? { ...input, value: all[name] } : input;
 }
 
-function createCourse(menu: Menu, hops: number): Course {
-  return {
-    menu,
-    arrive: (dialogue, to) => arrive(menu, dialogue, to, hops + 1),
-    resume: (dialogue) => resumeForm(menu, dialogue),
-    leaveFlow: (dialogue) => leaveFlow(menu, dialogue, hops),
-    countPages: (dialogue) => countPages(menu, dialogue),
-    options: (dialogue) => choosableOptions(menu, dialogue),
-  };
-}
+const shownOf = (menu: Menu): Shown => ({
+  menu,
+  countPages: (dialogue) => countPages(menu, dialogue),
+  options: (dialogue) => choosableOptions(menu, dialogue),
+});
 
 export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult): Step {
   const state = menu.states.get(dialogue.state);
@@ -100,11 +96,10 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   const outcome: { to: string; hint?: string } | undefined =
     state.kind === 'form' ? { to: state.to } : state.outcomes[result.outcome];
   if (!outcome) throw new Error(`the action of ${dialogue.state} gave the undeclared outcome ${result.outcome}`);
-  let next: Dialogue = { ...dialogue, values: addValues(dialogue.values, result.values) };
-  // The first screen offers it no longer, also by Back.
+  const account = result.account === undefined ? dialogue.account : (result.account ?? undefined);
+  let next: Dialogue = { ...dialogue, values: addValues(dialogue.values, result.values), account };
+  // The first screen no longer offers the choice, even after Back.
   if (result.language !== undefined) next = { ...withoutView(next, menu.start), language: result.language };
-  if (result.account === null) delete next.account;
-  else if (result.account !== undefined) next.account = result.account;
   const { afterLogin } = next;
   if (typeof result.account === 'string' && afterLogin) return goTo(menu, next, afterLogin);
   const finishes = state.kind === 'form' || signatureOf(state, menu.registry)?.finishes;
@@ -121,21 +116,20 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
 function finishForm(menu: Menu, dialogue: Dialogue): Dialogue {
   const stack = cutToMenu(menu, dialogue);
   const frames = dialogue.frames?.map((frame) => ({ ...frame, depth: Math.min(frame.depth, stack.length) }));
-  return forgetSecrets({ ...dialogue, stack, ...(frames && { frames }) });
+  return forgetSecrets({ ...dialogue, stack, frames });
 }
 
-export function takeFormReply(menu: Menu, { hint: _, ...dialogue }: Dialogue, reply: FormReply): Step {
+export function takeFormReply(menu: Menu, dialogue: Dialogue, reply: FormReply): Step {
   const { state } = dialogue;
-  if (reply.kind === 'screen') {
-    const { progress, screen } = reply;
-    return { dialogue: { ...dialogue, page: 0, form: { state, progress, screen } }, ended: false };
-  }
-  const { form: __, ...left } = dialogue;
+  const left = { ...dialogue, hint: undefined, form: undefined };
   if (reply.kind === 'left') return goBack(menu, { ...left, page: 0 });
-  return { dialogue: left, pending: { state, action: 'form', submission: reply.submission }, ended: false };
+  if (reply.kind === 'complete')
+    return { dialogue: left, pending: { state, action: 'form', submission: reply.submission }, ended: false };
+  const { progress, screen } = reply;
+  return { dialogue: { ...left, page: 0, form: { state, progress, screen } }, ended: false };
 }
 
-/** Continues an unfinished form; one that needed a login asks for it first. */
+/** Continues an unfinished form, after a login if the form needed one. */
 function resumeForm(menu: Menu, { resume: form, ...dialogue }: Dialogue): Step {
   if (!form) throw new Error('there is no form to continue');
   const { authenticated, ...place } = form;
@@ -144,9 +138,8 @@ function resumeForm(menu: Menu, { resume: form, ...dialogue }: Dialogue): Step {
   return logInFirst(menu, leaveScreen(dialogue), place);
 }
 
-function goTo(menu: Menu, { afterLogin: _, frames: __, ...dialogue }: Dialogue, place: Place): Step {
-  const { state, stack, values, frames, form } = place;
-  return arrive(menu, { ...dialogue, stack, values, ...(frames && { frames }), ...(form && { form }) }, state);
+function goTo(menu: Menu, dialogue: Dialogue, { state, stack, values, frames, form }: Place): Step {
+  return arrive(menu, { ...dialogue, stack, values, frames, form, afterLogin: undefined }, state);
 }
 
 function logInFirst(menu: Menu, dialogue: Dialogue, afterLogin: Place): Step {
@@ -156,42 +149,44 @@ function logInFirst(menu: Menu, dialogue: Dialogue, afterLogin: Place): Step {
 
 function goBack(menu: Menu, dialogue: Dialogue): Step {
   if (dialogue.page > 0) return { dialogue: { ...dialogue, page: dialogue.page - 1 }, ended: false };
-  const { afterLogin: _, ...rest } = dialogue;
   const stack = dialogue.stack.slice(0, -1);
   const back = dialogue.stack.at(-1) ?? menu.start;
   const { secrets = {}, ...view } = dialogue.left?.[back] ?? {};
-  const left = leaveFrames({ ...rest, stack, secrets }, ({ depth }) => depth <= stack.length);
-  const step = arrive(menu, left, back);
-  return step.dialogue.state === back ? { ...step, dialogue: { ...step.dialogue, ...view } } : step;
+  const step = arrive(menu, leaveFrames({ ...dialogue, stack, secrets, afterLogin: undefined }), back);
+  if (step.dialogue.state !== back) return step;
+  return { ...step, dialogue: { ...step.dialogue, ...view, page: view.page ?? 0 } };
 }
 
 /** Arriving at a screen that is already on the stack goes back to it, so that loops do not grow the stack. */
 function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
+  if (to === resumeTarget) return resumeForm(menu, dialogue);
   const state = menu.states.get(to);
   if (!state) throw new Error(`no state named ${to}`);
   if (hops > maxHops) throw new Error(`the states after ${to} lead in a circle`);
   if (dialogue.account === undefined && requiresLogin(state)) {
     const { stack, values, frames } = dialogue;
-    return logInFirst(menu, dialogue, { state: to, stack, values, ...(frames && { frames }) });
+    return logInFirst(menu, dialogue, { state: to, stack, values, frames });
   }
   const { hint: _, hintPage: __, search: ___, isNewcomer: ____, form, ...rest } = dialogue;
   const kind = kindOf(state);
-  const course = createCourse(menu, hops);
-  if (kind.follow) return kind.follow(state, { ...rest, state: to }, course);
+  if (kind.follow) {
+    const here = { ...rest, state: to };
+    const next = kind.follow(state, here, menu) ?? leaveFlow(menu, here);
+    return arrive(menu, next.dialogue, next.to, hops + 1);
+  }
   const when = 'when' in state && typeof state.when === 'string' ? state.when : undefined;
   if (when !== undefined && 'to' in state && state.to !== undefined) {
     const given = Array.from(kind.gives?.(state, menu) ?? [], ([name]) => name);
-    if (!holds(menu, rest, when)) return course.arrive(forget(rest, given), state.to);
+    if (!holds(menu, rest, when)) return arrive(menu, forget(rest, given), state.to, hops + 1);
   }
   const seen = rest.stack.indexOf(to);
   const stack = seen < 0 ? rest.stack : rest.stack.slice(0, seen);
   const shown = { ...rest, state: to, page: 0, stack, ...(form?.state === to && { form }) };
-  const next = leaveFrames(shown, ({ depth }) => depth <= stack.length);
-  if (kind.enter) return kind.enter(state, next, course);
+  const next = leaveFrames(shown);
+  if (kind.enter) return kind.enter(state, next, shownOf(menu));
   // Answers of a form are dropped at its end, and so is an unfinished login.
   if (to === menu.start && !stack.some((name) => isQuestion(menu.states.get(name)))) {
-    const { afterLogin: _, frames: __, ...kept } = next;
-    return { dialogue: forgetSecrets({ ...kept, values: {} }), ended: false };
+    return { dialogue: forgetSecrets({ ...next, values: {}, afterLogin: undefined, frames: undefined }), ended: false };
   }
   return { dialogue: next, ended: false };
 }
@@ -199,22 +194,20 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
 const maxHops = 300;
 
 /** Back no longer leads to what was asked inside, as after a finished form. */
-function leaveFlow(menu: Menu, dialogue: Dialogue, hops: number): Step {
+function leaveFlow(menu: Menu, dialogue: Dialogue): Move {
   const { frames = [], stack } = dialogue;
   const frame = frames.at(-1);
   const state = frame && menu.states.get(frame.state);
   const comeBack = state && kindOf(state).comeBack;
-  const course = createCourse(menu, hops);
-  if (!frame || !state || !comeBack) return course.arrive(dialogue, menu.start);
+  if (!frame || !comeBack) return { dialogue, to: menu.start };
   const left = { ...dialogue, state: frame.state, stack: stack.slice(0, frame.depth), frames: frames.slice(0, -1) };
-  return comeBack(state, left, { ...course, index: frame.index ?? 0 });
+  return comeBack(state, left, { menu, index: frame.index ?? 0 });
 }
 
-function leaveFrames(dialogue: Dialogue, isKept: (frame: Frame) => boolean): Dialogue {
-  if (!dialogue.frames) return dialogue;
-  const { frames, ...rest } = dialogue;
-  const kept = frames.filter(isKept);
-  return kept.length > 0 ? { ...rest, frames: kept } : rest;
+/** Without the sub-flows and loops that began on screens which Back no longer leads to. */
+function leaveFrames(dialogue: Dialogue): Dialogue {
+  const frames = dialogue.frames?.filter(({ depth }) => depth <= dialogue.stack.length);
+  return { ...dialogue, frames: frames?.length ? frames : undefined };
 }
 
 /** Cuts off the screens of a finished form, which began with its first question or with the menu that offers its action. */
@@ -233,10 +226,8 @@ function offers(menu: Menu, { options }: MenuState, action: string): boolean {
     const state = menu.states.get(name);
     return state && 'text' in state ? [] : nextOf(state);
   };
-  return reach(
-    Array.from(options, ({ to }) => to),
-    next,
-  ).has(action);
+  const offered = options.map(({ to }) => to);
+  return reach(offered, next).has(action);
 }
 
 /** To continue at the last unanswered question, or at the first secret one, since secrets are not kept. */
@@ -249,7 +240,7 @@ export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | u
   return answered ? place : undefined;
 }
 
-/** Any screen with all earlier answers, ready to continue; where secrets were asked, the first question for one. */
+/** The current screen with all earlier answers, or the first question for a secret, since secrets are not kept. */
 export function toSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
   const { afterLogin, account, values } = { ...dialogue, ...dialogue.afterLogin };
   const screens = afterLogin ? toLastQuestion(menu, afterLogin) : [...dialogue.stack, dialogue.state];
@@ -260,18 +251,12 @@ export function toSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undef
   const firstSecret = screens.findIndex(isSecret);
   const upTo = firstSecret < 0 ? screens.length - 1 : firstSecret;
   const state = screens[upTo];
-  const stack = screens.slice(0, upTo);
   if (state === undefined) return undefined;
-  const form = dialogue.form?.state === state ? dialogue.form : undefined;
+  const stack = screens.slice(0, upTo);
   const frames = dialogue.frames?.filter(({ depth }) => depth <= stack.length);
-  return {
-    state,
-    stack,
-    values,
-    ...(frames && { frames }),
-    ...(form && { form }),
-    ...((afterLogin || account !== undefined) && { authenticated: true }),
-  };
+  const form = dialogue.form?.state === state ? dialogue.form : undefined;
+  const isGuarded = afterLogin !== undefined || account !== undefined;
+  return { state, stack, values, frames, form, ...(isGuarded && { authenticated: true }) };
 }
 
 /** A login may precede an action, which is not a screen to return to. */

@@ -3,9 +3,9 @@ const basic =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà';
 const extension = '^{}\\[~]|€';
 
-const septets = new Map<string, 1 | 2>([
-  ...Array.from(basic, (char): [string, 1] => [char, 1]),
-  ...Array.from(extension, (char): [string, 2] => [char, 2]),
+const septets = new Map([
+  ...Array.from(basic, (char) => [char, 1] as const),
+  ...Array.from(extension, (char) => [char, 2] as const),
 ]);
 
 // Characters that Unicode decomposition does not replace; others lose their marks (ê → e) or stay.
@@ -18,11 +18,7 @@ const replacements: Record<string, string> = {
   '\t': ' ',
 };
 
-const allGsm = new RegExp(`^[${(basic + extension).replace(/[\\\]^-]/g, '\\$&')}]*$`, 'u');
-
-export function isGsm(text: string): boolean {
-  return allGsm.test(text);
-}
+export const isGsm = (text: string): boolean => countSeptets(text) !== undefined;
 
 /** How many septets `text` takes; `undefined` when it does not fit the alphabet. */
 export function countSeptets(text: string): number | undefined {

@@ -46,55 +46,41 @@ export function measure(
   return { limit, cost: (text) => (isPlain ? text.length : (countSeptets(text) ?? text.length)) };
 }
 
-const sayLine = ({ key, label }: Line) => `${key}. ${label}`;
-
 /** Lays content out on as many screens as it takes; nothing but white space at the joints is left out. */
 export function layOut(content: Content, navigation: Navigation, surface: Surface = ussd): Page[] {
   const show = surface.counts === 'gsm' ? toShowable : (text: string) => text;
-  const { hintPage = 0 } = content;
+  const { lines: mostLines = Number.POSITIVE_INFINITY, choices } = surface;
+  const isNumbered = choices === 'numbered';
+  const toText = (line: Line) => (isNumbered ? show(`${line.key}. ${line.label}`) : '');
   const [hint, body] = [show(content.hint ?? ''), show(content.body)];
-  const isNumbered = surface.choices === 'numbered';
-  const footerOf = (page: number, isLast: boolean) => [
-    ...(isLast ? [] : [navigation.more]),
-    ...(navigation.back && (page > 0 || navigation.hasBack) ? [navigation.back] : []),
-    ...(navigation.exit ? [navigation.exit] : []),
-  ];
-  const lines = isNumbered ? content.lines.map((line) => show(sayLine(line))) : [];
-  const footers = new Map<Line, string>();
-  for (const line of footerOf(1, false)) footers.set(line, isNumbered ? show(sayLine(line)) : '');
-  const { limit, cost } = measure([hint, body, ...lines, ...footers.values()], surface);
-  for (const [line, text] of footers) footers.set(line, shorten(text, limit / 4, cost));
-  const footer = (page: number, isLast: boolean) => join(footerOf(page, isLast).map((line) => footers.get(line) ?? ''));
-  const { lines: mostLines = Number.POSITIVE_INFINITY } = surface;
+  const lines = isNumbered ? content.lines.map(toText) : [];
+  const { more, back, exit, hasBack } = navigation;
+  const keys = [more, back, exit].flatMap((line) => (line ? { line, text: toText(line) } : []));
+  const { limit, cost } = measure([hint, body, ...lines, ...keys.map(({ text }) => text)], surface);
+  const keysOf = (page: number, isLast: boolean) =>
+    keys.filter(({ line }) => (line !== more || !isLast) && (line !== back || page > 0 || hasBack));
+  const footer = (page: number, isLast: boolean) =>
+    join(keysOf(page, isLast).map(({ text }) => shorten(text, limit / 4, cost)));
 
   const pages: Page[] = [];
-  const add = (parts: string[], isLast: boolean, shown: number) => {
-    const keys = isNumbered ? [] : [...(isLast ? content.lines : []), ...footerOf(pages.length, isLast)];
-    pages.push({
-      text: join(parts),
-      lines: isLast ? content.lines.length : shown,
-      ...(!isNumbered && { buttons: keys }),
-    });
+  const add = (parts: string[], isLast: boolean, shown = content.lines.length) => {
+    const own = isLast ? content.lines : [];
+    const buttons = isNumbered ? undefined : [...own, ...keysOf(pages.length, isLast).map(({ line }) => line)];
+    pages.push({ text: join(parts), lines: shown, ...(buttons && { buttons }) });
   };
   const whole = [hint, body, ...lines, footer(0, true)];
-  if (cost(join(whole)) <= limit && countLines(join(whole)) <= mostLines) {
-    add(whole, true, 0);
-    return pages;
-  }
-  let rest = toAtoms(body, lines);
+  if (cost(join(whole)) <= limit && countLines(join(whole)) <= mostLines) add(whole, true);
+  let rest = pages.length > 0 ? [] : toAtoms(body, lines);
   while (rest.length > 0) {
     const page = pages.length;
-    if (page === hintPage && hint !== '') rest = [...toAtoms(hint, []), ...onNewLine(rest)];
+    if (page === (content.hintPage ?? 0) && hint !== '') rest = [...toAtoms(hint, []), ...onNewLine(rest)];
     const take = (end: string) =>
       takeAtoms(rest, { room: limit - cost(`\n${end}`), lines: mostLines - countLines(end), cost });
     // The last page has no More and so more room: the rest is tried as the last page first.
     const [all, none] = take(footer(page, true));
-    if (none.length === 0) {
-      add([all, footer(page, true)], true, 0);
-      break;
-    }
-    const [taken, left] = take(footer(page, false));
-    add([taken, footer(page, false)], false, Math.max(0, lines.length - left.length));
+    const [taken, left] = none.length === 0 ? [all, none] : take(footer(page, false));
+    const isLast = none.length === 0;
+    add([taken, footer(page, isLast)], isLast, isLast ? undefined : Math.max(0, lines.length - left.length));
     rest = left;
   }
   return pages;
@@ -106,9 +92,7 @@ export function fitsOneScreen(text: string): boolean {
   return cost(shown) <= limit;
 }
 
-function join(parts: string[]): string {
-  return parts.filter((part) => part !== '').join('\n');
-}
+const join = (parts: string[]) => parts.filter((part) => part !== '').join('\n');
 
 const countLines = (text: string) => (text === '' ? 0 : text.split('\n').length);
 
@@ -120,9 +104,7 @@ function toAtoms(body: string, lines: string[]): Atom[] {
   return [...words, ...lines.map((text) => ({ text, glue: '\n' }))];
 }
 
-function onNewLine([first, ...others]: Atom[]): Atom[] {
-  return first ? [{ ...first, glue: '\n' }, ...others] : [];
-}
+const onNewLine = ([first, ...others]: Atom[]) => (first ? [{ ...first, glue: '\n' }, ...others] : []);
 
 /** Fills one page. A word is broken only when it alone is longer than the page. */
 function takeAtoms(
@@ -149,7 +131,7 @@ function takeAtoms(
   return [text, []];
 }
 
-/** Three labels of keys leave room for a text, whatever values they show. */
+/** Even three long labels of keys leave room for a text. */
 function shorten(label: string, room: number, cost: (text: string) => number): string {
   return cost(label) <= room ? label : breakWord(label, room, cost)[0];
 }

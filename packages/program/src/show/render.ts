@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { Dialogue } from '../model/dialogue.ts';
 import { todayOf } from '../model/evaluate.ts';
 import { maxShownLength, translate } from '../model/locales.ts';
-import type { Menu, Option, State } from '../model/menu.ts';
-import type { Say, ScreenContent } from '../states/kind.ts';
-import { kindOf } from '../states/states.ts';
+import { type Menu, type Option, resumeTarget, type State } from '../model/menu.ts';
+import type { Say } from '../states/kind.ts';
+import { kindOf, targetsOf } from '../states/states.ts';
 import { reservedKeys } from '../values/keys.ts';
 import { type Surface, ussd } from '../values/surface.ts';
 import { type Line, layOut, type Page } from './lay-out.ts';
@@ -26,11 +26,9 @@ export function renderScreen(menu: Menu, dialogue: Dialogue): Screen {
 
 /** The hint and, of a page that fits one screen, its text: without choices and keys. */
 export function renderAlone(menu: Menu, dialogue: Dialogue): string {
-  const state = menu.states.get(dialogue.state);
-  const content = state && kindOf(state).content?.(state, { menu, dialogue, say: createSay(menu, dialogue) });
-  const isPage = state?.kind === 'page' && countPages(menu, dialogue) === 1;
-  const hint = dialogue.hint === undefined ? '' : (content?.hint ?? '');
-  return [hint, isPage ? (content?.body ?? '') : ''].filter((part) => part !== '').join('\n');
+  const { hint = '', body = '' } = contentOf(menu, dialogue) ?? {};
+  const isPage = menu.states.get(dialogue.state)?.kind === 'page' && countPages(menu, dialogue) === 1;
+  return [dialogue.hint === undefined ? '' : hint, isPage ? body : ''].filter((part) => part !== '').join('\n');
 }
 
 export function createSay(menu: Menu, dialogue: Dialogue): Say {
@@ -38,9 +36,7 @@ export function createSay(menu: Menu, dialogue: Dialogue): Say {
   return (key, values = dialogue.values) => translate(menu.locales, dialogue.language, key, values, today);
 }
 
-export function countPages(menu: Menu, dialogue: Dialogue): number {
-  return toPages(menu, dialogue).length;
-}
+export const countPages = (menu: Menu, dialogue: Dialogue): number => toPages(menu, dialogue).length;
 
 export function canGoBack(menu: Menu, dialogue: Dialogue): boolean {
   return dialogue.page > 0 || hasWayBack(menu.states.get(dialogue.state), dialogue);
@@ -50,14 +46,13 @@ export function backKeyOf(menu: Menu, state: State, dialogue: Dialogue): string 
   return kindOf(state).backKey?.(state, menu, dialogue) ?? reservedKeys.back;
 }
 
-/** The options a choice is looked up in. Those of a page come after its text: before they are shown, `1` is a wrong input. */
+/** The options that can be chosen now. Those of a page follow its text: until they are shown, `1` is a wrong input. */
 export function choosableOptions(menu: Menu, dialogue: Dialogue): Option[] {
   const state = menu.states.get(dialogue.state);
   const options = (state && kindOf(state).options?.(state, menu, dialogue)) ?? [];
   if (state?.kind !== 'page') return options;
   // A hint may push a choice off the page it was seen on; it can still be taken.
-  const { hint: _, ...unhinted } = dialogue;
-  return options.slice(0, toPages(menu, unhinted)[dialogue.page]?.lines);
+  return options.slice(0, toPages(menu, { ...dialogue, hint: undefined })[dialogue.page]?.lines);
 }
 
 function hasWayBack(state: State | undefined, dialogue: Dialogue): boolean {
@@ -67,45 +62,70 @@ function hasWayBack(state: State | undefined, dialogue: Dialogue): boolean {
 
 export const surfaceOf = ({ caller }: Dialogue): Surface => caller?.surface ?? ussd;
 
-/** Layouts by their texts: the same texts have the same layout for every caller. */
+/** Layouts, cached by their texts for all callers. */
 const laidOut = new WeakMap<Surface, LRUCache<string, Page[]>>();
 const maxKeyLength = 1_000;
 
 function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   const state = menu.states.get(dialogue.state);
-  const say = createSay(menu, dialogue);
-  const content = state && kindOf(state).content?.(state, { menu, dialogue, say });
+  const content = contentOf(menu, dialogue);
   if (!state || !content) return [];
-  const { hint, body, lines } = limitContent(content);
   const surface = surfaceOf(dialogue);
   const keys: NonNullable<Surface['keys']> = surface.keys ?? {};
+  const say = createSay(menu, dialogue);
   const isEnd = state.kind === 'end';
   const more = { key: keys.more ?? reservedKeys.more, label: say('common.more') };
   const back = isEnd ? undefined : { key: keys.back ?? backKeyOf(menu, state, dialogue), label: say('common.back') };
   const exit = isEnd ? undefined : { key: keys.exit ?? reservedKeys.exit, label: say('common.exit') };
   const hasBack = hasWayBack(state, dialogue);
-  const { language, hintPage = 0 } = dialogue;
+  const { hint, body } = content;
+  const { hintPage = 0 } = dialogue;
   const { skip } = keys;
-  const shown = skip ? lines.map((line) => (line.key === reservedKeys.skip ? { ...line, key: skip } : line)) : lines;
-  let key = `${language}\0${isEnd}\0${hasBack}\0${hintPage}\0${hint}\0${body}`;
-  for (const line of [...shown, more, back, exit]) if (line) key += `\0${line.key}${line.label}`;
+  const toShown = (line: Line) => (line.key === reservedKeys.skip ? { ...line, key: skip ?? line.key } : line);
+  const lines = skip ? content.lines.map(toShown) : content.lines;
+  let key = `${isEnd}\0${hasBack}\0${hintPage}\0${hint}\0${body}`;
+  for (const line of [...lines, more, back, exit]) if (line) key += `\0${line.key}${line.label}`;
   const cache = laidOut.get(surface) ?? new LRUCache<string, Page[]>({ max: 2_000 });
   laidOut.set(surface, cache);
   const known = cache.get(key);
   if (known) return known;
-  const laid = { ...(hint !== undefined && { hint, hintPage }), body, lines: shown };
-  const pages = layOut(laid, { more, back, exit, hasBack }, surface);
+  const pages = layOut({ hint, hintPage, body, lines }, { more, back, exit, hasBack }, surface);
   if (key.length <= maxKeyLength) cache.set(key, pages);
   return pages;
 }
 
-/** Choices that are left out can still be chosen. */
-function limitContent({ hint, body, lines }: ScreenContent): ScreenContent {
-  const shown = body.slice(0, maxShownLength);
-  let length = shown.length;
-  const end = lines.findIndex(({ key, label }) => {
+/** What a screen shows, cut to what can be laid out. Choices that are cut off can still be chosen. */
+function contentOf(menu: Menu, dialogue: Dialogue) {
+  const state = menu.states.get(dialogue.state);
+  if (!state) return undefined;
+  const say = createSay(menu, dialogue);
+  const { content, options } = kindOf(state);
+  const shown = content?.(state, { menu, dialogue, say }) ?? ('text' in state && { body: say(state.text) });
+  if (!shown) return undefined;
+  const choices = options?.(state, menu, dialogue) ?? [];
+  const lines = shown.lines ?? choices.map(({ key, label, text }) => ({ key, label: label ?? say(text) }));
+  const hint = shown.hint ?? (dialogue.hint === undefined ? undefined : say(dialogue.hint));
+  const body = shown.body.slice(0, maxShownLength);
+  let { length } = body;
+  const kept = lines.filter(({ key, label }) => {
     length += key.length + label.length;
-    return length > maxShownLength;
+    return length <= maxShownLength;
   });
-  return { hint: hint?.slice(0, maxShownLength), body: shown, lines: end === -1 ? lines : lines.slice(0, end) };
+  return { hint: hint?.slice(0, maxShownLength), body, lines: kept };
 }
+
+/** The program as a Mermaid flowchart. */
+export function drawMenu(menu: Menu, language: string): string {
+  const lines = ['flowchart TD'];
+  for (const [name, state] of menu.states) {
+    const { outline: [open, close] = ['{', '}'], summary } = kindOf(state);
+    const shown = 'text' in state ? translate(menu.locales, language, state.text).split('\n', 1)[0] : undefined;
+    const label = escapeLabel(`${name}: ${shown ?? summary?.(state) ?? state.kind}`);
+    lines.push(`  ${name}${open}"${label}"${close}`);
+    for (const { to, label: edge } of targetsOf(state))
+      if (to !== resumeTarget) lines.push(`  ${name} -->|${escapeLabel(edge)}| ${to}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+const escapeLabel = (text: string) => text.replace(/["<>&|{}[\]()]/g, (char) => `#${char.codePointAt(0)};`);

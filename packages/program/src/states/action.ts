@@ -1,26 +1,23 @@
 import { z } from 'zod';
-import { actionKeywords, type BuiltIn, builtInNames, builtInSignature, keywordOf } from '../actions/actions.ts';
+import { actionKeywords, type BuiltIn, builtInNames, keywordOf } from '../actions/actions.ts';
 import { nameSchema, textKeySchema } from '../actions/keyword.ts';
 import type { ActionSignature, Registry } from '../model/menu.ts';
 import { suggest } from '../values/fault.ts';
 import { guarded, type Kind } from './kind.ts';
 
 const outcomeSchema = z.union([
-  nameSchema.transform((to) => ({ to })),
+  nameSchema.transform((to): { to: string; hint?: string } => ({ to })),
   z.strictObject({ to: nameSchema, hint: textKeySchema.exactOptional() }),
 ]);
-
 const fields = z.strictObject({
   kind: z.literal('action'),
   ...guarded,
-  action: nameSchema.exactOptional(),
+  action: nameSchema.default(''),
   outcomes: z.record(nameSchema, outcomeSchema),
 });
 
-export interface ActionState extends Omit<z.infer<typeof fields>, 'action' | 'outcomes'> {
-  action: string;
+export interface ActionState extends z.infer<typeof fields> {
   spec?: BuiltIn;
-  outcomes: Record<string, { to: string; hint?: string }>;
 }
 
 const schema = z.looseObject({ kind: z.literal('action') }).transform((given, context): ActionState => {
@@ -35,14 +32,15 @@ const schema = z.looseObject({ kind: z.literal('action') }).transform((given, co
   const own = { kind, outcomes, ...(requires !== undefined && { requires }) };
   const parsed = fields.safeParse(name === 'action' ? given : own);
   if (!parsed.success) return fail(parsed.error.issues);
-  if (name === 'action') return { ...parsed.data, action: parsed.data.action ?? '' };
+  if (name === 'action') return parsed.data;
   const spec = actionKeywords[name].schema.safeParse(rest);
   return spec.success ? { ...parsed.data, action: name, spec: spec.data } : fail(spec.error.issues);
 });
 
 export function signatureOf({ action, spec }: ActionState, { actions }: Registry): ActionSignature | undefined {
-  if (spec) return builtInSignature(action, spec);
-  return Object.hasOwn(actions, action) ? actions[action] : undefined;
+  if (!spec) return Object.hasOwn(actions, action) ? actions[action] : undefined;
+  const { outcomes, finishes, signature } = keywordOf(action);
+  return { outcomes: Object.keys(outcomes), finishes, values: {}, ...signature?.(spec) };
 }
 
 export const action: Kind<ActionState> = {
@@ -52,20 +50,15 @@ export const action: Kind<ActionState> = {
   targets: ({ outcomes }) =>
     Object.entries(outcomes).map(([label, { to }]) => ({ to, label, path: ['outcomes', label] })),
   gives: (state, { registry }) => Object.entries(signatureOf(state, registry)?.values ?? {}),
-  expressions({ action: name, spec }) {
-    return (spec && keywordOf(name).expressions?.(spec as never)) ?? [];
-  },
   rowFields({ action: name, spec }, { records }) {
     const kind = String({ ...spec }[name as never]);
     if (!Object.hasOwn(records, kind)) return [];
     return Object.entries({ id: 'text', phone: 'text', date: 'text', ...records[kind] });
   },
-  texts({ action: name, spec, outcomes }) {
-    const hints = Object.entries(outcomes).flatMap(([outcome, { hint }]) =>
+  texts: ({ outcomes }) =>
+    Object.entries(outcomes).flatMap(([outcome, { hint }]) =>
       hint === undefined ? [] : [{ key: hint, path: ['outcomes', outcome] }],
-    );
-    return [...hints, ...((spec && keywordOf(name).texts?.(spec as never)) ?? [])];
-  },
+    ),
   check(state, check) {
     const { action: name, outcomes, spec } = state;
     const { registry, say } = check;

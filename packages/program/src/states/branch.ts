@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { expressionSchema, nameSchema } from '../actions/keyword.ts';
+import { conditionSchema, nameSchema } from '../actions/keyword.ts';
 import { holds } from '../model/evaluate.ts';
 import { at, type Kind } from './kind.ts';
 
 const schema = z.strictObject({
   kind: z.literal('branch'),
   when: z
-    .array(z.strictObject({ that: expressionSchema, to: nameSchema }))
+    .array(z.strictObject({ that: conditionSchema, to: nameSchema }))
     .min(1)
     .max(40),
   else: nameSchema,
@@ -20,9 +20,9 @@ export const branch: Kind<z.infer<typeof schema>> = {
     ...state.when.map(({ that, to }, i) => ({ to, label: that, path: ['when', i, 'to'] })),
     at('else', state.else),
   ],
-  expressions: ({ when }) => when.map(({ that }, i) => ({ source: that, path: ['when', i, 'that'], wanted: 'bool' })),
-  follow: (state, dialogue, { menu, arrive }) =>
-    arrive(dialogue, state.when.find(({ that }) => holds(menu, dialogue, that))?.to ?? state.else),
-  outline: ['{', '}'],
+  follow: (state, dialogue, menu) => ({
+    dialogue,
+    to: state.when.find(({ that }) => holds(menu, dialogue, that))?.to ?? state.else,
+  }),
   editor: { title: 'Branch', draft: { when: [{ that: 'true', to: '{to}' }], else: '{to}' } },
 };

@@ -9,11 +9,10 @@ export const call: Kind<z.infer<typeof schema>> = {
   leadsTo: 'its `flow`; at a state of kind `return`, its `to`',
   schema,
   targets: ({ flow, to }) => [at('flow', flow), at('to', to)],
-  follow({ flow }, dialogue, { arrive }) {
+  follow({ flow }, dialogue) {
     const { state, stack, frames = [] } = dialogue;
-    return arrive({ ...dialogue, frames: [...frames, { state, depth: stack.length }] }, flow);
+    return { dialogue: { ...dialogue, frames: [...frames, { state, depth: stack.length }] }, to: flow };
   },
-  comeBack: ({ to }, dialogue, { arrive }) => arrive(dialogue, to),
-  outline: ['{', '}'],
+  comeBack: ({ to }, dialogue) => ({ dialogue, to }),
   editor: { title: 'Sub-flow', draft: { flow: '{to}', to: '{to}' } },
 };

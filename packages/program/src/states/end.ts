@@ -11,12 +11,6 @@ export const end: Kind<z.infer<typeof schema>> = {
   leadsTo: 'nothing: the call ends',
   schema,
   targets: () => [],
-  texts: ({ text }) => [{ key: text, path: ['text'] }],
-  content: ({ text }, { dialogue, say }) => ({
-    hint: dialogue.hint === undefined ? undefined : say(dialogue.hint),
-    body: say(text),
-    lines: [],
-  }),
   enter: (_, dialogue, { countPages }) => ({ dialogue, ended: countPages(dialogue) === 1 }),
   press(_, dialogue, { input, countPages }) {
     const last = countPages(dialogue) - 1;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expressionIn, expressionSchema, nameSchema } from '../actions/keyword.ts';
+import { conditionSchema, nameSchema } from '../actions/keyword.ts';
 import type { Dialogue, FormScreen } from '../model/dialogue.ts';
 import { suggest } from '../values/fault.ts';
 import { backKeyFor, reservedKeys } from '../values/keys.ts';
@@ -11,30 +11,34 @@ const schema = z.strictObject({
   kind: z.literal('form'),
   ...guarded,
   form: z.string().regex(/^forms\/(server\/)?[^/]+\.(xml|xlsx)$/, 'must be a file such as forms/household.xml'),
-  /** Answers that become values, by the name of their question. */
+  /** The values to set, each from the answer to a question. */
   take: z.record(nameSchema, questionPath).default({}),
-  /** Required questions that a keypad cannot answer and that are left out; the submission names them. */
+  /** Required questions to leave out because a keypad cannot answer them; the submission names them. */
   waive: z.array(questionPath).max(100).default([]),
-  when: expressionSchema.exactOptional(),
+  when: conditionSchema.exactOptional(),
   to: nameSchema,
 });
 
-/** Asks the questions of an ODK form; its answers are one submission. The host fills the form in. */
+/** Asks the questions of an ODK form; its answers are one submission. The host runs the form. */
 export const form: Kind<z.infer<typeof schema>> = {
   shows: 'the questions of an [ODK form](ussd-forms.md)',
   leadsTo: '`to`, once the form is sent',
   schema,
   targets: ({ to }) => [at('to', to)],
   gives: ({ take }) => Object.keys(take).map((name) => [name, 'any']),
-  expressions: ({ when }) => expressionIn(when, { path: ['when'], wanted: 'bool' }),
   texts: () => formTexts.map((key) => ({ key, path: ['form'] })),
   check(state, { forms, say }) {
     if (!forms.has(state.form)) say(['form'], `there is no file ${state.form}${suggest(state.form, forms.keys())}`);
   },
   isQuestion: () => true,
   backKey: (_, __, dialogue) => backKeyOf(dialogue),
-  content: (_, { dialogue, say }) => toFormContent(dialogue, say),
-  enter: (_, dialogue) => (dialogue.form ? { dialogue, ended: false } : { dialogue, form: {}, ended: false }),
+  content(_, { dialogue: { form }, say }) {
+    const screen: FormScreen = form?.screen ?? { type: 'note', body: '' };
+    const { text, key, values = {} } = screen.hint ?? {};
+    const hint = text ?? (key === undefined ? undefined : say(key, values));
+    return { hint, body: toBody(screen, say), lines: toLines(screen, say) };
+  },
+  enter: (_, dialogue) => ({ dialogue, form: dialogue.form ? undefined : {}, ended: false }),
   press(_, dialogue, { input: { value }, countPages }) {
     const { page } = dialogue;
     const isBack = page > 0 && value === backKeyOf(dialogue);
@@ -69,17 +73,6 @@ const formats: Partial<Record<FormScreen['type'], string>> = {
   dateTime: 'form.dateTimeHint',
 };
 
-function toFormContent({ form, hint }: Dialogue, say: Say): ScreenContent {
-  const screen = form?.screen ?? { type: 'note', body: '' };
-  const own = screen.hint;
-  const said = own?.text ?? (own?.key === undefined ? undefined : say(own.key, own.values ?? {}));
-  return {
-    hint: said ?? (hint === undefined ? undefined : say(hint)),
-    body: toBody(screen, say),
-    lines: toLines(screen, say),
-  };
-}
-
 function toBody({ type, isLong, count, body, hint }: FormScreen, say: Say): string {
   const format = formats[type];
   if (type === 'send') return say('form.end');
@@ -93,7 +86,7 @@ function toBody({ type, isLong, count, body, hint }: FormScreen, say: Say): stri
   return [body, ...more].join('\n');
 }
 
-function toLines({ type, options = [], optional, answer }: FormScreen, say: Say): ScreenContent['lines'] {
+function toLines({ type, options = [], optional, answer }: FormScreen, say: Say): NonNullable<ScreenContent['lines']> {
   const numbered = (...keys: string[]) => keys.map((key, i) => ({ key: String(i + 1), label: say(`form.${key}`) }));
   if (type === 'send') return numbered('send');
   if (type === 'another') return numbered('yes', 'no');

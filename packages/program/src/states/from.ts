@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type Check, expressionIn, expressionSchema, nameSchema, type UsedExpression } from '../actions/keyword.ts';
-import { whereExpressions } from '../actions/records.ts';
+import { type Check, expression, nameSchema } from '../actions/keyword.ts';
+import { whereSchema } from '../actions/records.ts';
 import type { Dialogue } from '../model/dialogue.ts';
 import { evaluate, filterRows } from '../model/evaluate.ts';
 import { type Menu, type Option, type Row, toRows } from '../model/menu.ts';
@@ -15,10 +15,10 @@ export const fromSchema = z
   .strictObject({
     csv: z.string().exactOptional(),
     json: z.string().exactOptional(),
-    list: expressionSchema.exactOptional(),
+    list: expression({ wanted: 'list' }).exactOptional(),
     text: fieldSchema,
     save: z.record(nameSchema, fieldSchema).default({}),
-    where: expressionSchema.exactOptional(),
+    where: whereSchema.exactOptional(),
   })
   .refine(
     ({ csv, json, list }) => [csv, json, list].filter(Boolean).length === 1,
@@ -34,11 +34,6 @@ export function givenByRows(from: ListSource, declared: Declared): [string, Give
   const columns = columnsOf(from, declared);
   return Object.entries(from.save).map(([name, field]) => [name, columns?.get(field) ?? 'any']);
 }
-
-export const listExpressions = ({ list, where }: ListSource): UsedExpression[] => [
-  ...expressionIn(list, { path: ['from', 'list'], wanted: 'list' }),
-  ...whereExpressions(where, ['from']),
-];
 
 export function checkList(from: ListSource, { data, say }: Check): void {
   const { csv, list, text, save } = from;
@@ -57,11 +52,8 @@ export function cellsOf({ data }: Menu, from: ListSource, field: string, languag
 
 const maxShown = 500;
 
-export function toListOptions(
-  menu: Menu,
-  { from, to }: { from: ListSource; to: string },
-  dialogue: Dialogue,
-): Option[] {
+export function toListOptions(menu: Menu, dialogue: Dialogue, list: { from: ListSource; to: string }): Option[] {
+  const { from, to } = list;
   const wanted = toSearchable(dialogue.search ?? '');
   const { language } = dialogue;
   return findRows(menu, from, dialogue)
@@ -77,9 +69,7 @@ export function toListOptions(
 }
 
 /** A column may have others beside it for further languages, as in an XLSForm: `name` and `name::fr`. */
-function cellOf(row: Row, field: string, language: string): string {
-  return row[`${field}::${language}`] || (row[field] ?? '');
-}
+const cellOf = (row: Row, field: string, language: string) => row[`${field}::${language}`] || (row[field] ?? '');
 
 export const isSearchable = (menu: Menu, from: ListSource, dialogue: Dialogue): boolean =>
   findRows(menu, from, dialogue).length > searchAbove;

@@ -1,11 +1,5 @@
 import { z } from 'zod';
-import {
-  type Check,
-  type EditorFields,
-  textKeySchema,
-  type UsedExpression,
-  type UsedText,
-} from '../actions/keyword.ts';
+import { type Check, type EditorFields, textKeySchema } from '../actions/keyword.ts';
 import type { Dialogue, Input, Step } from '../model/dialogue.ts';
 import type { Menu, Option, Registry } from '../model/menu.ts';
 import type { ValueType } from '../values/value-types.ts';
@@ -18,7 +12,7 @@ export interface Target {
 
 export type Declared = Pick<Menu, 'registry' | 'data' | 'records'>;
 
-/** Beside the types of values: an expression whose type follows from others, and an answer that no expression sees. */
+/** `computed`: the type follows from an expression. `secret`: no expression sees the answer. */
 export type GivenType = ValueType | 'computed' | 'secret';
 
 export type Say = (key: string, values?: Readonly<Record<string, string>>) => string;
@@ -30,23 +24,25 @@ export interface Seen {
 }
 
 export interface ScreenContent {
-  hint: string | undefined;
+  /** In place of the dialogue's hint. */
+  hint?: string | undefined;
   body: string;
-  lines: { key: string; label: string }[];
+  /** In place of the options. */
+  lines?: { key: string; label: string }[];
 }
 
-export interface Course {
+/** The state at which the dialogue arrives next. */
+export type Move = Pick<Target, 'to'> & { dialogue: Dialogue };
+
+export interface Shown {
   menu: Menu;
-  arrive(dialogue: Dialogue, to: string): Step;
-  resume(dialogue: Dialogue): Step;
-  leaveFlow(dialogue: Dialogue): Step;
   countPages(dialogue: Dialogue): number;
   options(dialogue: Dialogue): Option[];
 }
 
-export interface Press extends Course {
+export interface Press extends Shown {
   input: Input;
-  /** What Back, More and no input at all do on every screen; `undefined` for other inputs. */
+  /** Handles Back, More and an empty input, which mean the same on every screen; `undefined` for any other input. */
   navigate(dialogue: Dialogue): Step | undefined;
 }
 
@@ -57,10 +53,10 @@ export interface Kind<S = never> {
   targets(state: S): Target[];
   /** The values that it gives, with their types as far as they are known. */
   gives?(state: S, declared: Declared): Iterable<readonly [string, GivenType]>;
-  expressions?(state: S): Iterable<UsedExpression>;
   rowFields?(state: S, declared: Declared): Iterable<readonly [string, ValueType]>;
-  texts?(state: S, registry: Registry): UsedText[];
-  /** The longest texts that a value it gives can have, where its type alone does not say it, and those of its label. */
+  /** The texts that no field names. */
+  texts?(state: S, registry: Registry): { key: string; path: PropertyKey[] }[];
+  /** The longest texts of a value and of its label, where the type of the value does not tell. */
   longest?(
     state: S,
     name: string,
@@ -69,17 +65,19 @@ export interface Kind<S = never> {
   check?(state: S, check: Check): void;
   /** It asks something of a form, as opposed to menus that only lead on. */
   isQuestion?(state: S): boolean;
-  /** It shows nothing and needs nothing from outside: goes through it. */
-  follow?(state: S, dialogue: Dialogue, course: Course): Step;
+  /** Goes through a state that shows nothing and needs nothing from outside. `undefined` leaves the sub-flow or round of a loop. */
+  follow?(state: S, dialogue: Dialogue, menu: Menu): Move | undefined;
   /** Continues after the sub-flow or loop that this state began. */
-  comeBack?(state: S, dialogue: Dialogue, course: Course & { index: number }): Step;
-  enter?(state: S, dialogue: Dialogue, course: Course): Step;
-  press?(state: S, dialogue: Dialogue, press: Press): Step;
+  comeBack?(state: S, dialogue: Dialogue, began: { menu: Menu; index: number }): Move;
+  enter?(state: S, dialogue: Dialogue, shown: Shown): Step;
+  press?(state: S, dialogue: Dialogue, press: Press): Step | Move;
   backKey?(state: S, menu: Menu, dialogue: Dialogue): string;
   options?(state: S, menu: Menu, dialogue: Dialogue): Option[];
+  /** Its text and options by default. */
   content?(state: S, seen: Seen): ScreenContent;
   summary?(state: S): string;
-  outline: readonly [string, string];
+  /** How Mermaid draws it: as a rhombus by default. */
+  outline?: readonly [string, string];
   editor: EditorFields;
 }
 

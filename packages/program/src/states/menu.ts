@@ -1,19 +1,10 @@
 import { z } from 'zod';
-import { expressionIn, expressionSchema, nameSchema } from '../actions/keyword.ts';
+import { conditionSchema, nameSchema } from '../actions/keyword.ts';
 import { type Dialogue, type Step, stay } from '../model/dialogue.ts';
 import type { Menu, Option } from '../model/menu.ts';
-import {
-  cellsOf,
-  checkList,
-  columnsOf,
-  fromSchema,
-  givenByRows,
-  isSearchable,
-  listExpressions,
-  toListOptions,
-} from './from.ts';
+import { cellsOf, checkList, columnsOf, fromSchema, givenByRows, isSearchable, toListOptions } from './from.ts';
 import { at, type Kind, type Press, refuse, screen } from './kind.ts';
-import { chooseOption, optionsContent, optionsSchema, page, visibleOptions } from './page.ts';
+import { chooseOption, optionsSchema, page } from './page.ts';
 
 const schema = z
   .strictObject({
@@ -21,15 +12,14 @@ const schema = z
     ...screen,
     options: optionsSchema,
     from: fromSchema.exactOptional(),
-    when: expressionSchema.exactOptional(),
+    when: conditionSchema.exactOptional(),
     to: nameSchema.exactOptional(),
   })
   .superRefine(({ from, to, options, when }, context) => {
-    if ((from === undefined) !== (to === undefined))
-      refuse(context, 'to', '`from` and `to` belong together: give both or neither');
-    if ((from === undefined) === (options.length === 0))
-      refuse(context, 'options', 'a menu needs either `options` or `from`');
-    if (when !== undefined && from === undefined)
+    const isList = from !== undefined;
+    if (isList !== (to !== undefined)) refuse(context, 'to', '`from` and `to` belong together: give both or neither');
+    if (isList === options.length > 0) refuse(context, 'options', 'a menu needs either `options` or `from`');
+    if (when !== undefined && !isList)
       refuse(context, 'when', '`when` is for a menu with `from`; lead past other menus with a `branch`');
   });
 export type MenuState = z.infer<typeof schema>;
@@ -40,16 +30,8 @@ export const menu: Kind<MenuState> = {
   schema,
   targets: (state) => (state.to === undefined ? page.targets(state) : [at('to', state.to)]),
   gives: (state, declared) => [...(state.from ? givenByRows(state.from, declared) : []), ...page.gives(state)],
-  expressions: ({ from, when, ...state }) => [
-    ...page.expressions(state),
-    ...(from ? listExpressions(from) : []),
-    ...expressionIn(when, { path: ['when'], wanted: 'bool' }),
-  ],
   rowFields: ({ from }, declared) => (from && columnsOf(from, declared)) ?? [],
-  texts: (state) => [
-    ...page.texts(state),
-    ...(state.from ? ['common.search', 'hint.noMatch'].map((key) => ({ key, path: ['from'] })) : []),
-  ],
+  texts: ({ from }) => (from ? ['common.search', 'hint.noMatch'].map((key) => ({ key, path: ['from'] })) : []),
   check(state, check) {
     page.check(state, check);
     if (state.from) checkList(state.from, check);
@@ -62,11 +44,9 @@ export const menu: Kind<MenuState> = {
   },
   isQuestion: ({ from, options }) => from !== undefined || options.some(({ set }) => set),
   options: optionsOf,
-  content(state, seen) {
-    const { menu, dialogue, say } = seen;
+  content(state, { menu, dialogue, say }) {
     const isLong = state.from && isSearchable(menu, state.from, dialogue);
-    const body = isLong ? `${say(state.text)}\n${say('common.search')}` : say(state.text);
-    return optionsContent(optionsOf(state, menu, dialogue), body, seen);
+    return { body: isLong ? `${say(state.text)}\n${say('common.search')}` : say(state.text) };
   },
   press(state, dialogue, press) {
     const { menu, input } = press;
@@ -83,8 +63,9 @@ export const menu: Kind<MenuState> = {
   },
 };
 
-function optionsOf({ from, to = '', options }: MenuState, menu: Menu, dialogue: Dialogue): Option[] {
-  return from ? toListOptions(menu, { from, to }, dialogue) : visibleOptions(options, menu, dialogue);
+function optionsOf(state: MenuState, menu: Menu, dialogue: Dialogue): Option[] {
+  const { from, to = '' } = state;
+  return from ? toListOptions(menu, dialogue, { from, to }) : page.options(state, menu, dialogue);
 }
 
 /** Filters a long list by what was typed; if no row matches, shows a hint and the whole list. */

@@ -9,7 +9,6 @@ export const back: Kind<z.infer<typeof schema>> = {
   leadsTo: 'the `to` of the `call`, or the next item of the `each`, that led here',
   schema,
   targets: () => [],
-  follow: (_, dialogue, { leaveFlow }) => leaveFlow(dialogue),
-  outline: ['{', '}'],
+  follow: () => undefined,
   editor: { title: 'Return', draft: {} },
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expressionSchema, fieldExpressions, nameSchema } from '../actions/keyword.ts';
+import { expressionSchema, nameSchema } from '../actions/keyword.ts';
 import { computeText } from '../model/evaluate.ts';
 import { addValues } from '../values/limits.ts';
 import { at, type Kind } from './kind.ts';
@@ -16,14 +16,12 @@ export const set: Kind<z.infer<typeof schema>> = {
   schema,
   targets: ({ to }) => [at('to', to)],
   gives: ({ values }) => Object.keys(values).map((name) => [name, 'computed']),
-  expressions: ({ values }) => fieldExpressions(values, ['values']),
-  follow(state, dialogue, { menu, arrive }) {
+  follow({ values, to }, dialogue, menu) {
     let changed = dialogue;
-    for (const [name, source] of Object.entries(state.values))
+    for (const [name, source] of Object.entries(values))
       changed = { ...changed, values: addValues(changed.values, { [name]: computeText(menu, changed, source) }) };
-    return arrive(changed, state.to);
+    return { dialogue: changed, to };
   },
   summary: ({ values }) => Object.keys(values).join(', '),
-  outline: ['{', '}'],
   editor: { title: 'Values', draft: { values: {}, to: '{to}' } },
 };

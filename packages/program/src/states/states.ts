@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import type { State } from '../model/menu.ts';
+import { keywordOf } from '../actions/actions.ts';
+import { findFields, type UsedField } from '../actions/keyword.ts';
+import type { Registry, State } from '../model/menu.ts';
 import { action } from './action.ts';
 import { branch } from './branch.ts';
 import { call } from './call.ts';
@@ -26,6 +28,19 @@ declare module '../model/menu.ts' {
 export const stateSchema: z.ZodType<State> = z.discriminatedUnion('kind', schemas as never);
 
 export const kindOf = (state: State) => kinds[state.kind] as Kind<State>;
+
+const fieldsOf = (state: State): UsedField[] => {
+  if (state.kind === 'action') return state.spec ? [...findFields(keywordOf(state.action).schema, state.spec)] : [];
+  return [...findFields(kindOf(state).schema, 'question' in state ? { ...state, ...state.question } : state)];
+};
+
+export const expressionsOf = (state: State): UsedField[] =>
+  fieldsOf(state).filter(({ holds, value, named }) => holds === 'expression' && !named?.includes(value));
+
+export function textsOf(state: State, registry: Registry): { key: string; path: PropertyKey[] }[] {
+  const named = fieldsOf(state).filter(({ holds }) => holds === 'text');
+  return [...named.map(({ value, path }) => ({ key: value, path })), ...(kindOf(state).texts?.(state, registry) ?? [])];
+}
 
 export const targetsOf = (state: State): Target[] => kindOf(state).targets(state);
 

@@ -13,18 +13,7 @@ import {
 } from '@bufbuild/cel';
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 import { ExpressionFault, inferType, type ResultType, type Scope } from './infer-type.ts';
-import {
-  type ExpressionBudget,
-  joinLimited,
-  madeFunction,
-  meterExpression,
-  partsOf,
-  refuseTooLong,
-  roundFunction,
-  takeRound,
-  takeTime,
-  useUp,
-} from './limits.ts';
+import { type ExpressionBudget, joinLimited, refuseTooLong, takeRound, takeTime, useUp } from './limits.ts';
 import { hasMatch } from './pattern.ts';
 
 /** A compiled expression; `undefined` when it cannot be computed, as for a division by zero. */
@@ -43,17 +32,16 @@ const { BOOL, BYTES, DOUBLE, INT, STRING, DYN } = CelScalar;
 const list = listType(DYN);
 const dayMs = 86_400_000;
 
-type Arithmetic = [name: string, compute: (one: number, other: number) => number];
-const arithmetic: Arithmetic[] = [
-  ['_+_', (one, other) => one + other],
-  ['_-_', (one, other) => one - other],
-  ['_*_', (one, other) => one * other],
-  ['_/_', (one, other) => one / other],
-  ['_%_', (one, other) => one % other],
-];
+const arithmetic: Record<string, (one: number, other: number) => number> = {
+  '_+_': (one, other) => one + other,
+  '_-_': (one, other) => one - other,
+  '_*_': (one, other) => one * other,
+  '_/_': (one, other) => one / other,
+  '_%_': (one, other) => one % other,
+};
 
 // CEL does not mix whole and decimal numbers; designers of programs do.
-const mixed = arithmetic.flatMap(([name, compute]) => [
+const mixed = Object.entries(arithmetic).flatMap(([name, compute]) => [
   celFunc(name, [DOUBLE, INT], DOUBLE, (one, other) => compute(one, Number(other))),
   celFunc(name, [INT, DOUBLE], DOUBLE, (one, other) => compute(Number(one), other)),
 ]);
@@ -77,6 +65,9 @@ const toText = (time: number) => new Date(time).toISOString().slice(0, 10);
 
 // Evaluation is synchronous, so there is one budget at a time.
 let spending: ExpressionBudget;
+
+/** The functions that loops call before each round and that new lists and records pass. No expression can write these names. */
+const [roundFunction, madeFunction] = ['@round', '@made'];
 
 const env = celEnv({
   funcs: [
@@ -113,28 +104,26 @@ export function compileExpression(source: string, scope: Scope): Expression {
     const reason = (error as Error).message.replace(/^<input>:\d+:/, 'at character ');
     throw new ExpressionFault(`cannot be read: ${reason}`);
   }
-  const known = { type: inferType(parsed.expr, scope), names: [...new Set(namesIn(parsed.expr))] };
-  const evaluate = compile(parsed);
-  return toExpression(source, known, () => evaluate);
+  const type = inferType(parsed.expr, scope);
+  const names = [...new Set(namesIn(parsed.expr))];
+  return restoreExpression(source, { type, names }, compile(parsed));
 }
 
-/** An expression that was checked before, in another thread: it is compiled when it is first used. */
-export function restoreExpression(source: string, known: Pick<Expression, 'type' | 'names'>): Expression {
-  let evaluate: Evaluate | undefined;
-  return toExpression(source, known, () => {
-    evaluate ??= compile(parse(source));
-    return evaluate;
-  });
-}
-
-type Evaluate = ReturnType<typeof plan>;
-
-function compile(parsed: ReturnType<typeof parse>): Evaluate {
+function compile(parsed: ReturnType<typeof parse>): ReturnType<typeof plan> {
   meterExpression(parsed.expr);
   return plan(env, parsed);
 }
 
-function toExpression(source: string, known: Pick<Expression, 'type' | 'names'>, prepare: () => Evaluate): Expression {
+/** Without `compiled`, one that was checked before, in another thread: it is compiled when it is first used. */
+export function restoreExpression(
+  source: string,
+  known: Pick<Expression, 'type' | 'names'>,
+  compiled?: ReturnType<typeof compile>,
+): Expression {
+  const prepare = () => {
+    compiled ??= compile(parse(source));
+    return compiled;
+  };
   return {
     ...known,
     prepare,
@@ -150,4 +139,32 @@ function toExpression(source: string, known: Pick<Expression, 'type' | 'names'>,
 function* namesIn(expr: Expr | undefined): Generator<string> {
   if (expr?.exprKind.case === 'identExpr') yield expr.exprKind.value.name;
   for (const part of expr ? partsOf(expr) : []) yield* namesIn(part);
+}
+
+/** The parts of an expression, without the condition of a loop: that one is metered. */
+function partsOf({ exprKind: { case: kind, value } }: Expr): readonly (Expr | undefined)[] {
+  if (kind === 'selectExpr') return [value.operand];
+  if (kind === 'listExpr') return value.elements;
+  if (kind === 'callExpr') return [value.target, ...value.args];
+  if (kind === 'structExpr') return value.entries.map((entry) => entry.value);
+  return kind === 'comprehensionExpr' ? [value.iterRange, value.accuInit, value.loopStep, value.result] : [];
+}
+
+/** Makes every loop of an expression ask before each round, and limits the lists and records it makes. */
+function meterExpression(expr: Expr | undefined): void {
+  if (!expr) return;
+  for (const part of partsOf(expr)) meterExpression(part);
+  const { case: kind, value } = expr.exprKind;
+  if (kind === 'comprehensionExpr') {
+    const args = [toCall(expr.id, roundFunction, []), ...(value.loopCondition ? [value.loopCondition] : [])];
+    value.loopCondition = toCall(expr.id, '_&&_', args);
+  }
+  // A list or record of one part is hardly longer than the part.
+  const parts = kind === 'listExpr' ? value.elements : kind === 'structExpr' ? value.entries : [];
+  if (parts.length > 1) expr.exprKind = toCall(expr.id, madeFunction, [{ ...expr }]).exprKind;
+}
+
+function toCall(id: bigint, name: string, args: Expr[]): Expr {
+  const value = { $typeName: 'cel.expr.Expr.Call' as const, function: name, args };
+  return { $typeName: 'cel.expr.Expr', id, exprKind: { case: 'callExpr', value } };
 }

@@ -11,14 +11,14 @@ export function formatFault({ file, line, state, message }: Fault): string {
 
 /** ` (did you mean amount?)` when one of the names is close enough to be what was meant, else nothing. */
 export function suggest(name: string, names: Iterable<string>): string {
-  let best: { name: string; distance: number } | undefined;
+  if (name.length < 3) return '';
+  let [best, least] = ['', name.length > 4 ? 3 : 2];
   for (const candidate of names) {
     if (candidate === name || Math.abs(name.length - candidate.length) > 2) continue;
     const distance = distanceOf(name.toLowerCase(), candidate.toLowerCase());
-    if (distance <= (name.length > 4 ? 2 : 1) && distance < (best?.distance ?? Number.POSITIVE_INFINITY))
-      best = { name: candidate, distance };
+    if (distance < least) [best, least] = [candidate, distance];
   }
-  return best && name.length > 2 ? ` (did you mean ${best.name}?)` : '';
+  return best === '' ? '' : ` (did you mean ${best}?)`;
 }
 
 function distanceOf(one: string, other: string): number {

@@ -11,7 +11,6 @@ export interface Scope {
 
 export function extendScope(shared: Scope, own: Iterable<readonly [string, ResultType]>): Scope {
   const names = new Map(own);
-  if (names.size === 0) return shared;
   return {
     get: (name) => names.get(name) ?? shared.get(name),
     *keys() {
@@ -71,9 +70,9 @@ export function inferType(expr: Expr | undefined, scope: Scope): ResultType {
   const { case: kind, value } = expr.exprKind;
   if (kind === 'constExpr') return constTypes[value.constantKind.case ?? ''] ?? 'dyn';
   if (kind === 'identExpr') {
-    const type = scope.get(value.name);
-    if (type === undefined)
-      throw new ExpressionFault(`there is no value ${value.name}${suggest(value.name, scope.keys())}`);
+    const { name } = value;
+    const type = scope.get(name);
+    if (type === undefined) throw new ExpressionFault(`there is no value ${name}${suggest(name, scope.keys())}`);
     return type;
   }
   if (kind === 'selectExpr') return inferSelect(value, scope);
@@ -84,11 +83,8 @@ export function inferType(expr: Expr | undefined, scope: Scope): ResultType {
   if (kind === 'structExpr') return 'map';
   if (kind === 'comprehensionExpr') {
     inferType(value.iterRange, scope);
-    const names = [value.iterVar, value.iterVar2, value.accuVar].filter((name) => name !== '');
-    const inner = extendScope(
-      scope,
-      Array.from(names, (name) => [name, 'dyn']),
-    );
+    const names = [value.iterVar, value.iterVar2, value.accuVar].map((name) => [name, 'dyn'] as const);
+    const inner = extendScope(scope, names);
     inferType(value.loopStep, inner);
     return inferType(value.result, inner);
   }
@@ -129,17 +125,13 @@ function inferCall(name: string, args: ResultType[]): ResultType {
     const operator = name.replaceAll('_', '');
     throw new ExpressionFault(`${words[one]} ${operator} ${words[other]} does not work`);
   };
-  if (['_&&_', '_||_', '!_'].includes(name))
-    return given(
-      'bool',
-      args.every((type) => isA(type, 'bool')),
-    );
+  const areConditions = args.every((type) => isA(type, 'bool'));
+  if (['_&&_', '_||_', '!_'].includes(name)) return given('bool', areConditions);
   if (/^_(==|!=|<=?|>=?)_$/.test(name)) return given('bool', both || isA(one, other) || isA(other, one));
   if (/^_[-+*/%]_$/.test(name)) {
     if (!both) return given(one, name === '_+_' && isA(one, other) && one !== 'bool');
-    const known = [one, other].filter((type) => type !== 'dyn');
-    if (known.length === 0) return 'dyn';
-    return known.every((type) => type === 'integer') ? 'integer' : 'number';
+    if (args.includes('number')) return 'number';
+    return args.includes('integer') ? 'integer' : 'dyn';
   }
   if (name === '-_') return one;
   if (name === '_?_:_') {

@@ -2,18 +2,17 @@
 
 export const reservedKeys = { back: '0', backFromZero: '00', skip: '000', more: '98', exit: '*' } as const;
 
+export const questionTypes = ['text', 'integer', 'decimal', 'date', 'phone', 'choice', 'choices'] as const;
+export type QuestionType = (typeof questionTypes)[number];
+
 export const searchAbove = 9;
 
-/** The key of a choice: 1, 2, 3 … without the key of More. */
+/** The key of a choice: 1, 2, 3 and so on, skipping the key of More. */
 export function toChoiceKey(index: number): string {
   return String(index + 1 < Number(reservedKeys.more) ? index + 1 : index + 2);
 }
 
-/** A text as it is searched for: without marks and capitals. */
-export function toSearchable(text: string): string {
-  return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
-}
+/** The form in which a search compares texts: without accents and capitals. */
+export const toSearchable = (text: string) => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 
-export function backKeyFor(takesZero: boolean): string {
-  return takesZero ? reservedKeys.backFromZero : reservedKeys.back;
-}
+export const backKeyFor = (takesZero: boolean) => (takesZero ? reservedKeys.backFromZero : reservedKeys.back);

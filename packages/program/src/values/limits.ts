@@ -1,5 +1,4 @@
 import { isCelList, isCelMap } from '@bufbuild/cel';
-import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 
 // Texts and lists double with each `v + v` and `[v, v]`: without a limit thirty of them need more memory than there is.
 
@@ -47,48 +46,33 @@ export function addValues(values: Values, added: Values = {}): Values {
   return all;
 }
 
-function sumLengths(values: Values): number {
-  let length = 0;
-  for (const name in values) length += values[name]?.length ?? 0;
-  return length;
-}
+const sumLengths = (values: Values) => Object.values(values).reduce((sum, value) => sum + value.length, 0);
 
 // CEL has no loops without an end, but loops over lists multiply: two over a list of 5,000 block every caller for a minute.
 
-export interface ExpressionBudget {
-  rounds: number;
-  /** A round takes longer the more text it looks through. In microseconds of this thread's processor time. */
-  microseconds: number;
-  /** The processor time at which they are used up; 0 while nothing is computed: others may be served between two expressions. */
-  endsAt: number;
-  /** When the processor time is read next, in milliseconds of wall-clock time: before then it cannot be used up. */
-  readAt: number;
-}
+export type ExpressionBudget = ReturnType<typeof createExpressionBudget>;
 
-const maxRounds = 50_000;
-const maxMicroseconds = 500_000;
+export const createExpressionBudget = () => ({
+  rounds: 50_000,
+  /** Of this thread's processor time: a round takes longer the more text it looks through. */
+  microseconds: 500_000,
+  /** The processor time at which they are used up; 0 between two expressions, while others are served. */
+  endsAt: 0,
+  /** The wall-clock time, in milliseconds, before which the processor time need not be read again. */
+  readAt: 0,
+});
 
 interface Host {
   process?: { threadCpuUsage?(): { user: number; system: number } };
 }
 
-/** Wall-clock time would end a short loop on a machine that is busy with something else. Browsers and Node 22 have nothing else. */
+/** On a busy machine wall-clock time would end a short loop. Browsers and Node 22 have nothing else. */
 function spentMicroseconds(): number {
   const { threadCpuUsage } = (globalThis as Host).process ?? {};
   if (!threadCpuUsage) return performance.now() * 1_000;
   const { user, system } = threadCpuUsage();
   return user + system;
 }
-
-export const createExpressionBudget = (): ExpressionBudget => ({
-  rounds: maxRounds,
-  microseconds: maxMicroseconds,
-  endsAt: 0,
-  readAt: 0,
-});
-
-/** The function that loops call before each round, by a name that no expression can write. */
-export const roundFunction = '@round';
 
 /** Takes a round from the budget; false when nothing is left. */
 export function takeRound(budget: ExpressionBudget): boolean {
@@ -120,34 +104,4 @@ export function pauseBudget(budget: ExpressionBudget): void {
   budget.microseconds = Math.max(0, budget.endsAt - spentMicroseconds());
   budget.endsAt = 0;
   budget.readAt = 0;
-}
-
-export const madeFunction = '@made';
-
-/** The expressions in an expression, but for the condition of a loop, which is metered. */
-export function partsOf({ exprKind: { case: kind, value } }: Expr): readonly (Expr | undefined)[] {
-  if (kind === 'selectExpr') return [value.operand];
-  if (kind === 'listExpr') return value.elements;
-  if (kind === 'callExpr') return [value.target, ...value.args];
-  if (kind === 'structExpr') return value.entries.map((entry) => entry.value);
-  return kind === 'comprehensionExpr' ? [value.iterRange, value.accuInit, value.loopStep, value.result] : [];
-}
-
-/** Makes every loop of an expression ask before each round, and limits the lists and records it makes. */
-export function meterExpression(expr: Expr | undefined): void {
-  if (!expr) return;
-  for (const part of partsOf(expr)) meterExpression(part);
-  const { case: kind, value } = expr.exprKind;
-  if (kind === 'comprehensionExpr') {
-    const args = [toCall(expr.id, roundFunction, []), ...(value.loopCondition ? [value.loopCondition] : [])];
-    value.loopCondition = toCall(expr.id, '_&&_', args);
-  }
-  // One of a single part is hardly longer than the part.
-  const parts = kind === 'listExpr' ? value.elements : kind === 'structExpr' ? value.entries : [];
-  if (parts.length > 1) expr.exprKind = toCall(expr.id, madeFunction, [{ ...expr }]).exprKind;
-}
-
-function toCall(id: bigint, name: string, args: Expr[]): Expr {
-  const value = { $typeName: 'cel.expr.Expr.Call' as const, function: name, args };
-  return { $typeName: 'cel.expr.Expr', id, exprKind: { case: 'callExpr', value } };
 }

@@ -12,7 +12,7 @@ const maxSteps = 300_000;
 const maxFolded = 5_000;
 
 const compiled = new LRUCache<string, RE2JS>({ max: 500 });
-/** How many numbers all matchers together keep to be faster with the next text. */
+/** The numbers that all matchers together have cached for their next text. */
 let kept = 0;
 const maxKept = 4_000_000;
 const keptOfCharacter = 128;
@@ -48,7 +48,7 @@ function compile(pattern: string): RE2JS | undefined {
 
 const token = /\\.|\[(?:\\.|[^\]\\])*\]|[()]|\{(\d{1,4})(?:,(\d{0,4}))?\}|./gsu;
 
-/** Estimates the RE2 instructions of a pattern without compiling it, which takes time: repetitions multiply what they repeat. */
+/** Estimates the RE2 instructions of a pattern, since compiling takes time. Repetitions multiply what they repeat. */
 function countInstructions(pattern: string): number {
   const outer: number[] = [];
   let [sum, last] = [0, 0];
@@ -74,7 +74,7 @@ function countInstructions(pattern: string): number {
 const isTooLarge = (pattern: string) =>
   countInstructions(pattern) > maxInstructions || countFolded(pattern) > maxFolded;
 
-/** The characters of ranges whose other case RE2 looks up, one by one, as it compiles. What only looks like a range counts too. */
+/** Counts the characters of ranges that ignore case: RE2 looks up the other case of each. Whatever looks like a range counts. */
 function countFolded(pattern: string): number {
   if (!/\(\?[a-z]*i/i.test(pattern)) return 0;
   const toCharacter = (_: string, hex: string) => String.fromCodePoint(Math.min(Number.parseInt(hex, 16), 0x10ffff));

@@ -2,13 +2,11 @@ import { ussdLimits } from '@palaver/contract';
 
 /** What a program is shown on: a phone's USSD screen, a text message, a chat with buttons. */
 export interface Surface {
-  /** `gsm`: by the default alphabet of phones, in which some characters count twice; `plain`: each as one. */
+  /** `gsm`: in the default alphabet of phones, where some characters count twice. `plain`: each character counts once. */
   counts: 'gsm' | 'plain';
-  /** How many characters a screen holds. */
   characters: number;
   /** How many it holds if one of them is outside the default alphabet (UCS-2). */
   wideCharacters?: number;
-  /** How many lines a screen holds. */
   lines?: number;
   /** Replace the keys 0 or 00, 98, * and 000. */
   keys?: { back?: string; more?: string; exit?: string; skip?: string };

@@ -1,5 +1,5 @@
 import { type CelInput, type CelValue, isCelList, isCelMap } from '@bufbuild/cel';
-import type { QuestionType } from './question.ts';
+import type { QuestionType } from './keys.ts';
 
 /** Values are kept as texts; their type says what an expression sees. */
 export type ValueType = QuestionType | 'boolean' | 'list' | 'any';

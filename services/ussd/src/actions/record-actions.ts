@@ -10,7 +10,6 @@ import {
   type Menu,
   nameOf,
   parseTotal,
-  type Records,
   type Totals,
 } from '@palaver/program/internal';
 import { createLimiter } from '@palaver/service-kit/internal';
@@ -158,7 +157,7 @@ function computeRecord({ menu, dialogue }: BuiltInCall, kind: string, fields: Re
 }
 
 /** Values that do not match their field's declared type, such as a text where a server should give a number, are not kept. */
-function toType(type: Records[string][string] | undefined, value: unknown): unknown {
+function toType(type: Menu['records'][string][string] | undefined, value: unknown): unknown {
   switch (type) {
     case 'integer':
       return Number.isSafeInteger(value) ? value : null;

@@ -1,9 +1,9 @@
 import { pinPattern } from '@palaver/contract/internal';
-import type { Validation, Validator } from '@palaver/program/internal';
+import type { Validator } from '@palaver/program/internal';
 import { isWeakPin } from '../people/pin-rules.ts';
 
-const ok = (value: string): Validation => ({ ok: true, value });
-const refuse = (hint: string): Validation => ({ ok: false, hint });
+const ok = (value: string) => ({ ok: true, value }) as const;
+const refuse = (hint: string) => ({ ok: false, hint }) as const;
 
 export const validators: Record<string, Validator> = {
   name: {

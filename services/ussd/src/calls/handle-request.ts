@@ -1,7 +1,6 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { askForm, type Forms } from '@palaver/forms/internal';
 import {
-  type Caller,
   type Dialogue,
   type Menu,
   openDialogue,
@@ -52,7 +51,7 @@ interface OwnRequest {
   isRepeated: boolean;
 }
 
-/** A request that waits longer than this many others of its session is refused: no phone sends that fast. */
+/** How many requests of one session may wait. Any more are refused, because no phone sends that fast. */
 const maxWaitingRequests = 100;
 const maxActionsPerInput = 10;
 const maxAttempts = 4;
@@ -239,8 +238,8 @@ function refuseResume({ resume: _, ...dialogue }: Dialogue): Step {
   return { dialogue: { ...dialogue, hint: 'hint.choice' }, ended: false };
 }
 
-function toCaller({ call: { phoneNumber, surface }, now }: OwnRequest): Caller {
-  return surface ? { phoneNumber, now, surface } : { phoneNumber, now };
+function toCaller({ call: { phoneNumber, surface }, now }: OwnRequest): NonNullable<Dialogue['caller']> {
+  return { phoneNumber, now, surface };
 }
 
 /** Calls only: the cache forgets sessions by the timeout that they share. */

@@ -6,8 +6,8 @@ import {
   findAnswer,
   type Menu,
   nameOf,
-  type PendingAction,
   type Reveal,
+  type Step,
 } from '@palaver/program/internal';
 import type { Action, ActionContext, Actions } from '../actions/action.ts';
 import type { RunBuiltIn } from '../actions/perform-keywords.ts';
@@ -18,7 +18,7 @@ export interface ActionCall extends Pick<ActionContext, 'key' | 'phoneNumber' | 
   sessionId: string;
   /** This key is new: no earlier run needs to be looked for. */
   isFirst: boolean;
-  pending: PendingAction;
+  pending: NonNullable<Step['pending']>;
   menu: Menu;
   dialogue: Dialogue;
   reveal: Reveal;

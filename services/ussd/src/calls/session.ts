@@ -1,4 +1,4 @@
-import type { Dialogue, FormSnapshot, Frame, OpenForm, Opening, Place, ScreenView } from '@palaver/program/internal';
+import type { Dialogue, Opening } from '@palaver/program/internal';
 import type { SessionTable } from '../store/tables.ts';
 
 /** Increased with every change that an earlier version would misread. */
@@ -11,20 +11,20 @@ interface PackedDialogue {
   f: number;
   s: string;
   l: string;
-  b?: readonly string[];
+  b?: Dialogue['stack'];
   p?: number;
   h?: string;
   g?: number;
-  v?: Readonly<Record<string, string>>;
+  v?: Dialogue['values'];
   x?: Dialogue['secrets'];
   a?: string;
-  r?: FormSnapshot;
-  n?: Place;
-  c?: readonly Frame[];
+  r?: Dialogue['resume'];
+  n?: Dialogue['afterLogin'];
+  c?: Dialogue['frames'];
   q?: string;
-  o?: OpenForm;
+  o?: Dialogue['form'];
   w?: true;
-  k?: Readonly<Record<string, ScreenView>>;
+  k?: Dialogue['left'];
 }
 
 export function packDialogue(dialogue: Dialogue): string {

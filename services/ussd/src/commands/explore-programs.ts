@@ -1,15 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createForms, exploreForm, type Forms, questionsOf } from '@palaver/forms/internal';
-import {
-  type Exploration,
-  explore,
-  type Fault,
-  type Finding,
-  findCircles,
-  formatFault,
-  type Menu,
-} from '@palaver/program/internal';
+import { type Exploration, explore, type Fault, findCircles, formatFault, type Menu } from '@palaver/program/internal';
 import { sample, stringMatching } from 'fast-check';
 import { codesOf } from '../catalog/program-files.ts';
 import { loadPrograms, type MenuReport, type ProgramFiles } from './check-programs.ts';
@@ -106,7 +98,7 @@ async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]) {
   return { program: menu.id, language, states: shown.length, reached, steps, isComplete };
 }
 
-type Listed = [kind: ExploreFinding['kind'], finding: Pick<Finding, 'state' | 'message'> & Partial<Finding>];
+type Listed = [kind: ExploreFinding['kind'], finding: { state: string; message: string; typed?: readonly string[] }];
 
 function listFindings(menu: Menu, found: Exploration): Listed[] {
   // A program need not use all that it inherits.

@@ -11,7 +11,7 @@ const stepSchema = z.union([
 const answered = { status: z.int().min(100).max(599).default(200), json: z.unknown().optional() };
 const answerSchema = z
   .strictObject({ get: z.string().optional(), post: z.string().optional(), ...answered })
-  .refine(({ get, post }) => (get === undefined) !== (post === undefined), 'must have one of get and post');
+  .refine(({ get, post }) => (get === undefined) !== (post === undefined), 'must have exactly one of `get` and `post`');
 const flowSchema = z.strictObject({
   name: z.string(),
   /** Every replay calls from a fresh number where the file has none. */

@@ -1,46 +1,71 @@
 import { phoneNumberPattern } from '@palaver/contract';
-import { isFullMatch } from './pattern.ts';
+import { z } from 'zod';
+import { expression, optionCondition, textKeySchema } from '../actions/keyword.ts';
+import type { Validation } from '../model/menu.ts';
+import { type QuestionType, questionTypes } from '../values/keys.ts';
+import { isFullMatch, maxPatternLength, patternFault } from '../values/pattern.ts';
 
-export interface QuestionContext {
-  phoneNumber: string;
-  today: string;
-}
+const limitSchema = z
+  .union([z.number(), z.string()])
+  .refine(
+    (limit) => typeof limit === 'number' || limit === 'today' || z.iso.date().safeParse(limit).success,
+    'must be a number, a date such as 2026-12-31, or today',
+  );
+const countSchema = z.int().min(0).max(160);
+
+export const questionFields = {
+  type: z.enum(questionTypes).exactOptional(),
+  /** The limits of numbers and dates, and of how many may be chosen. */
+  min: limitSchema.exactOptional(),
+  max: limitSchema.exactOptional(),
+  pattern: z
+    .string()
+    .max(maxPatternLength)
+    .superRefine((pattern, context) => {
+      const fault = patternFault(pattern);
+      if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+    })
+    .exactOptional(),
+  length: z
+    .union([
+      countSchema.transform((max): { min?: number; max?: number } => ({ max })),
+      z.strictObject({ min: countSchema.exactOptional(), max: countSchema.exactOptional() }),
+    ])
+    .exactOptional(),
+  /** A condition over `answer` and all values. */
+  check: z.strictObject({ that: expression({ wanted: 'bool', sees: 'answer' }), hint: textKeySchema }).exactOptional(),
+  hint: textKeySchema.exactOptional(),
+  options: z
+    .array(
+      z.strictObject({
+        text: textKeySchema,
+        value: z.string().regex(/^\S{1,60}$/, 'must be one word'),
+        when: optionCondition.exactOptional(),
+      }),
+    )
+    .min(1)
+    .max(40)
+    .exactOptional(),
+};
+
+export type Question = z.infer<z.ZodObject<typeof questionFields>> & { type: QuestionType };
+
+export const typeHintOf = (type: QuestionType): string => `hint.${type}`;
+
+export const questionTexts: readonly string[] = [
+  ...questionTypes.map(typeHintOf),
+  // Shown when an answer is outside the limits. A program without such a text shows the hint of the type.
+  ...['hint.range', 'hint.atLeast', 'hint.atMost', 'hint.dateFrom', 'hint.dateUntil', 'hint.length', 'hint.count'],
+  ...['common.skip', 'common.search', 'hint.noMatch'],
+];
+
+type Context = { phoneNumber: string; today: string };
 
 /** `size` is what limits apply to: a number, a date, how many characters or choices. */
 type Parsed = { value: string; size?: number | string; labels?: string[] } | undefined;
 
-export const questionTypes = ['text', 'integer', 'decimal', 'date', 'phone', 'choice', 'choices'] as const;
-export type QuestionType = (typeof questionTypes)[number];
-
-export const typeHintOf = (type: QuestionType): string => `hint.${type}`;
-
-export interface Question {
-  type: QuestionType;
-  /** The limits of numbers and dates, and of how many may be chosen. A date may be `today`. */
-  min?: number | string;
-  max?: number | string;
-  pattern?: string;
-  length?: { min?: number; max?: number };
-  /** An expression over `answer` and all values. */
-  check?: { that: string; hint: string };
-  hint?: string;
-  options?: { text: string; value: string; when?: string }[];
-}
-
-/** `labels` are the keys of the options that were chosen. */
-export type Validation = { ok: true; value: string; labels?: string[] } | { ok: false; hint: string };
-
-export const questionTexts: readonly string[] = [
-  ...questionTypes.map(typeHintOf),
-  // Said where an answer is outside the limits. A program that has no such text shows the hint of the type.
-  ...['hint.range', 'hint.atLeast', 'hint.atMost', 'hint.dateFrom', 'hint.dateUntil', 'hint.length', 'hint.count'],
-  'common.skip',
-  'common.search',
-  'hint.noMatch',
-];
-
-/** What an answer to a typed question is kept as, or the hint that refuses it. `check` is for the engine. */
-export function parseAnswer(question: Question, input: string, context: QuestionContext): Validation {
+/** The value to keep for an answer, or the hint that refuses it. The engine applies `check` afterwards. */
+export function parseAnswer(question: Question, input: string, context: Context): Validation {
   const parsed = parsers[question.type](input, question, context);
   const refuse = (hint: string): Validation => ({ ok: false, hint: question.hint ?? hint });
   if (!parsed) return refuse(typeHintOf(question.type));
@@ -48,23 +73,22 @@ export function parseAnswer(question: Question, input: string, context: Question
   const { min, max } = limitsOf(question, context.today);
   if (isBelow(size, min) || isBelow(max, size)) return refuse(limitHintOf(question));
   if (question.pattern !== undefined && !isFullMatch(question.pattern, value)) return refuse(typeHintOf(question.type));
-  return { ok: true, value, ...(labels && { labels }) };
+  return { ok: true, value, labels };
 }
 
-export function hintsOf({ type, hint, check }: Question): string[] {
-  return [hint ?? typeHintOf(type), ...(check ? [check.hint] : [])];
+export function hintsOf(question: Question): string[] {
+  const { type, hint, check } = question;
+  return [hint ?? typeHintOf(type), ...(check ? [check.hint] : []), hint ?? limitHintOf(question)];
 }
-
-const textLimit = 160;
 
 /** The least and the most that are accepted: values, characters of a text, or numbers of choices. */
 function limitsOf({ type, min, max, length, options }: Question, today: string) {
-  if (type === 'text') return { min: length?.min ?? 1, max: length?.max ?? textLimit };
+  if (type === 'text') return { min: length?.min ?? 1, max: length?.max ?? 160 };
   if (type === 'choices') return { min: min ?? 1, max: max ?? options?.length };
   return { min: min === 'today' ? today : min, max: max === 'today' ? today : max };
 }
 
-export function limitHintOf({ type, min, max }: Question): string {
+function limitHintOf({ type, min, max }: Question): string {
   if (type === 'text') return 'hint.length';
   if (type === 'choices') return 'hint.count';
   if (min !== undefined && max !== undefined) return 'hint.range';
@@ -72,19 +96,18 @@ export function limitHintOf({ type, min, max }: Question): string {
   return min === undefined ? 'hint.atMost' : 'hint.atLeast';
 }
 
-/** The limits as hints name them, dates as callers type them. */
+/** The limits by their names in hints, with dates as callers type them. */
 export function limitValues(question: Question, today: string): Record<string, string> {
-  const limits = Object.entries(limitsOf(question, today)).map(([name, limit]) => [
-    `question.${name}`,
-    typeof limit === 'string' ? limit.split('-').reverse().join('/') : String(limit ?? ''),
-  ]);
-  return Object.fromEntries(limits.filter(([, shown]) => shown !== ''));
+  const limits = Object.entries(limitsOf(question, today)).flatMap(([name, limit]) => {
+    const shown = typeof limit === 'string' ? limit.split('-').reverse().join('/') : limit;
+    return shown === undefined ? [] : [[`question.${name}`, String(shown)]];
+  });
+  return Object.fromEntries(limits);
 }
 
 /** Whether `0` is a possible answer, so that Back needs another key. */
 export function takesZero({ type, min, max, pattern }: Question): boolean {
-  if (type === 'integer' || type === 'decimal')
-    return (min === undefined || Number(min) <= 0) && (max === undefined || Number(max) >= 0);
+  if (type === 'integer' || type === 'decimal') return !isBelow(0, min) && !isBelow(max, 0);
   return type === 'text' && pattern !== undefined && isFullMatch(pattern, '0');
 }
 
@@ -92,7 +115,7 @@ function isBelow(one: string | number | undefined, other: string | number | unde
   return one !== undefined && other !== undefined && one < other;
 }
 
-const parsers: Record<QuestionType, (input: string, question: Question, context: QuestionContext) => Parsed> = {
+const parsers: Record<QuestionType, (input: string, question: Question, context: Context) => Parsed> = {
   text(input) {
     const value = input.normalize('NFC').replace(/\s+/g, ' ');
     return { value, size: [...value].length };
@@ -111,7 +134,7 @@ const parsers: Record<QuestionType, (input: string, question: Question, context:
   phone(input, _, { phoneNumber }) {
     const digits = input.replace(/[\s().-]/g, '').replace(/^00/, '+');
     const own = phoneNumber.slice(1);
-    // A national number has the caller's country code, when both have the same length.
+    // A national number gets the caller's country code, if the result is as long as the caller's own number.
     const value = /^0[1-9]\d+$/.test(digits)
       ? `+${own.slice(0, Math.max(0, own.length - digits.length + 1))}${digits.slice(1)}`
       : digits;
