@@ -68,6 +68,8 @@ if (!simulation) throw new Error(`${name}: expected one of ${Object.keys(simulat
 if (values.postgres && name !== 'runs') throw new Error('--postgres: only runs are simulated on PostgreSQL');
 const { load, loadMutations } = simulation;
 const piece = 50;
+/** What a seed allocates is garbage soon: with room for more of it little is copied. */
+const execArgv = ['--max-semi-space-size=64'];
 /** A process that does not answer any more is in a loop without an end. */
 const answerMs = 300_000;
 const countPath = join(import.meta.dirname, `../node_modules/.cache/simulation-${name}.json`);
@@ -88,6 +90,8 @@ else await simulateMany();
 
 async function report(from: number): Promise<Report> {
   const { simulate } = await load();
+  // Who wants the place of an error replays its seed.
+  Error.stackTraceLimit = 0;
   const coverage = new Map<string, number>();
   const done: Report = { seeds: 0, steps: 0, failed: [], coverage: [] };
   for (let seed = from; seed < from + piece; seed += 1) {
@@ -126,7 +130,7 @@ async function simulateMany(): Promise<void> {
   const isOver = () => next >= end || failed.length >= Number(values.failures);
   await Promise.all(
     Array.from({ length: Number(values.workers) }, async () => {
-      const worker = fork(import.meta.filename, [name], { env });
+      const worker = fork(import.meta.filename, [name], { env, execArgv });
       while (!isOver()) {
         const from = next;
         next += piece;
@@ -164,6 +168,7 @@ async function simulateMutations(): Promise<void> {
   console.log('| Fault | Seeds | What is found |\n|---|---|---|');
   const find = async (fault: string): Promise<{ seeds: number; what: string | undefined }> => {
     const worker = fork(import.meta.filename, [name, '--mutation', fault], {
+      execArgv,
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });
     let said = '';

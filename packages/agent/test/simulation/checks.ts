@@ -49,17 +49,15 @@ export interface Sent {
   runIds: Set<string>;
 }
 
+const watched = ['agent_run', 'agent_step', 'agent_approval', 'agent_frame'];
 const empty: Snapshot = { runs: new Map(), steps: new Map(), approvals: new Map(), frames: new Map() };
 const hasEnded = ({ status }: { status: RunStatus }) => (endings as readonly string[]).includes(status);
 
 export type Checks = ReturnType<typeof createChecks>;
 
-/**
- * The invariants of runs, and the reference that every change of the database is held against: a row changes as one of the
- * transitions says, by whom it says, and steps, approvals, answers and frames only as their run allows.
- */
-export function createChecks(world: World, { sqlite }: Pick<Database<AgentDatabase>, 'sqlite'>) {
-  const select = {
+/** What the checks read, prepared once. */
+export function createSelects({ sqlite }: Pick<Database<AgentDatabase>, 'sqlite'>) {
+  return {
     changes: sqlite.prepare('select total_changes() as n'),
     runs: sqlite.prepare(
       `select id, session_id as session, number, status, instance, epoch, deaths, aborting from agent_run`,
@@ -77,6 +75,13 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
     usage: sqlite.prepare(`select input_tokens as tokens,
       (select count(*) from agent_step where run_id = agent_run.id) as steps from agent_run where id = ?`),
   };
+}
+
+/**
+ * The invariants of runs, and the reference that every change of the database is held against: a row changes as one of the
+ * transitions says, by whom it says, and steps, approvals, answers and frames only as their run allows.
+ */
+export function createChecks(world: World, select: ReturnType<typeof createSelects>) {
   let before = empty;
   let seen = -1;
   /** The names of instances and the processes that have them. */
@@ -93,17 +98,30 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
   const firstSince = new Map<string, number>();
   const taken = new Map<TransitionName, number>();
 
-  function read(): Snapshot {
-    const rows = select.runs.all() as unknown as (Omit<Row, 'isAborting'> & { aborting: number })[];
-    const steps = select.steps.all() as unknown as StepRow[];
-    const approvals = select.approvals.all() as unknown as ApprovalRow[];
-    const frames = select.lastFrames.all() as { runId: string; last: number }[];
+  /** The tables that may have changed, and the others as they were. */
+  function read(tables: ReadonlySet<string>): Snapshot {
     return {
-      runs: new Map(rows.map(({ aborting, ...row }) => [row.id, { ...row, isAborting: aborting === 1 }])),
-      steps: new Map(steps.map((step) => [`${step.runId} ${step.number}`, step])),
-      approvals: new Map(approvals.map((approval) => [approval.id, approval])),
-      frames: new Map(frames.map(({ runId, last }) => [runId, last])),
+      runs: tables.has('agent_run') ? readRuns() : before.runs,
+      steps: tables.has('agent_step') ? readSteps() : before.steps,
+      approvals: tables.has('agent_approval') ? readApprovals() : before.approvals,
+      frames: tables.has('agent_frame') ? readFrames() : before.frames,
     };
+  }
+  function readRuns(): Snapshot['runs'] {
+    const rows = select.runs.all() as unknown as (Omit<Row, 'isAborting'> & { aborting: number })[];
+    return new Map(rows.map(({ aborting, ...row }) => [row.id, { ...row, isAborting: aborting === 1 }]));
+  }
+  function readSteps(): Snapshot['steps'] {
+    const steps = select.steps.all() as unknown as StepRow[];
+    return new Map(steps.map((step) => [`${step.runId} ${step.number}`, step]));
+  }
+  function readApprovals(): Snapshot['approvals'] {
+    const approvals = select.approvals.all() as unknown as ApprovalRow[];
+    return new Map(approvals.map((approval) => [approval.id, approval]));
+  }
+  function readFrames(): Snapshot['frames'] {
+    const frames = select.lastFrames.all() as { runId: string; last: number }[];
+    return new Map(frames.map(({ runId, last }) => [runId, last]));
   }
 
   function fail(message: string): never {
@@ -184,6 +202,10 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
       if (times > 1 && name !== 'look') fail(`${name} of ${tag} starts twice`);
       const steps = [...before.steps.values()].filter((step) => step.runId === runId);
       if (steps.length === 0) fail(`${name} of ${tag} starts before its step is stored`);
+      const row = before.runs.get(runId);
+      // Who has lost the run may learn it late.
+      if (row && row.status !== 'running' && !hasEnded(row) && owners.get(row.instance) === world.process()?.name)
+        fail(`${name} of ${tag} starts while its run is ${row.status}`);
       const asked = [...before.approvals.values()].filter((approval) => approval.runId === runId);
       if (name === 'sign' && !asked.some(({ status }) => status === 'approved'))
         fail(`${name} of ${tag} starts unapproved`);
@@ -246,11 +268,12 @@ export function createChecks(world: World, { sqlite }: Pick<Database<AgentDataba
     },
 
     /** After everything that may have changed the database. */
-    check(what: string): void {
+    check(what: string, tables: ReadonlySet<string>): void {
+      if (!watched.some((table) => tables.has(table))) return;
       const { n } = select.changes.get() as { n: number };
       if (n === seen) return;
       seen = n;
-      const after = read();
+      const after = read(tables);
       for (const [id, row] of after.runs) {
         const known = before.runs.get(id);
         if (known && !isSame(known, row)) explain(known, row);

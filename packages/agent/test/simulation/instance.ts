@@ -114,7 +114,7 @@ export async function startInstance(
   const runner = createTaskRunner({
     tasks,
     logger,
-    pollMs: 1_500,
+    pollMs: 3_000,
     instance: cluster.instance,
     open: (message) => turns.access.open(message as OpenMessage),
   });
@@ -128,11 +128,14 @@ export const tokensPerCall = 10;
 /** Words of a message that are tools; the model calls them in this order, then it answers. */
 export const toolNames = ['look', 'pay', 'sign'] as const;
 
+/** Compiled once: for each process it would be a tenth of the time of a seed. */
+const inputSchema = z.object({ tag: z.string() });
+
 function createPlugin(world: World, witness: Witness) {
   const work = (name: string, repeatable: boolean, needsApproval: boolean) =>
     tool({
       description: name,
-      inputSchema: z.object({ tag: z.string() }),
+      inputSchema,
       repeatable,
       needsApproval,
       async execute({ tag }: { tag: string }, { abortSignal }: RuntimeContext) {

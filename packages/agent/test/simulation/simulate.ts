@@ -9,7 +9,7 @@ import { createWorld, enter, type World } from '../../../store/test/simulation/w
 import { transitions } from '../../src/runs/transitions.ts';
 import { agentMigrations } from '../../src/store/migrate.ts';
 import type { AgentDatabase } from '../../src/store/schema.ts';
-import { type Checks, createChecks, type Sent } from './checks.ts';
+import { type Checks, createChecks, createSelects, type Sent } from './checks.ts';
 import { describe } from './describe.ts';
 import { createBroker, type Instance, openIdentity, startInstance, toolNames } from './instance.ts';
 
@@ -52,6 +52,7 @@ const database = await createDatabase<AgentDatabase>({
 });
 
 const identity = openIdentity(database);
+const selects = createSelects(database);
 
 /** Carries out what a seed says: instances, users, and what goes wrong, until all has ended. */
 export async function simulate(seed: number): Promise<Outcome> {
@@ -62,10 +63,11 @@ export async function simulate(seed: number): Promise<Outcome> {
   const guard = createGuard();
   const isTrouble = () => world.elapsedMs() < faultsMs;
   const faultOneIn = world.pick([0, 3, 6, 12, 30]);
-  const checks = createChecks(world, database);
+  const checks = createChecks(world, selects);
   await database.erase({
     world,
     chooseFault: (query): FaultKind => {
+      if (query !== undefined && /^insert into "agent_instance"/.test(query) && world.isSilent()) return 'fails';
       // Most queries are reads, heartbeats and leases.
       const isRare = query !== undefined && /^select|agent_(instance|lease)/.test(query);
       const isOfOwners = query !== undefined && /^update agent_run set instance/.test(query);
@@ -73,12 +75,12 @@ export async function simulate(seed: number): Promise<Outcome> {
       if (faultOneIn === 0 || !isTrouble() || !world.oneIn(oneIn)) return 'fine';
       return world.pick(faultKinds);
     },
-    onCommit(what, fault, isRead) {
+    onCommit({ what, isRead, tables }, fault) {
       if (fault !== 'fine') {
         for (const part of new Set(what.split('+'))) cover(`${fault}: ${part}`);
         world.note(`${what} (${fault})`);
       } else if (!isRead && !/^insert into agent_(instance|lease)/.test(what)) world.note(what);
-      if (!isRead) guard.run(() => checks.check(fault === 'fails' ? '' : what));
+      if (!isRead) guard.run(() => checks.check(fault === 'fails' ? '' : what, tables));
     },
   });
   const lossOneIn = world.pick([0, 2, 6, 1]);
@@ -104,16 +106,12 @@ export async function simulate(seed: number): Promise<Outcome> {
   const hasLostProcess = () => coverage.has('crash') || coverage.has('close');
   const users = createUsers({ world, checks, instances, tasks, guard: guard.run, cover });
   let steps = 0;
-  for (let looked = 0; guard.violation() === undefined; steps += 1) {
-    if (!(await world.next(endMs))) {
-      guard.run(() => checks.checkEnd(users.sent, hasLostProcess()));
-      guard.fail(
-        users.waiting.size > 0 ? `${[...users.waiting].join(', ')}: waits for ever` : 'runs are left in memory',
-      );
-      break;
-    }
+  let looked = 0;
+  const hasEnded = await world.run(endMs, () => {
+    steps += 1;
     if (database.isInTransaction()) guard.fail('a transaction waits for something else than the database');
-    if (world.elapsedMs() < looked + 1_000) continue;
+    if (guard.violation() !== undefined) return true;
+    if (world.elapsedMs() < looked + 1_000) return false;
     looked = world.elapsedMs();
     guard.run(() => checks.checkQueue(looked > troubleMs + longestAwayMs));
     const isQuiet =
@@ -123,17 +121,17 @@ export async function simulate(seed: number): Promise<Outcome> {
       [...instances.running.values()].every(
         ({ turns, process }) => turns.hub.size() === 0 && process.frozenUntil < world.now(),
       );
-    if (!isQuiet) continue;
+    if (!isQuiet) return false;
     const active = checks.activeTasks();
-    if (active.length > 0) {
-      // A task whose run takes long is looked at a minute later.
-      if (active.every(({ holder }) => holder === null))
-        world.leap(Math.min(...active.map(({ dueAt }) => dueAt)) - world.now());
-      continue;
-    }
-    guard.run(() => checks.checkEnd(users.sent, hasLostProcess()));
-    break;
-  }
+    if (active.length === 0) return true;
+    // A task whose run takes long is looked at a minute later.
+    if (active.every(({ holder }) => holder === null))
+      world.leap(Math.min(...active.map(({ dueAt }) => dueAt)) - world.now());
+    return false;
+  });
+  if (guard.violation() === undefined) guard.run(() => checks.checkEnd(users.sent, hasLostProcess()));
+  if (!hasEnded)
+    guard.fail(users.waiting.size > 0 ? `${[...users.waiting].join(', ')}: waits for ever` : 'runs are left in memory');
   for (const [name, times] of checks.taken) coverage.set(`transition ${name}`, times);
   return { seed, violation: guard.violation(), log: world.log, steps, coverage };
 }

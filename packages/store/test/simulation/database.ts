@@ -12,7 +12,7 @@ import type { RunTransaction } from '../../src/engine.ts';
 import { createGroupWriter } from '../../src/group-writer.ts';
 import { type Migration, migrate } from '../../src/migrate.ts';
 import { createSqliteDialect, LimitCastingCompiler, QueueingAdapter } from '../../src/open-sqlite.ts';
-import { createPrepareQuery } from '../../src/prepare-query.ts';
+import { createPrepareQuery, type PreparedQuery } from '../../src/prepare-query.ts';
 import type { Store } from '../../src/store.ts';
 import { StoreError } from '../../src/store-error.ts';
 import { openServer } from './server.ts';
@@ -39,7 +39,15 @@ export interface Disturbance {
   /** Asked for every query outside of a transaction, which is given, and for every transaction. */
   chooseFault(query: string | undefined): FaultKind;
   /** After each query outside of a transaction, and each transaction. */
-  onCommit(what: string, fault: FaultKind, isRead: boolean): void;
+  onCommit(done: Described, fault: FaultKind): void;
+}
+
+/** Statements that were executed together. */
+export interface Described {
+  what: string;
+  isRead: boolean;
+  /** Which it may have changed. */
+  tables: ReadonlySet<string>;
 }
 
 /** A transaction that fails does so at its commit. */
@@ -53,6 +61,8 @@ const unreachable = () => new StoreError('unreachable', 'the simulated database 
  */
 export async function createDatabase<DB>({ migrations: all, describe, postgresUrl }: DatabaseParts) {
   const sqlite = new DatabaseSync(':memory:', { enableForeignKeyConstraints: postgresUrl === undefined });
+  // Before each change SQLite copies the pages that it changes. Tables have a few rows, each index a page.
+  sqlite.exec('pragma page_size = 1024');
   let disturbance: Disturbance | undefined;
   const plain = new Kysely<DB>({
     dialect: createSqliteDialect(sqlite, { waitMs: 1, isInPlace: () => true }).dialect,
@@ -63,22 +73,25 @@ export async function createDatabase<DB>({ migrations: all, describe, postgresUr
   sqlite.function('unixepoch', { varargs: true }, () => (disturbance?.world.now() ?? 0) / 1000);
   const server = postgresUrl === undefined ? undefined : await openServer(postgresUrl, all);
   const tables = tablesOf(sqlite).filter((name) => !/migration/.test(name));
-  const erase = tables.map((name) => `delete from ${name};`).join('');
-  const described = new Map<string, { what: string; isRead: boolean }>();
+  const erasing = ['begin', ...tables.map((name) => `delete from ${name}`), 'commit'].map((text) =>
+    sqlite.prepare(text),
+  );
+  const described = new Map<string, Described>();
   /** Texts are few, and matching them takes longer than executing them. */
   function describeOnce(texts: string[]) {
     const key = texts.length === 1 ? (texts[0] as string) : texts.join(';');
     let found = described.get(key);
     if (!found) {
-      found = { what: describe(texts), isRead: texts.every((text) => text.startsWith('select ')) };
+      found = {
+        what: describe(texts),
+        isRead: texts.every((text) => text.startsWith('select ')),
+        tables: new Set(texts.flatMap((text) => tables.filter((table) => mayChange(text, table)))),
+      };
       described.set(key, found);
     }
     return found;
   }
-  const report = ({ onCommit }: Disturbance, texts: string[], fault: FaultKind) => {
-    const { what, isRead } = describeOnce(texts);
-    onCommit(what, fault, isRead);
-  };
+  const report = ({ onCommit }: Disturbance, texts: string[], fault: FaultKind) => onCommit(describeOnce(texts), fault);
 
   /** The statements since the last step. */
   let statements: string[] = [];
@@ -195,7 +208,7 @@ export async function createDatabase<DB>({ migrations: all, describe, postgresUr
       disturbance = undefined;
       if (isInTransaction) await driver.rollbackTransaction(connection);
       await server?.erase(tables);
-      sqlite.exec(`begin; ${erase} commit`);
+      for (const statement of erasing) statement.run();
       disturbance = next;
     },
     isInTransaction: () => isInTransaction,
@@ -211,11 +224,13 @@ export async function createDatabase<DB>({ migrations: all, describe, postgresUr
         readDb: db,
         cipher: createDataCipher(),
         transaction,
-        // Every process prepares the same queries in the same order: compiled once, they are much of the time of a seed.
+        // Every process prepares the same queries in the same order. Compiled once, and executed without Kysely's way to the one
+        // connection, they are much less of the time of a seed.
         prepare: ((build: never) => {
           const at = prepared++;
           compiled[at] ??= prepare(build);
-          return compiled[at];
+          const execute = compiled[at] as PreparedQuery<DB, unknown, unknown>;
+          return (params: unknown, trx?: Kysely<DB>) => execute(params, trx ?? (connection as unknown as Kysely<DB>));
         }) as typeof prepare,
         async migrate() {},
         createGroupWriter: (options) =>
@@ -230,6 +245,11 @@ export async function createDatabase<DB>({ migrations: all, describe, postgresUr
       };
     },
   };
+}
+
+/** A deletion may go on to rows that refer to its own. */
+function mayChange(text: string, table: string): boolean {
+  return !text.startsWith('select ') && (text.includes(table) || text.includes('delete from'));
 }
 
 /** Those that refer to others come first: a pragma that turns references off would have every statement compiled again. */

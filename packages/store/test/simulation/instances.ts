@@ -15,7 +15,7 @@ export interface InstancesParts<I> {
   cover(what: string): void;
 }
 
-export const disasters = ['crash', 'freeze', 'cut off', 'close', 'clock'] as const;
+export const disasters = ['crash', 'freeze', 'cut off', 'silence', 'close', 'clock'] as const;
 const skewsMs = [-3_600_000, -700, 0, 900, 86_400_000];
 
 /** The processes of a service, each in a slot: one that ends is started again. */
@@ -26,7 +26,14 @@ export function createInstances<I extends Instance>({ world, isSkewed, start, co
   function boot(slot: string): void {
     born += 1;
     const skewMs = isSkewed ? world.pick(skewsMs) : 0;
-    const process: Process = { name: `${slot}${born}`, isDead: false, frozenUntil: 0, cutOffUntil: 0, skewMs };
+    const process: Process = {
+      name: `${slot}${born}`,
+      isDead: false,
+      frozenUntil: 0,
+      cutOffUntil: 0,
+      silentUntil: 0,
+      skewMs,
+    };
     const startAgain = async () => {
       for (;;) {
         try {
@@ -58,6 +65,8 @@ export function createInstances<I extends Instance>({ world, isSkewed, start, co
     const awayMs = world.oneIn(3) ? world.pick([500, 3_000, 16_000, 30_000]) : world.between(6_000, 14_000);
     if (what === 'freeze') process.frozenUntil = world.now() + awayMs;
     if (what === 'cut off') process.cutOffUntil = world.now() + awayMs;
+    // After its last heartbeat an instance counts as alive for some more seconds.
+    if (what === 'silence') process.silentUntil = world.now() + awayMs + 5_000;
     if (what === 'clock' && isSkewed) process.skewMs += world.pick([-5_000, 5_000, 60_000]);
     if (what === 'close') {
       running.delete(slot);

@@ -10,6 +10,8 @@ export interface Process {
   frozenUntil: number;
   /** It reaches neither the database nor other processes before. */
   cutOffUntil: number;
+  /** Its signs of life do not reach the database before, and everything else does. */
+  silentUntil: number;
   /** How far its clock is ahead. */
   skewMs: number;
 }
@@ -27,6 +29,7 @@ export type World = ReturnType<typeof createWorld>;
 const inProcess = new AsyncLocalStorage<Process | undefined>();
 const real = { setImmediate: globalThis.setImmediate, Date: globalThis.Date, random: Math.random };
 let current: World | undefined;
+const stepsInTurn = 50;
 
 /**
  * One virtual clock and everything that is to happen. What happens is the seed's doing alone: every wait of every process ends
@@ -71,6 +74,24 @@ export function createWorld(seed: number) {
     return first;
   }
 
+  function next(until: number): boolean {
+    for (;;) {
+      const event = events[0];
+      if (!event || event.at > start + until) return false;
+      pop();
+      const { process } = event;
+      if (event.isCancelled || process?.isDead) continue;
+      now = Math.max(now, event.at);
+      if (process && process.frozenUntil > now) {
+        event.at = process.frozenUntil + random() * 5;
+        push(event);
+        continue;
+      }
+      inProcess.run(process, event.run);
+      return true;
+    }
+  }
+
   const world = {
     seed,
     random,
@@ -81,6 +102,7 @@ export function createWorld(seed: number) {
     now: () => now,
     elapsedMs: () => now - start,
     process: () => inProcess.getStore(),
+    isSilent: () => (inProcess.getStore()?.silentUntil ?? 0) > now,
     within: <T>(process: Process | undefined, run: () => T): T => inProcess.run(process, run),
     /** What happened, in order. */
     log: () =>
@@ -115,22 +137,33 @@ export function createWorld(seed: number) {
       if (kind < 0.95) return random() * 100;
       return random() * 2_000;
     },
-    /** Lets the next thing happen; false if there is none before `until`. */
-    async next(until: number): Promise<boolean> {
-      const event = events[0];
-      if (!event || event.at > start + until) return false;
-      pop();
-      const { process } = event;
-      if (event.isCancelled || process?.isDead) return true;
-      now = Math.max(now, event.at);
-      if (process && process.frozenUntil > now) {
-        push({ ...event, at: process.frozenUntil + random() * 5 });
-        return true;
-      }
-      inProcess.run(process, event.run);
-      do await new Promise(real.setImmediate);
-      while (outside > 0);
-      return true;
+    /** Lets one thing happen after the other, until `isOver` says so after one (true) or there is none before `until` (false). */
+    run(until: number, isOver: () => boolean): Promise<boolean> {
+      return new Promise((resolve, reject) => {
+        let hasEnded = false;
+        let isUnderWay = false;
+        const end = (outcome: boolean) => {
+          hasEnded = true;
+          resolve(outcome);
+        };
+        const step = () => {
+          if (hasEnded || outside > 0) return;
+          try {
+            if (isUnderWay && isOver()) return end(true);
+            isUnderWay = next(until);
+            if (!isUnderWay) end(false);
+          } catch (error) {
+            hasEnded = true;
+            reject(error);
+          }
+        };
+        // Node does all that follows from one before the next; a turn of its loop for each takes longer than most of them.
+        const turn = () => {
+          for (let left = hasEnded ? 0 : stepsInTurn; left > 0; left -= 1) real.setImmediate(step);
+          if (!hasEnded) real.setImmediate(turn);
+        };
+        turn();
+      });
     },
   };
   return world;
@@ -218,6 +251,11 @@ function replaceGlobals(): void {
       }
     },
   });
+  AbortSignal.timeout = (ms) => {
+    const controller = new AbortController();
+    once(() => controller.abort(new DOMException('the time is over', 'TimeoutError')), ms);
+    return controller.signal;
+  };
   performance.now = () => world().elapsedMs();
   Math.random = () => world().random();
   const sleep = (ms = 0, value?: unknown, { signal }: { signal?: AbortSignal } = {}) =>

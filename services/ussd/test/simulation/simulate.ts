@@ -76,11 +76,12 @@ export async function simulate(seed: number): Promise<Outcome> {
   await database.erase({
     world,
     chooseFault: (query): FaultKind => {
+      if (query !== undefined && /^insert into "ussd_tx_lease"/.test(query) && world.isSilent()) return 'fails';
       const isRare = query !== undefined && /^select|ussd_tx_lease/.test(query);
       if (faultOneIn === 0 || !isTrouble() || !world.oneIn(isRare ? 5 * faultOneIn : faultOneIn)) return 'fine';
       return world.pick(faultKinds);
     },
-    onCommit(what, fault) {
+    onCommit({ what }, fault) {
       for (const part of new Set(what.split('+')))
         if (part !== '') cover(fault === 'fine' ? part : `${fault}: ${part}`);
       if (what !== '' && what !== 'lease') world.note(fault === 'fine' ? what : `${what} (${fault})`);
@@ -100,18 +101,17 @@ export async function simulate(seed: number): Promise<Outcome> {
   const isCalm = () => faultOneIn === 0 && !disasters.some((what) => coverage.has(what));
   const callers = createCallers({ world, checks, instances, guard: guard.run, cover, isCalm });
   let steps = 0;
-  for (let looked = 0; guard.violation() === undefined; steps += 1) {
-    if (!(await world.next(endMs))) {
-      guard.fail(`${[...callers.waiting, ...checks.pending()].join(', ')}: never ends`);
-      break;
-    }
+  let looked = 0;
+  const hasEnded = await world.run(endMs, () => {
+    steps += 1;
     if (database.isInTransaction()) guard.fail('a transaction waits for something else than the database');
-    if (world.elapsedMs() < looked + 1_000) continue;
+    if (guard.violation() !== undefined) return true;
+    if (world.elapsedMs() < looked + 1_000) return false;
     looked = world.elapsedMs();
-    if (looked < 30_000 || callers.waiting.size > 0 || checks.pending().length > 0) continue;
-    guard.run(checks.checkEnd);
-    break;
-  }
+    return looked >= 30_000 && callers.waiting.size === 0 && checks.pending().length === 0;
+  });
+  if (!hasEnded) guard.fail(`${[...callers.waiting, ...checks.pending()].join(', ')}: never ends`);
+  else if (guard.violation() === undefined) guard.run(checks.checkEnd);
   return { seed, violation: guard.violation(), log: world.log, steps, coverage };
 }
 

@@ -34,6 +34,7 @@ const database = await createDatabase<Tables>({
   describe: ([statement = '']) => marks.find(([mark]) => mark.test(statement))?.[1] ?? '',
 });
 
+const renewal = /set "lease_until" = .* where "id" = \? and "claimed_by" = \?$/;
 const marks: [RegExp, string][] = [
   [/insert into "job_lease"/, 'hold'],
   [/update "job_lease"/, 'give back'],
@@ -41,7 +42,7 @@ const marks: [RegExp, string][] = [
     /update "job" set "claimed_by" = \?, "lease_until" = 0, "status" = 'cancelled'|set "status" = \?, "attempts"/,
     'take',
   ],
-  [/set "lease_until" = .* where "id" = \? and "claimed_by" = \?$/, 'renew'],
+  [renewal, 'renew'],
   [/update "job" set .*"claimed_by" = \?/, 'end'],
   [/update "job" set "status"/, 'cancel'],
   [/^select/, 'find'],
@@ -81,9 +82,13 @@ export async function simulate(seed: number): Promise<Outcome> {
   const checks = createChecks(world, { cover, isCalm });
   await database.erase({
     world,
-    chooseFault: (): FaultKind =>
-      faultOneIn > 0 && world.elapsedMs() < troubleMs && world.oneIn(faultOneIn) ? world.pick(faultKinds) : 'fine',
-    onCommit(what, fault) {
+    chooseFault: (query): FaultKind => {
+      if (query !== undefined && renewal.test(query) && world.isSilent()) return 'fails';
+      return faultOneIn > 0 && world.elapsedMs() < troubleMs && world.oneIn(faultOneIn)
+        ? world.pick(faultKinds)
+        : 'fine';
+    },
+    onCommit({ what }, fault) {
       if (fault !== 'fine') cover(`${fault}: ${what}`);
       if (what !== 'find') world.note(fault === 'fine' ? what : `${what} (${fault})`);
       guard.run(checks.check);
@@ -114,15 +119,15 @@ export async function simulate(seed: number): Promise<Outcome> {
       null,
     );
   let steps = 0;
-  for (let looked = 0; guard.violation() === undefined; steps += 1) {
-    if (!(await world.next(endMs))) {
-      guard.fail(`${checks.left().join(', ')}: is never done`);
-      break;
-    }
-    if (world.elapsedMs() < looked + 1_000) continue;
+  let looked = 0;
+  const hasEnded = await world.run(endMs, () => {
+    steps += 1;
+    if (guard.violation() !== undefined) return true;
+    if (world.elapsedMs() < looked + 1_000) return false;
     looked = world.elapsedMs();
-    if (looked > troubleMs && checks.left().length === 0) break;
-  }
+    return looked > troubleMs && checks.left().length === 0;
+  });
+  if (!hasEnded) guard.fail(`${checks.left().join(', ')}: is never done`);
   return { seed, violation: guard.violation(), log: world.log, steps, coverage };
 }
 
