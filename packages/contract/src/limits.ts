@@ -122,11 +122,7 @@ export const agentLimits = {
 
 export const preferenceLimits = { textCharacters: 80, customInstructionsCharacters: 2_000 } as const;
 
-export const memoryLimits = {
-  textCharacters: 2_000,
-  queryCharacters: 500,
-  count: 1_000,
-} as const;
+export const memoryLimits = { textCharacters: 2_000, queryCharacters: 500, count: 1_000 } as const;
 
 export const pageLimits = { min: 1, max: 100, default: 20 } as const;
 

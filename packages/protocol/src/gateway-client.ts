@@ -31,10 +31,7 @@ export const gatewayVariables = {
     .string()
     .regex(/^\/[\w./-]*$/, 'expected a path such as /ixo')
     .prefault('/ixo')
-    .meta({
-      description: "Path under which the protocol's own routes are served.",
-      example: '/ixo',
-    }),
+    .meta({ description: "Path under which the protocol's own routes are served.", example: '/ixo' }),
 };
 
 /** The address of a query gateway and its credentials. */

@@ -33,10 +33,7 @@ export const signingVariables = {
     .string()
     .refine((text) => parseCoin(text) !== undefined, 'expected an amount such as 5000uixo')
     .prefault('0uixo')
-    .meta({
-      description: 'Fee of a transaction, for each message in it.',
-      example: '5000uixo',
-    }),
+    .meta({ description: 'Fee of a transaction, for each message in it.', example: '5000uixo' }),
   SIGNING_GAS: envInteger({ min: 1, max: 100_000_000 })
     .prefault('300000')
     .meta({ description: 'Gas limit of a transaction, for each message in it.' }),

@@ -17,12 +17,7 @@ import {
 /** Times to an answer are counted in intervals with these upper limits; the last interval has none. */
 export const answerSeconds = [2, 4, 7, 10, 15, 20, 30, 60, 120] as const;
 
-interface OpenedCall {
-  state: string;
-  language: string;
-  isReturning: boolean;
-  isTexting: boolean;
-}
+type OpenedCall = Pick<StateStatTable, 'state' | 'language'> & Record<'isReturning' | 'isTexting', boolean>;
 
 export interface CountedRequest {
   menu: Menu;

@@ -16,15 +16,14 @@ export type PayoutResult = { ok: true; id: string } | { ok: false; reason: 'notE
 
 const entryPrefix = 'payout:';
 
-export function createPayouts({
-  store,
-  outbox,
-  limit,
-}: {
+interface PayoutParts {
   store: UssdStore;
   outbox: TxOutbox<UssdTables>;
+  /** Of one account in a day. */
   limit: Coin;
-}) {
+}
+
+export function createPayouts({ store, outbox, limit }: PayoutParts) {
   const { db, cipher } = store;
   const { denom } = limit;
   const system = systemAccounts(denom);

@@ -67,8 +67,6 @@ export function createCallers({ store, accounts, results, clock }: CallerParts) 
   };
 }
 
-export type Callers = ReturnType<typeof createCallers>;
-
 function toSession(row: SessionTable): CallerOverview['sessions'][number] {
   return {
     id: row.id,

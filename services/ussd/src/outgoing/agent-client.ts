@@ -16,19 +16,14 @@ type Answer =
   /** `late`: the agent has the question and may still answer it. */
   | { ok: false; reason: string; late?: boolean };
 
-export interface AgentClient {
-  /** Sends a question in the phone's chat; opens a chat when there is none, or when the agent no longer knows it. */
-  ask(question: {
-    /** Sent as the request id, by which the answer is found again. */
-    id: string;
-    phone: string;
-    text: string;
-    language: string;
-    session: string | undefined;
-    onChat(session: string): Promise<void>;
-  }): Promise<Answer>;
-  /** The answer to a question that was asked before, by a process that ended before the answer came. */
-  findAnswer(question: { id: string; phone: string; session: string }): Promise<string | undefined>;
+/** Its id is sent as the request id, by which the answer is found again. */
+export type Question = Record<'id' | 'phone' | 'text' | 'language', string>;
+
+export type AgentClient = ReturnType<typeof createAgentClient>;
+
+interface ChatQuestion extends Question {
+  session: string | undefined;
+  onChat(session: string): Promise<void>;
 }
 
 // Only what is used is checked: another version of the agent may send more or less around it.
@@ -42,9 +37,10 @@ const answerSchema = z.object({ message: messageSchema.pick({ content: true, sta
 const answerTimeoutMs = 120_000;
 const requestMs = 5_000;
 
-export function createAgentClient(transportFor: TransportFor): AgentClient {
+export function createAgentClient(transportFor: TransportFor) {
   return {
-    async ask({ id, phone, text, language, session, onChat }) {
+    /** Sends a question in the phone's chat; opens a chat when there is none, or when the agent no longer knows it. */
+    async ask({ id, phone, text, language, session, onChat }: ChatQuestion): Promise<Answer> {
       const askIn = async (transport: Transport, chat: string) =>
         transport.json(`/messages/${encodeURIComponent(chat)}`, {
           method: 'POST',
@@ -75,7 +71,8 @@ export function createAgentClient(transportFor: TransportFor): AgentClient {
         return { ok: false, reason: toReason(error) };
       }
     },
-    async findAnswer({ id, phone, session }) {
+    /** The answer to a question that was asked before, by a process that ended before the answer came. */
+    async findAnswer({ id, phone, session }: Record<'id' | 'phone' | 'session', string>) {
       const { listMessages } = createAgentApi(await transportFor(phone));
       const history = await listMessages(session, { limit: 20 }, AbortSignal.timeout(requestMs)).catch((error) => {
         if (isUnknown(error)) return { messages: [] };
@@ -117,8 +114,6 @@ export function createAgentPerson(transportFor: TransportFor) {
     erase: async (phone: string) => void (await call(phone, 'DELETE', '/me')),
   };
 }
-
-export type AgentPerson = ReturnType<typeof createAgentPerson>;
 
 /** Requests to the agent in the name of a phone number: each has its own key, so users stay apart. */
 type TransportFor = (phone: string, maxBytes?: number) => Promise<Transport>;

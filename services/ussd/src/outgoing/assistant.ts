@@ -2,10 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import { sql } from 'kysely';
 import { insertOnce, type QuestionTable, sealedTables, type Trx, type UssdStore } from '../store/tables.ts';
-import type { AgentClient } from './agent-client.ts';
+import type { AgentClient, Question } from './agent-client.ts';
 import { toPlainText } from './plain-text.ts';
-
-type Question = Record<'id' | 'phone' | 'text' | 'language', string>;
 
 /** Beyond this many at once a question is refused rather than queued: its user would have hung up. */
 const maxRunning = 200;

@@ -5,12 +5,8 @@ import { AnswerTooLargeError, fetchBounded } from '@palaver/service-kit/internal
 import { z } from 'zod';
 import type { UssdConfig } from '../config.ts';
 
-export interface Sms {
-  /** The same for every attempt. */
-  id: string;
-  to: string;
-  text: string;
-}
+/** The id is the same for every attempt. */
+export type Sms = Record<'id' | 'to' | 'text', string>;
 
 export type SmsResult =
   /** `reference`: the provider's own id, which its receipts name. */
@@ -24,12 +20,7 @@ export interface SmsProvider {
   send(message: Sms): Promise<SmsResult>;
 }
 
-export interface HttpProviderOptions {
-  url: string;
-  user: string;
-  token: string | undefined;
-  from: string | undefined;
-}
+type HttpProviderOptions = Record<'url' | 'user', string> & Record<'token' | 'from', string | undefined>;
 
 /** Writes messages into a folder, one file each: for development. */
 export function createFileProvider(folder: string): SmsProvider {
