@@ -55,8 +55,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
   const pendingOf = (userDid: string, query: Kysely<AgentDatabase>) =>
     query
       .selectFrom('agent_approval')
-      .where('user_did', '=', userDid)
-      .where('status', '=', 'pending')
+      .where((eb) => eb.and({ user_did: userDid, status: 'pending' }))
       .where(ofLiveRuns);
 
   return {
@@ -108,12 +107,8 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
 
     /** Undefined if a cell cannot be decrypted. */
     async ofRun(runId: string): Promise<Approval[] | undefined> {
-      const rows = await db
-        .selectFrom('agent_approval')
-        .selectAll()
-        .where('run_id', '=', runId)
-        .orderBy('id')
-        .execute();
+      const own = db.selectFrom('agent_approval').selectAll();
+      const rows = await own.where('run_id', '=', runId).orderBy('id').execute();
       const opened = rows.map((row) => cipher.openRow(sealedTables.approval, row, { args: '', reason: '' }));
       return opened.some(({ args, reason }) => args === '' || reason === '') ? undefined : opened.map(fromApprovalRow);
     },
@@ -132,9 +127,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       const row = await db
         .selectFrom('agent_approval')
         .selectAll()
-        .where('id', '=', approvalId)
-        .where('run_id', '=', runId)
-        .where('user_did', '=', userDid)
+        .where((eb) => eb.and({ id: approvalId, run_id: runId, user_did: userDid }))
         .executeTakeFirst();
       return row && toApproval(row);
     },
@@ -156,10 +149,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
             reason: sealed.reason,
             signed,
           })
-          .where('id', '=', approvalId)
-          .where('run_id', '=', runId)
-          .where('user_did', '=', userDid)
-          .where('status', '=', 'pending')
+          .where((eb) => eb.and({ id: approvalId, run_id: runId, user_did: userDid, status: 'pending' }))
           .where('expires_at', '>', now)
           .where(ofLiveRuns)
           .$if(approved, (query) => query.where('capability', 'is', null))
@@ -173,11 +163,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       }),
 
     /** Approves what waits for a delegation that the user has given; returns the runs. */
-    async grant(
-      userDid: string,
-      isGranted: (capability: Capability) => boolean,
-      trx: Kysely<AgentDatabase> = db,
-    ): Promise<string[]> {
+    async grant(userDid: string, isGranted: (capability: Capability) => boolean, trx: Kysely<AgentDatabase> = db) {
       const pending = await pendingOf(userDid, trx)
         .select(['id', 'run_id', 'capability'])
         .where('capability', 'is not', null)
@@ -210,8 +196,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
         await db
           .updateTable('agent_approval')
           .set({ status: 'refused', answered_at: now, answered_by: user_did, reason: sealed.reason })
-          .where('id', '=', id)
-          .where('status', '=', 'pending')
+          .where((eb) => eb.and({ id, status: 'pending' }))
           .execute();
       }
       return pending.map(({ run_id }) => run_id);
@@ -223,12 +208,8 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       // Asked first: an update takes the write lock of SQLite even where nothing is due.
       const due = await db.selectFrom('agent_approval').select('id').where(isDue).limit(1).execute();
       if (due.length === 0) return [];
-      const rows = await db
-        .updateTable('agent_approval')
-        .set({ status: 'expired', answered_at: now })
-        .where(isDue)
-        .returning('run_id')
-        .execute();
+      const changed = db.updateTable('agent_approval').set({ status: 'expired', answered_at: now });
+      const rows = await changed.where(isDue).returning('run_id').execute();
       return [...new Set(rows.map(({ run_id }) => run_id))];
     },
   };
