@@ -54,7 +54,6 @@ test('the services answer as their OpenAPI documents say', async () => {
       OFFLINE_WORDS_PER_SECOND: '1000',
       SENDS_PER_MINUTE: '1000000',
       WRITES_PER_MINUTE_PER_ADDRESS: '1000000',
-      UCAN_CHECKED_KIB_PER_MINUTE: '1000000',
       UCAN_AUTH_MAX_TTL_SECONDS: '86400',
       RATE_LIMIT_PER_MINUTE: '10000000',
     },

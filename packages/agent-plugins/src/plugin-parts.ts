@@ -1,18 +1,15 @@
 import { createHmac } from 'node:crypto';
 import type { PluginContext, PluginManifest } from '@palaver/agent';
-import { createGatewayClient, createOutboxTables, type GatewayClient } from '@palaver/protocol';
+import { createGatewayClient, createOutboxTables } from '@palaver/protocol';
 import { toGatewayAccess } from '@palaver/protocol/internal';
 import { envInteger, StartError } from '@palaver/service-kit';
 import type { Migration } from '@palaver/store';
 import type { RawBuilder } from 'kysely';
 
-/** The manifest of a plugin that the prompt does not mention. */
-export function toSilentManifest(
-  title: string,
-  summary: string,
-  more: Pick<PluginManifest, 'category'> & Partial<Pick<PluginManifest, 'stability'>> = {},
-): PluginManifest {
-  return { title, summary, whenToUse: [], category: 'core', visibility: 'silent', stability: 'stable', ...more };
+/** The prompt does not mention a plugin that does not say when to use it. */
+export function toManifest(title: string, summary: string, more: Partial<PluginManifest> = {}): PluginManifest {
+  const visibility = more.whenToUse ? 'always' : 'silent';
+  return { title, summary, whenToUse: [], category: 'core', visibility, stability: 'stable', ...more };
 }
 
 export function createClientHash(deriveKey: PluginContext['deriveKey']): (client: string) => string {
@@ -34,11 +31,7 @@ export function toFirstSchema(statements: readonly RawBuilder<unknown>[], outbox
 }
 
 /** `name` is the variable that asks for it. */
-export function openGateway(
-  config: Parameters<typeof toGatewayAccess>[0],
-  name: string,
-  what = 'the chain is',
-): GatewayClient {
+export function openGateway(config: Parameters<typeof toGatewayAccess>[0], name: string, what = 'the chain is') {
   const access = toGatewayAccess(config);
   if (!access) throw new StartError(`${name} needs GATEWAY_URL: ${what} read through the query gateway`);
   return createGatewayClient(access);

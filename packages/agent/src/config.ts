@@ -66,12 +66,6 @@ export const agentConfigSchema = z
     UCAN_ALLOW_DELEGATION_AUTH: envBoolean()
       .prefault('true')
       .meta({ description: 'Whether a delegation alone signs its issuer in.' }),
-    UCAN_CHECKED_KIB_PER_MINUTE: envInteger({ min: 64, max: 1_000_000_000 })
-      .prefault(String(ucanLimits.checkedKibPerMinute))
-      .meta({
-        description:
-          'KiB of tokens not seen before that one client address may have checked in a minute; a usual token has half a KiB.',
-      }),
     DNS_SERVERS: envList().prefault('').meta({
       description:
         "Name servers for hosts that users name (did:web, Matrix homeservers), separated by commas. If not set, the machine's own.",
@@ -92,7 +86,7 @@ export const agentConfigSchema = z
       .meta({ description: 'Sessions a user may keep.' }),
     WRITES_PER_MINUTE_PER_ADDRESS: envInteger({ min: 1, max: 100_000_000 }).optional().meta({
       description:
-        'Requests other than reads, handshakes of sockets and their events that one client address may send in a minute, whoever signs them. If not set, 20 times SENDS_PER_MINUTE.',
+        'Requests other than reads, handshakes of sockets and their events that one client address may send in a minute, whoever signs them, and KiB of its new tokens that are checked, 4096 at least. If not set, 20 times SENDS_PER_MINUTE.',
       example: '1200',
     }),
     SHARED_CLIENT_CIDRS: envCidrs().optional().meta({
@@ -193,3 +187,7 @@ export const agentConfigSchema = z
 export const agentVariables = agentConfigSchema.shape;
 
 export type AgentConfig = Readonly<z.infer<typeof agentConfigSchema>>;
+
+/** Of one client address. */
+export const writesPerMinute = (config: AgentConfig): number =>
+  config.WRITES_PER_MINUTE_PER_ADDRESS ?? config.SENDS_PER_MINUTE * agentLimits.writesPerSend;

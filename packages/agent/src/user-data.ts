@@ -12,6 +12,7 @@ import {
   toAnchorPath,
 } from '@palaver/store/internal';
 import { loadSigner } from './app/create-identity.ts';
+import { createOpenPlaces } from './auth/open-connections.ts';
 import { deriveKey } from './auth/seal.ts';
 import { agentConfigSchema } from './config.ts';
 import type { OraclePlugin } from './define/plugin.ts';
@@ -34,9 +35,8 @@ type AskedBy = { actor: AuditActor; from: string | null };
 export type UserData = ReturnType<typeof createUserData>;
 
 /** Each keeps a few rows and the keys of the user's rows in memory, as long as its reader takes. */
-const exportsAtOnce = 20;
-const exportsPerClient = 2;
-const operatorExportsAtOnce = 5;
+const exportsAtOnce = { all: 20, perUser: 1, perClient: 2 };
+const operatorExportsAtOnce = { all: 5, perUser: 5, perClient: 5 };
 /** What a reader takes at least, so that nobody holds an export for ever. */
 const leastCharacters = 64 * 1024;
 const leastPerMs = 60_000;
@@ -55,7 +55,8 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
   const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
   const sealedTables = parts.flatMap(({ sealed = [] }) => sealed);
   const exported = createRecentKeys();
-  const exporting = new Set<ExportReader & { did: string }>();
+  const takePlace = createOpenPlaces(exportsAtOnce);
+  const takeOperatorPlace = createOpenPlaces(operatorExportsAtOnce);
   const toPerson = (did: string) => toAgentPerson(did, agentDid, audit.person(did));
 
   async function recordExport(did: string, by: AskedBy): Promise<void> {
@@ -64,17 +65,6 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
     if (exported.has(key)) return;
     await audit.record({ ...by, action: 'data.exported', subject });
     exported.add(key);
-  }
-
-  function checkRoom(did: string, { client, isOperator = false }: ExportReader): void {
-    const others = [...exporting].filter((other) => (other.isOperator ?? false) === isOperator);
-    const ofClient = others.filter((other) => client !== undefined && other.client === client);
-    const isFull = isOperator
-      ? others.length >= operatorExportsAtOnce
-      : others.length >= exportsAtOnce ||
-        ofClient.length >= exportsPerClient ||
-        others.some((other) => other.did === did);
-    if (isFull) throw new AppError('RATE_LIMITED', 'Another export is being read. Please try again in a moment.');
   }
 
   async function* readParts(did: string): AsyncGenerator<PersonalRows> {
@@ -94,19 +84,18 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
         await recordExport(did, by);
         return Readable.from(toJson(did, readParts(did)), onePiece);
       }
-      checkRoom(did, reader);
-      const own = { ...reader, did };
-      exporting.add(own);
-      try {
-        await recordExport(did, by);
-      } catch (error) {
-        exporting.delete(own);
+      const leave = reader.isOperator
+        ? takeOperatorPlace({ userDid: did })
+        : takePlace({ userDid: did, client: reader.client });
+      if (!leave) throw new AppError('RATE_LIMITED', 'Another export is being read. Please try again in a moment.');
+      await recordExport(did, by).catch((error) => {
+        leave();
         throw error;
-      }
+      });
       const parts = readInPlaces(readParts(did), reader.reading);
       const paced = atLeastPace(toJson(did, parts), () => stream.destroy());
       const stream: Readable = Readable.from(paced, onePiece);
-      return stream.once('close', () => exporting.delete(own));
+      return stream.once('close', leave);
     },
 
     /** Notes the encrypted columns of all plugins, so that `palaver keys rotate` finds those of authors' plugins too. */
@@ -181,11 +170,7 @@ async function* toJson(did: string, parts: AsyncIterable<PersonalRows>): AsyncGe
 }
 
 /** Opens the agent's database for `palaver user`, with the tables of the plugins. */
-export async function withUserData<T>(
-  env: Env,
-  plugins: readonly OraclePlugin[],
-  use: (data: UserData) => Promise<T>,
-): Promise<T> {
+export async function withUserData<T>(env: Env, plugins: readonly OraclePlugin[], use: (data: UserData) => Promise<T>) {
   const config = loadConfig(agentConfigSchema, env);
   const logger = createLogger({ name: 'palaver', level: 'error' });
   const signer = await loadSigner(config, logger);

@@ -102,7 +102,6 @@ export async function startTestAgent({
         SENDS_PER_MINUTE: '100000',
         // One Redis serves every test, and all of them come from one address.
         WRITES_PER_MINUTE_PER_ADDRESS: '1000000',
-        UCAN_CHECKED_KIB_PER_MINUTE: '1000000',
         CREDITS_FREE_USERS_PER_ADDRESS: '100000',
         ...(databaseUrl && { DATABASE_URL: databaseUrl }),
         ...env,

@@ -30,7 +30,7 @@ export {
   type StoreDelegation,
   storeDelegationSchema,
 } from './delegation.ts';
-export { toErrorBody, toReasonPhrase } from './errors.ts';
+export { invalid, toErrorBody, toReasonPhrase } from './errors.ts';
 export { clientEvents, reauthorizeComponentName, serverEvents, toSocketPayload } from './event-catalogue.ts';
 export {
   type AnyEvent,

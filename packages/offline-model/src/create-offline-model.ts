@@ -10,10 +10,7 @@ import { sampleOf } from './sample.ts';
 import { type OfflineReply, planReply, toQuestion } from './script.ts';
 
 /** How the offline model is named and how fast it speaks. */
-export interface OfflineModelOptions {
-  modelId: string;
-  wordsPerSecond: number;
-}
+export type OfflineModelOptions = { modelId: string; wordsPerSecond: number };
 
 /**
  * A language model that needs nothing: it follows plain requests by rule and streams like a real one.
@@ -43,17 +40,7 @@ export function createOfflineModel({ modelId, wordsPerSecond }: OfflineModelOpti
     async doStream(options) {
       const reply = plan(options);
       const parts = streamParts(reply, options, reply.paced ? wordsPerSecond : undefined);
-      const stream = new ReadableStream<LanguageModelV4StreamPart>({
-        async pull(controller) {
-          const { value, done } = await parts.next();
-          if (done) controller.close();
-          else controller.enqueue(value);
-        },
-        async cancel() {
-          await parts.return(undefined);
-        },
-      });
-      return { stream };
+      return { stream: ReadableStream.from(parts) };
     },
   };
 }
@@ -78,11 +65,9 @@ function plan(options: LanguageModelV4CallOptions): OfflineReply {
   return { ...reply, text: JSON.stringify(sampleOf(schema as Record<string, unknown>, question.user)) };
 }
 
-async function* streamParts(
-  reply: OfflineReply,
-  options: LanguageModelV4CallOptions,
-  wordsPerSecond: number | undefined,
-): AsyncGenerator<LanguageModelV4StreamPart, undefined> {
+type Parts = AsyncGenerator<LanguageModelV4StreamPart, undefined>;
+
+async function* streamParts(reply: OfflineReply, options: LanguageModelV4CallOptions, wordsPerSecond?: number): Parts {
   const { abortSignal } = options;
   yield { type: 'stream-start', warnings: [] };
   if (reply.reasoning) {
@@ -111,9 +96,7 @@ async function* streamParts(
   return undefined;
 }
 
-function toWords(text: string): string[] {
-  return text.match(/\S+\s*|\s+/g) ?? [];
-}
+const toWords = (text: string): string[] => text.match(/\S+\s*|\s+/g) ?? [];
 
 function toToolCalls({ toolCalls }: OfflineReply, { prompt }: LanguageModelV4CallOptions) {
   return toolCalls.map(({ name, args }, index) => ({
@@ -131,9 +114,9 @@ function toFinishReason({ toolCalls }: OfflineReply): { unified: 'stop' | 'tool-
 /** Words are counted instead of tokens. */
 function toUsage({ prompt }: LanguageModelV4CallOptions, reply: OfflineReply): LanguageModelV4Usage {
   const total = toWords(JSON.stringify(prompt)).length;
-  const output = toWords(reply.text).length + toWords(reply.reasoning ?? '').length;
+  const [text, reasoning] = [toWords(reply.text).length, toWords(reply.reasoning ?? '').length];
   return {
     inputTokens: { total, noCache: total, cacheRead: 0, cacheWrite: 0 },
-    outputTokens: { total: output, text: toWords(reply.text).length, reasoning: toWords(reply.reasoning ?? '').length },
+    outputTokens: { total: text + reasoning, text, reasoning },
   };
 }

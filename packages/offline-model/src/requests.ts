@@ -1,9 +1,6 @@
 import { findLanguageTag } from '@palaver/contract/internal';
 
-export interface AnswerStyle {
-  language?: string;
-  length?: string;
-}
+export type AnswerStyle = { language?: string; length?: string };
 
 type Preference = Record<string, string>;
 
@@ -52,7 +49,15 @@ const spoken =
 
 /** What a message asks the agent to keep or do. A question is never a request, and only clear words make a request permanent. */
 export function readRequest(text: string): OfflineRequest | undefined {
-  return readTaskRequest(text) ?? readMemoryRequest(text) ?? readPageRequest(text) ?? readPreference(text);
+  const words = text.trim().replace(/[.!]$/, '');
+  return (
+    readReminder(words) ??
+    readRegular(words) ??
+    readTaskQuestion(words) ??
+    readMemoryRequest(text) ??
+    readPageRequest(text) ??
+    readPreference(text)
+  );
 }
 
 export function readAnswerStyle(text: string): AnswerStyle {
@@ -71,39 +76,27 @@ export function readAnswerStyle(text: string): AnswerStyle {
 function toSentences(text: string): { text: string; isQuestion: boolean }[] {
   return (text.slice(0, 2_000).match(/[^.!?;\n]+[.!?;\n]?/g) ?? []).map((piece) => ({
     text: piece.replace(/[.!?;\n]$/, '').trim(),
-    isQuestion: piece.endsWith('?') || isAsked(piece),
+    isQuestion: piece.endsWith('?') || questionWords.test(piece),
   }));
 }
 
-function isAsked(sentence: string): boolean {
-  return /^\s*(?:what|who|whom|whose|why|how|when|where|which|can|could|would|will|do|does|did|is|are|should|may|may i|pourquoi|comment|qui|quand|où|est-ce|je|nani|kwa nini|vipi|lini|wapi)\b/i.test(
-    sentence,
-  );
-}
+const questionWords =
+  /^\s*(?:what|who|whom|whose|why|how|when|where|which|can|could|would|will|do|does|did|is|are|should|may|may i|pourquoi|comment|qui|quand|où|est-ce|je|nani|kwa nini|vipi|lini|wapi)\b/i;
 
 function readMemoryRequest(text: string): OfflineRequest | undefined {
-  const isQuestion = text.trimEnd().endsWith('?') || isAsked(text);
-  const query = /^(?:so |and )?what (?:do|can) you remember(?: about (.{1,200}))?$/is.exec(
-    text.trim().replace(/[?.!]+$/, ''),
-  );
-  if (query)
-    return { tool: 'recall', args: query[1] ? { query: query[1] } : {}, reasoning: 'The user asks what I remember.' };
+  const isQuestion = text.trimEnd().endsWith('?') || questionWords.test(text);
+  const asked = text.trim().replace(/[?.!]+$/, '');
+  const recall = /^(?:so |and )?what (?:do|can) you remember(?: about (.{1,200}))?$/is.exec(asked);
+  if (recall)
+    return { tool: 'recall', args: recall[1] ? { query: recall[1] } : {}, reasoning: 'The user asks what I remember.' };
   if (isQuestion) return undefined;
+  const plain = (words: string) => words.trim().replace(/\.$/, '');
   const fact = memory.exec(text)?.[1];
   if (fact)
-    return {
-      tool: 'remember',
-      args: { text: fact.trim().replace(/\.$/, '') },
-      reasoning: 'The user asks me to remember something.',
-    };
-  const gone = /^(?:please )?forget(?: about| that)? (.{1,200})$/is.exec(text)?.[1];
-  if (gone)
-    return {
-      tool: 'forget',
-      args: { query: gone.trim().replace(/\.$/, '') },
-      reasoning: 'The user asks me to forget something.',
-    };
-  return undefined;
+    return { tool: 'remember', args: { text: plain(fact) }, reasoning: 'The user asks me to remember something.' };
+  const query = /^(?:please )?forget(?: about| that)? (.{1,200})$/is.exec(text)?.[1];
+  if (!query) return undefined;
+  return { tool: 'forget', args: { query: plain(query) }, reasoning: 'The user asks me to forget something.' };
 }
 
 function readPreference(text: string): OfflineRequest | undefined {
@@ -115,11 +108,8 @@ function readPreference(text: string): OfflineRequest | undefined {
     if (lasting.test(sentence) || Object.keys(named).length > 0) Object.assign(args, readStyles(sentence));
   }
   if (Object.keys(args).length === 0) return undefined;
-  return {
-    tool: 'set_user_preferences',
-    args,
-    reasoning: 'The user says how they want to be answered; I save it.',
-  };
+  const reasoning = 'The user says how they want to be answered; I save it.';
+  return { tool: 'set_user_preferences', args, reasoning };
 }
 
 function readNames(sentence: string): Preference {
@@ -128,16 +118,14 @@ function readNames(sentence: string): Preference {
     const plain = clause.replace(lasting, '').trim();
     for (const { pattern, field } of names) {
       const name = pattern.exec(plain)?.[1]?.trim();
-      if (name && !isTime(name)) found[field] = name;
+      if (name && !time.test(name)) found[field] = name;
     }
   }
   return found;
 }
 
 /** "call me later" and "call me back" ask for a call. */
-function isTime(name: string): boolean {
-  return /^(?:back|later|tomorrow|tonight|today|now|when|at|on|in|if|again|maybe|an?|the|on monday)\b/i.test(name);
-}
+const time = /^(?:back|later|tomorrow|tonight|today|now|when|at|on|in|if|again|maybe|an?|the|on monday)\b/i;
 
 function readStyles(sentence: string): Preference {
   const found: Preference = {};
@@ -154,19 +142,12 @@ function readLanguage(sentence: string): string | undefined {
   const word = spoken.exec(sentence)?.[1];
   if (!word) return undefined;
   if (findLanguageTag(word)) return word;
-  const isTag = /^[a-z]{2}(?:-[A-Za-z]{2,8})?$/.test(word) && findLanguageTag(nameOfTag(word)) !== undefined;
-  return isTag ? word : undefined;
+  if (!/^[a-z]{2}(?:-[A-Za-z]{2,8})?$/.test(word)) return undefined;
+  const name = new Intl.DisplayNames(['en'], { type: 'language' }).of(word.slice(0, 2)) ?? '';
+  return findLanguageTag(name) === undefined ? undefined : word;
 }
 
-function nameOfTag(tag: string): string {
-  return new Intl.DisplayNames(['en'], { type: 'language' }).of(tag.slice(0, 2)) ?? '';
-}
-
-interface OfflineRequest {
-  tool: string;
-  args: Record<string, unknown>;
-  reasoning: string;
-}
+type OfflineRequest = { tool: string; args: Record<string, unknown>; reasoning: string };
 
 // Tools that a page may offer: a chart drawn in the conversation, and the page's colours.
 const chart = /\b(?:chart|graphique|chati)\b|مخطط/i;
@@ -206,11 +187,6 @@ const clock =
   'every (day|weekday|sunday|monday|tuesday|wednesday|thursday|friday|saturday) at (\\d{1,2})(?::(\\d{2}))?\\s*(am|pm)?';
 const what = '(.{1,500}?)';
 const remind = '(?:please )?remind me(?: to| about| that| of)? ';
-
-function readTaskRequest(text: string): OfflineRequest | undefined {
-  const words = text.trim().replace(/[.!]$/, '');
-  return readReminder(words) ?? readRegular(words) ?? readTaskQuestion(words);
-}
 
 function readReminder(text: string): OfflineRequest | undefined {
   const after = new RegExp(`^${remind}${what} ${span}$`, 'is').exec(text);

@@ -82,6 +82,4 @@ export function sampleOf(root: Schema, said: string): unknown {
   return sample(root, 0);
 }
 
-function isSchema(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null;
-}
+const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null;

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { phoneNote, scheduledMessagePrefix } from '@palaver/contract/internal';
-import { phrases, toLanguage } from './phrases.ts';
+import { describeResult, phrasesFor } from './phrases.ts';
 import { type AnswerStyle, readAnswerStyle, readRequest } from './requests.ts';
 
 // Plain rules from what the model is given to what it answers. No network, no chance, no clock.
@@ -11,6 +11,8 @@ export interface OfflineReply {
   toolCalls: { name: string; args: Record<string, unknown> }[];
   paced?: boolean;
 }
+
+type Plan = Pick<OfflineReply, 'text'> & Partial<OfflineReply>;
 
 interface OfflineQuestion {
   system: string;
@@ -47,7 +49,9 @@ export function toQuestion({
   return question;
 }
 
-export function planReply(question: OfflineQuestion): OfflineReply {
+export const planReply = (question: OfflineQuestion): OfflineReply => ({ toolCalls: [], ...plan(question) });
+
+function plan(question: OfflineQuestion): Plan {
   if (question.results.length > 0) return reportResults(question);
   const text = question.user.trim();
   return (
@@ -60,69 +64,63 @@ export function planReply(question: OfflineQuestion): OfflineReply {
   );
 }
 
-function planTool(text: string, { tools }: OfflineQuestion): OfflineReply | undefined {
+function planTool(text: string, { tools }: OfflineQuestion): Plan | undefined {
   const command = /^\/tool\s+(\S+)\s*([\s\S]*)$/.exec(text);
   if (!command) return undefined;
   const [, name = '', json = ''] = command;
   if (!tools.some((tool) => tool.name === name)) {
     const known = tools.map((tool) => tool.name).join(', ');
-    return { text: `There is no tool "${name}". I have: ${known || 'none'}.`, toolCalls: [] };
+    return { text: `There is no tool "${name}". I have: ${known || 'none'}.` };
   }
   try {
     const args: unknown = json.trim() === '' ? {} : JSON.parse(json);
     if (typeof args !== 'object' || args === null || Array.isArray(args)) throw new Error('not an object');
-    return {
-      reasoning: `The user asks for the tool ${name}.`,
-      text: '',
-      toolCalls: [{ name, args: args as Record<string, unknown> }],
-    };
+    const toolCalls = [{ name, args: args as Record<string, unknown> }];
+    return { reasoning: `The user asks for the tool ${name}.`, text: '', toolCalls };
   } catch {
     return {
       text: `The arguments of /tool ${name} must be a JSON object, for example /tool ${name} {"key": "value"}.`,
-      toolCalls: [],
     };
   }
 }
 
 /** Before all requests: a reminder that is due is not a request for another. */
-function planReminder(text: string, { system }: OfflineQuestion): OfflineReply | undefined {
+function planReminder(text: string, { system }: OfflineQuestion): Plan | undefined {
   if (!text.startsWith(scheduledMessagePrefix)) return undefined;
   const prompt = text.slice(scheduledMessagePrefix.length).trim();
-  return { text: phrases[toLanguage(system)].reminder(prompt), toolCalls: [] };
+  return { text: phrasesFor(system).reminder.replace('{prompt}', () => prompt) };
 }
 
-function planLong(text: string): OfflineReply | undefined {
+function planLong(text: string): Plan | undefined {
   const count = Number(/^\/long\s+0*([1-9]\d{0,5})$/.exec(text)?.[1] ?? Number.NaN);
   if (Number.isNaN(count)) return undefined;
   const words = Array.from({ length: Math.min(count, maxLongWords) }, (_, index) => `word${index + 1}`);
-  return { text: words.join(' '), toolCalls: [], paced: true };
+  return { text: words.join(' '), paced: true };
 }
 
-function planHelp(text: string, { tools, system }: OfflineQuestion): OfflineReply | undefined {
-  if (
-    !/^(help|aide|msaada|\/help)[.!?]?$|what can you do|what are you able to|que peux-tu|unaweza kufanya nini|ماذا يمكنك أن تفعل/i.test(
-      text,
-    )
-  )
-    return undefined;
-  const say = phrases[toLanguage(system, readAnswerStyle(text))];
-  if (isOnPhone(system)) return { text: capitalize(say.phone), toolCalls: [] };
+const help =
+  /^(help|aide|msaada|\/help)[.!?]?$|what can you do|what are you able to|que peux-tu|unaweza kufanya nini|ماذا يمكنك أن تفعل/i;
+
+function planHelp(text: string, { tools, system }: OfflineQuestion): Plan | undefined {
+  if (!help.test(text)) return undefined;
+  const say = phrasesFor(system, readAnswerStyle(text));
+  if (isOnPhone(system)) return { text: capitalize(say.phone) };
   const list = tools.map(({ name, description }) => `- ${name}: ${description.split('\n')[0]}`);
-  return { text: [say.abilities, ...list, say.toolHint].join('\n'), toolCalls: [] };
+  return { text: [say.abilities, ...list, say.toolHint].join('\n') };
 }
 
-function planRequest(text: string, { tools }: OfflineQuestion): OfflineReply | undefined {
+function planRequest(text: string, { tools }: OfflineQuestion): Plan | undefined {
   const request = readRequest(text);
   if (!request || !tools.some(({ name }) => name === request.tool)) return undefined;
   return { reasoning: request.reasoning, text: '', toolCalls: [{ name: request.tool, args: request.args }] };
 }
 
-function planDefault({ system, user }: OfflineQuestion): OfflineReply {
+function planDefault({ system, user }: OfflineQuestion): Plan {
   const style = readAnswerStyle(user);
-  const say = phrases[toLanguage(system, style)];
+  const say = phrasesFor(system, style);
   const name = /^- Call the user: (.+)$/m.exec(system)?.[1];
   const text = isOnPhone(system) ? say.phone : isBrief(system, style) ? say.noModelBrief : say.noModel;
-  return { text: name ? `${name}, ${text}` : capitalize(text), toolCalls: [] };
+  return { text: name ? `${name}, ${text}` : capitalize(text) };
 }
 
 function isBrief(system: string, { length }: AnswerStyle): boolean {
@@ -131,32 +129,26 @@ function isBrief(system: string, { length }: AnswerStyle): boolean {
 }
 
 /** A person who dials in can neither set variables nor name tools. */
-function isOnPhone(system: string): boolean {
-  return system.includes(phoneNote);
-}
+const isOnPhone = (system: string): boolean => system.includes(phoneNote);
 
-function capitalize(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-function reportResults({ results, system }: OfflineQuestion): OfflineReply {
-  const say = phrases[toLanguage(system)];
+function reportResults({ results, system }: OfflineQuestion): Plan {
+  const say = phrasesFor(system);
   const lines = results.map(({ name, output, failed }) => {
     const text = typeof output === 'string' ? output : JSON.stringify(output);
     if (/REAUTHORIZATION_REQUIRED/.test(text ?? '')) return say.reauthorize;
-    if (failed) return isOnPhone(system) ? say.phoneFailed : `${say.toolFailed(name)} ${text}`;
-    // The name is the caller's: it may be one that every object has.
-    const done = Object.hasOwn(say.toolDone, name) ? say.toolDone[name] : undefined;
-    return done?.(output) ?? (isOnPhone(system) ? say.phoneDone : `${name}: ${text}`);
+    if (failed) return isOnPhone(system) ? say.phoneFailed : `${say.toolFailed.replace('{name}', () => name)} ${text}`;
+    return describeResult(say, name, output) ?? (isOnPhone(system) ? say.phoneDone : `${name}: ${text}`);
   });
-  return { text: lines.join('\n'), toolCalls: [] };
+  return { text: lines.join('\n') };
 }
 
 const maxCharacters = 1_500;
 const lineCharacters = 120;
 
 /** The user's own sentences, each shortened, the newest kept. */
-function planSummary(text: string, { system }: { system: string }): { text: string; toolCalls: [] } | undefined {
+function planSummary(text: string, { system }: OfflineQuestion): Plan | undefined {
   if (!system.startsWith('Summarise this conversation ')) return undefined;
   const [, earlier = '', transcript = ''] =
     /^(?:Summary so far:\n([\s\S]*?)\n\n)?Conversation:\n([\s\S]*)$/.exec(text) ?? [];
@@ -170,5 +162,5 @@ function planSummary(text: string, { system }: { system: string }): { text: stri
     all.shift();
     summary = all.join(' | ');
   }
-  return { text: `The user said: ${summary.slice(0, maxCharacters)}`, toolCalls: [] };
+  return { text: `The user said: ${summary.slice(0, maxCharacters)}` };
 }

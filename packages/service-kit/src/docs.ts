@@ -38,6 +38,11 @@ export function toReply(description: string, ...types: string[]) {
   return { description, content: Object.fromEntries(types.map((type) => [type, { schema: schemaOf(type) }])) };
 }
 
+/** The schemas of routes under one heading of `/docs`, which adds the errors that any route may answer. */
+export function describeRoutes(tag: string) {
+  return <Schema extends object>(summary: string, schema: Schema) => ({ tags: [tag], summary, ...schema });
+}
+
 /** Of the log. The time is that of a failure in the list: its id may have been used more than once. */
 export const wantedLinesSchema = z.object({
   requestId: z.string().min(1).max(200).optional(),

@@ -21,7 +21,7 @@ export {
   toDataFolder,
   toStoreOptions,
 } from './data-dir.ts';
-export { addApiDocs, tableReply, toReply } from './docs.ts';
+export { addApiDocs, describeRoutes, tableReply, toReply } from './docs.ts';
 export { isTrue, parseKeyBytes } from './env-types.ts';
 export { sendError, serializeErrorPlaces } from './errors.ts';
 export {

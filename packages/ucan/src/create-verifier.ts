@@ -40,10 +40,7 @@ export interface VerifierOptions {
   readonly checkedKibPerMinute?: number;
 }
 
-export interface IssuedToken {
-  readonly cid: string;
-  readonly issuer: string;
-}
+export type IssuedToken = { readonly cid: string; readonly issuer: string };
 
 /** The content of a valid token. */
 export interface VerifiedToken {

@@ -28,13 +28,9 @@ interface TokenOptions {
   readonly facts?: readonly Record<string, unknown>[];
 }
 
-export interface InvocationOptions extends TokenOptions {
-  readonly capability: Capability;
-}
+export type InvocationOptions = TokenOptions & { readonly capability: Capability };
 
-export interface DelegationOptions extends TokenOptions {
-  readonly capabilities: readonly Capability[];
-}
+export type DelegationOptions = TokenOptions & { readonly capabilities: readonly Capability[] };
 
 export interface DownstreamOptions
   extends Pick<InvocationOptions, 'issuer' | 'audience' | 'capability' | 'lifetimeSeconds'> {
@@ -114,6 +110,4 @@ async function archive(delegation: API.Delegation): Promise<Uint8Array> {
   return ok;
 }
 
-function nowSeconds(): number {
-  return Math.floor(Date.now() / 1000);
-}
+const nowSeconds = (): number => Math.floor(Date.now() / 1000);

@@ -94,14 +94,9 @@ class Chain {
   }
 }
 
-interface ArchiveBlock {
-  readonly digest: Uint8Array;
-  readonly bytes: Uint8Array;
-}
+type ArchiveBlock = { readonly digest: Uint8Array; readonly bytes: Uint8Array };
 
-interface UcanBlock extends ArchiveBlock {
-  readonly link: ReturnType<typeof decodeLink>;
-}
+type UcanBlock = ArchiveBlock & { readonly link: ReturnType<typeof decodeLink> };
 
 /** The token and its proofs. */
 const maxUcans = 20;

@@ -106,10 +106,6 @@ function fromKeyPair(keyPair: KeyPair, secret: string, did: string): Signer {
 
 // Our own types as ucanto's. They are the same objects; only the declarations differ.
 
-export function toUcantoSigner(signer: Signer): UCAN.Signer {
-  return signer as unknown as UCAN.Signer;
-}
+export const toUcantoSigner = (signer: Signer): UCAN.Signer => signer as unknown as UCAN.Signer;
 
-export function toUcantoDelegation({ delegation }: UcanView): API.Delegation {
-  return delegation as API.Delegation;
-}
+export const toUcantoDelegation = ({ delegation }: UcanView): API.Delegation => delegation as API.Delegation;

@@ -35,9 +35,7 @@ export async function verifySignatures(
   return { error: await findFirstFault(root, unknown, documents), resolved: others.size > 0 };
 }
 
-function isByKey({ issuer }: UcanView): boolean {
-  return issuer.startsWith('did:key:');
-}
+const isByKey = ({ issuer }: UcanView): boolean => issuer.startsWith('did:key:');
 
 async function findFirstFault(
   root: UcanView,

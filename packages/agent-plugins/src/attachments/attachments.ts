@@ -14,7 +14,7 @@ import { AppError, type Attachment, agentLimits } from '@palaver/contract';
 import { envInteger, envList } from '@palaver/service-kit';
 import { type ByteShare, createByteCounter, createFairQueue } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { createClientHash, toSilentManifest } from '../plugin-parts.ts';
+import { createClientHash, toManifest } from '../plugin-parts.ts';
 import { addFileRoutes, type FileRoutes } from './file-routes.ts';
 import { createFolderStorage, createS3Storage, createStaging, envBucket } from './file-storage.ts';
 import { createFileStore, type FileDatabase, fileMigrations, filesPersonalData } from './file-store.ts';
@@ -71,7 +71,7 @@ export function createAttachmentsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'attachments',
     version: '1.1.0',
-    manifest: toSilentManifest('Attachments', 'Reads the files that come with a message: text, PDF and images.'),
+    manifest: toManifest('Attachments', 'Reads the files that come with a message: text, PDF and images.'),
     // Who may not send is refused before anything is fetched for them.
     softDependsOn: ['credits'],
     configSchema,
@@ -123,11 +123,8 @@ export function createAttachmentsPlugin(): OraclePlugin {
 function openVault({ store, config, logger, audit }: PluginContext<AttachmentsConfig, FileDatabase>): FileVault {
   const { FILES_S3_URL: bucket } = config;
   const folder = bucket ? join(tmpdir(), 'palaver-files') : join(resolve(config.DATA_DIR), 'files');
-  const limits = {
-    filesPerDay: config.FILES_PER_USER_PER_DAY,
-    bytesPerDay: config.FILES_BYTES_PER_USER_PER_DAY,
-    bytesPerClientPerDay: config.FILES_BYTES_PER_USER_PER_DAY * usersPerAddress,
-  };
+  const { FILES_PER_USER_PER_DAY: filesPerDay, FILES_BYTES_PER_USER_PER_DAY: bytesPerDay } = config;
+  const limits = { filesPerDay, bytesPerDay, bytesPerClientPerDay: bytesPerDay * usersPerAddress };
   return createFileVault({
     files: createFileStore(store, { limits, referenceOf: audit.person }),
     storage: bucket ? createS3Storage(bucket) : createFolderStorage(folder),
@@ -142,10 +139,8 @@ function openVault({ store, config, logger, audit }: PluginContext<AttachmentsCo
 type Sent = Omit<PendingSend, 'message'> & Pick<PendingSend['message'], 'metadata'>;
 
 /** Registers how the files of a message are read again, and returns what reads them now. */
-function openAttachments(
-  { message: { attachments = [], metadata }, ...sent }: PendingSend,
-  parts: Omit<FetchParts, 'attachments' | 'share'>,
-): (() => Promise<void>) | undefined {
+function openAttachments({ message, ...sent }: PendingSend, parts: Omit<FetchParts, 'attachments' | 'share'>) {
+  const { attachments = [], metadata } = message;
   const send: Sent = { ...sent, metadata };
   const { blobs } = send;
   if (attachments.length === 0) return undefined;
@@ -224,12 +219,9 @@ async function findRooms({ metadata, userDid, sessionId }: Sent, sessions: Fetch
 }
 
 function requireDistinct(attachments: Attachment[]): void {
-  const seen = new Set<string>();
-  for (const { fileId, filename } of attachments) {
-    if (fileId === undefined) continue;
-    if (seen.has(fileId)) throw failed(`${filename} is attached twice.`, filename);
-    seen.add(fileId);
-  }
+  const ids = attachments.map(({ fileId }) => fileId);
+  const repeated = attachments.find(({ fileId }, at) => fileId !== undefined && ids.indexOf(fileId) < at);
+  if (repeated) throw failed(`${repeated.filename} is attached twice.`, repeated.filename);
 }
 
 async function readUploaded(

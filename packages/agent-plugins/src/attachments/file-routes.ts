@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { identityOf } from '@palaver/agent';
-import { AppError, agentLimits, errorBodySchema } from '@palaver/contract';
+import { AppError, agentLimits } from '@palaver/contract';
 import { fileParamsSchema, type UploadedFile, uploadedFileSchema, uploadQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { findEncodingFault } from '@palaver/service-kit/internal';
+import { describeRoutes, findEncodingFault } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type FileVault, fileTooLarge } from './file-vault.ts';
@@ -14,18 +14,16 @@ export interface FileRoutes {
   clientOf(request: FastifyRequest): string | undefined;
 }
 
-const tags = ['Files'];
+const route = describeRoutes('Files');
 
 export async function addFileRoutes(server: Server, routes: FileRoutes): Promise<void> {
   const { vault } = routes;
   await server.register(async (scope: Server) => addUpload(scope, routes));
 
-  const read = {
-    tags,
-    summary: 'The bytes of a file you have uploaded',
+  const read = route('The bytes of a file you have uploaded', {
     params: fileParamsSchema,
-    response: { 200: { description: 'The file', content: { '*/*': { schema: z.unknown() } } }, 404: errorBodySchema },
-  };
+    response: { 200: { description: 'The file', content: { '*/*': { schema: z.unknown() } } } },
+  });
   server.get('/files/:fileId', { schema: read }, async (request, reply) => {
     const opened = await vault.open(identityOf(request).did, request.params.fileId);
     if (!opened) throw fileNotFound();
@@ -35,12 +33,8 @@ export async function addFileRoutes(server: Server, routes: FileRoutes): Promise
     return reply.type(file.mimetype).header('content-disposition', toDisposition(file)).send(bytes);
   });
 
-  const remove = {
-    tags,
-    summary: 'Delete a file you have uploaded',
-    params: fileParamsSchema,
-    response: { 200: z.object({ ok: z.literal(true) }), 404: errorBodySchema },
-  };
+  const response = { 200: z.object({ ok: z.literal(true) }) };
+  const remove = route('Delete a file you have uploaded', { params: fileParamsSchema, response });
   server.delete('/files/:fileId', { schema: remove }, async (request) => {
     if (await vault.remove(identityOf(request).did, request.params.fileId)) return { ok: true as const };
     throw fileNotFound();
@@ -50,21 +44,12 @@ export async function addFileRoutes(server: Server, routes: FileRoutes): Promise
 function addUpload(server: Server, { vault, clientOf }: FileRoutes): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
-  const schema = {
-    tags,
-    summary: 'Upload a file',
+  const schema = route('Upload a file', {
     description:
       'The body is the file itself: a text, a PDF or an image, whatever its `content-type`. Name it as an attachment of a message by its `fileId`.',
     querystring: uploadQuerySchema,
-    response: {
-      201: uploadedFileSchema,
-      400: errorBodySchema,
-      413: errorBodySchema,
-      415: errorBodySchema,
-      429: errorBodySchema,
-      503: errorBodySchema,
-    },
-  };
+    response: { 201: uploadedFileSchema },
+  });
   server.post('/files', { config: { isUpload: true, takesFile: '*/*' }, schema }, async (request, reply) => {
     const { headers, query } = request;
     const length = Number(headers['content-length'] ?? 0);

@@ -5,10 +5,7 @@ import { Readable } from 'node:stream';
 import { AwsClient } from 'aws4fetch';
 import { z } from 'zod';
 
-export interface StagedFile {
-  path: string;
-  sha256: string;
-}
+export type StagedFile = { path: string; sha256: string };
 
 /** Where the bytes of uploaded files are. They are encrypted before they come here. */
 export interface FileStorage {

@@ -136,17 +136,10 @@ export function createFileStore(
       const own = db.selectFrom('agent_file').selectAll().where('user_did', '=', userDid);
       const row = await own.where('id', '=', id).executeTakeFirst();
       if (!row) return undefined;
-      const { filename, mimetype, size, secret, created_at } = cipher.openRow(sealedFiles, row, {
-        filename: unreadableText,
-      });
-      return {
-        fileId: id,
-        filename,
-        mimetype,
-        size: Number(size),
-        secret,
-        createdAt: new Date(created_at).toISOString(),
-      };
+      const opened = cipher.openRow(sealedFiles, row, { filename: unreadableText });
+      const { filename, mimetype, secret, created_at } = opened;
+      const createdAt = new Date(created_at).toISOString();
+      return { fileId: id, filename, mimetype, size: Number(opened.size), secret, createdAt };
     },
 
     /** From now on the file goes with this session, unless it goes with another. */
@@ -154,8 +147,7 @@ export function createFileStore(
       await db
         .updateTable('agent_file')
         .set({ session_id: sessionId })
-        .where('user_did', '=', userDid)
-        .where('id', '=', id)
+        .where((eb) => eb.and({ user_did: userDid, id }))
         .where('session_id', 'is', null)
         .execute();
     },
@@ -171,11 +163,8 @@ export function createFileStore(
         .deleteFrom('agent_file_upload')
         .where('created_at', '<', now - dayMs)
         .execute();
-      await db
-        .deleteFrom('agent_file')
-        .where('session_id', 'is', null)
-        .where('created_at', '<', now - dayMs)
-        .execute();
+      const removal = db.deleteFrom('agent_file').where('session_id', 'is', null);
+      await removal.where('created_at', '<', now - dayMs).execute();
       if (retentionDays > 0)
         await db
           .deleteFrom('agent_file')
@@ -184,12 +173,8 @@ export function createFileStore(
     },
 
     async orphans(limit: number): Promise<string[]> {
-      const rows = await db
-        .selectFrom('agent_file_object as object')
-        .where('object.file_id', 'is', null)
-        .select('object.id')
-        .limit(limit)
-        .execute();
+      const query = db.selectFrom('agent_file_object as object').where('object.file_id', 'is', null);
+      const rows = await query.select('object.id').limit(limit).execute();
       return rows.map(({ id }) => id);
     },
 

@@ -22,12 +22,7 @@ interface VaultParts {
   logger: Logger;
 }
 
-interface Upload extends Uploader {
-  filename: string;
-  declared: string;
-  body: Readable;
-  length: number;
-}
+type Upload = Uploader & { filename: string; declared: string; body: Readable; length: number };
 
 interface Reading {
   userDid: string;
@@ -89,20 +84,12 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
     const fileId = uuidv7();
     const path = staging.path(fileId);
     try {
-      const {
-        mediaType: mimetype,
-        size,
-        secret,
-        ...staged
-      } = await receiveFile(
-        // An iterator that destroys the request would close the connection before the refusal is sent.
-        withinSpace(body.iterator({ destroyOnReturn: false })),
-        path,
-        declared,
-      );
+      // An iterator that destroys the request would close the connection before the refusal is sent.
+      const chunks = withinSpace(body.iterator({ destroyOnReturn: false }));
+      const { mimetype, size, secret, sha256 } = await receiveFile(chunks, path, declared);
       const file = { fileId, filename, mimetype, size, createdAt: new Date().toISOString() };
       await files.add({ userDid, client }, { ...file, secret });
-      await storage.put(fileId, staged).catch(async (error) => {
+      await storage.put(fileId, { path, sha256 }).catch(async (error) => {
         await files.withdraw(fileId);
         throw error;
       });
@@ -213,17 +200,14 @@ async function receiveFile(body: AsyncIterable<Buffer>, path: string, declared: 
   if (!fitsDeclared(declared, kind.kind))
     throw new AppError('UNSUPPORTED_MEDIA_TYPE', `The content of the file does not match its type ${declared}.`);
   const secret = Buffer.concat([key, nonce, cipher.getAuthTag()]).toString('base64url');
-  return { path, sha256: hash.digest('hex'), size, mediaType: kind.mediaType, secret };
+  return { sha256: hash.digest('hex'), size, mimetype: kind.mediaType, secret };
 }
 
 /** The stream fails where the file's bytes have changed since the upload. */
 function decryptFile(encrypted: Readable, secret: string): Readable {
   const bytes = Buffer.from(secret, 'base64url');
   const tagAt = keyBytes + nonceBytes;
-  const decipher: Transform = createDecipheriv(
-    algorithm,
-    bytes.subarray(0, keyBytes),
-    bytes.subarray(keyBytes, tagAt),
-  ).setAuthTag(bytes.subarray(tagAt));
+  const [key, nonce] = [bytes.subarray(0, keyBytes), bytes.subarray(keyBytes, tagAt)];
+  const decipher: Transform = createDecipheriv(algorithm, key, nonce).setAuthTag(bytes.subarray(tagAt));
   return pipeline(encrypted, decipher, () => {});
 }

@@ -1,18 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { extname } from 'node:path';
-import { finished } from 'node:stream/promises';
-import { StringDecoder } from 'node:string_decoder';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { AppError, type Attachment } from '@palaver/contract';
 import { createFairQueue, type QueueOwner } from '@palaver/service-kit/internal';
 
-export async function readContent(
-  { filename, mimetype }: Attachment,
-  bytes: Buffer,
-  owner: QueueOwner,
-): Promise<{ content: Buffer | string; mediaType: string }> {
+export async function readContent({ filename, mimetype }: Attachment, bytes: Buffer, owner: QueueOwner) {
   const file = await readFileKind(bytes);
   if (!file) throw failed(`${filename} is not a text, a PDF or an image (PNG, JPEG, GIF, WebP).`, filename);
   if (!fitsDeclared(mimetype, file.kind))
@@ -35,10 +30,7 @@ export function failed(message: string, filename?: string, cause?: unknown): App
   return new AppError('ATTACHMENT_FAILED', message, { cause, ...(filename && { details: { filename } }) });
 }
 
-type FileKind =
-  | { kind: 'image'; mediaType: string }
-  | { kind: 'pdf'; mediaType: 'application/pdf' }
-  | { kind: 'text'; mediaType: 'text/plain'; text: string };
+type FileKind = { kind: 'image' | 'pdf'; mediaType: string } | { kind: 'text'; mediaType: 'text/plain'; text: string };
 
 const images: { mediaType: string; matches(bytes: Buffer): boolean }[] = [
   { mediaType: 'image/png', matches: (bytes) => startsWith(bytes, '89504e470d0a1a0a') },
@@ -52,7 +44,6 @@ const headBytes = 1024;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they distinguish a binary file from a text.
 const binary = /[\0-\x08\x0e-\x1a\x1c-\x1f]/;
 
-/** Looks at the content alone; undefined if it is nothing a model can read. */
 async function readFileKind(bytes: Buffer): Promise<FileKind | undefined> {
   const marked = readMark(bytes);
   if (marked) return marked;
@@ -66,7 +57,6 @@ async function readFileKind(bytes: Buffer): Promise<FileKind | undefined> {
   return probe.end() && { kind: 'text', mediaType: 'text/plain', text: texts.join('') };
 }
 
-/** The same for a file that comes in pieces. */
 export function createKindProbe(onText: (text: string) => void = () => {}) {
   let head: Buffer = Buffer.alloc(0);
   /** What has not been decoded: the encoding is known by the first two bytes. */
@@ -76,7 +66,8 @@ export function createKindProbe(onText: (text: string) => void = () => {}) {
 
   function decode(bytes: Buffer, stream: boolean): void {
     if (!isText) return;
-    decoder ??= new TextDecoder(encodingOf(head), { fatal: true });
+    const encoding = startsWith(head, 'fffe') ? 'utf-16le' : startsWith(head, 'feff') ? 'utf-16be' : 'utf-8';
+    decoder ??= new TextDecoder(encoding, { fatal: true });
     try {
       const text = decoder.decode(bytes, { stream });
       isText = !binary.test(text);
@@ -121,17 +112,13 @@ function startsWith(bytes: Buffer, hex: string): boolean {
   return bytes.subarray(0, hex.length / 2).equals(Buffer.from(hex, 'hex'));
 }
 
-function encodingOf(bytes: Buffer): string {
-  return startsWith(bytes, 'fffe') ? 'utf-16le' : startsWith(bytes, 'feff') ? 'utf-16be' : 'utf-8';
-}
-
 const pieceBytes = 256 * 1024;
 
 const timeoutMs = 20_000;
 const heapMb = 192;
 /** All that the process may write to; V8 reserves about 550 MB of it for code, which it hardly uses. */
 const dataKb = 1_000_000;
-const maxCharacters = 20_000_000;
+const maxTextBytes = 40_000_000;
 // A published package holds this file and the reader as JavaScript.
 const reader = fileURLToPath(new URL('./pdf-reader.ts', import.meta.url)).replace(/\.ts$/, extname(import.meta.url));
 const shell = '/bin/sh';
@@ -140,45 +127,23 @@ const queue = createFairQueue({ atOnce: 2, waiting: 16, waitingPerUser: 4 });
 
 /** The text of a PDF, in a process with hard limits: a few kilobytes can unpack to gigabytes. Undefined if too many wait. */
 function readPdf(bytes: Buffer, owner: QueueOwner): Promise<{ text: string } | 'unreadable' | undefined> {
-  return queue.run(owner, async () => {
-    const text = await readInProcess(bytes).catch(() => undefined);
-    return text === undefined ? 'unreadable' : { text };
-  });
-}
-
-async function readInProcess(bytes: Buffer): Promise<string | undefined> {
-  const child = startReader();
-  const end = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
-  try {
-    const exited = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
-    // A reader that ends early closes its input.
-    child.stdin?.on('error', () => {}).end(bytes);
-    const [text, code] = await Promise.all([readOutput(child), exited]);
-    return code === 0 ? text : undefined;
-  } finally {
-    clearTimeout(end);
-    child.kill('SIGKILL');
-  }
+  return queue.run(owner, () =>
+    readInProcess(bytes).then(
+      (text) => ({ text }),
+      () => 'unreadable' as const,
+    ),
+  );
 }
 
 /** The shell sets a limit of the kernel, which also holds for memory outside the heap. It is enforced on Linux. */
-function startReader(): ChildProcess {
+async function readInProcess(bytes: Buffer): Promise<string> {
   const args = [`--max-old-space-size=${heapMb}`, reader];
   const limited = ['-c', `ulimit -d ${dataKb}; exec "$0" "$@"`, process.execPath, ...args];
   const [command, given] = existsSync(shell) ? [shell, limited] : [process.execPath, args];
   // Without the environment, which holds secrets; what it writes about the file is not logged.
-  return spawn(command, given, { env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
-}
-
-async function readOutput(child: ChildProcess): Promise<string> {
-  const { stdout } = child;
-  if (!stdout) return '';
-  const decoder = new StringDecoder('utf8');
-  let text = '';
-  stdout.on('data', (chunk: Buffer) => {
-    text += decoder.write(chunk);
-    if (text.length > maxCharacters) child.kill('SIGKILL');
-  });
-  await finished(stdout);
-  return text + decoder.end();
+  const limits = { env: {}, timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: maxTextBytes } as const;
+  const reading = promisify(execFile)(command, given, limits);
+  // A reader that ends early closes its input.
+  reading.child.stdin?.on('error', () => {}).end(bytes);
+  return (await reading).stdout;
 }

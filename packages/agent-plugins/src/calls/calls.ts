@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { defineOraclePlugin, identityOf, type OraclePlugin, type PluginContext, tablesOf } from '@palaver/agent';
-import { AppError, errorBodySchema } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
 import { envUrl, type Server } from '@palaver/service-kit';
-import { fetchBounded } from '@palaver/service-kit/internal';
+import { describeRoutes, fetchBounded } from '@palaver/service-kit/internal';
 import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
-import { toFirstSchema, toSilentManifest } from '../plugin-parts.ts';
+import { toFirstSchema, toManifest } from '../plugin-parts.ts';
 
 const configSchema = z.object({
   LIVEKIT_URL: envUrl('ws:', 'wss:', 'http:', 'https:').meta({
@@ -24,9 +24,8 @@ const configSchema = z.object({
 
 type CallsConfig = z.infer<typeof configSchema>;
 
-interface CallDatabase {
-  agent_call: { id: string; user_did: string; session_id: string; room_name: string; created_at: number };
-}
+type AgentCall = { id: string; user_did: string; session_id: string; room_name: string; created_at: number };
+type CallDatabase = { agent_call: AgentCall };
 
 const migrations = toFirstSchema([
   sql`create table agent_call (
@@ -49,7 +48,7 @@ const callSchema = z
 
 const voiceTicketSchema = callSchema.extend({ userDid: z.string(), sessionId: z.string() }).meta({ id: 'VoiceTicket' });
 
-const callParams = z.object({ callId: z.string() });
+const params = z.object({ callId: z.string() });
 
 const joinSeconds = 3_600;
 const adminSeconds = 60;
@@ -59,7 +58,7 @@ export function createCallsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'calls',
     version: '1.0.0',
-    manifest: toSilentManifest('Calls', 'Opens encrypted voice calls.', { category: 'integration', stability: 'beta' }),
+    manifest: toManifest('Calls', 'Opens encrypted voice calls.', { category: 'integration', stability: 'beta' }),
     configSchema,
     autoDetect: (env) => Boolean(env.LIVEKIT_URL && env.LIVEKIT_API_KEY && env.LIVEKIT_API_SECRET),
     autoDetectHint: 'set LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET',
@@ -70,18 +69,15 @@ export function createCallsPlugin(): OraclePlugin {
   });
 }
 
-function addCallRoutes(
-  server: Server,
-  { config, store: { db }, sessions, oracle, deriveKey, logger }: PluginContext<CallsConfig, CallDatabase>,
-): void {
-  const { LIVEKIT_URL: url, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret } = config;
+function addCallRoutes(server: Server, ctx: PluginContext<CallsConfig, CallDatabase>): void {
+  const { sessions, oracle, deriveKey, logger } = ctx;
+  const { db } = ctx.store;
+  const { LIVEKIT_URL: url, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret } = ctx.config;
   const key = { apiKey, apiSecret };
-  const tags = ['Calls'];
+  const route = describeRoutes('Calls');
 
-  function createTicket(
-    { callId, sessionId, roomName }: Record<'callId' | 'sessionId' | 'roomName', string>,
-    who: Pick<LiveKitClaims, 'identity' | 'name'>,
-  ) {
+  function createTicket(call: AgentCall, who: Pick<LiveKitClaims, 'sub' | 'name'>) {
+    const { id: callId, session_id: sessionId, room_name: roomName } = call;
     const metadata = JSON.stringify({ sessionId, callId });
     const video = { room: roomName, roomJoin: true };
     const token = createLiveKitToken(key, { ...who, metadata, video }, joinSeconds);
@@ -90,48 +86,32 @@ function addCallRoutes(
     return { callId, url, token, encryptionKey, roomName };
   }
 
-  const start = {
-    tags,
-    summary: 'Start a call about a session',
+  const start = route('Start a call about a session', {
     body: z.object({ sessionId: z.string().min(1) }),
-    response: { 201: callSchema, 404: errorBodySchema },
-  };
-  server.post('/calls', { schema: start }, async (request, reply) => {
+    response: { 201: callSchema },
+  });
+  server.post('/calls', { config: { refuses: [404] }, schema: start }, async (request, reply) => {
     const { did } = identityOf(request);
     const { sessionId } = request.body;
     if (!(await sessions.find(did, sessionId))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
-    const callId = uuidv7();
-    const roomName = `call-${callId}`;
-    await db
-      .insertInto('agent_call')
-      .values({ id: callId, user_did: did, session_id: sessionId, room_name: roomName, created_at: Date.now() })
-      .execute();
-    return reply.status(201).send(createTicket({ callId, sessionId, roomName }, { identity: did }));
+    const id = uuidv7();
+    const names = { user_did: did, session_id: sessionId, room_name: `call-${id}` };
+    const call: AgentCall = { id, ...names, created_at: Date.now() };
+    await db.insertInto('agent_call').values(call).execute();
+    return reply.status(201).send(createTicket(call, { sub: did }));
   });
 
-  // Of operators, so without the security of the other routes.
-  const join = {
-    tags,
-    summary: "A ticket for the agent's own voice in a call (operators)",
-    params: callParams,
-    security: [],
-    response: { 200: voiceTicketSchema, 401: errorBodySchema, 404: errorBodySchema },
-  };
+  const response = { 200: voiceTicketSchema };
+  const join = route("A ticket for the agent's own voice in a call (operators)", { params, response });
   const onRequest = server.operatorGuardFor('operator'); // it gives out a ticket
   server.get('/calls/:callId', { onRequest, schema: join }, async ({ params: { callId } }) => {
     const call = await db.selectFrom('agent_call').selectAll().where('id', '=', callId).executeTakeFirst();
     if (!call) throw new AppError('NOT_FOUND', 'There is no such call.');
-    const { user_did: userDid, session_id: sessionId, room_name: roomName } = call;
-    const ticket = createTicket({ callId, sessionId, roomName }, { identity: oracle.did, name: oracle.name });
-    return { userDid, sessionId, ...ticket };
+    const ticket = createTicket(call, { sub: oracle.did, name: oracle.name });
+    return { userDid: call.user_did, sessionId: call.session_id, ...ticket };
   });
 
-  const end = {
-    tags,
-    summary: 'End a call',
-    params: callParams,
-    response: { 200: z.object({ ok: z.literal(true) }), 404: errorBodySchema },
-  };
+  const end = route('End a call', { params, response: { 200: z.object({ ok: z.literal(true) }) } });
   server.delete('/calls/:callId', { schema: end }, async (request) => {
     const call = await db
       .deleteFrom('agent_call')
@@ -163,19 +143,15 @@ async function closeRoom(url: string, key: LiveKitKey, room: string): Promise<vo
 type LiveKitKey = { apiKey: string; apiSecret: string };
 
 interface LiveKitClaims {
-  identity?: string;
+  sub?: string;
   name?: string;
   metadata?: string;
   video: { room?: string; roomJoin?: boolean; roomCreate?: boolean };
 }
 
-function createLiveKitToken(
-  { apiKey, apiSecret }: LiveKitKey,
-  { identity, name, metadata, video }: LiveKitClaims,
-  lifetimeSeconds: number,
-): string {
+function createLiveKitToken({ apiKey, apiSecret }: LiveKitKey, claims: LiveKitClaims, lifetimeSeconds: number): string {
   const now = Math.floor(Date.now() / 1000);
-  const payload = { iss: apiKey, sub: identity, name, nbf: now - 30, exp: now + lifetimeSeconds, metadata, video };
+  const payload = { iss: apiKey, nbf: now - 30, exp: now + lifetimeSeconds, ...claims };
   const unsigned = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(payload)}`;
   return `${unsigned}.${createHmac('sha256', apiSecret).update(unsigned).digest('base64url')}`;
 }

@@ -1,13 +1,13 @@
 import { defineOraclePlugin, type OraclePlugin, type RuntimeContext, type Tool, type Tools } from '@palaver/agent';
 import type { BrowserTool } from '@palaver/contract';
 import type { AgAction } from '@palaver/contract/internal';
-import { toSilentManifest } from '../plugin-parts.ts';
+import { toManifest } from '../plugin-parts.ts';
 
 export function createBrowserToolsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'browser-tools',
     version: '1.0.0',
-    manifest: toSilentManifest('Browser tools', "Runs tools on the user's page."),
+    manifest: toManifest('Browser tools', "Runs tools on the user's page."),
     getRequestTools: (rt) => toTools(rt.message.tools ?? [], (tool) => createClientTool(tool, 'browser_tool_call')),
   });
 }
@@ -16,7 +16,7 @@ export function createAgUiPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'ag-ui',
     version: '1.0.0',
-    manifest: toSilentManifest('AG-UI actions', "Runs actions on the user's page."),
+    manifest: toManifest('AG-UI actions', "Runs actions on the user's page."),
     getRequestTools: (rt) => toTools(rt.message.agActions ?? [], (action) => createClientTool(action, 'action_call')),
   });
 }

@@ -27,44 +27,28 @@ export async function post(
     .executeTakeFirst();
   if (!inserted.numInsertedOrUpdatedRows) return false;
   for (const [account, amount] of booked) {
-    if (!isSystemAccount(account)) await addToBalance(trx, account, amount);
+    if (!systemIds.has(account)) {
+      const own = trx.updateTable('agent_credit_account').where('id', '=', account);
+      const { numUpdatedRows } = await own.set((eb) => ({ balance: eb('balance', '+', amount) })).executeTakeFirst();
+      if (numUpdatedRows !== 1n) throw new Error(`there is no account ${account}`);
+    }
     await trx.insertInto('agent_credit_entry').values({ transaction_id: id, account_id: account, amount }).execute();
   }
   return true;
 }
 
 const systemIds = new Set<string>(Object.values(systemAccounts));
-const isSystemAccount = (account: string) => systemIds.has(account);
 
-async function addToBalance(trx: Trx, account: string, amount: number): Promise<void> {
-  const { numUpdatedRows } = await trx
-    .updateTable('agent_credit_account')
-    .set((eb) => ({ balance: eb('balance', '+', amount) }))
-    .where('id', '=', account)
-    .executeTakeFirst();
-  if (numUpdatedRows !== 1n) throw new Error(`there is no account ${account}`);
-}
-
-export async function requireSame(
-  trx: Trx,
-  { id, did, amount }: { id: string; did: string; amount: number },
-): Promise<void> {
-  const entry = await trx
-    .selectFrom('agent_credit_entry')
-    .select('amount')
-    .where('transaction_id', '=', id)
-    .where('account_id', '=', userAccount(did))
-    .executeTakeFirst();
+export async function requireSame(trx: Trx, { id, did, amount }: { id: string; did: string; amount: number }) {
+  const query = trx.selectFrom('agent_credit_entry').select('amount').where('transaction_id', '=', id);
+  const entry = await query.where('account_id', '=', userAccount(did)).executeTakeFirst();
   if (entry?.amount === amount) return;
   throw new AppError('CONFLICT', 'This idempotency key was used for another payment.');
 }
 
 export async function readFunds(trx: Trx, did: string): Promise<Funds> {
-  const rows = await trx
-    .selectFrom('agent_credit_account')
-    .selectAll()
-    .where('id', 'in', [userAccount(did), heldAccount(did)])
-    .execute();
+  const query = trx.selectFrom('agent_credit_account').selectAll();
+  const rows = await query.where('id', 'in', [userAccount(did), heldAccount(did)]).execute();
   const balances = new Map(rows.map(({ id, balance }) => [id, balance]));
   return { did, balance: balances.get(userAccount(did)) ?? 0, held: balances.get(heldAccount(did)) ?? 0 };
 }
@@ -73,18 +57,13 @@ export async function openClaims(trx: Trx, did: string): Promise<CreditClaim[]> 
   const rows = await trx
     .selectFrom('agent_credit_claim')
     .selectAll()
-    .where('user_did', '=', did)
-    .where('status', '=', 'open')
+    .where((eb) => eb.and({ user_did: did, status: 'open' }))
     .orderBy('id')
     .execute();
   return rows.map(toClaim);
 }
 
-export async function openClaim(
-  trx: Trx,
-  did: string,
-  { amount, debt }: { amount: number; debt: number },
-): Promise<CreditClaim> {
+export async function openClaim(trx: Trx, did: string, { amount, debt }: { amount: number; debt: number }) {
   const row = { id: uuidv7(), user_did: did, amount, debt, status: 'open' as const, created_at: Date.now() };
   await trx.insertInto('agent_credit_claim').values(row).execute();
   return toClaim(row);
@@ -95,11 +74,8 @@ export async function closeClaim(trx: Trx, id: string, status: 'settled' | 'with
 }
 
 export async function toAccount(trx: Trx, funds: Funds): Promise<CreditAccount> {
-  const row = await trx
-    .selectFrom('agent_credit_subscription')
-    .selectAll()
-    .where('user_did', '=', funds.did)
-    .executeTakeFirst();
+  const query = trx.selectFrom('agent_credit_subscription').selectAll();
+  const row = await query.where('user_did', '=', funds.did).executeTakeFirst();
   const subscription = row && {
     endsAt: new Date(row.ends_at).toISOString(),
     allowance: row.allowance,
@@ -113,9 +89,7 @@ function toClaim({ id, amount, debt, status, created_at }: CreditsDatabase['agen
 }
 
 /** `client` is undefined for an address that many users share. */
-export interface Visit {
-  client: string | undefined;
-}
+export type Visit = { client: string | undefined };
 
 export interface GrantOptions {
   free: number;
@@ -130,17 +104,11 @@ export interface GrantOptions {
 export function createAccountLock(options: GrantOptions) {
   async function lock(trx: Trx, did: string, visit: Visit | undefined): Promise<Funds> {
     const accounts = [userAccount(did), heldAccount(did)].map((id) => ({ id, balance: 0 }));
-    const made = await trx
-      .insertInto('agent_credit_account')
-      .values(accounts)
-      .onConflict((conflict) => conflict.doNothing())
-      .executeTakeFirst();
+    const insertion = trx.insertInto('agent_credit_account').values(accounts);
+    const made = await insertion.onConflict((conflict) => conflict.doNothing()).executeTakeFirst();
     // An update that changes nothing takes the row's lock on PostgreSQL; SQLite has the whole file.
-    await trx
-      .updateTable('agent_credit_account')
-      .set((eb) => ({ balance: eb.ref('balance') }))
-      .where('id', '=', userAccount(did))
-      .execute();
+    const changed = trx.updateTable('agent_credit_account').set((eb) => ({ balance: eb.ref('balance') }));
+    await changed.where('id', '=', userAccount(did)).execute();
     await releaseExpired(trx, did);
     await endSubscription(trx, did);
     const funds = await readFunds(trx, did);
@@ -154,11 +122,8 @@ export function createAccountLock(options: GrantOptions) {
     const id = `grant:${did}`;
     if (free === 0) return false;
     const known = options.referenceOf ? [id, `grant:${options.referenceOf(did)}`] : [id];
-    const given = await trx
-      .selectFrom('agent_credit_transaction')
-      .select('id')
-      .where('id', 'in', known)
-      .executeTakeFirst();
+    const query = trx.selectFrom('agent_credit_transaction').select('id');
+    const given = await query.where('id', 'in', known).executeTakeFirst();
     if (given || (client !== undefined && !(await countNewUser(trx, client)))) return false;
     return post(trx, { id, kind: 'grant', did, entries: { [systemAccounts.grants]: -free, [userAccount(did)]: free } });
   }
@@ -182,12 +147,8 @@ export function createAccountLock(options: GrantOptions) {
 }
 
 async function releaseExpired(trx: Trx, did: string): Promise<void> {
-  const expired = await trx
-    .deleteFrom('agent_credit_hold')
-    .where('user_did', '=', did)
-    .where('expires_at', '<', Date.now())
-    .returning(['send_id', 'amount'])
-    .execute();
+  const removal = trx.deleteFrom('agent_credit_hold').where('user_did', '=', did);
+  const expired = await removal.where('expires_at', '<', Date.now()).returning(['send_id', 'amount']).execute();
   for (const { send_id, amount } of expired) {
     const entries = { [heldAccount(did)]: -amount, [userAccount(did)]: amount };
     await post(trx, { id: `expire:${send_id}`, kind: 'release', did, entries });
@@ -196,12 +157,8 @@ async function releaseExpired(trx: Trx, did: string): Promise<void> {
 
 /** Takes back what is left of an allowance whose period is over. Messages use up the allowance first. */
 async function endSubscription(trx: Trx, did: string): Promise<void> {
-  const ended = await trx
-    .deleteFrom('agent_credit_subscription')
-    .where('user_did', '=', did)
-    .where('ends_at', '<', Date.now())
-    .returning(['allowance', 'spent'])
-    .executeTakeFirst();
+  const removal = trx.deleteFrom('agent_credit_subscription').where('user_did', '=', did);
+  const ended = await removal.where('ends_at', '<', Date.now()).returning(['allowance', 'spent']).executeTakeFirst();
   if (!ended) return;
   const { balance } = await readFunds(trx, did);
   const unused = Math.min(balance, Math.max(0, ended.allowance - ended.spent));

@@ -30,11 +30,7 @@ export type OnBooked = (trx: Trx, payment: { did: string; amount: number }) => P
 // Longer than any turn in practice; what is left behind by a process that died is given back after it.
 const holdMs = 3_600_000;
 
-export interface SubscriptionTerms {
-  days: number;
-  allowance: number;
-  credits: number;
-}
+export type SubscriptionTerms = { days: number; allowance: number; credits: number };
 
 export interface ChainPayment {
   did: string;
@@ -86,7 +82,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
     visit: (did: string, client?: string): Promise<CreditAccount> => run(did, toAccount, { client }),
 
     /** Sets credit aside for a message; where there is none, the ids of the claims that have to be settled first. */
-    reserve: (did: string, sendId: string, client?: string): Promise<{ claimIds: string[] } | undefined> => {
+    reserve: (did: string, sendId: string, client?: string) => {
       const setAside = async (trx: Trx, { balance }: Funds) => {
         const open = await openClaims(trx, did);
         const isBarred = open.some(({ debt }) => debt > 0);
@@ -103,16 +99,10 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
     },
 
     /** Sets more aside before a call of the model. Alone, a message may end in debt, which bars the next; refused, the claims to settle. */
-    raise: (
-      did: string,
-      { sendId, need, spent }: { sendId: string; need: number; spent: number },
-    ): Promise<{ claimIds: string[] } | undefined> =>
+    raise: (did: string, { sendId, need, spent }: { sendId: string; need: number; spent: number }) =>
       run(did, async (trx, { balance, held }) => {
-        const own = await trx
-          .selectFrom('agent_credit_hold')
-          .select('amount')
-          .where('send_id', '=', sendId)
-          .executeTakeFirst();
+        const query = trx.selectFrom('agent_credit_hold').select('amount');
+        const own = await query.where('send_id', '=', sendId).executeTakeFirst();
         const { amount: before = 0 } = own ?? {};
         const isAlone = held === before;
         if ((isAlone ? spent : need) > before + balance) {
@@ -125,22 +115,16 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
         if (!own || more <= 0) return undefined;
         const entries = { [userAccount(did)]: -more, [heldAccount(did)]: more };
         await post(trx, { id: `raise:${uuidv7()}`, kind: 'hold', did, entries });
-        await trx
-          .updateTable('agent_credit_hold')
-          .set({ amount: before + more })
-          .where('send_id', '=', sendId)
-          .execute();
+        const update = trx.updateTable('agent_credit_hold').set({ amount: before + more });
+        await update.where('send_id', '=', sendId).execute();
         return undefined;
       }),
 
     /** Books what a message cost and gives the rest of what was set aside back. What nobody can pay becomes a claim. */
     charge: (did: string, sendId: string, cost: number): Promise<void> =>
       run(did, async (trx, { balance }) => {
-        const hold = await trx
-          .deleteFrom('agent_credit_hold')
-          .where('send_id', '=', sendId)
-          .returning('amount')
-          .executeTakeFirst();
+        const removal = trx.deleteFrom('agent_credit_hold').where('send_id', '=', sendId);
+        const hold = await removal.returning('amount').executeTakeFirst();
         // A message that was refused has nothing set aside and costs nothing.
         if (!hold && cost === 0) return;
         const held = hold?.amount ?? 0;
@@ -152,11 +136,8 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
           entries: { [heldAccount(did)]: -held, [userAccount(did)]: held - paid, [systemAccounts.revenue]: paid },
         });
         if (!booked) return;
-        await trx
-          .updateTable('agent_credit_subscription')
-          .set((eb) => ({ spent: eb('spent', '+', paid) }))
-          .where('user_did', '=', did)
-          .execute();
+        const update = trx.updateTable('agent_credit_subscription').set((eb) => ({ spent: eb('spent', '+', paid) }));
+        await update.where('user_did', '=', did).execute();
         const debt = cost - paid;
         if (debt > 0) await openClaim(trx, did, { amount: debt + options.claim, debt });
         await reconcile(trx, did);
@@ -165,11 +146,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
     bookPayment,
 
     /** Gives back what answers cost, once. `keep` notes it in the same transaction; false if it was noted before. */
-    refund: (
-      did: string,
-      { id, credits }: { id: string; credits: number },
-      keep: (trx: Trx) => Promise<boolean>,
-    ): Promise<void> =>
+    refund: (did: string, { id, credits }: { id: string; credits: number }, keep: (trx: Trx) => Promise<boolean>) =>
       run(did, async (trx) => {
         if (!(await keep(trx))) return;
         const entries = { [systemAccounts.revenue]: -credits, [userAccount(did)]: credits };
@@ -188,21 +165,14 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
         return toAccount(trx, await readFunds(trx, did));
       }),
 
-    /** Undefined if there is no such claim. */
     async settleClaim(claimId: string, onBooked?: OnBooked): Promise<CreditAccount | undefined> {
-      const claim = await store.db
-        .selectFrom('agent_credit_claim')
-        .select('user_did')
-        .where('id', '=', claimId)
-        .executeTakeFirst();
+      const query = store.db.selectFrom('agent_credit_claim').select('user_did');
+      const claim = await query.where('id', '=', claimId).executeTakeFirst();
       if (!claim) return undefined;
       const did = claim.user_did;
       return run(did, async (trx) => {
-        const { status, amount, debt } = await trx
-          .selectFrom('agent_credit_claim')
-          .selectAll()
-          .where('id', '=', claimId)
-          .executeTakeFirstOrThrow();
+        const query = trx.selectFrom('agent_credit_claim').selectAll().where('id', '=', claimId);
+        const { status, amount, debt } = await query.executeTakeFirstOrThrow();
         if (status !== 'settled') {
           await bookClaim(trx, did, { id: claimId, amount, debt });
           await onBooked?.(trx, { did, amount });
@@ -224,12 +194,8 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
         left -= subscription.credits;
       }
       for (const claimId of claimIds) {
-        const claim = await trx
-          .selectFrom('agent_credit_claim')
-          .selectAll()
-          .where('id', '=', claimId)
-          .where('user_did', '=', did)
-          .executeTakeFirst();
+        const query = trx.selectFrom('agent_credit_claim').selectAll();
+        const claim = await query.where((eb) => eb.and({ id: claimId, user_did: did })).executeTakeFirst();
         if (!claim || claim.status === 'settled' || claim.amount > left) continue;
         await bookClaim(trx, did, claim);
         left -= claim.amount;

@@ -37,10 +37,7 @@ export function toCost(prices: Prices, usage: TurnEnd['usageByModel']): number {
 }
 
 /** Sets the price of a prompt aside before each call, so that many turns at once do not leave a debt that nobody pays. */
-export function createSpendingLimit(
-  { CREDITS_PRICES: prices }: { CREDITS_PRICES: Prices },
-  raise: Ledger['raise'],
-): Middleware {
+export function createSpendingLimit(prices: Prices, raise: Ledger['raise']): Middleware {
   return {
     async wrapModelCall(call, next, rt) {
       const used = rt.usage();

@@ -1,5 +1,5 @@
 import { defineOraclePlugin, identityOf, type OraclePlugin, type PluginContext, tablesOf } from '@palaver/agent';
-import { AppError, errorBodySchema } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
 import {
   creditAccountParamsSchema,
   creditAccountSchema,
@@ -7,34 +7,28 @@ import {
   creditTopUpSchema,
 } from '@palaver/contract/internal';
 import { envBoolean, envInteger, type Server } from '@palaver/service-kit';
-import { toAuditBy } from '@palaver/service-kit/internal';
+import { describeRoutes, toAuditBy } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { createClientHash, toSilentManifest } from '../plugin-parts.ts';
+import { createClientHash, toManifest } from '../plugin-parts.ts';
 import { createLedger, type Ledger, type OnBooked } from './credits-ledger.ts';
 import { createSpendingLimit, paymentRequired, priceVariables, toCost } from './credits-prices.ts';
 import { type CreditsDatabase, creditsMigrations, creditsPersonalData } from './credits-schema.ts';
 import { addPaymentRoutes, paymentVariables, startPaymentWatch, toPaymentTerms } from './payments.ts';
-import { addUsageRoutes, startUsageClaims, usageVariables } from './usage.ts';
+import { addUsageRoutes, startUsageClaims, usageVariables } from './usage-claims.ts';
 
-const credits = (fallback: string) => envInteger({ min: 0, max: 1_000_000_000 }).prefault(fallback);
+const credits = (fallback: string, min = 0) => envInteger({ min, max: 1_000_000_000 }).prefault(fallback);
 
 const configSchema = z.object({
   CREDITS_ENABLED: envBoolean().prefault('false').meta({ description: 'Whether answers cost credit.' }),
-  CREDITS_FREE: credits('1000').meta({
-    description: 'Credits a new user starts with. 0 gives none.',
-    example: '1000',
-  }),
+  CREDITS_FREE: credits('1000').meta({ description: 'Credits a new user starts with. 0 gives none.' }),
   CREDITS_FREE_USERS_PER_ADDRESS: credits('10').meta({
     description: 'How many new users of one client address (an IPv6 /64 counts as one) get CREDITS_FREE in a day.',
-    example: '10',
   }),
-  CREDITS_RESERVATION: envInteger({ min: 1, max: 1_000_000_000 })
-    .prefault('50')
-    .meta({ description: 'Credits set aside for a message until it is answered.' }),
-  CREDITS_CLAIM: envInteger({ min: 1, max: 1_000_000_000 })
-    .prefault('1000')
-    .meta({ description: 'Credits a claim asks the user to buy once theirs are used up.' }),
+  CREDITS_RESERVATION: credits('50', 1).meta({ description: 'Credits set aside for a message until it is answered.' }),
+  CREDITS_CLAIM: credits('1000', 1).meta({
+    description: 'Credits a claim asks the user to buy once theirs are used up.',
+  }),
   ...priceVariables,
   ...paymentVariables,
   ...usageVariables,
@@ -48,7 +42,7 @@ export function createCreditsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'credits',
     version: '1.0.0',
-    manifest: toSilentManifest('Credits', 'Answers cost credit.', { category: 'billing' }),
+    manifest: toManifest('Credits', 'Answers cost credit.', { category: 'billing' }),
     configSchema,
     autoDetect: (env) => envBoolean().safeParse(env.CREDITS_ENABLED).data === true,
     autoDetectHint: 'set CREDITS_ENABLED=true',
@@ -72,7 +66,7 @@ export function createCreditsPlugin(): OraclePlugin {
       await Promise.all([watch?.stop(), usage?.stop()]);
     },
     getMiddlewares: ({ config }) => [
-      createSpendingLimit(config, (did, spending) => ledger.raise(did, spending)),
+      createSpendingLimit(config.CREDITS_PRICES, ledger.raise),
       {
         async beforeSend({ userDid, sendId, client }) {
           const refused = await ledger.reserve(userDid, sendId, client);
@@ -84,7 +78,7 @@ export function createCreditsPlugin(): OraclePlugin {
     ],
     getRoutes: (ctx) => (server) => {
       addCreditRoutes(server, ledger, ctx);
-      addPaymentRoutes(server, { store: ctx.store, terms: toPaymentTerms(ctx.config) });
+      addPaymentRoutes(server, ctx.store, toPaymentTerms(ctx.config));
       if (usage) addUsageRoutes(server, usage, ctx.config.CLAIMS_SCHEDULER_SECRET);
     },
     // It also takes the secret of a scheduler.
@@ -92,60 +86,39 @@ export function createCreditsPlugin(): OraclePlugin {
   });
 }
 
-function addCreditRoutes(
-  server: Server,
-  ledger: Ledger,
-  { audit, clientKey }: PluginContext<unknown, CreditsDatabase>,
-): void {
+type RouteContext = Pick<PluginContext<unknown, CreditsDatabase>, 'audit' | 'clientKey'>;
+
+function addCreditRoutes(server: Server, ledger: Ledger, { audit, clientKey }: RouteContext): void {
   const recordBy =
     (request: FastifyRequest, reference: Record<string, string>): OnBooked =>
     (trx, { did, amount }) => {
-      const details = { amount, ...reference };
-      return audit.record(
-        { ...toAuditBy(request), action: 'credits.booked', subject: audit.person(did), details },
-        trx,
-      );
+      const event = {
+        action: 'credits.booked' as const,
+        subject: audit.person(did),
+        details: { amount, ...reference },
+      };
+      return audit.record({ ...toAuditBy(request), ...event }, trx);
     };
 
-  const tags = ['Credits'];
-  const response = { 200: creditAccountSchema, 401: errorBodySchema };
-
-  const own = { tags, summary: 'Your credit', response };
+  const route = describeRoutes('Credits');
+  const response = { 200: creditAccountSchema };
+  const own = route('Your credit', { response });
   server.get('/credits', { schema: own }, async (request) => ledger.visit(identityOf(request).did, clientKey(request)));
 
-  // Of operators, so without the security of the other routes.
-  const operator = { onRequest: server.operatorGuard };
-  const account = {
-    tags,
-    summary: "A user's credit (operators)",
-    params: creditAccountParamsSchema,
-    security: [],
-    response,
-  };
-  server.get('/credits/accounts/:did', { ...operator, schema: account }, async ({ params }) =>
+  const onRequest = server.operatorGuard;
+  const account = route("A user's credit (operators)", { params: creditAccountParamsSchema, response });
+  server.get('/credits/accounts/:did', { onRequest, schema: account }, async ({ params }) =>
     ledger.account(params.did),
   );
 
-  const topUp = {
-    tags,
-    summary: 'Book a payment (operators)',
-    body: creditTopUpSchema,
-    security: [],
-    response: { ...response, 400: errorBodySchema, 409: errorBodySchema },
-  };
-  const audited = { ...operator, config: { audited: true } };
-  server.post('/credits/top-up', { ...audited, schema: topUp }, async (request) =>
+  const topUp = route('Book a payment (operators)', { body: creditTopUpSchema, response });
+  const config = { audited: true };
+  server.post('/credits/top-up', { onRequest, config: { ...config, refuses: [409] }, schema: topUp }, async (request) =>
     ledger.topUp(request.body, recordBy(request, { payment: request.body.idempotencyKey })),
   );
 
-  const settle = {
-    tags,
-    summary: 'Book the payment of a claim (operators)',
-    params: creditClaimParamsSchema,
-    security: [],
-    response: { ...response, 404: errorBodySchema },
-  };
-  server.post('/credits/claims/:claimId/settle', { ...audited, schema: settle }, async (request) => {
+  const settle = route('Book the payment of a claim (operators)', { params: creditClaimParamsSchema, response });
+  server.post('/credits/claims/:claimId/settle', { onRequest, config, schema: settle }, async (request) => {
     const { claimId } = request.params;
     const account = await ledger.settleClaim(claimId, recordBy(request, { claim: claimId }));
     if (!account) throw new AppError('NOT_FOUND', 'There is no such claim.');

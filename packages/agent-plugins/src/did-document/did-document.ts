@@ -1,33 +1,25 @@
 import { defineOraclePlugin, type OraclePlugin } from '@palaver/agent';
 import { type DidDocument, didDocumentSchema } from '@palaver/contract/internal';
-import type { FastifyRequest } from 'fastify';
-import { toSilentManifest } from '../plugin-parts.ts';
+import { describeRoutes } from '@palaver/service-kit/internal';
+import { toManifest } from '../plugin-parts.ts';
 
 export function createDidDocumentPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'did-document',
     version: '1.0.0',
-    manifest: toSilentManifest('DID document', "Shows the agent's public key."),
+    manifest: toManifest('DID document', "Shows the agent's public key."),
     getRoutes: (ctx) => (server) => {
       const { oracle, urlOf } = ctx;
       const document = toDidDocument(oracle.keyDid, oracle.signingDid);
-      const services = (request: FastifyRequest) => {
+      const schema = describeRoutes('Identity')("The agent's DID document", { response: { 200: didDocumentSchema } });
+      server.get('/.well-known/did.json', { schema }, async (request) => {
         const serviceEndpoint = urlOf(request);
-        return ['oracleService', 'wsService'].map((type) => ({
-          id: `${oracle.keyDid}#${type}`,
-          type,
-          serviceEndpoint,
-        }));
-      };
-      const schema = {
-        tags: ['Identity'],
-        summary: "The agent's DID document",
-        response: { 200: didDocumentSchema },
-      };
-      server.get('/.well-known/did.json', { schema }, async (request) => ({
-        ...document,
-        service: services(request),
-      }));
+        const types = ['oracleService', 'wsService'];
+        return {
+          ...document,
+          service: types.map((type) => ({ id: `${oracle.keyDid}#${type}`, type, serviceEndpoint })),
+        };
+      });
     },
     getAuthExcludedRoutes: () => [{ path: '/.well-known/did.json', method: 'GET' }],
   });

@@ -10,20 +10,20 @@ import {
   tool,
 } from '@palaver/agent';
 import type { Approval, SseEventData } from '@palaver/contract';
+import { invalid } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { signalOf, toEvent, toReply } from '@palaver/service-kit/internal';
+import { describeRoutes, signalOf, toEvent, toReply } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import {
   abortOnLeave,
   answerApprovals,
   type DoorAnswer,
   defineDoor,
+  doorConfig,
   findLiveRun,
   type InlineFile,
-  invalid,
   keepFiles,
   openRun,
-  sendRefusals,
   toBody,
   toCallerTool,
 } from './define-door.ts';
@@ -100,13 +100,9 @@ export function createAguiDoor(): OraclePlugin {
 }
 
 function addRoutes(server: Server, ctx: PluginContext): void {
-  const schema = {
-    tags: ['AG-UI'],
-    summary: 'A run of AG-UI',
-    body: bodySchema,
-    response: { 200: toReply('The events of the run', 'text/event-stream') },
-  };
-  server.post('/agui', { config: { bareBearer: true, refuses: sendRefusals }, schema }, async (request, reply) => {
+  const response = { 200: toReply('The events of the run', 'text/event-stream') };
+  const schema = describeRoutes('AG-UI')('A run of AG-UI', { body: bodySchema, response });
+  server.post('/agui', { config: doorConfig, schema }, async (request, reply) => {
     const input = request.body;
     const signal = signalOf(reply);
     const sender = ctx.senderOf(request, reply);
@@ -220,14 +216,11 @@ interface AguiRun extends Pick<Input, 'threadId' | 'runId' | 'state' | 'tools'> 
 }
 
 /** Calls of tools without a result are the client's to run. */
-async function* toAguiEvents(
-  run: AgentRun,
-  { threadId, runId, tools, state: sent, known = new Set() }: AguiRun,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
+async function* toAguiEvents(run: AgentRun, asked: AguiRun, signal: AbortSignal) {
+  const { threadId, runId, tools, known } = asked;
   const event = (type: string, data: object) => toEvent({ type, timestamp: Date.now(), ...data });
   const of = ({ part }: TextPart) => ({ messageId: `${run.messageId}-${part}` });
-  let state = sent;
+  let { state } = asked;
   yield event('RUN_STARTED', { threadId, runId });
   if (state !== undefined && state !== null) yield event('STATE_SNAPSHOT', { snapshot: state });
   const hasState = canChangeState({ state, tools });
@@ -252,7 +245,7 @@ async function* toAguiEvents(
           ? [event('TEXT_MESSAGE_END', of(part))]
           : [event('REASONING_MESSAGE_END', of(part)), event('REASONING_END', of(part))],
       call: (call) =>
-        call.status === 'isRunning' && known.has(call.eventId) ? [] : [...toCall(call), ...toState(call)],
+        call.status === 'isRunning' && known?.has(call.eventId) ? [] : [...toCall(call), ...toState(call)],
       component: ({ componentName: name, args }) => [
         event('CUSTOM', { name: 'render_component', value: { name, args } }),
       ],
@@ -288,11 +281,8 @@ function toInterrupt({ approvalId, toolCallId, toolName, args, expiresAt }: Appr
 
 type Call = Pick<SseEventData['tool_call'], 'eventId' | 'toolName' | 'args' | 'status' | 'output' | 'error'>;
 
-function toCallEvents(
-  { eventId: toolCallId, toolName: toolCallName, args, status, error, output }: Call,
-  parentMessageId: string,
-  event: (type: string, data: object) => string,
-): string[] {
+function toCallEvents(call: Call, parentMessageId: string, event: (type: string, data: object) => string) {
+  const { eventId: toolCallId, toolName: toolCallName, args, status, error, output } = call;
   if (status === 'isRunning')
     return [
       event('TOOL_CALL_START', { toolCallId, toolCallName, parentMessageId }),

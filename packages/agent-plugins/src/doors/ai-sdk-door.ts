@@ -1,18 +1,18 @@
 import { type AgentRun, type CallerResult, type OraclePlugin, openCallsOf, type PluginContext } from '@palaver/agent';
 import type { Approval, SseEventData } from '@palaver/contract';
+import { invalid } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { toEvent, toReply } from '@palaver/service-kit/internal';
+import { describeRoutes, toEvent, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import {
   answerApprovals,
+  doorConfig as config,
   type DoorAnswer,
   defineDoor,
   findLiveRun,
-  invalid,
   keepFiles,
   openRun,
-  sendRefusals,
   toBody,
   toCallerTool,
 } from './define-door.ts';
@@ -57,53 +57,45 @@ const bodySchema = z.looseObject({
 type UiMessage = z.infer<typeof messageSchema>;
 
 /** `POST /api/chat` and `GET /api/chat/:id/stream`: the UI message stream of the AI SDK, which `useChat` reads. */
-export function createAiSdkDoor(): OraclePlugin {
-  return defineDoor({ name: 'ai-sdk', title: 'AI SDK', addRoutes });
-}
+export const createAiSdkDoor = (): OraclePlugin => defineDoor({ name: 'ai-sdk', title: 'AI SDK', addRoutes });
 
 function addRoutes(server: Server, ctx: PluginContext): void {
-  const config = { bareBearer: true, refuses: sendRefusals };
   const stream = toReply('A UI message stream', 'text/event-stream');
-  const tags = ['AI SDK'];
+  const route = describeRoutes('AI SDK');
+  const send = route('Send a message of useChat', { body: bodySchema, response: { 200: stream } });
 
-  server.post(
-    '/api/chat',
-    { config, schema: { tags, summary: 'Send a message of useChat', body: bodySchema, response: { 200: stream } } },
-    async (request, reply) => {
-      const { id, messages, tools = {}, system, model } = request.body;
-      const last = messages.at(-1);
-      if (!last) throw invalid('messages', 'must not be empty');
-      const sender = ctx.senderOf(request, reply);
-      const { userDid } = sender;
-      if (last.role === 'assistant' && last.parts.some(({ state }) => state === 'approval-responded')) {
-        const run = await findLiveRun(ctx, userDid, id);
-        const resumed = await answerApprovals(ctx, { userDid, run }, findAnswerIn(last));
-        return sendChunks(reply, resumed.run, { messageId: last.id, answered: resumed.answered });
-      }
-      const isResult = last.role === 'assistant';
-      const run = await openRun(ctx, { userDid, name: id }, async (sessionId) => ({
-        ...sender,
-        body: isResult
-          ? toBody('', { model })
-          : toBody(toText(last), { model, attachments: await keepFiles(ctx, sender, toFiles(last)) }),
-        callerTools: Object.entries(tools).map(([name, { description, parameters, inputSchema }]) =>
-          toCallerTool({ name, description, parameters: inputSchema ?? parameters }),
-        ),
-        context: system ? [system] : [],
-        ...(isResult && { results: await findResults(ctx, sessionId, last) }),
-      }));
-      // Results belong to the message that asked for them: what follows continues it.
-      const messageId = isResult ? last.id : run.messageId;
-      return sendChunks(reply, run, { messageId, callers: new Set(Object.keys(tools)) });
-    },
-  );
+  server.post('/api/chat', { config, schema: send }, async (request, reply) => {
+    const { id, messages, tools = {}, system, model } = request.body;
+    const last = messages.at(-1);
+    if (!last) throw invalid('messages', 'must not be empty');
+    const sender = ctx.senderOf(request, reply);
+    const { userDid } = sender;
+    if (last.role === 'assistant' && last.parts.some(({ state }) => state === 'approval-responded')) {
+      const run = await findLiveRun(ctx, userDid, id);
+      const resumed = await answerApprovals(ctx, { userDid, run }, findAnswerIn(last));
+      return sendChunks(reply, resumed.run, { messageId: last.id, answered: resumed.answered });
+    }
+    const isResult = last.role === 'assistant';
+    const run = await openRun(ctx, { userDid, name: id }, async (sessionId) => ({
+      ...sender,
+      body: isResult
+        ? toBody('', { model })
+        : toBody(toText(last), { model, attachments: await keepFiles(ctx, sender, toFiles(last)) }),
+      callerTools: Object.entries(tools).map(([name, { description, parameters, inputSchema }]) =>
+        toCallerTool({ name, description, parameters: inputSchema ?? parameters }),
+      ),
+      context: system ? [system] : [],
+      ...(isResult && { results: await findResults(ctx, sessionId, last) }),
+    }));
+    // Results belong to the message that asked for them: what follows continues it.
+    const messageId = isResult ? last.id : run.messageId;
+    return sendChunks(reply, run, { messageId, callers: new Set(Object.keys(tools)) });
+  });
 
-  const resume = {
-    tags,
-    summary: 'Continue to read the answer of a chat',
+  const resume = route('Continue to read the answer of a chat', {
     params: z.object({ id: z.string().min(1).max(255) }),
     response: { 200: stream, 204: z.undefined().describe('There is no answer to continue') },
-  };
+  });
   server.get('/api/chat/:id/stream', { config, schema: resume }, async (request, reply) => {
     const { userDid } = ctx.senderOf(request, reply);
     const run = await findLiveRun(ctx, userDid, request.params.id);
@@ -161,10 +153,7 @@ function sendChunks(reply: FastifyReply, run: AgentRun, options: UiStreamOptions
   return sendEventStream(reply, toUiChunks(run, options), { 'x-vercel-ai-ui-message-stream': 'v1' });
 }
 
-async function* toUiChunks(
-  run: AgentRun,
-  { messageId, callers = new Set(), answered = [] }: UiStreamOptions,
-): AsyncGenerator<string> {
+async function* toUiChunks(run: AgentRun, { messageId, callers, answered = [] }: UiStreamOptions) {
   yield toEvent({ type: 'start', messageId });
   yield toEvent({ type: 'start-step' });
   yield* translateRun(run, {
@@ -172,11 +161,10 @@ async function* toUiChunks(
     delta: ({ kind, part }, delta) => [toEvent({ type: `${kind}-delta`, id: `${kind}-${part}`, delta })],
     end: ({ kind, part }) => [toEvent({ type: `${kind}-end`, id: `${kind}-${part}` })],
     // A tool of the agent may have the name of one of the client's: which one it is shows when it ends.
-    call: (call) =>
-      toCallChunks(call, {
-        mayBeCallers: callers.has(call.toolName),
-        approval: answered.find(({ toolCallId }) => toolCallId === call.eventId),
-      }),
+    call(call) {
+      const approval = answered.find(({ toolCallId }) => toolCallId === call.eventId);
+      return toCallChunks(call, callers?.has(call.toolName) ?? false, approval);
+    },
     component: ({ eventId: id, componentName: name, args }) => [
       toEvent({ type: 'data-component', id, data: { name, args } }),
     ],
@@ -218,10 +206,8 @@ function toApprovalChunks(request: Approval): string[] {
 /** `providerExecuted`: it ran here, so the client neither runs it nor sends the conversation again because of it. */
 const toCallHere = (toolCallId: string) => ({ toolCallId, providerExecuted: true, dynamic: true });
 
-function toCallChunks(
-  { eventId: toolCallId, toolName, args: input, status, output = null, error }: SseEventData['tool_call'],
-  { mayBeCallers, approval }: { mayBeCallers: boolean; approval: Approval | undefined },
-): string[] {
+function toCallChunks(call: SseEventData['tool_call'], mayBeCallers: boolean, approval: Approval | undefined) {
+  const { eventId: toolCallId, toolName, args: input, status, output = null, error } = call;
   const here = toCallHere(toolCallId);
   if (approval?.status === 'refused')
     return status === 'error' ? [toEvent({ type: 'tool-output-denied', toolCallId })] : [];

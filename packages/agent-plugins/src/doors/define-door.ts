@@ -13,18 +13,18 @@ import {
   type RunEvent,
 } from '@palaver/agent';
 import {
-  AppError,
+  type AppError,
   type Approval,
   type Attachment,
   agentLimits,
   type SendMessage,
   sendMessageSchema,
 } from '@palaver/contract';
-import { answerApprovalSchema, uploadQuerySchema } from '@palaver/contract/internal';
+import { answerApprovalSchema, invalid, uploadQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { sendError } from '@palaver/service-kit/internal';
 import type { z } from 'zod';
-import { toSilentManifest } from '../plugin-parts.ts';
+import { toManifest } from '../plugin-parts.ts';
 
 interface DoorParts extends Pick<OraclePlugin, 'getRequestTools'> {
   name: z.infer<typeof agentVariables.DOORS>[number];
@@ -42,7 +42,7 @@ export function defineDoor(parts: DoorParts): OraclePlugin {
     ...more,
     name: `${name}-door`,
     version: '1.0.0',
-    manifest: toSilentManifest(title, `Clients of ${title} reach the agent.`),
+    manifest: toManifest(title, `Clients of ${title} reach the agent.`),
     autoDetect: ({ DOORS }) => agentVariables.DOORS.safeParse(DOORS).data?.includes(name) ?? false,
     autoDetectHint: `DOORS does not name ${name}`,
     getAuthExcludedRoutes: () => publicRoutes,
@@ -57,8 +57,8 @@ export function defineDoor(parts: DoorParts): OraclePlugin {
   });
 }
 
-/** The statuses of errors that only messages have: credits, the session, a queue, files, the model. */
-export const sendRefusals = [402, 404, 409, 422, 502, 504] as const;
+/** Of routes that send messages: their errors are those of credits, the session, a queue, files and the model too. */
+export const doorConfig = { bareBearer: true, refuses: [402, 404, 409, 422, 502, 504] };
 
 /** What a door asks for, as the body of a native message; an empty text is for messages that bring results alone. */
 export function toBody(text: string, { model, attachments = [] }: Pick<SendMessage, 'model' | 'attachments'> = {}) {
@@ -82,11 +82,9 @@ export interface InlineFile {
 const dataUrlPattern = /^data:([^;,]*)[^,]*;base64,/i;
 const base64Pattern = /^[\w+/-]+={0,2}$/;
 
-export async function keepFiles(
-  ctx: Pick<PluginContext, 'keepFile'>,
-  owner: FileOwner,
-  { files, path }: { files: InlineFile[]; path: string },
-): Promise<Attachment[]> {
+type InlineFiles = { files: InlineFile[]; path: string };
+
+export async function keepFiles(ctx: PluginContext, owner: FileOwner, { files, path }: InlineFiles) {
   if (files.length > agentLimits.attachments) throw invalid(path, `must have at most ${agentLimits.attachments} files`);
   const attachments: Attachment[] = [];
   for (const { fileId, data = '', ...file } of files) {
@@ -117,10 +115,6 @@ export function toCallerTool(tool: {
   return { name: tool.name, description: tool.description ?? '', schema: tool.parameters ?? emptySchema };
 }
 
-export function invalid(path: string, message: string): AppError {
-  return new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
-}
-
 /** A run in the conversation that the client names, or in a new session, which is removed where the run is refused. */
 export async function openRun(
   { sessions, open }: PluginContext,
@@ -139,11 +133,7 @@ export async function openRun(
   }
 }
 
-export async function findLiveRun(
-  { sessions, liveRun }: PluginContext,
-  userDid: string,
-  name: string,
-): Promise<AgentRun | undefined> {
+export async function findLiveRun({ sessions, liveRun }: PluginContext, userDid: string, name: string) {
   const session = await sessions.findNamed(userDid, name);
   return session && liveRun({ userDid, sessionId: session.sessionId });
 }
@@ -209,11 +199,7 @@ async function* skipToAnswers(events: AsyncIterable<RunEvent>, ids: Set<string>)
 const cannotAsk = 'The client of this conversation cannot ask its user. Another client of this agent can.';
 
 /** For protocols that have no way to ask: a call that needs approval is refused at once, and the model says so. */
-export function refuseApprovals(
-  { answerApproval }: Pick<PluginContext, 'answerApproval'>,
-  userDid: string,
-  run: AgentRun,
-): AgentRun {
+export function refuseApprovals({ answerApproval }: PluginContext, userDid: string, run: AgentRun): AgentRun {
   async function* events(options?: Parameters<AgentRun['events']>[0]): AsyncGenerator<RunEvent> {
     for await (const event of run.events(options)) {
       // Somebody may have answered it in another client.

@@ -16,7 +16,7 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv
 import type { AgentRun, OraclePlugin, PluginContext, Sender } from '@palaver/agent';
 import { AppError } from '@palaver/contract';
 import type { Server as HttpServer } from '@palaver/service-kit';
-import { takeOver, toReply } from '@palaver/service-kit/internal';
+import { describeRoutes, takeOver, toReply } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { defineDoor, openRun, refuseApprovals, toBody } from './define-door.ts';
@@ -58,9 +58,9 @@ export function createMcpDoor(): OraclePlugin {
 
 function addRoutes(server: HttpServer, ctx: PluginContext): void {
   const { urlOf } = ctx;
-  const tags = ['MCP'];
+  const route = describeRoutes('MCP');
   for (const path of [metadataPath, `${metadataPath}/mcp`])
-    server.get(path, { schema: { tags, summary: 'How to get a token for MCP' } }, async (request) => ({
+    server.get(path, { schema: route('How to get a token for MCP', {}) }, async (request) => ({
       resource: `${urlOf(request)}/mcp`,
       resource_name: ctx.oracle.name,
       bearer_methods_supported: ['header'],
@@ -70,15 +70,11 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
 
   const running = new Map<string, AgentRun>();
   const challenge = (request: FastifyRequest) => `Bearer resource_metadata="${urlOf(request)}${metadataPath}/mcp"`;
-  const schema = {
-    tags,
-    summary: 'MCP over streamable HTTP',
-    body: z.unknown(),
-    response: {
-      200: toReply('The reply to a request', 'application/json', 'text/event-stream'),
-      202: z.undefined().describe('A notification was taken in'),
-    },
+  const response = {
+    200: toReply('The reply to a request', 'application/json', 'text/event-stream'),
+    202: z.undefined().describe('A notification was taken in'),
   };
+  const schema = route('MCP over streamable HTTP', { body: z.unknown(), response });
   const config = { bareBearer: true, challenge, refuses: [406] };
   server.post('/mcp', { config, schema }, async (request, reply) => {
     // Each would be a message, while limits of a client address count requests.
@@ -110,6 +106,7 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
 }
 
 type ToolParams = CallToolRequest['params'];
+type Called = { params: ToolParams; onOpen: (run: AgentRun) => void };
 
 interface Caller {
   sender: Sender;
@@ -173,11 +170,7 @@ async function ask(ctx: PluginContext, sender: Sender, { arguments: args }: Tool
 }
 
 /** A public tool runs in a run and a session of its own, so that limits, credits and approvals apply; neither is kept. */
-async function callTool(
-  ctx: PluginContext,
-  sender: Sender,
-  { params, onOpen }: { params: ToolParams; onOpen: (run: AgentRun) => void },
-): Promise<CallToolResult> {
+async function callTool(ctx: PluginContext, sender: Sender, { params, onOpen }: Called): Promise<CallToolResult> {
   const { name, arguments: args = {} } = params;
   if (!ctx.publicTools().some((tool) => tool.name === name))
     throw new McpError(ErrorCode.InvalidParams, `There is no tool ${name.slice(0, 60)}.`);
@@ -195,10 +188,7 @@ async function callTool(
 }
 
 /** Reports the text as it arrives; the run continues if the client disconnects, as the protocol requires. */
-async function toResult(
-  run: AgentRun,
-  onText: (progress: number, text: string) => Promise<void>,
-): Promise<CallToolResult> {
+async function toResult(run: AgentRun, onText: (progress: number, text: string) => Promise<void>) {
   let progress = 0;
   for await (const { name, data } of run.events()) {
     if (name === 'message') {

@@ -14,10 +14,7 @@ import { openEventStream } from '@palaver/service-kit/internal';
 import type { FastifyReply } from 'fastify';
 import { findPause } from './define-door.ts';
 
-export interface TextPart {
-  kind: 'text' | 'reasoning';
-  part: number;
-}
+export type TextPart = { kind: 'text' | 'reasoning'; part: number };
 
 type CallEvent = SseEventData['tool_call'];
 
@@ -126,11 +123,7 @@ export async function sendEventStream(
 
 export type RunUsage = NonNullable<SseEventData['done']['usage']>;
 
-export interface Answer {
-  message: Message;
-  calls: ToolCall[];
-  usage: RunUsage;
-}
+export type Answer = { message: Message; calls: ToolCall[]; usage: RunUsage };
 
 export const noUsage: RunUsage = { inputTokens: 0, outputTokens: 0 };
 

@@ -9,7 +9,7 @@ import {
   type Tools,
 } from '@palaver/agent';
 import { toolNamePattern } from '@palaver/contract/internal';
-import { toSilentManifest } from '../plugin-parts.ts';
+import { toManifest } from '../plugin-parts.ts';
 import { mcpConfigSchema } from './mcp-config.ts';
 import { connectMcpServer, type McpServer, type McpTool } from './mcp-server.ts';
 
@@ -23,7 +23,7 @@ export function createMcpPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'mcp',
     version: '1.0.0',
-    manifest: toSilentManifest('MCP servers', 'Uses the tools of the MCP servers the operator has connected.', {
+    manifest: toManifest('MCP servers', 'Uses the tools of the MCP servers the operator has connected.', {
       category: 'integration',
     }),
     configSchema: mcpConfigSchema,

@@ -1,12 +1,6 @@
 import { createHash } from 'node:crypto';
 import { holdSession } from '@palaver/agent';
-import {
-  type CreateMemory,
-  type Memory,
-  type MemoryList,
-  memoryLimits,
-  type OffsetPageQuery,
-} from '@palaver/contract/internal';
+import { type CreateMemory, type Memory, memoryLimits, type OffsetPageQuery } from '@palaver/contract/internal';
 import type { DataCipher, Migration, SealedTable, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
@@ -23,9 +17,7 @@ interface MemoryTable {
   created_at: number;
 }
 
-export interface MemoryDatabase {
-  agent_memory: MemoryTable;
-}
+export type MemoryDatabase = { agent_memory: MemoryTable };
 
 export const memoryMigrations: Migration[] = [
   {
@@ -144,11 +136,8 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
 
   async function remove(roomId: string, ids: string[]): Promise<number> {
     if (ids.length === 0) return 0;
-    const result = await db
-      .deleteFrom('agent_memory')
-      .where('room_id', '=', roomId)
-      .where('id', 'in', ids)
-      .executeTakeFirst();
+    const removal = db.deleteFrom('agent_memory').where('room_id', '=', roomId);
+    const result = await removal.where('id', 'in', ids).executeTakeFirst();
     return Number(result.numDeletedRows);
   }
 
@@ -183,10 +172,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
     findAll: async (roomId: string, query: string): Promise<Memory[]> =>
       toMemories((await search(roomId, query, true)?.rows(memoryLimits.count)) ?? []),
 
-    async list(
-      roomId: string,
-      { query, limit, offset }: OffsetPageQuery & { query?: string | undefined },
-    ): Promise<MemoryList> {
+    async list(roomId: string, { query, limit, offset }: OffsetPageQuery & { query?: string | undefined }) {
       const everything = ofRoom(roomId).selectAll().orderBy('id', 'desc');
       const all = { found: ofRoom(roomId), rows: () => everything.limit(limit).offset(offset).execute() };
       const listed = query === undefined ? all : search(roomId, query);

@@ -7,7 +7,7 @@ import {
   tablesOf,
   tool,
 } from '@palaver/agent';
-import { AppError, errorBodySchema } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
 import {
   createMemorySchema,
   memoryDeletedSchema,
@@ -18,11 +18,13 @@ import {
   memorySchema,
 } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
+import { describeRoutes } from '@palaver/service-kit/internal';
 import { personalTables } from '@palaver/store';
 import { convertOnce } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { toManifest } from '../plugin-parts.ts';
 import {
   createMemoryStore,
   encryptMemories,
@@ -53,9 +55,7 @@ export function createMemoryPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'memory',
     version: '1.0.0',
-    manifest: {
-      title: 'Memory',
-      summary: 'Remembers facts about this user and things you made for them, across sessions.',
+    manifest: toManifest('Memory', 'Remembers facts about this user and things you made for them, across sessions.', {
       whenToUse: [
         'the user tells you something about themselves that will matter later, or asks you to remember it',
         'the user refers to something from another conversation',
@@ -67,10 +67,7 @@ export function createMemoryPlugin(): OraclePlugin {
       ],
       examples: [{ user: 'Remember that I keep goats', tool: 'remember' }],
       tags: ['memory', 'facts'],
-      category: 'core',
-      visibility: 'always',
-      stability: 'stable',
-    },
+    }),
     tables: tablesOf<MemoryDatabase>(),
     migrations: memoryMigrations,
     personalData: personalTables([
@@ -138,33 +135,21 @@ function createTools(memories: MemoryStore): Tools {
 }
 
 function addMemoryRoutes(server: Server, memories: MemoryStore, roomOf: (request: FastifyRequest) => string): void {
-  const tags = ['Memory'];
-  const list = {
-    tags,
-    summary: 'What the agent remembers',
+  const route = describeRoutes('Memory');
+  const list = route('What the agent remembers', {
     querystring: memoryQuerySchema,
     response: { 200: memoryListSchema },
-  };
+  });
   server.get('/memory', { schema: list }, async (request) => memories.list(roomOf(request), request.query));
 
-  const add = {
-    tags,
-    summary: 'Remember something',
-    body: createMemorySchema,
-    response: { 201: memorySchema, 400: errorBodySchema, 409: errorBodySchema },
-  };
-  server.post('/memory', { schema: add }, async (request, reply) => {
+  const add = route('Remember something', { body: createMemorySchema, response: { 201: memorySchema } });
+  server.post('/memory', { config: { refuses: [409] }, schema: add }, async (request, reply) => {
     const memory = await memories.add(roomOf(request), request.body);
     if (!memory) throw new AppError('CONFLICT', `The memory is full: it holds ${memoryLimits.count} entries.`);
     return reply.status(201).send(memory);
   });
 
-  const remove = {
-    tags,
-    summary: 'Forget something',
-    params: memoryParamsSchema,
-    response: { 200: memoryDeletedSchema, 404: errorBodySchema },
-  };
+  const remove = route('Forget something', { params: memoryParamsSchema, response: { 200: memoryDeletedSchema } });
   server.delete('/memory/:id', { schema: remove }, async (request) => {
     const removed = await memories.remove(roomOf(request), [request.params.id]);
     if (removed === 0) throw new AppError('NOT_FOUND', 'There is no such memory.');

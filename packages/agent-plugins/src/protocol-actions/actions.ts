@@ -9,7 +9,7 @@ import { toFirstSchema } from '../plugin-parts.ts';
 
 type Message = Parameters<SigningAccount['sign']>[0]['messages'][number];
 
-interface NewAction {
+export interface NewAction {
   id: string;
   userDid: string;
   client?: string | undefined;
@@ -41,7 +41,7 @@ export interface ActionParts {
 }
 
 const entryPrefix = 'action:';
-/** The row that is locked, beside those of users that earlier versions locked. */
+/** The row that is locked. */
 const everyone = '*';
 /** How long a tool waits for the block; then the transaction is on its way. */
 const waitMs = 20_000;
@@ -61,7 +61,6 @@ interface CreateActionsParts {
 /** Each order is carried out once for its tool call. */
 export function createActions({ store, outbox, referenceOf, seal, hashClient, perDay, work }: CreateActionsParts) {
   const { db, cipher } = store;
-  const open = (row: ActionTable) => cipher.openRow(sealedActions, row, { details: '{}' });
 
   const find = (id: string, reader: Pick<typeof db, 'selectFrom'> = db) =>
     reader.selectFrom('agent_action').selectAll().where('id', '=', id).executeTakeFirst();
@@ -78,13 +77,11 @@ export function createActions({ store, outbox, referenceOf, seal, hashClient, pe
         for (const whose of ['user', 'address', 'agent'] as const)
           if (counts[whose] >= perDay[whose]) return `too many of ${whose}` as const;
         if (coins && sum + coins.amount > coins.perDay) return 'too much';
-        const row = {
-          ...{
-            id,
-            user_did: userDid,
-            kind: coins ? ('send' as const) : ('claim' as const),
-            status: 'sending' as const,
-          },
+        const row: ActionTable = {
+          id,
+          user_did: userDid,
+          kind: coins ? 'send' : 'claim',
+          status: 'sending',
           details: JSON.stringify(details),
           amount: coins ? String(coins.amount) : null,
           invocation: seal.seal(invocation.serialized, id),
@@ -120,7 +117,7 @@ export function createActions({ store, outbox, referenceOf, seal, hashClient, pe
     async list(userDid: string, limit: number): Promise<ActionTable[]> {
       const query = db.selectFrom('agent_action').selectAll().where('user_did', '=', userDid);
       const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).execute();
-      return rows.map(open);
+      return rows.map((row) => cipher.openRow(sealedActions, row, { details: '{}' }));
     },
   };
 
@@ -133,17 +130,13 @@ export function createActions({ store, outbox, referenceOf, seal, hashClient, pe
   }
 }
 
+type Trx = Transaction<ActionsDatabase>;
+type Orderer = { userDid: string; reference: string; client: string | null };
+
 /** What was ordered since a time, and what a user, also one who was erased, has sent. The row stays locked until the commit. */
-async function readDay(
-  trx: Transaction<ActionsDatabase>,
-  { userDid, reference, client }: { userDid: string; reference: string; client: string | null },
-  since: number,
-): Promise<{ counts: OrderLimits; sum: bigint }> {
-  await trx
-    .insertInto('agent_action_sender')
-    .values({ user_did: everyone })
-    .onConflict((conflict) => conflict.column('user_did').doUpdateSet({ user_did: everyone }))
-    .execute();
+async function readDay(trx: Trx, { userDid, reference, client }: Orderer, since: number) {
+  const insertion = trx.insertInto('agent_action_sender').values({ user_did: everyone });
+  await insertion.onConflict((conflict) => conflict.column('user_did').doUpdateSet({ user_did: everyone })).execute();
   await trx.deleteFrom('agent_action').where('user_did', '=', reference).where('created_at', '<=', since).execute();
   const ofDay = trx.selectFrom('agent_action').where('created_at', '>', since);
   const own = await ofDay.select(['amount', 'status']).where('user_did', 'in', [userDid, reference]).execute();
@@ -159,11 +152,7 @@ async function readDay(
 }
 
 /** For the outbox: what became of an order, in the transaction that books it. */
-export async function onActionSettled(
-  trx: Transaction<ActionsDatabase>,
-  { id, hash, fault }: OutboxRow,
-  outcome: 'included' | 'dead',
-): Promise<void> {
+export async function onActionSettled(trx: Trx, { id, hash, fault }: OutboxRow, outcome: 'included' | 'dead') {
   const change = outcome === 'included' ? { status: 'included' as const, hash } : { status: 'failed' as const, fault };
   await trx.updateTable('agent_action').set(change).where('id', '=', id.slice(entryPrefix.length)).execute();
 }

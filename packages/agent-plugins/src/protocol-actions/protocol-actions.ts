@@ -1,5 +1,6 @@
 import {
   agentVariables,
+  type Capability,
   createSeal,
   defineOraclePlugin,
   identityOf,
@@ -23,9 +24,9 @@ import {
   toSendFor,
 } from '@palaver/protocol/internal';
 import { envBoolean, envInteger, type Server } from '@palaver/service-kit';
-import { runEvery } from '@palaver/service-kit/internal';
+import { describeRoutes, runEvery } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { createClientHash, openGateway, settledVariables } from '../plugin-parts.ts';
+import { createClientHash, openGateway, settledVariables, toManifest } from '../plugin-parts.ts';
 import { askGateway } from '../protocol-query/protocol-query.ts';
 import {
   type ActionParts,
@@ -36,6 +37,7 @@ import {
   actionsRetention,
   createActions,
   envSendLimit,
+  type NewAction,
   type OrderResult,
   onActionSettled,
   type SendLimits,
@@ -53,22 +55,21 @@ const configSchema = z.object({
   AGENT_SIGNING_KEY: envSigningKey(),
   ACTIONS_PER_DAY: envInteger({ min: 1, max: 10_000 }).prefault('20').meta({
     description:
-      'Claims and payments that one user can order in 24 hours, also those that the chain refuses: the agent pays their fees.',
-  }),
-  ACTIONS_PER_ADDRESS_PER_DAY: envInteger({ min: 1, max: 1_000_000 }).prefault('200').meta({
-    description:
-      'The same for all users of one client address (an IPv6 /64 counts as one); not for SHARED_CLIENT_CIDRS. Anyone can make as many users as they like. All users together can order 50 times as much.',
+      'Claims and payments that one user can order in 24 hours, also those that the chain refuses: the agent pays their fees. All users of one client address (an IPv6 /64 counts as one; not SHARED_CLIENT_CIDRS) can order 10 times as much, all users together 500 times.',
   }),
   ...settledVariables,
   SEND_LIMIT_PER_CALL: envSendLimit('one call'),
   SEND_LIMIT_PER_DAY: envSendLimit('24 hours'),
 });
 
-/** How many client addresses' worth all users together can order, which bounds the fees that the agent pays for them. */
-const addressesInAll = 50;
+/** Anyone can make as many users as they like, and the agent pays the fees: so many users' worth in 24 hours. */
+const usersPerAddress = 10;
+const usersInAll = 500;
 const pollMs = 2_000;
 const maxContent = 10_000;
 const addressPattern = /^ixo1[a-z0-9]{38,58}$/;
+
+const summary = "Submits claims and sends tokens in the user's name, within what the user has delegated.";
 
 export function createProtocolActionsPlugin(): OraclePlugin {
   let parts: ActionParts;
@@ -76,15 +77,12 @@ export function createProtocolActionsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'protocol-actions',
     version: '1.0.0',
-    manifest: {
-      title: 'Protocol actions',
-      summary: "Submits claims and sends tokens in the user's name, within what the user has delegated.",
+    manifest: toManifest('Protocol actions', summary, {
       whenToUse: ['the user wants to submit a claim', 'the user wants to send tokens to an address'],
       tags: ['protocol', 'claim', 'token'],
       category: 'integration',
-      visibility: 'always',
       stability: 'beta',
-    },
+    }),
     configSchema,
     autoDetect: (env) => envBoolean().safeParse(env.ACTIONS_ENABLED).data === true,
     autoDetectHint: 'set ACTIONS_ENABLED=true',
@@ -95,14 +93,9 @@ export function createProtocolActionsPlugin(): OraclePlugin {
       const gateway = openGateway(config, 'ACTIONS_ENABLED');
       const limits = toSendLimits(config.SEND_LIMIT_PER_CALL, config.SEND_LIMIT_PER_DAY);
       const account = await loadSigningAccount(config, { service: 'agent', key: config.AGENT_SIGNING_KEY, logger });
-      const outbox = createTxOutbox<ActionsDatabase>({
-        store,
-        service: 'agent',
-        gateway,
-        account,
-        logger,
-        onSettled: onActionSettled,
-      });
+      const tables = { service: 'agent', account, onSettled: onActionSettled };
+      const outbox = createTxOutbox<ActionsDatabase>({ store, gateway, logger, ...tables });
+      const { ACTIONS_PER_DAY: user } = config;
       let running: Promise<void> | undefined;
       const work = async () => {
         running ??= outbox
@@ -120,11 +113,7 @@ export function createProtocolActionsPlugin(): OraclePlugin {
         referenceOf: audit.person,
         seal: createSeal(deriveKey('invocations')),
         hashClient: createClientHash(deriveKey),
-        perDay: {
-          user: config.ACTIONS_PER_DAY,
-          address: config.ACTIONS_PER_ADDRESS_PER_DAY,
-          agent: config.ACTIONS_PER_ADDRESS_PER_DAY * addressesInAll,
-        },
+        perDay: { user, address: user * usersPerAddress, agent: user * usersInAll },
       });
       const looking = runEvery({
         everyMs: pollMs,
@@ -146,7 +135,8 @@ export function createProtocolActionsPlugin(): OraclePlugin {
   });
 }
 
-function createClaimTool({ actions, gateway, address }: ActionParts): Tool {
+function createClaimTool(parts: ActionParts): Tool {
+  const { gateway, address } = parts;
   const toCapability = (did: string, collection: string) => ({ can: 'claims/submit', with: did, nb: { collection } });
   return tool({
     description: "Submits a claim to a collection in the user's name. It is public and cannot be taken back.",
@@ -161,33 +151,30 @@ function createClaimTool({ actions, gateway, address }: ActionParts): Tool {
     repeatable: true,
     needsDelegation: ({ collection }, { user }) => toCapability(user.did, collection),
     async execute({ collection, content }, rt) {
-      const id = toActionId(rt);
       const { did } = rt.user;
-      const source = JSON.stringify({ source: id, did, collection, content });
+      const source = JSON.stringify({ source: toActionId(rt), did, collection, content });
       const claimId = toClaimId(source);
-      if (!(await actions.find(id))) {
+      const ordered = await carryOut(parts, rt, async () => {
         const path = ['ixo', 'claims', 'collection', collection];
         const what = `collection ${collection}`;
         const found = collectionSchema.parse(await askGateway({ gateway, path, what, signal: rt.abortSignal }));
         const capability = toCapability(did, collection);
-        const nb = { ...capability.nb, claim: claimId };
-        const invocation = await rt.ucan.mintInvocation({
-          audience: toDid(address),
-          capability: { ...capability, nb },
-        });
         const agent = { agentDid: did, agentAddress: address, adminAddress: found.collection.admin };
-        const message = toSubmitClaim({ collectionId: collection, claimId, ...agent });
-        const details = { claimId, collection, content: source };
-        checkOrder(await actions.order({ id, userDid: did, client: rt.client, details, invocation, message }), rt);
-      }
-      return { claimId, ...toOutcome(await actions.wait(id, rt.abortSignal)) };
+        return {
+          capability: { ...capability, nb: { ...capability.nb, claim: claimId } },
+          message: toSubmitClaim({ collectionId: collection, claimId, ...agent }),
+          details: { claimId, collection, content: source },
+        };
+      });
+      return { claimId, ...toOutcome(ordered) };
     },
   });
 }
 
 const collectionSchema = z.object({ collection: z.object({ admin: z.string() }) });
 
-function createSendTool({ actions, gateway, address }: ActionParts, { denom, perCall, perDay }: SendLimits): Tool {
+function createSendTool(parts: ActionParts, { denom, perCall, perDay }: SendLimits): Tool {
+  const { gateway, address } = parts;
   const nb = { denom, perCall: String(perCall), perDay: String(perDay) };
   const findFrom = async ({ user: { did }, abortSignal: signal }: RuntimeContext) => {
     const found = await findGranter(gateway, { did, grantee: address, signal });
@@ -211,22 +198,16 @@ function createSendTool({ actions, gateway, address }: ActionParts, { denom, per
     needsApproval: true,
     needsDelegation: (_args, { user }) => ({ can: 'tokens/send', with: user.did, nb }),
     async execute({ to, amount }, rt) {
-      const id = toActionId(rt);
-      const { did } = rt.user;
-      if (!(await actions.find(id))) {
+      const ordered = await carryOut(parts, rt, async () => {
         const from = await findFrom(rt);
-        const capability = { can: 'tokens/send', with: did, nb: { ...nb, to, amount } };
-        const invocation = await rt.ucan.mintInvocation({ audience: toDid(address), capability });
-        const message = toSendFor({ grantee: address, from, to, coins: [{ denom, amount }] });
-        const coins = { amount: BigInt(amount), perDay };
-        const details = { from, to, denom };
-        const order = { id, userDid: did, client: rt.client, details, invocation, message, coins };
-        const ordered = await actions.order(order);
-        if (ordered === 'too much')
-          throw new ToolError('TOOL_FAILED', `the user can send ${perDay} ${denom} in 24 hours, and this is more`);
-        checkOrder(ordered, rt);
-      }
-      return { amount, denom, to, ...toOutcome(await actions.wait(id, rt.abortSignal), address) };
+        return {
+          capability: { can: 'tokens/send', with: rt.user.did, nb: { ...nb, to, amount } },
+          message: toSendFor({ grantee: address, from, to, coins: [{ denom, amount }] }),
+          coins: { amount: BigInt(amount), perDay },
+          details: { from, to, denom },
+        };
+      });
+      return { amount, denom, to, ...toOutcome(ordered, address) };
     },
   });
 }
@@ -237,17 +218,29 @@ const limitWords: Partial<Record<OrderResult, string>> = {
   'too many of agent': 'the users of this agent have ordered as much as is possible in 24 hours',
 };
 
-function checkOrder(ordered: OrderResult, { logger }: RuntimeContext): void {
-  if (ordered === 'too many of agent')
-    logger.warn('an order was refused: the day has had as many as all users together can order');
-  const words = limitWords[ordered];
-  if (words) throw new ToolError('TOOL_FAILED', `${words}; they can order again tomorrow`);
+type Order = Pick<NewAction, 'message' | 'details' | 'coins'> & { capability: Capability };
+
+/** Orders once for a call, and waits for the chain. */
+async function carryOut(parts: ActionParts, rt: RuntimeContext, prepare: () => Promise<Order>): Promise<ActionTable> {
+  const { actions, address, limits } = parts;
+  const id = toActionId(rt);
+  if (!(await actions.find(id))) {
+    const { capability, ...order } = await prepare();
+    const invocation = await rt.ucan.mintInvocation({ audience: `did:x:${address}`, capability });
+    const ordered = await actions.order({ ...order, id, userDid: rt.user.did, client: rt.client, invocation });
+    const most = `${limits?.perDay} ${limits?.denom}`;
+    if (ordered === 'too much')
+      throw new ToolError('TOOL_FAILED', `the user can send ${most} in 24 hours, and this is more`);
+    if (ordered === 'too many of agent')
+      rt.logger.warn('an order was refused: the day has had as many as all users together can order');
+    const words = limitWords[ordered];
+    if (words) throw new ToolError('TOOL_FAILED', `${words}; they can order again tomorrow`);
+  }
+  return actions.wait(id, rt.abortSignal);
 }
 
 /** The same for a call that is made again after a crash. */
 const toActionId = ({ session, toolCallId }: RuntimeContext): string => `${session.runId}:${toolCallId}`;
-
-const toDid = (address: string) => `did:x:${address}`;
 
 function toOutcome({ status, hash, fault }: ActionTable, grantee?: string) {
   if (status === 'included') return { status, transaction: hash };
@@ -282,27 +275,21 @@ const shown = 100;
 
 function addActionRoutes(server: Server, { actions, outbox, address, limits }: ActionParts): void {
   addOutboxRoutes(server, { path: '/actions/transactions', outbox });
-  const tags = ['Protocol actions'];
+  const route = describeRoutes('Protocol actions');
   const terms = {
     address,
     ...(limits && { send: { denom: limits.denom, perCall: String(limits.perCall), perDay: String(limits.perDay) } }),
   };
-  const termsRoute = { tags, summary: 'Who signs in your name, and its limits', response: { 200: termsSchema } };
-  server.get('/actions/terms', { schema: termsRoute }, async () => terms);
+  const show = route('Who signs in your name, and its limits', { response: { 200: termsSchema } });
+  server.get('/actions/terms', { schema: show }, async () => terms);
   const summary = `What was done in your name on the chain, the newest ${shown}`;
-  server.get('/actions', { schema: { tags, summary, response: { 200: actionsSchema } } }, async (request) => {
+  server.get('/actions', { schema: route(summary, { response: { 200: actionsSchema } }) }, async (request) => {
     const rows = await actions.list(identityOf(request).did, shown);
     return {
-      actions: rows.map(({ id, kind, status, amount, details, hash, fault, created_at }) => ({
-        id,
-        kind,
-        status,
-        amount,
-        hash,
-        fault,
-        details: detailsSchema.parse(JSON.parse(details)),
-        createdAt: new Date(created_at).toISOString(),
-      })),
+      actions: rows.map(({ id, kind, status, amount, hash, fault, ...row }) => {
+        const own = { id, kind, status, amount, hash, fault, createdAt: new Date(row.created_at).toISOString() };
+        return { ...own, details: detailsSchema.parse(JSON.parse(row.details)) };
+      }),
     };
   });
 }

@@ -1,9 +1,10 @@
-import { defineOraclePlugin, type OraclePlugin, type Tool, ToolError, tool } from '@palaver/agent';
+import { defineOraclePlugin, type OraclePlugin, type Tool, ToolError, type ToolErrorCode, tool } from '@palaver/agent';
 import { didPattern } from '@palaver/contract';
 import { createGatewayClient, type GatewayClient, type GatewayFault } from '@palaver/protocol';
 import { gatewayVariables, toGatewayAccess } from '@palaver/protocol/internal';
 import { envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
+import { toManifest } from '../plugin-parts.ts';
 
 const configSchema = z.object({
   ...gatewayVariables,
@@ -28,21 +29,19 @@ interface Question {
   what: string;
 }
 
+const summary = 'Reads entities, claims, collections, tokens, balances and DIDs of the protocol. It never writes.';
+
 export function createProtocolQueryPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'protocol-query',
     version: '1.0.0',
-    manifest: {
-      title: 'Protocol',
-      summary: 'Reads entities, claims, collections, tokens, balances and DIDs of the protocol. It never writes.',
+    manifest: toManifest('Protocol', summary, {
       whenToUse: ['the user asks about an entity, a claim, a token, a balance or a DID of the protocol'],
       whenNotToUse: ['transfers, submissions and anything else that changes the protocol'],
       examples: [{ user: 'What is did:ixo:entity:abc123?', tool: 'get_entity' }],
       tags: ['protocol', 'entity', 'claim', 'token', 'did'],
       category: 'integration',
-      visibility: 'always',
-      stability: 'stable',
-    },
+    }),
     configSchema,
     autoDetect: (env) => Boolean(env.GATEWAY_URL),
     autoDetectHint: 'set GATEWAY_URL',
@@ -137,22 +136,20 @@ export async function askGateway({ gateway, path, query = {}, what, signal }: Ga
 // Colons are data in the gateway's paths and more readable unencoded.
 const toSegment = (text: string): string => encodeURIComponent(text).replaceAll('%3A', ':');
 
+const codes: Partial<Record<GatewayFault['kind'], ToolErrorCode>> = {
+  missing: 'TOOL_FAILED',
+  invalid: 'TOOL_FAILED',
+  timeout: 'TOOL_TIMEOUT',
+};
+
 function toToolError({ kind, status, message }: GatewayFault, what: string): ToolError {
-  switch (kind) {
-    case 'missing':
-      return new ToolError('TOOL_FAILED', `the protocol has no ${what}`);
-    case 'invalid':
-      return new ToolError('TOOL_FAILED', `the protocol refused the request: ${message}`);
-    case 'access':
-      return new ToolError('TOOL_UNAVAILABLE', `a fault of this agent's configuration: ${message}`);
-    case 'unsupported':
-      return new ToolError('TOOL_UNAVAILABLE', 'this protocol node does not support the query');
-    case 'timeout':
-      return new ToolError('TOOL_TIMEOUT', `the protocol did not answer within ${timeoutMs / 1000} s`);
-    default:
-      return new ToolError(
-        'TOOL_UNAVAILABLE',
-        `the protocol cannot ${status === undefined ? 'be reached' : 'answer'} at the moment`,
-      );
-  }
+  const unavailable = `the protocol cannot ${status === undefined ? 'be reached' : 'answer'} at the moment`;
+  const words: Partial<Record<typeof kind, string>> = {
+    missing: `the protocol has no ${what}`,
+    invalid: `the protocol refused the request: ${message}`,
+    access: `a fault of this agent's configuration: ${message}`,
+    unsupported: 'this protocol node does not support the query',
+    timeout: `the protocol did not answer within ${timeoutMs / 1000} s`,
+  };
+  return new ToolError(codes[kind] ?? 'TOOL_UNAVAILABLE', words[kind] ?? unavailable);
 }

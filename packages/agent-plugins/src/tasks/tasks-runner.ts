@@ -10,7 +10,6 @@ import type { ClaimedTask, TaskStore } from './tasks-store.ts';
 export interface TaskRunnerParts {
   tasks: TaskStore;
   open: PluginContext['open'];
-  /** Names this process as the owner of the tasks it has taken. */
   instance: string;
   pollMs: number;
   logger: Logger;

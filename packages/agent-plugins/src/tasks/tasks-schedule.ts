@@ -12,11 +12,7 @@ export type Schedule = z.infer<typeof storedScheduleSchema>;
 
 export type Wanted = Partial<Record<'at' | 'in' | 'every' | 'cron' | 'timezone', string | undefined>>;
 
-export interface Planned {
-  schedule: Schedule;
-  timezone: string;
-  nextRunAt: number;
-}
+export type Planned = { schedule: Schedule; timezone: string; nextRunAt: number };
 
 const minute = 60_000;
 const units = { minute, hour: 60 * minute, day: 24 * 60 * minute, week: 7 * 24 * 60 * minute };
@@ -37,11 +33,7 @@ export function planSchedule(wanted: Wanted, now: number, defaultZone = 'UTC'): 
 }
 
 /** The first time after `after`; undefined if there is none any more. Spans are counted from the run before. */
-export function findNextRun(
-  { schedule, timezone }: Pick<Planned, 'schedule' | 'timezone'>,
-  after: number,
-  before = after,
-): number | undefined {
+export function findNextRun({ schedule, timezone }: Omit<Planned, 'nextRunAt'>, after: number, before = after) {
   switch (schedule.kind) {
     case 'once':
       return schedule.at > after ? schedule.at : undefined;

@@ -27,9 +27,7 @@ interface TaskTable extends LeaseColumns {
   ended_at: number | null;
 }
 
-export interface TaskDatabase {
-  agent_task: TaskTable;
-}
+export type TaskDatabase = { agent_task: TaskTable };
 
 export const taskMigrations = toFirstSchema([
   sql`create table agent_task (
@@ -47,22 +45,11 @@ export const taskMigrations = toFirstSchema([
 /** Nothing uses a task again once it is over. */
 export const taskRetention = [{ table: 'agent_task', time: 'ended_at', statuses: ['done', 'failed', 'cancelled'] }];
 
-export interface ClaimedTask extends TaskOwner, Pick<Planned, 'schedule' | 'timezone'> {
-  id: string;
-  prompt: string;
-  clientHash: string | undefined;
-  dueAt: number;
-  attempts: number;
-  failures: number;
-}
+export type ClaimedTask = ReturnType<typeof toClaimed>;
 
 export const sealedTasks: SealedTable = { table: 'agent_task', key: ['id'], sealed: ['prompt', 'client'] };
 
-export interface TaskOwner {
-  userDid: string;
-  sessionId: string;
-  client?: string | undefined;
-}
+export type TaskOwner = { userDid: string; sessionId: string; client?: string | undefined };
 
 interface ClaimOptions {
   instance: string;
@@ -72,10 +59,11 @@ interface ClaimOptions {
   running?: readonly (string | undefined)[];
 }
 
+type TaskEnd = { status: Task['status']; nextRunAt: number | undefined; ranAt: number; failures: number };
+
 export type TaskStore = ReturnType<typeof createTaskStore>;
 
 export const maxActiveTasks = 50;
-/** Due tasks that one look reads. */
 const maxLook = 100;
 
 export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client: string) => string) {
@@ -111,16 +99,11 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
       .execute();
 
   return {
-    /** Undefined if the user has as many as they may. */
     add: (owner: TaskOwner, prompt: string, planned: Planned): Promise<Task | undefined> =>
       store.transaction(async (trx) => {
         await holdSession(trx, owner.sessionId);
-        const { total } = await trx
-          .selectFrom('agent_task')
-          .where('user_did', '=', owner.userDid)
-          .where('status', '=', 'active')
-          .select((eb) => eb.fn.countAll<number>().as('total'))
-          .executeTakeFirstOrThrow();
+        const own = trx.selectFrom('agent_task').where((eb) => eb.and({ user_did: owner.userDid, status: 'active' }));
+        const { total } = await own.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow();
         if (total >= maxActiveTasks) return undefined;
         const row: TaskTable = {
           id: uuidv7(),
@@ -162,13 +145,11 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
         .limit(limit)
         .execute(),
 
-    /** False if no such task was given up. */
     async retry(id: string): Promise<boolean> {
       const result = await db
         .updateTable('agent_task')
         .set({ status: 'active', next_run_at: Date.now(), attempts: 0, failures: 0, ended_at: null })
-        .where('id', '=', id)
-        .where('status', '=', 'failed')
+        .where((eb) => eb.and({ id, status: 'failed' }))
         .executeTakeFirst();
       return result.numUpdatedRows > 0n;
     },
@@ -178,9 +159,7 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
       const result = await db
         .updateTable('agent_task')
         .set({ status: 'cancelled', next_run_at: null, ended_at: Date.now() })
-        .where('id', '=', id)
-        .where('user_did', '=', userDid)
-        .where('status', '=', 'active')
+        .where((eb) => eb.and({ id, user_did: userDid, status: 'active' }))
         .executeTakeFirst();
       return result.numUpdatedRows > 0n;
     },
@@ -221,11 +200,7 @@ export function createTaskStore(store: Store<TaskDatabase>, hashClient: (client:
     postpone: (id: string, instance: string, { waitMs, attempts }: { waitMs: number; attempts: number }) =>
       leases.end(id, instance, { set: { attempts }, afterMs: waitMs }),
 
-    finish: (
-      id: string,
-      instance: string,
-      end: { status: Task['status']; nextRunAt: number | undefined; ranAt: number; failures: number },
-    ) =>
+    finish: (id: string, instance: string, end: TaskEnd) =>
       leases.end(id, instance, {
         from: { status: 'active' },
         set: {
@@ -244,7 +219,7 @@ export function readSchedule({ schedule }: Pick<TaskTable, 'schedule'>): Schedul
   return storedScheduleSchema.parse(JSON.parse(schedule));
 }
 
-function toClaimed(row: TaskTable): ClaimedTask {
+function toClaimed(row: TaskTable) {
   return {
     id: row.id,
     userDid: row.user_did,

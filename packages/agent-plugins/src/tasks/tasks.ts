@@ -12,7 +12,7 @@ import {
   tablesOf,
   tool,
 } from '@palaver/agent';
-import { AppError, errorBodySchema } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
 import {
   offsetPageQuerySchema,
   scheduledMessagePrefix,
@@ -22,10 +22,11 @@ import {
   taskSchema,
 } from '@palaver/contract/internal';
 import { envInteger, type Server } from '@palaver/service-kit';
+import { describeRoutes } from '@palaver/service-kit/internal';
 import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { createClientHash } from '../plugin-parts.ts';
+import { createClientHash, toManifest } from '../plugin-parts.ts';
 import { createTaskRunner, type TaskRunner } from './tasks-runner.ts';
 import { describeSchedule, planSchedule } from './tasks-schedule.ts';
 import {
@@ -60,31 +61,25 @@ const listed = 50;
 export function createTasksPlugin(): OraclePlugin {
   let tasks: TaskStore;
   let runner: TaskRunner;
-  let audit: PluginContext['audit'];
   let removing: ReturnType<typeof removeSettled>;
 
   return defineOraclePlugin({
     name: 'tasks',
     version: '1.0.0',
-    manifest: {
-      title: 'Tasks',
-      summary: 'Does something later or again and again: reminders, regular reports.',
+    manifest: toManifest('Tasks', 'Does something later or again and again: reminders, regular reports.', {
       whenToUse: ['the user wants to be reminded', 'the user wants something at a later time or regularly'],
       whenNotToUse: ['what can be done right now'],
       examples: [{ user: 'Remind me to feed the goats in 10 minutes', tool: 'schedule_task' }],
       tags: ['reminders', 'schedule'],
       category: 'productivity',
-      visibility: 'always',
-      stability: 'stable',
-    },
+    }),
     configSchema,
     tables: tablesOf<TaskDatabase>(),
     migrations: taskMigrations,
     personalData: personalTables([
       { table: 'agent_task', sealed: sealedTasks, where: ({ did }) => sql`user_did = ${did}` },
     ]),
-    async setup({ store, open, logger, config, deriveKey, audit: log }) {
-      audit = log;
+    async setup({ store, open, logger, config, deriveKey }) {
       tasks = createTaskStore(store, createClientHash(deriveKey));
       runner = createTaskRunner({ tasks, open, instance: randomUUID(), pollMs: config.TASKS_POLL_MS, logger });
       runner.start();
@@ -101,7 +96,7 @@ export function createTasksPlugin(): OraclePlugin {
         : undefined,
     getRoutes: (ctx) => (server) => {
       addTaskRoutes(server, tasks, ctx);
-      addFailedTaskRoutes(server, tasks, audit);
+      addFailedTaskRoutes(server, tasks, ctx.audit);
     },
   });
 }
@@ -149,23 +144,20 @@ async function schedule(tasks: TaskStore, owner: TaskOwner, { prompt, ...wanted 
   return (await tasks.add(owner, prompt, planned)) ?? `there are ${maxActiveTasks} tasks already; cancel one first`;
 }
 
+const route = describeRoutes('Tasks');
+
 function addTaskRoutes(server: Server, tasks: TaskStore, ctx: PluginContext): void {
-  const tags = ['Tasks'];
-  const list = {
-    tags,
-    summary: 'What is scheduled',
+  const list = route('What is scheduled', {
     querystring: offsetPageQuerySchema,
     response: { 200: taskListSchema },
-  };
+  });
   server.get('/tasks', { schema: list }, async (request) => tasks.list(identityOf(request).did, request.query));
 
-  const add = {
-    tags,
-    summary: 'Schedule a prompt',
+  const add = route('Schedule a prompt', {
     body: scheduleSchema.extend({ sessionId: z.string().describe('Where the answer will be') }),
-    response: { 201: taskSchema, 404: errorBodySchema },
-  };
-  server.post('/tasks', { schema: add }, async (request, reply) => {
+    response: { 201: taskSchema },
+  });
+  server.post('/tasks', { config: { refuses: [404] }, schema: add }, async (request, reply) => {
     const { userDid, client, timezone } = ctx.senderOf(request, reply);
     const { sessionId, ...wanted } = request.body;
     if (!(await ctx.sessions.find(userDid, sessionId)))
@@ -176,12 +168,7 @@ function addTaskRoutes(server: Server, tasks: TaskStore, ctx: PluginContext): vo
     return reply.status(201).send(task);
   });
 
-  const cancel = {
-    tags,
-    summary: 'Cancel a task',
-    params: taskParamsSchema,
-    response: { 200: taskCancelledSchema, 404: errorBodySchema },
-  };
+  const cancel = route('Cancel a task', { params: taskParamsSchema, response: { 200: taskCancelledSchema } });
   server.delete('/tasks/:id', { schema: cancel }, async (request) => {
     if (await tasks.cancel(identityOf(request).did, request.params.id)) return { ok: true as const };
     throw new AppError('NOT_FOUND', 'There is no such task.');
@@ -204,13 +191,9 @@ const maxListed = 100;
 
 /** Operators do not see the prompt: what a task asks for is its user's alone. */
 function addFailedTaskRoutes(server: Server, tasks: TaskStore, audit: PluginContext['audit']): void {
-  const shared = { tags: ['Tasks'], security: [] };
-  const list = {
-    ...shared,
-    summary: 'Tasks that were given up (operators)',
-    response: { 200: failedTasksSchema, 401: errorBodySchema },
-  };
-  server.get('/tasks/failed', { onRequest: server.operatorGuard, schema: list }, async () => ({
+  const onRequest = server.operatorGuard;
+  const list = route('Tasks that were given up (operators)', { response: { 200: failedTasksSchema } });
+  server.get('/tasks/failed', { onRequest, schema: list }, async () => ({
     tasks: (await tasks.listFailed(maxListed)).map(({ id, user_did, timezone, failures, ended_at, ...row }) => ({
       id,
       user: audit.person(user_did),
@@ -220,13 +203,11 @@ function addFailedTaskRoutes(server: Server, tasks: TaskStore, audit: PluginCont
       endedAt: ended_at === null ? null : new Date(ended_at).toISOString(),
     })),
   }));
-  const retry = {
-    ...shared,
-    summary: 'Run a task again that was given up (operators)',
+  const retry = route('Run a task again that was given up (operators)', {
     params: taskParamsSchema,
-    response: { 200: taskCancelledSchema, 401: errorBodySchema, 404: errorBodySchema },
-  };
-  server.post('/tasks/:id/retry', { onRequest: server.operatorGuard, schema: retry }, async ({ params }) => {
+    response: { 200: taskCancelledSchema },
+  });
+  server.post('/tasks/:id/retry', { onRequest, schema: retry }, async ({ params }) => {
     if (await tasks.retry(params.id)) return { ok: true as const };
     throw new AppError('NOT_FOUND', 'There is no such task that was given up.');
   });

@@ -3,7 +3,6 @@ import { type Attributes, SpanKind } from '@opentelemetry/api';
 import {
   defineOraclePlugin,
   type Middleware,
-  type ModelCall,
   type ModelResult,
   type Models,
   type OraclePlugin,
@@ -12,7 +11,7 @@ import {
 import { envBoolean } from '@palaver/service-kit';
 import { inSpan } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { toSilentManifest } from '../plugin-parts.ts';
+import { toManifest } from '../plugin-parts.ts';
 
 const configSchema = z.object({
   OTEL_CAPTURE_CONTENT: envBoolean().prefault('false').meta({
@@ -24,7 +23,7 @@ export function createTelemetryPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'telemetry',
     version: '1.0.0',
-    manifest: toSilentManifest('Telemetry', 'Records OpenTelemetry spans.', { stability: 'beta' }),
+    manifest: toManifest('Telemetry', 'Records OpenTelemetry spans.', { stability: 'beta' }),
     configSchema,
     autoDetect: (env) => envBoolean().safeParse(env.OTEL_ENABLED).data === true,
     autoDetectHint: 'set OTEL_ENABLED=true',
@@ -65,7 +64,7 @@ function createSpans({ models, agent, hasContent }: SpanParts): Middleware {
         'gen_ai.provider.name': toProvider(models, call.modelId),
         'gen_ai.request.model': call.modelId,
         'gen_ai.conversation.id': session.id,
-        ...content(() => toContentOfCall(call)),
+        ...content(() => ({ 'gen_ai.input.messages': JSON.stringify(call.prompt.map(toShownMessage)) })),
       };
       return inSpan(`chat ${call.modelId}`, { kind: SpanKind.CLIENT, attributes, signal }, async (span) => {
         const result = await next(call);
@@ -115,10 +114,6 @@ function toProvider(models: Models, modelId: string): string {
   } catch {
     return '_OTHER';
   }
-}
-
-function toContentOfCall({ prompt }: ModelCall): Attributes {
-  return { 'gen_ai.input.messages': JSON.stringify(prompt.map(toShownMessage)) };
 }
 
 function toContentOfResult({ text, toolCalls }: ModelResult, finishReason: string): Attributes {

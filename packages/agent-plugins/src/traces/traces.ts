@@ -8,7 +8,7 @@ import {
   type TurnEnd,
   tablesOf,
 } from '@palaver/agent';
-import { AppError, errorBodySchema } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
 import {
   runTraceSchema,
   type Trace,
@@ -18,13 +18,13 @@ import {
   traceListSchema,
 } from '@palaver/contract/internal';
 import { envInteger, type Server } from '@palaver/service-kit';
-import { toErrorType } from '@palaver/service-kit/internal';
+import { describeRoutes, toErrorType } from '@palaver/service-kit/internal';
 import { personalTables, type SealedTable } from '@palaver/store';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
 import { priceVariables, toCost } from '../credits/credits-prices.ts';
-import { toFirstSchema, toSilentManifest } from '../plugin-parts.ts';
+import { toFirstSchema, toManifest } from '../plugin-parts.ts';
 import { toShownMessage } from '../telemetry/telemetry.ts';
 
 const levels = ['off', 'calls', 'content'] as const;
@@ -81,7 +81,7 @@ export function createTracesPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'traces',
     version: '1.0.0',
-    manifest: toSilentManifest('Traces', 'Shows operators the calls of runs.', { stability: 'beta' }),
+    manifest: toManifest('Traces', 'Shows operators the calls of runs.', { stability: 'beta' }),
     configSchema,
     autoDetect: ({ TRACES = 'off' }) => TRACES !== 'off',
     autoDetectHint: 'set TRACES=calls',
@@ -105,11 +105,7 @@ const maxSteps = 200;
 const maxTextLength = 32 * 1024;
 const maxContentLength = 256 * 1024;
 
-interface Recording {
-  startedAt: number;
-  steps: TraceStep[];
-  contentLeft: number;
-}
+type Recording = { startedAt: number; steps: TraceStep[]; contentLeft: number };
 
 function createRecorder({ config, store }: Context): Middleware {
   const hasContent = config.TRACES === 'content';
@@ -218,16 +214,11 @@ const toSummary = (text: string): TraceSummary => JSON.parse(text);
 const toSteps = (text: string): TraceStep[] => JSON.parse(text);
 
 function addTraceRoutes(server: Server, { store }: Context): void {
-  const tags = ['Operators'];
-  const readable = { 401: errorBodySchema, 403: errorBodySchema };
+  const route = describeRoutes('Operators');
 
   async function find(runId: string): Promise<Trace[]> {
-    const rows = await store.db
-      .selectFrom('agent_trace')
-      .selectAll()
-      .where('run_id', '=', runId)
-      .orderBy('id')
-      .execute();
+    const own = store.db.selectFrom('agent_trace').selectAll();
+    const rows = await own.where('run_id', '=', runId).orderBy('id').execute();
     if (rows.length === 0) throw new AppError('NOT_FOUND', 'There is no trace of this run.');
     return rows.map((row) => {
       const { summary, steps } = store.cipher.openRow(sealedTraces, row, { steps: '[]' });
@@ -235,44 +226,25 @@ function addTraceRoutes(server: Server, { store }: Context): void {
     });
   }
 
-  const list = {
-    tags,
-    summary: 'Traces of runs, the newest first (operators)',
+  const onRequest = server.operatorGuardFor('operator');
+  const list = route('Traces of runs, the newest first (operators)', {
     querystring: traceListQuerySchema,
-    security: [],
-    response: { 200: traceListSchema, ...readable },
-  };
-  server.get(
-    '/traces',
-    { onRequest: server.operatorGuardFor('operator'), schema: list },
-    async ({ query: { limit, before } }) => {
-      const newest = store.db
-        .selectFrom('agent_trace')
-        .select('summary')
-        .orderBy('id', 'desc')
-        .limit(limit + 1);
-      const rows = await (before === undefined ? newest : newest.where('id', '<', before)).execute();
-      const traces = rows.slice(0, limit).map(({ summary }) => toSummary(summary));
-      return { traces, nextCursor: rows.length > limit ? (traces.at(-1)?.id ?? null) : null };
-    },
-  );
-  const params = z.object({ runId: z.uuid() });
-  const shown = { tags, params, security: [], response: { 200: runTraceSchema, ...readable, 404: errorBodySchema } };
-  server.get(
-    '/traces/:runId',
-    { onRequest: server.operatorGuardFor('operator'), schema: { ...shown, summary: 'The calls of a run (operators)' } },
-    async ({ params: { runId } }) => {
-      const traces = await find(runId);
-      const withoutContent = ({ input: _input, output: _output, ...step }: TraceStep) => step;
-      return { traces: traces.map(({ steps, ...trace }) => ({ ...trace, steps: steps.map(withoutContent) })) };
-    },
-  );
-  server.get(
-    '/traces/:runId/content',
-    {
-      onRequest: server.operatorGuardFor('admin'),
-      schema: { ...shown, summary: 'The calls of a run with prompts and answers (admins)' },
-    },
-    async ({ params: { runId } }) => ({ traces: await find(runId) }),
-  );
+    response: { 200: traceListSchema },
+  });
+  server.get('/traces', { onRequest, schema: list }, async ({ query: { limit, before } }) => {
+    const newest = store.db.selectFrom('agent_trace').select('summary').orderBy('id', 'desc');
+    const rows = await (before === undefined ? newest : newest.where('id', '<', before)).limit(limit + 1).execute();
+    const traces = rows.slice(0, limit).map(({ summary }) => toSummary(summary));
+    return { traces, nextCursor: rows.length > limit ? (traces.at(-1)?.id ?? null) : null };
+  });
+  const ofRun = { params: z.object({ runId: z.uuid() }), response: { 200: runTraceSchema } };
+  const show = route('The calls of a run (operators)', ofRun);
+  server.get('/traces/:runId', { onRequest, schema: show }, async ({ params: { runId } }) => {
+    const traces = await find(runId);
+    const withoutContent = ({ input: _input, output: _output, ...step }: TraceStep) => step;
+    return { traces: traces.map(({ steps, ...trace }) => ({ ...trace, steps: steps.map(withoutContent) })) };
+  });
+  const showAll = route('The calls of a run with prompts and answers (admins)', ofRun);
+  const forAdmins = { onRequest: server.operatorGuardFor('admin'), schema: showAll };
+  server.get('/traces/:runId/content', forAdmins, async ({ params }) => ({ traces: await find(params.runId) }));
 }

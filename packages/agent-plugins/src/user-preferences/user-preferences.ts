@@ -17,9 +17,10 @@ import {
   userPreferencesReplySchema,
   userPreferencesSchema,
 } from '@palaver/contract/internal';
+import { describeRoutes } from '@palaver/service-kit/internal';
 import { personalTables, type SealedTable, type Store } from '@palaver/store';
 import { sql } from 'kysely';
-import { toFirstSchema } from '../plugin-parts.ts';
+import { toFirstSchema, toManifest } from '../plugin-parts.ts';
 
 interface PreferencesDatabase {
   agent_preferences: { room_id: string; record: string; updated_at: number };
@@ -32,23 +33,20 @@ const migrations = toFirstSchema([
     room_id text primary key, record text not null, updated_at bigint not null)`,
 ]);
 
+const summary = 'Keeps how this user wants to be answered: tone, length, format, language, what to call each other.';
+
 export function createUserPreferences(): OraclePlugin {
   let preferences: ReturnType<typeof createPreferenceStore>;
 
   return defineOraclePlugin({
     name: 'user-preferences',
     version: '1.0.0',
-    manifest: {
-      title: 'User preferences',
-      summary: 'Keeps how this user wants to be answered: tone, length, format, language, what to call each other.',
+    manifest: toManifest('User preferences', summary, {
       whenToUse: ['the user asks you to change how you answer from now on'],
       whenNotToUse: ['a preference for one answer only', 'facts about the user, which belong to memory'],
       examples: [{ user: 'Please always answer in French', tool: 'set_user_preferences' }],
       tags: ['preferences', 'language', 'tone'],
-      category: 'core',
-      visibility: 'always',
-      stability: 'stable',
-    },
+    }),
     tables: tablesOf<PreferencesDatabase>(),
     migrations,
     personalData: personalTables([
@@ -74,11 +72,8 @@ export function createUserPreferences(): OraclePlugin {
       return entries.length > 0 ? `Preferences of this user:\n${entries.join('\n')}` : undefined;
     },
     getRoutes: (ctx) => (server) => {
-      const schema = {
-        tags: ['Preferences'],
-        summary: 'How the user wants to be answered',
-        response: { 200: userPreferencesReplySchema },
-      };
+      const response = { 200: userPreferencesReplySchema };
+      const schema = describeRoutes('Preferences')('How the user wants to be answered', { response });
       server.get('/user-preferences', { schema }, async (request) => ({
         preferences: await preferences.find(ctx.roomOf(identityOf(request).did)),
       }));
@@ -119,11 +114,8 @@ function createPreferenceStore(store: Store<PreferencesDatabase>) {
         const next = { ...merge(await find(roomId, trx), change), updatedAt: now.toISOString() };
         const plain = { room_id: roomId, record: JSON.stringify(next), updated_at: now.getTime() };
         const row = store.cipher.sealRow(sealedPreferences, plain);
-        await trx
-          .insertInto('agent_preferences')
-          .values(row)
-          .onConflict((conflict) => conflict.column('room_id').doUpdateSet(row))
-          .execute();
+        const insertion = trx.insertInto('agent_preferences').values(row);
+        await insertion.onConflict((conflict) => conflict.column('room_id').doUpdateSet(row)).execute();
         return next;
       }),
   };
@@ -133,10 +125,7 @@ function merge(record: UserPreferences, { language, ...change }: SetUserPreferen
   const tag = typeof language === 'string' ? (findLanguageTag(language) ?? toLanguageTag(language)) : language;
   if (typeof language === 'string' && tag === undefined)
     throw new ToolError('TOOL_FAILED', `"${language}" is not a language I know; give a BCP 47 tag such as fr`);
-  const entries = Object.entries({ ...record, ...dropUndefined({ ...change, language: tag }) });
+  const given = Object.entries({ ...change, language: tag }).filter(([, value]) => value !== undefined);
+  const entries = Object.entries({ ...record, ...Object.fromEntries(given) });
   return userPreferencesSchema.parse(Object.fromEntries(entries.filter(([, value]) => value !== null)));
-}
-
-function dropUndefined(record: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
 }

@@ -41,7 +41,6 @@ export interface SlackMessage {
   isDirect: boolean;
 }
 
-/** Undefined if the event is not for the agent. */
 export function readMessage(event: unknown): SlackMessage | undefined {
   const parsed = messageSchema.safeParse(event);
   if (!parsed.success) return undefined;
@@ -54,7 +53,9 @@ export function readMessage(event: unknown): SlackMessage | undefined {
   return { channel, user, text, thread: root ?? 'direct', replyTo: root, isDirect };
 }
 
+/** Slack reads these three as markup. */
 const entities: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>' };
+const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
 /** Without the mention that calls the agent, links as people read them, and Slack's three escapes undone. */
 function toPlainText(text: string): string {
@@ -63,11 +64,6 @@ function toPlainText(text: string): string {
     .replaceAll(/<([^@#!|>][^|>]*)(?:\|([^>]*))?>/g, (_whole, link: string, label?: string) => label ?? link)
     .replaceAll(/&(?:amp|lt|gt);/g, (entity) => entities[entity] ?? entity)
     .trim();
-}
-
-/** Slack reads these three as markup. */
-function escapeText(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
 const windowSeconds = 5 * 60;
@@ -94,6 +90,8 @@ const maxCharacters = 3_500;
 const longestWaitMs = 30_000;
 const replySchema = z.object({ ok: z.boolean(), error: z.string().optional() }).catch({ ok: false });
 
+type SlackPost = { channel: string; thread: string | undefined; text: string };
+
 export type SlackClient = ReturnType<typeof createSlackClient>;
 
 export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: string }) {
@@ -117,17 +115,11 @@ export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: st
   }
 
   return {
-    async post({
-      channel,
-      thread,
-      text,
-    }: {
-      channel: string;
-      thread: string | undefined;
-      text: string;
-    }): Promise<void> {
-      for (const part of splitText(text))
-        await post({ channel, text: escapeText(part), ...(thread && { thread_ts: thread }) });
+    async post({ channel, thread, text }: SlackPost): Promise<void> {
+      for (const part of splitText(text)) {
+        const escaped = part.replaceAll(/[&<>]/g, (mark) => escapes[mark] ?? mark);
+        await post({ channel, text: escaped, ...(thread && { thread_ts: thread }) });
+      }
     },
   };
 }

@@ -121,10 +121,9 @@ function toQuestion({ approvalId, toolName, args, expiresAt }: Approval, { isDir
   ].join('\n');
 }
 
-/** Undefined if a text answers no question for approval. */
-export function readAnswer(
-  text: string,
-): { approved: boolean; code: string | undefined; reason?: string | undefined } | undefined {
+type ReadAnswer = { approved: boolean; code: string | undefined; reason?: string | undefined };
+
+export function readAnswer(text: string): ReadAnswer | undefined {
   const [, approved, approvedCode] = /^(approve|yes)(?:\s+([0-9a-f]{6}))?[.!]?$/i.exec(text) ?? [];
   if (approved) return { approved: true, code: approvedCode?.toLowerCase() };
   const [, refused, code, reason] = /^(refuse|no)\b(?:\s+([0-9a-f]{6})\b)?[\s:;,.!-]*(.*)$/is.exec(text) ?? [];
@@ -160,21 +159,14 @@ export function createSlackStore({ db }: Store<SlackDatabase>) {
         .deleteFrom('agent_slack_event')
         .where('received_at', '<', now - keepEventsMs)
         .execute();
-      const result = await db
-        .insertInto('agent_slack_event')
-        .values({ event_id: eventId, received_at: now })
-        .onConflict((conflict) => conflict.doNothing())
-        .executeTakeFirst();
+      const insertion = db.insertInto('agent_slack_event').values({ event_id: eventId, received_at: now });
+      const result = await insertion.onConflict((conflict) => conflict.doNothing()).executeTakeFirst();
       return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
     },
 
     async findSession(conversation: string, userDid: string): Promise<string | undefined> {
-      const row = await db
-        .selectFrom('agent_slack_thread')
-        .select('session_id')
-        .where('conversation', '=', conversation)
-        .where('user_did', '=', userDid)
-        .executeTakeFirst();
+      const query = db.selectFrom('agent_slack_thread').select('session_id');
+      const row = await query.where((eb) => eb.and({ conversation, user_did: userDid })).executeTakeFirst();
       return row?.session_id;
     },
 

@@ -2,11 +2,11 @@ import { defineOraclePlugin, type OraclePlugin, tablesOf } from '@palaver/agent'
 import { AppError } from '@palaver/contract';
 import { parseJson } from '@palaver/contract/internal';
 import { envUrl, type Server } from '@palaver/service-kit';
-import { addTextParser } from '@palaver/service-kit/internal';
+import { addTextParser, describeRoutes } from '@palaver/service-kit/internal';
 import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { toSilentManifest } from '../plugin-parts.ts';
+import { toManifest } from '../plugin-parts.ts';
 import { createSlackClient, isFromSlack, readMessage, slackRequestSchema } from './slack-api.ts';
 import {
   createSlackConversations,
@@ -26,10 +26,9 @@ const configSchema = z.object({
     example: 'xoxb-…',
     secret: true,
   }),
-  SLACK_API_URL: envUrl('http:', 'https:').prefault('https://slack.com/api').meta({
-    description: 'Address of Slack’s web API.',
-    example: 'https://slack.com/api',
-  }),
+  SLACK_API_URL: envUrl('http:', 'https:')
+    .prefault('https://slack.com/api')
+    .meta({ description: 'Address of Slack’s web API.' }),
 });
 
 const path = '/webhooks/slack';
@@ -39,7 +38,7 @@ export function createWebhooksPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'webhooks',
     version: '1.0.0',
-    manifest: toSilentManifest('Chat platforms', 'Answers people on Slack.', { category: 'integration' }),
+    manifest: toManifest('Chat platforms', 'Answers people on Slack.', { category: 'integration' }),
     configSchema,
     autoDetect: (env) => Boolean(env.SLACK_SIGNING_SECRET && env.SLACK_BOT_TOKEN),
     autoDetectHint: 'set SLACK_SIGNING_SECRET and SLACK_BOT_TOKEN',
@@ -73,12 +72,8 @@ function addSlackRoute(server: Server, signingSecret: string, onEvent: (event: E
   // The signature is over the bytes as they came; in this scope alone the body stays a text.
   server.removeContentTypeParser('application/json');
   addTextParser(server, 'application/json', (_request, body, done) => done(null, body));
-  const schema = {
-    tags: ['Webhooks'],
-    summary: 'Events of Slack',
-    description: 'Signed by Slack (`X-Slack-Signature`); no other credentials.',
-    security: [],
-  };
+  const description = 'Signed by Slack (`X-Slack-Signature`); no other credentials.';
+  const schema = describeRoutes('Webhooks')('Events of Slack', { description });
   server.post(path, { schema, config: { refuses: [401] } }, async (request) => {
     const { headers } = request;
     const body = typeof request.body === 'string' ? request.body : '';

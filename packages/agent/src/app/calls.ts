@@ -136,11 +136,7 @@ export function createCalls({ access, sessions, messages, oracle }: CallParts): 
     return { text, output: checked.value, message, runId, sessionId };
   }
 
-  async function answerApprovals(
-    run: AgentRun,
-    decide: NonNullable<CallOptions['approve']>,
-    userDid: string,
-  ): Promise<void> {
+  async function answerApprovals(run: AgentRun, decide: NonNullable<CallOptions['approve']>, userDid: string) {
     for await (const { name, data } of run.events()) {
       if (name !== 'approval_request' || data.status !== 'pending') continue;
       const { approvalId } = data;

@@ -16,8 +16,9 @@ import {
 import { timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import { Counter } from 'prom-client';
-import { addAuth, createRouteMatcher, type PublicRoute, type RouteMatcher } from '../auth/auth-hook.ts';
+import { addAuth, createRouteMatcher, type PublicRoute } from '../auth/auth-hook.ts';
 import { createOpenConnections, type OpenConnections } from '../auth/open-connections.ts';
+import { writesPerMinute } from '../config.ts';
 import { addHeavyGate, limitHeldBytes } from '../doors/heavy-requests.ts';
 import { addMessageRoutes } from '../doors/native/messages.ts';
 import { createSocketTransport } from '../doors/native/socket.ts';
@@ -42,7 +43,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   const server = await createAgentServer(parts);
   const limits = {
     name: 'agent-writes',
-    perMinute: config.WRITES_PER_MINUTE_PER_ADDRESS ?? config.SENDS_PER_MINUTE * agentLimits.writesPerSend,
+    perMinute: writesPerMinute(config),
     redis: parts.redis,
   };
   const limit = createRateLimit(limits);
@@ -54,7 +55,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   started.defer(async () => {
     await Promise.all([closeServer(server), turns.drain().then(() => sockets.close())]);
   });
-  addRunMetrics(server.metrics, { ...turns, cluster });
+  addRunMetrics(server.metrics, turns, cluster);
   addStoreMetrics(server.metrics, store, logger);
   const isPublic = createRouteMatcher([
     ...ownPublicRoutes,
@@ -77,7 +78,8 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   addHeavyGate(server, turns);
   limitHeldBytes(server, turns);
   addAuth(server, { ...identity.auth, isPublic, connections, clientKey: turns.clientKey });
-  await addDocs(server, { title: `${identity.oracle.name}: agent service`, version: '1', isPublic });
+  const title = `${identity.oracle.name}: agent service`;
+  await addApiDocs(server, { title, version: '1', isPublic, description, securitySchemes, security });
   await addOwnRoutes(server, parts);
   for (const { plugin, ctx } of turns.plugins.loaded) {
     const addRoutes = plugin.getRoutes?.(ctx);
@@ -207,7 +209,4 @@ const securitySchemes = {
   },
 };
 
-function addDocs(server: Server, options: { title: string; version: string; isPublic: RouteMatcher }): Promise<void> {
-  const security: Record<string, string[]>[] = [{ invocation: [], authType: [] }, { delegation: [] }];
-  return addApiDocs(server, { ...options, description, securitySchemes, security });
-}
+const security: Record<string, string[]>[] = [{ invocation: [], authType: [] }, { delegation: [] }];

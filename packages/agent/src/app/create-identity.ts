@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { ucanLimits } from '@palaver/contract';
 import { toAccessHeaders } from '@palaver/protocol/internal';
 import { type CloseStack, type Logger, StartError } from '@palaver/service-kit';
 import { loadOrCreateSecretFile, prepareDataDir } from '@palaver/service-kit/internal';
@@ -7,16 +8,13 @@ import { createAuditLog } from '@palaver/store/internal';
 import { createDidResolver, createSigner, createVerifier, parseSigner, type Signer } from '@palaver/ucan';
 import type { AuthorizeOptions } from '../auth/authorize.ts';
 import { createSeal, deriveKey } from '../auth/seal.ts';
-import type { AgentConfig } from '../config.ts';
+import { type AgentConfig, writesPerMinute } from '../config.ts';
 import { createDelegationStore } from '../store/delegations.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
 
 /** The agent's own key: given, or made at the first start and kept in the data folder. */
-export async function loadSigner(
-  config: Pick<AgentConfig, 'DATA_DIR' | 'ORACLE_PRIVATE_KEY'>,
-  logger: Logger,
-): Promise<Signer> {
+export async function loadSigner(config: Pick<AgentConfig, 'DATA_DIR' | 'ORACLE_PRIVATE_KEY'>, logger: Logger) {
   let secret = config.ORACLE_PRIVATE_KEY;
   if (secret === undefined) {
     const path = join(prepareDataDir(config.DATA_DIR), 'agent.key');
@@ -65,7 +63,7 @@ export function createIdentity({ config, store, signer, auditHead }: IdentityPar
       }),
       dnsServers: config.DNS_SERVERS,
     }),
-    checkedKibPerMinute: config.UCAN_CHECKED_KIB_PER_MINUTE,
+    checkedKibPerMinute: Math.max(writesPerMinute(config), ucanLimits.checkedKibPerMinute),
     findStanding: delegations.findStanding,
   });
   const auth: AuthorizeOptions = { verifier, allowDelegation: config.UCAN_ALLOW_DELEGATION_AUTH };

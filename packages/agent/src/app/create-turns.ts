@@ -252,10 +252,7 @@ function createRunCounters() {
   };
 }
 
-export function addRunMetrics(
-  registry: Registry,
-  { counters, cluster, hub, sweepLagSeconds }: AgentTurns & { cluster: Cluster },
-): void {
+export function addRunMetrics(registry: Registry, { counters, hub, sweepLagSeconds }: AgentTurns, cluster: Cluster) {
   registry.registerMetric(counters.notStored);
   registry.registerMetric(counters.swept as Counter);
   const add = (name: string, help: string, read: () => number) => addGauge(registry, name, help, read);

@@ -157,6 +157,5 @@ function readTimeZone(request: FastifyRequest): string | undefined {
 }
 
 export function headerOf(request: FastifyRequest, name: string): string | undefined {
-  const value = request.headers[name];
-  return (Array.isArray(value) ? value[0] : value) || undefined;
+  return [request.headers[name]].flat()[0] || undefined;
 }

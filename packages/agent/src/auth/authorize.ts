@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIPv6 } from 'node:net';
 import { AppError } from '@palaver/contract';
 import { clientAddress } from '@palaver/service-kit';
@@ -31,10 +32,7 @@ const missingMessage =
   'Missing UCAN authentication: send the invocation as "Authorization: Bearer <invocation>" with "X-Auth-Type: ucan", or a delegation in the "x-ucan-delegation" header.';
 
 /** Without `X-Auth-Type: ucan` the bearer is read only on routes that take it bare. */
-export function readCredentials(
-  headers: Record<string, string | string[] | undefined>,
-  bareBearer = false,
-): Omit<Credentials, 'client'> {
+export function readCredentials(headers: IncomingHttpHeaders, bareBearer = false): Omit<Credentials, 'client'> {
   const isUcan = one(headers['x-auth-type'])?.trim().toLowerCase() === 'ucan';
   // The whole rest, including spaces: a text that is not a token is malformed, not missing.
   const bearer = /^Bearer +(.+)$/i.exec(one(headers.authorization) ?? '')?.[1];
@@ -45,16 +43,10 @@ export function readCredentials(
 
 type Authorized = { identity: Identity } | { error: AppError };
 
-export interface AuthorizeOptions {
-  verifier: Verifier;
-  allowDelegation: boolean;
-}
+export type AuthorizeOptions = { verifier: Verifier; allowDelegation: boolean };
 
 /** An invocation decides, even beside a valid delegation; a delegation alone is the fallback. The refusals are the specification's. */
-export async function authorize(
-  { bearer, ...credentials }: Credentials,
-  options: AuthorizeOptions,
-): Promise<Authorized> {
+export async function authorize({ bearer, ...credentials }: Credentials, options: AuthorizeOptions) {
   if (bearer === undefined) return authorizeTokens(credentials, options);
   const { verifier, allowDelegation } = options;
   if (!allowDelegation) return authorizeTokens({ ...credentials, invocation: bearer }, options);
@@ -95,9 +87,7 @@ function toAppError({ code, limited }: UcanError, message: string): AppError {
   return new AppError('RATE_LIMITED', 'Too many tokens of your address are being checked. Try again in a minute.');
 }
 
-function one(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value;
-}
+const one = (value: string | string[] | undefined): string | undefined => [value].flat()[0];
 
 /** The key by which limits per client address count a request; undefined for an address that many users share. */
 export type ClientKey = (request: Pick<FastifyRequest, 'ip' | 'socket'>) => string | undefined;

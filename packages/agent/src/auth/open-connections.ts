@@ -1,5 +1,5 @@
 import { AppError, agentLimits, ucanLimits } from '@palaver/contract';
-import type { QueueOwner } from '@palaver/service-kit/internal';
+import { type QueueOwner, runEvery } from '@palaver/service-kit/internal';
 import type { IssuedToken, Standing } from '@palaver/ucan/internal';
 import type { DelegationStore } from '../store/delegations.ts';
 
@@ -78,7 +78,6 @@ export function createOpenPlaces({ all, perUser, perClient }: typeof replyLimits
 
 export function createOpenConnections({ findStanding }: Pick<DelegationStore, 'findStanding'>) {
   const open = new Map<OpenConnection, number>();
-  let isChecking = false;
 
   function end(connection: OpenConnection, reason: AppError): void {
     if (open.delete(connection)) connection.end(reason);
@@ -99,23 +98,20 @@ export function createOpenConnections({ findStanding }: Pick<DelegationStore, 'f
   }
 
   async function checkDue(): Promise<void> {
-    if (isChecking) return;
-    isChecking = true;
     for (const [connection, checkedAt] of open) {
       if (Date.now() - checkedAt < checkEveryMs) continue;
       open.set(connection, Date.now());
       await check(connection);
     }
-    isChecking = false;
   }
 
+  const checking = runEvery({ everyMs: lookEveryMs, work: checkDue, onFault() {} });
   const timer = setInterval(() => {
     for (const connection of open.keys()) {
       const { expiration, graceMs = 0 } = connection;
       if (Date.now() >= (expiration + ucanLimits.clockSkewSeconds) * 1000 + graceMs)
         end(connection, new AppError('UCAN_EXPIRED', 'The credential of this connection has expired.'));
     }
-    void checkDue();
   }, lookEveryMs).unref();
 
   return {
@@ -133,6 +129,7 @@ export function createOpenConnections({ findStanding }: Pick<DelegationStore, 'f
     },
     close(): void {
       clearInterval(timer);
+      void checking.stop();
     },
   };
 }

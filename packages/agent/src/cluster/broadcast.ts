@@ -37,9 +37,7 @@ export interface Broadcast {
   close(): Promise<void>;
 }
 
-export function createNoBroadcast(): Broadcast {
-  return { publish() {}, onMessage() {}, async close() {} };
-}
+export const createNoBroadcast = (): Broadcast => ({ publish() {}, onMessage() {}, async close() {} });
 
 /** Text on its way between instances; whatever is not of this version is left out. */
 function createInbox(instance: string, logger: Logger) {

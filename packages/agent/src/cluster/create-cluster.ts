@@ -3,7 +3,7 @@ import type { Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import type { Redis } from 'ioredis';
-import { createInstanceStore } from '../store/instances.ts';
+import { createInstanceStore, type InstanceStore } from '../store/instances.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { type Broadcast, createNoBroadcast, createPostgresBroadcast, createRedisBroadcast } from './broadcast.ts';
 
@@ -43,9 +43,7 @@ export function createCluster(parts: ClusterParts) {
     instance,
     isAlone,
     broadcast,
-    sockets: redis
-      ? createRedisSocketRegistry({ redis, instance, isAlive: instances.isAlive })
-      : createLocalSocketRegistry(),
+    sockets: redis ? createRedisSocketRegistry(redis, instance, instances) : createLocalSocketRegistry(),
     /** How far this machine's clock is ahead of the database's. */
     clockSkewMs: () => clockSkewMs,
     /** The time by the database's clock. */
@@ -70,18 +68,19 @@ export function createCluster(parts: ClusterParts) {
   };
 }
 
-type RegisteredSocket = { sessionId: string; userDid: string; socketId: string };
+type SocketOwner = { sessionId: string; userDid: string };
+type RegisteredSocket = SocketOwner & { socketId: string };
 
 export interface SocketRegistry {
   add(socket: RegisteredSocket): Promise<void>;
   remove(socket: RegisteredSocket): Promise<void>;
   /** The preferred socket if it is connected, otherwise the one that connected last. */
-  latest(of: Omit<RegisteredSocket, 'socketId'>, preferred?: string): Promise<string | undefined>;
+  latest(of: SocketOwner, preferred?: string): Promise<string | undefined>;
 }
 
 function createLocalSocketRegistry(): SocketRegistry {
   const sockets = new Map<string, string[]>();
-  const keyOf = ({ sessionId, userDid }: Omit<RegisteredSocket, 'socketId'>) => `${sessionId} ${userDid}`;
+  const keyOf = ({ sessionId, userDid }: SocketOwner) => `${sessionId} ${userDid}`;
   return {
     async add(socket) {
       sockets.set(keyOf(socket), [...(sockets.get(keyOf(socket)) ?? []), socket.socketId]);
@@ -101,21 +100,12 @@ function createLocalSocketRegistry(): SocketRegistry {
 const keptMs = 24 * 3_600_000;
 
 /** A sorted set per session and user, newest last: asking Socket.IO for a room's sockets waits for every instance, dead ones too. */
-function createRedisSocketRegistry(options: {
-  redis: Redis;
-  instance: string;
-  isAlive(instance: string): Promise<boolean>;
-}): SocketRegistry {
-  const { redis, instance, isAlive } = options;
+function createRedisSocketRegistry(redis: Redis, instance: string, { isAlive }: InstanceStore): SocketRegistry {
   const local = createLocalSocketRegistry();
-  const keyOf = ({ sessionId, userDid }: Omit<RegisteredSocket, 'socketId'>) =>
-    `palaver:agent:sockets-of:${sessionId}:${userDid}`;
+  const keyOf = ({ sessionId, userDid }: SocketOwner) => `palaver:agent:sockets-of:${sessionId}:${userDid}`;
   const memberOf = ({ socketId }: RegisteredSocket) => `${socketId}|${instance}`;
 
-  async function findLatest(
-    of: Omit<RegisteredSocket, 'socketId'>,
-    preferred: string | undefined,
-  ): Promise<string | undefined> {
+  async function findLatest(of: SocketOwner, preferred: string | undefined): Promise<string | undefined> {
     const members = await redis.zrevrange(keyOf(of), 0, 20);
     const first = members.filter((member) => member.startsWith(`${preferred}|`));
     for (const member of new Set([...first, ...members])) {

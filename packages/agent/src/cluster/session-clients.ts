@@ -8,7 +8,6 @@ export interface BrowserCall extends ToolCallRequest {
   sessionId: string;
   requestId: string;
   userDid: string;
-  /** The socket of the tab that sent the message. */
   socketId?: string | undefined;
   signal: AbortSignal;
 }

@@ -45,10 +45,7 @@ export interface AnswerForm {
 }
 
 /** A tool that the caller names itself: no language model is asked, and the result is the answer. */
-export interface DirectCall {
-  name: string;
-  args: Record<string, unknown>;
-}
+export type DirectCall = { name: string; args: Record<string, unknown> };
 
 /**
  * A tool that the caller runs: the run ends at its call with `finish: tool_calls`, and a later message of the session brings

@@ -33,7 +33,7 @@ export interface PluginManifest {
 }
 
 /** A plugin; `defineOraclePlugin` creates one. */
-export interface OraclePlugin {
+export interface OraclePlugin<Context = PluginContext> {
   /** Kebab-case. */
   name: string;
   version: string;
@@ -50,22 +50,22 @@ export interface OraclePlugin {
   migrations?: readonly Migration[];
   /** Users' data in its tables, for `GET /me/export`, `DELETE /me` and `palaver user`. */
   personalData?: PersonalData<AgentPerson>;
-  getTools?(ctx: PluginContext): Awaitable<Tools>;
+  getTools?(ctx: Context): Awaitable<Tools>;
   /** Tools of one request only. */
   getRequestTools?(rt: RuntimeContext): Awaitable<Tools>;
-  getSubAgents?(ctx: PluginContext): Awaitable<SubAgent[]>;
-  getMiddlewares?(ctx: PluginContext): Awaitable<Middleware[]>;
+  getSubAgents?(ctx: Context): Awaitable<SubAgent[]>;
+  getMiddlewares?(ctx: Context): Awaitable<Middleware[]>;
   /** Keys of `rt.shared` that it owns, with their first value for each request. */
   getSharedState?(): Record<string, () => unknown>;
   /** Its section of the system prompt; called before every step of a turn, so that changes by a tool take effect at once. */
   getPromptSection?(rt: RuntimeContext): Awaitable<string | undefined>;
-  getRoutes?(ctx: PluginContext): (server: Server) => Awaitable<void>;
+  getRoutes?(ctx: Context): (server: Server) => Awaitable<void>;
   getAuthExcludedRoutes?(): PublicRoute[];
   /** Carries out `rt.schedule`; `tasks` of the bundled plugins does. */
   schedule?(wanted: ScheduledPrompt, rt: RuntimeContext): Promise<Task>;
   /** Carries out `ctx.keepFile`; `attachments` of the bundled plugins does. */
   keepFile?(file: SentFile, owner: FileOwner): Promise<Attachment>;
-  setup?(ctx: PluginContext): Awaitable<void>;
+  setup?(ctx: Context): Awaitable<void>;
   teardown?(): Awaitable<void>;
 }
 
@@ -102,15 +102,6 @@ export function tablesOf<Tables>(): TableTypes<Tables> {
 /** A plugin that declares no tables cannot query any. */
 type NoTables = Record<never, never>;
 
-type ContextMembers =
-  | 'configSchema'
-  | 'getSharedState'
-  | 'getTools'
-  | 'getSubAgents'
-  | 'getMiddlewares'
-  | 'getRoutes'
-  | 'setup';
-
 /** First values of shared state by key, made for each request. */
 type SharedValues = Record<string, () => unknown>;
 type SharedOf<Values extends SharedValues> = { [Key in keyof Values]: ReturnType<Values[Key]> };
@@ -120,18 +111,16 @@ type SharedOf<Values extends SharedValues> = { [Key in keyof Values]: ReturnType
  * `getSharedState`.
  */
 export interface PluginDefinition<Schema extends ZodObject, Tables, Values extends SharedValues = SharedValues>
-  extends Omit<OraclePlugin, ContextMembers> {
+  extends Omit<
+    OraclePlugin<PluginContext<z.output<Schema>, Tables, SharedOf<Values>>>,
+    'configSchema' | 'getSharedState'
+  > {
   /** The environment variables it reads. */
   configSchema?: Schema;
   /** The types of its own tables, by `tablesOf`. */
   tables?: TableTypes<Tables>;
   /** Keys of `rt.shared` that it owns, with their first value for each request. */
   getSharedState?(): Values;
-  getTools?(ctx: PluginContext<z.output<Schema>, Tables, SharedOf<Values>>): Awaitable<Tools>;
-  getSubAgents?(ctx: PluginContext<z.output<Schema>, Tables, SharedOf<Values>>): Awaitable<SubAgent[]>;
-  getMiddlewares?(ctx: PluginContext<z.output<Schema>, Tables, SharedOf<Values>>): Awaitable<Middleware[]>;
-  getRoutes?(ctx: PluginContext<z.output<Schema>, Tables, SharedOf<Values>>): (server: Server) => Awaitable<void>;
-  setup?(ctx: PluginContext<z.output<Schema>, Tables, SharedOf<Values>>): Awaitable<void>;
 }
 
 /**

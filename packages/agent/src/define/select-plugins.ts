@@ -73,10 +73,9 @@ function checkNames(plugins: OraclePlugin[], features: Features, overrides: Reco
     if (names.has(name)) faults.push(`plugin ${name}: it is given twice; remove one`);
     names.add(name);
   }
-  for (const name of Object.keys(features))
-    if (!names.has(name)) faults.push(`features: there is no plugin ${name}; check the name`);
-  for (const name of Object.keys(overrides))
-    if (!names.has(name)) faults.push(`manifestOverrides: there is no plugin ${name}; check the name`);
+  for (const [option, named] of Object.entries({ features, manifestOverrides: overrides }))
+    for (const name of Object.keys(named))
+      if (!names.has(name)) faults.push(`${option}: there is no plugin ${name}; check the name`);
   return faults;
 }
 

@@ -47,9 +47,7 @@ export function createPluginHost(options: SelectOptions & { logger: Logger }) {
     loaded,
     status: () => status,
     /** Where one cannot start, those before it end. */
-    async start(
-      createContext: (plugin: OraclePlugin, config: Record<string, unknown>) => PluginContext,
-    ): Promise<void> {
+    async start(createContext: (plugin: OraclePlugin, config: Record<string, unknown>) => PluginContext) {
       try {
         for (const entry of selected) loaded.push(await load(entry, createContext(entry.plugin, entry.config)));
         const clashes = checkPlugins(loaded);
@@ -116,10 +114,7 @@ async function load({ plugin, manifest }: SelectedPlugin, ctx: PluginContext): P
   }
 }
 
-export async function migratePlugin(
-  plugin: OraclePlugin,
-  store: Pick<PluginContext['store'], 'migrate'>,
-): Promise<void> {
+export async function migratePlugin(plugin: OraclePlugin, store: Pick<PluginContext['store'], 'migrate'>) {
   if (plugin.migrations) await store.migrate(`agent-${plugin.name}`, plugin.migrations);
 }
 

@@ -40,7 +40,11 @@ function toCheck(schema: ValueSchema, json: JsonSchema, validate: Schema['valida
       const result = standard.validate(value);
       return 'then' in result ? result.then(toChecked) : toChecked(result);
     };
-  if (!validate) return (value) => checkByJsonSchema(json, value);
+  if (!validate)
+    return (value) => {
+      const faults = new JsonSchemaReader().read(json, value);
+      return faults.length > 0 ? { error: faults.join('; ') } : { value };
+    };
   return async (value) => {
     const result = await validate(value);
     return result.success ? result : { error: `arguments: ${result.error.message}` };
@@ -68,12 +72,7 @@ export const toJsonSchema = (schema: ValueSchema): JsonSchema => readSchema(sche
 export function toDeclared(tool: Tool): { description: string; inputSchema: InputSchema } {
   const { description = '' } = tool;
   const text = typeof description === 'function' ? description({ context: undefined }) : description;
-  return { description: text, inputSchema: { type: 'object', ...toJsonSchema(schemaOf(tool)) } };
-}
-
-/** `input` is what plugins called it at first. */
-function schemaOf(tool: Pick<Tool, 'inputSchema'> & { input?: ValueSchema }): ValueSchema {
-  return tool.inputSchema ?? tool.input ?? {};
+  return { description: text, inputSchema: { type: 'object', ...toJsonSchema(tool.inputSchema ?? {}) } };
 }
 
 export type CheckedArguments = { args: Record<string, unknown> } | { error: string };
@@ -85,7 +84,7 @@ export async function checkArguments(tool: Pick<Tool, 'inputSchema'>, args: unkn
   const tooLarge = checkSize(args);
   if (tooLarge) return { error: tooLarge };
   if (!isObject(args)) return { error: 'arguments: expected object' };
-  const checked = await checkValue(schemaOf(tool), args);
+  const checked = await checkValue(tool.inputSchema ?? {}, args);
   return 'error' in checked ? checked : { args: checked.value as Record<string, unknown> };
 }
 
@@ -106,11 +105,6 @@ function checkSize(args: unknown): string | undefined {
   if (isNestedDeeper(args, toolArgumentsDepth)) return `arguments: nested deeper than ${toolArgumentsDepth} levels`;
   const bytes = Buffer.byteLength(JSON.stringify(args) ?? '');
   return bytes > toolArgumentsBytes ? `arguments: larger than ${toolArgumentsBytes} bytes` : undefined;
-}
-
-function checkByJsonSchema(schema: JsonSchema, value: unknown): Checked {
-  const faults = new JsonSchemaReader().read(schema, value);
-  return faults.length > 0 ? { error: faults.join('; ') } : { value };
 }
 
 /** Reads `type`, `required`, `properties` and `items` alone, each value once. Beyond the step limit everything is let through. */
@@ -150,9 +144,7 @@ class JsonSchemaReader {
   }
 }
 
-function isContainer(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
+const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 function isObject(value: unknown): value is JsonSchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

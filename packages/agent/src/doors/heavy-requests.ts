@@ -17,6 +17,7 @@ declare module 'fastify' {
     leavePlace(): void;
     /** Does work on that many bytes in a place of its own. */
     inPlace<T>(bytes: number, work: () => Promise<T>): Promise<T>;
+    freeBody: (() => void) | null;
   }
 }
 
@@ -131,12 +132,6 @@ async function readBody(payload: AsyncIterable<Buffer>, limit: number, onChunk: 
     yield* { [Symbol.asyncIterator]: () => rest };
   }
   return { bytes, payload: Readable.from(readAll()) };
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    freeBody: (() => void) | null;
-  }
 }
 
 /** Bytes of bodies whose requests are not answered, and of replies that are not taken. */

@@ -23,26 +23,13 @@ export interface Models {
   fallbacks: readonly string[];
 }
 
-type ModelConfig = Pick<
-  AgentConfig,
-  | 'LLM_PROVIDER'
-  | 'LLM_BASE_URL'
-  | 'LLM_API_KEY'
-  | 'LLM_MODEL'
-  | 'LLM_MODELS'
-  | 'LLM_FALLBACK_MODELS'
-  | 'LLM_UTILITY_MODEL'
-  | 'LLM_SUBAGENT_MODEL'
-  | 'OFFLINE_WORDS_PER_SECOND'
->;
-
 // Written out, keys too: left open, the providers would look for both in the process environment themselves.
 const addresses = {
   openai: 'https://api.openai.com/v1',
   anthropic: 'https://api.anthropic.com/v1',
   openrouter: 'https://openrouter.ai/api/v1',
 };
-const defaultModels: Partial<Record<ModelConfig['LLM_PROVIDER'], string>> = {
+const defaultModels: Partial<Record<AgentConfig['LLM_PROVIDER'], string>> = {
   openai: 'gpt-5-mini',
   anthropic: 'claude-sonnet-4-5',
   openrouter: 'openrouter/auto',
@@ -50,18 +37,13 @@ const defaultModels: Partial<Record<ModelConfig['LLM_PROVIDER'], string>> = {
 
 type ModelsOptions = { fetch?: typeof globalThis.fetch; model?: LanguageModelV4 | undefined };
 
-export function createModels(config: ModelConfig, { fetch, model: own }: ModelsOptions = {}): Models {
+export function createModels(config: AgentConfig, { fetch, model: own }: ModelsOptions = {}): Models {
   const create = createFactory(config, limitResponses(fetch));
   const fallback = config.LLM_BASE_URL === undefined ? 'offline' : 'default';
   const main =
     own?.modelId ?? config.LLM_MODEL ?? config.LLM_MODELS[0] ?? defaultModels[config.LLM_PROVIDER] ?? fallback;
   const ids = [...new Set([main, ...config.LLM_MODELS])];
-  const made = new Map<string, LanguageModelV4>(own && [[own.modelId, own]]);
-  const model = (id: string): LanguageModelV4 => {
-    const known = made.get(id) ?? create(id);
-    made.set(id, known);
-    return known;
-  };
+  const model = (id: string): LanguageModelV4 => (own?.modelId === id ? own : create(id));
   const roles: Record<ModelRole, string> = {
     main,
     utility: config.LLM_UTILITY_MODEL ?? main,
@@ -80,7 +62,7 @@ export function createModels(config: ModelConfig, { fetch, model: own }: ModelsO
   };
 }
 
-function createFactory(config: ModelConfig, fetch: typeof globalThis.fetch): (id: string) => LanguageModelV4 {
+function createFactory(config: AgentConfig, fetch: typeof globalThis.fetch): (id: string) => LanguageModelV4 {
   const { LLM_PROVIDER, LLM_API_KEY, LLM_BASE_URL } = config;
   const compatible = (baseURL: string) =>
     createOpenAICompatible({

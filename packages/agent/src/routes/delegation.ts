@@ -9,9 +9,9 @@ import {
   storeDelegationSchema,
 } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
-import { toAddressKey } from '@palaver/service-kit/internal';
+import { describeRoutes, toAddressKey } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
-import type { UcanView, VerifiedToken, Verifier } from '@palaver/ucan';
+import type { UcanView, Verifier } from '@palaver/ucan';
 import { hasCapability } from '@palaver/ucan/internal';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
@@ -42,14 +42,10 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
     const event = { actor: person, action, subject: person, from: clientAddress(request) };
     return (trx, details) => parts.audit.record({ ...event, details }, trx);
   };
-  const tags = ['Delegation'];
+  const route = describeRoutes('Delegation');
 
-  const store = {
-    tags,
-    summary: 'Store a freshly signed delegation',
-    body: storeDelegationSchema,
-    response: { 200: delegationStoredSchema },
-  };
+  const posted = { body: storeDelegationSchema, response: { 200: delegationStoredSchema } };
+  const store = route('Store a freshly signed delegation', posted);
   server.post('/delegation', { schema: store }, async (request) => {
     const { did } = identityOf(request);
     const { cid, expiration, view } = await checkDelegation(request, verifier);
@@ -64,17 +60,17 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
     return { ok: true as const, expiration, cid };
   });
 
-  const summary = 'Whether a delegation in force is stored, and what it grants';
-  const status = { tags, summary, response: { 200: delegationStatusSchema } };
+  const shown = { response: { 200: delegationStatusSchema } };
+  const status = route('Whether a delegation in force is stored, and what it grants', shown);
   server.get('/delegation', { schema: status }, async (request) => {
     const delegated = await delegations.list(identityOf(request).did, (bytes) => request.takePlace(bytes));
     const [latest] = delegated;
     return latest?.capabilities ? { authorized: true, ...latest, delegations: delegated } : { authorized: false };
   });
 
-  const revokeSchema = { tags, response: { 200: delegationRevokedSchema } };
+  const response = { 200: delegationRevokedSchema };
   const description = 'With an invocation: whoever holds a delegation may revoke that one alone.';
-  const revokeAll = { ...revokeSchema, summary: 'Revoke every stored delegation, replaced ones included', description };
+  const revokeAll = route('Revoke every stored delegation, replaced ones included', { description, response });
   server.delete('/delegation', { schema: revokeAll }, async (request) => {
     const { did, isDelegated } = identityOf(request);
     if (isDelegated) throw notByDelegation();
@@ -83,11 +79,7 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
     return { ok: true as const };
   });
 
-  const revokeOne = {
-    ...revokeSchema,
-    summary: 'Revoke one delegation that you issued',
-    params: delegationParamsSchema,
-  };
+  const revokeOne = route('Revoke one delegation that you issued', { params: delegationParamsSchema, response });
   server.delete('/delegation/:cid', { schema: revokeOne }, async (request) => {
     const { did, isDelegated, chain } = identityOf(request);
     const { cid } = request.params;
@@ -113,10 +105,7 @@ function toCapabilities({ capabilities }: UcanView) {
   }));
 }
 
-async function checkDelegation(
-  request: FastifyRequest & { body: StoreDelegation },
-  verifier: Verifier,
-): Promise<VerifiedToken> {
+async function checkDelegation(request: FastifyRequest & { body: StoreDelegation }, verifier: Verifier) {
   const { body } = request;
   const { did } = identityOf(request);
   const verify = () => verifier.verifyDelegation(body.raw, toAddressKey(clientAddress(request)));

@@ -12,7 +12,7 @@ import {
   sessionParamsSchema,
 } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { addRateLimit, type RateLimitOptions } from '@palaver/service-kit/internal';
+import { addRateLimit, describeRoutes, type RateLimitOptions } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { SessionClients } from '../cluster/session-clients.ts';
@@ -37,23 +37,20 @@ export async function requireSession(sessions: Pick<SessionStore, 'find'>, did: 
 
 export async function addSessionRoutes(server: Server, parts: SessionRouteParts): Promise<void> {
   const { sessions, messages, hub, clients } = parts;
-  const tags = ['Sessions'];
-  const ofSession = { tags, params: sessionParamsSchema };
+  const route = describeRoutes('Sessions');
+  const params = sessionParamsSchema;
   const find = (request: FastifyRequest & { params: { sessionId: string } }) =>
     requireSession(sessions, identityOf(request).did, request.params.sessionId);
 
   await server.register(async (scope: Server) => {
     addRateLimit(scope, { ...parts.createLimit, hook: 'preHandler', key: (request) => identityOf(request).did });
-    const create = { tags, summary: 'Create a session', body: createSessionSchema, response: { 201: sessionSchema } };
+    const created = { 201: sessionSchema };
+    const create = route('Create a session', { body: createSessionSchema, response: created });
     scope.post('/sessions', { schema: create }, async (request, reply) =>
       reply.status(201).send(await sessions.create(identityOf(request).did, request.body ?? {})),
     );
-    const fork = {
-      ...ofSession,
-      summary: 'Create a session that shares the past of another up to a message',
-      body: forkSessionSchema,
-      response: { 201: sessionSchema },
-    };
+    const forked = { params, body: forkSessionSchema, response: created };
+    const fork = route('Create a session that shares the past of another up to a message', forked);
     scope.post('/sessions/:sessionId/fork', { schema: fork }, async (request, reply) => {
       const reading: Reading = (bytes, read) => request.takePlace(bytes).then(read);
       const { messageId } = request.body;
@@ -62,24 +59,20 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
     });
   });
 
-  const listSchema = { querystring: offsetPageQuerySchema, response: { 200: sessionListSchema } };
-  server.get('/sessions', { schema: { tags, summary: "List the user's sessions", ...listSchema } }, async (request) =>
+  const listed = { querystring: offsetPageQuerySchema, response: { 200: sessionListSchema } };
+  server.get('/sessions', { schema: route("List the user's sessions", listed) }, async (request) =>
     sessions.list(identityOf(request).did, request.query),
   );
 
-  const rename = {
-    ...ofSession,
-    summary: 'Rename a session',
-    body: renameSessionSchema,
-    response: { 200: sessionSchema },
-  };
+  const renamed = { params, body: renameSessionSchema, response: { 200: sessionSchema } };
+  const rename = route('Rename a session', renamed);
   server.patch('/sessions/:sessionId', { schema: rename }, async (request) => {
     const { sessionId } = await find(request);
     await sessions.rename(identityOf(request).did, sessionId, request.body.title);
     return find(request);
   });
 
-  const remove = { ...ofSession, summary: 'Delete a session', response: { 200: sessionDeletedSchema } };
+  const remove = route('Delete a session', { params, response: { 200: sessionDeletedSchema } });
   server.delete('/sessions/:sessionId', { schema: remove }, async (request) => {
     const { sessionId } = await find(request);
     await sessions.remove(identityOf(request).did, sessionId);
@@ -88,14 +81,14 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
     return { ok: true as const, sessionId };
   });
 
-  const paged = { querystring: cursorPageQuerySchema, response: { 200: messagePageSchema } };
-  const page = { ...ofSession, summary: 'A page of the messages of a session', ...paged };
+  const paged = { params, querystring: cursorPageQuerySchema, response: { 200: messagePageSchema } };
+  const page = route('A page of the messages of a session', paged);
   server.get('/sessions/:sessionId/messages', { schema: page }, async (request) => {
     const { sessionId } = await find(request);
     return messages.page(sessionId, request.query, (bytes, read) => request.takePlace(bytes).then(read));
   });
 
-  const live = { ...ofSession, summary: 'The live run of a session', response: { 200: liveRunReplySchema } };
+  const live = route('The live run of a session', { params, response: { 200: liveRunReplySchema } });
   server.get('/sessions/:sessionId/run', { schema: live }, async (request) => ({
     run: await hub.live((await find(request)).sessionId),
   }));

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { AppError, didPattern } from '@palaver/contract';
 import { clientAddress, type Server } from '@palaver/service-kit';
-import { toAuditBy } from '@palaver/service-kit/internal';
+import { describeRoutes, toAuditBy } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import { hasCapability, oracleResource } from '@palaver/ucan/internal';
 import type { FastifyReply } from 'fastify';
@@ -14,9 +14,7 @@ import type { UserData } from '../user-data.ts';
 const exportSchema = z
   .object({ did: z.string(), exportedAt: z.string(), data: z.record(z.string(), z.array(z.unknown())) })
   .meta({ id: 'UserExport', description: 'Everything kept of a user, by table.' });
-const erasedSchema = z.object({ ok: z.literal(true) });
 const sendJson = (reply: FastifyReply, body: Readable) => reply.type('application/json; charset=utf-8').send(body);
-const paramsSchema = z.object({ did: z.string().regex(didPattern) });
 
 export interface UserDataRouteParts {
   userData: UserData;
@@ -27,20 +25,18 @@ export interface UserDataRouteParts {
 }
 
 export function addUserDataRoutes(server: Server, { userData, audit, clientKey, dids }: UserDataRouteParts): void {
-  const tags = ['Your data'];
-  const exported = { tags, summary: 'Everything kept of you', response: { 200: exportSchema } };
+  const route = describeRoutes('Your data');
+  const exported = route('Everything kept of you', { response: { 200: exportSchema } });
   server.get('/me/export', { config: { countsAsWrite: true }, schema: exported }, async (request, reply) => {
     const { did } = identityOf(request);
     const by = { actor: audit.person(did), from: clientAddress(request) };
     const reader = { client: clientKey(request), reading: request.inPlace.bind(request) };
     return sendJson(reply, await userData.export(did, by, reader));
   });
-  const erased = {
-    tags,
-    summary: 'Erase everything kept of you',
+  const erased = route('Erase everything kept of you', {
     description: 'With an invocation, or a delegation that grants `oracle/erase`.',
-    response: { 200: erasedSchema },
-  };
+    response: { 200: z.object({ ok: z.literal(true) }) },
+  });
   server.delete('/me', { schema: erased }, async (request) => {
     const { did } = identityOf(request);
     if (!mayErase(identityOf(request), dids))
@@ -52,7 +48,7 @@ export function addUserDataRoutes(server: Server, { userData, audit, clientKey, 
   const admins = {
     onRequest: server.operatorGuardFor('admin'),
     config: { audited: true },
-    schema: { tags: ['Operators'], params: paramsSchema, security: [] },
+    schema: { tags: ['Operators'], params: z.object({ did: z.string().regex(didPattern) }) },
   };
   server.get('/users/:did/export', admins, async (request, reply) => {
     const reader = { client: clientKey(request), isOperator: true, reading: request.inPlace.bind(request) };

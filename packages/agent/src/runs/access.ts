@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AppError, type Message } from '@palaver/contract';
+import { invalid } from '@palaver/contract/internal';
 import { type RateLimit, toRateError } from '@palaver/service-kit/internal';
 import type { AgentRun, OpenMessage } from '../define/agent-run.ts';
 import type { PendingSend } from '../define/middleware.ts';
@@ -15,7 +16,6 @@ import type { TurnHub } from './hub.ts';
 import {
   checkCallerInput,
   createBlobStore,
-  invalid,
   matchResults,
   parseStoredInput,
   type RunInput,

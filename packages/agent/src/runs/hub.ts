@@ -216,9 +216,7 @@ interface BegunRun {
   aborted: string[];
 }
 
-export interface KnownRun {
-  known: { runId: string; bodyHash: string };
-}
+export type KnownRun = { known: { runId: string; bodyHash: string } };
 
 interface BeginParts {
   runs: RunStore;

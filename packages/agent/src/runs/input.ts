@@ -7,7 +7,7 @@ import {
   sendMessageSchema,
   type ToolCall,
 } from '@palaver/contract';
-import { browserToolSchema, type MessageAttachment } from '@palaver/contract/internal';
+import { browserToolSchema, invalid, type MessageAttachment } from '@palaver/contract/internal';
 import { measureJson } from '@palaver/service-kit/internal';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
@@ -33,10 +33,7 @@ export interface Turn
   blobs: TurnBlobs;
 }
 
-export interface Usage {
-  inputTokens: number;
-  outputTokens: number;
-}
+export type Usage = { inputTokens: number; outputTokens: number };
 
 export type UsageByModel = Record<string, Usage>;
 
@@ -228,10 +225,6 @@ export function matchResults(results: CallerResult[], last: Message | undefined)
 export function openCallsOf(answer: Pick<Message, 'finish' | 'toolCalls'> | undefined): ToolCall[] {
   if (answer?.finish !== 'tool_calls') return [];
   return (answer.toolCalls ?? []).filter(({ status }) => status === 'isRunning');
-}
-
-export function invalid(path: string, message: string): AppError {
-  return new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
 }
 
 export function toQuestion({ body, requestId, blobs, results, earlier }: Turn, now: number): StoredMessage {

@@ -70,12 +70,7 @@ export interface OwnerParts {
 
 type Begun = { status: LiveRunStatus; steps: StoredStep[] };
 
-interface Owning extends Begun {
-  ids: RunIds;
-  owned: OwnedRun;
-  userMessageId?: string;
-  earlier: string;
-}
+type Owning = Begun & { ids: RunIds; owned: OwnedRun; userMessageId?: string; earlier: string };
 
 /** Characters of frames after which the memory of all live runs is looked at again. */
 const checkEvery = 256 * 1024;

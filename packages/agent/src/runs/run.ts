@@ -19,9 +19,7 @@ import { createFrameLog, parseFrame, splitFrames, toFrame } from './frames.ts';
 import { toUsageField, type Usage, type UsageByModel } from './input.ts';
 import { hasEnded, nextStatus, type TransitionName } from './transitions.ts';
 
-export interface RunIds extends RunNames {
-  userDid: string;
-}
+export type RunIds = RunNames & { userDid: string };
 
 export interface RunOptions {
   onEvent(event: SseEvent): void;

@@ -55,8 +55,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
   const pendingOf = (userDid: string, query: Kysely<AgentDatabase>) =>
     query
       .selectFrom('agent_approval')
-      .where('user_did', '=', userDid)
-      .where('status', '=', 'pending')
+      .where((eb) => eb.and({ user_did: userDid, status: 'pending' }))
       .where(ofLiveRuns);
   const isDue = sql<boolean>`status = 'pending' and expires_at <= ${now}`;
   const findDue = prepare((query) => query.selectFrom('agent_approval').select('id').where(isDue).limit(1));
@@ -110,12 +109,8 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
 
     /** Undefined if a cell cannot be decrypted. */
     async ofRun(runId: string): Promise<Approval[] | undefined> {
-      const rows = await db
-        .selectFrom('agent_approval')
-        .selectAll()
-        .where('run_id', '=', runId)
-        .orderBy('id')
-        .execute();
+      const own = db.selectFrom('agent_approval').selectAll();
+      const rows = await own.where('run_id', '=', runId).orderBy('id').execute();
       const opened = rows.map((row) => cipher.openRow(sealedTables.approval, row, { args: '', reason: '' }));
       return opened.some(({ args, reason }) => args === '' || reason === '') ? undefined : opened.map(fromApprovalRow);
     },
@@ -134,9 +129,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       const row = await db
         .selectFrom('agent_approval')
         .selectAll()
-        .where('id', '=', approvalId)
-        .where('run_id', '=', runId)
-        .where('user_did', '=', userDid)
+        .where((eb) => eb.and({ id: approvalId, run_id: runId, user_did: userDid }))
         .executeTakeFirst();
       return row && toApproval(row);
     },
@@ -158,10 +151,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
             reason: sealed.reason,
             signed,
           })
-          .where('id', '=', approvalId)
-          .where('run_id', '=', runId)
-          .where('user_did', '=', userDid)
-          .where('status', '=', 'pending')
+          .where((eb) => eb.and({ id: approvalId, run_id: runId, user_did: userDid, status: 'pending' }))
           .where('expires_at', '>', now)
           .where(ofLiveRuns)
           .$if(approved, (query) => query.where('capability', 'is', null))
@@ -175,11 +165,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
       }),
 
     /** Approves what waits for a delegation that the user has given; returns the runs. */
-    async grant(
-      userDid: string,
-      isGranted: (capability: Capability) => boolean,
-      trx: Kysely<AgentDatabase> = db,
-    ): Promise<string[]> {
+    async grant(userDid: string, isGranted: (capability: Capability) => boolean, trx: Kysely<AgentDatabase> = db) {
       const pending = await pendingOf(userDid, trx)
         .select(['id', 'run_id', 'capability'])
         .where('capability', 'is not', null)
@@ -212,8 +198,7 @@ export function createApprovalStore(store: Store<AgentDatabase>, seal: Seal) {
         await db
           .updateTable('agent_approval')
           .set({ status: 'refused', answered_at: now, answered_by: user_did, reason: sealed.reason })
-          .where('id', '=', id)
-          .where('status', '=', 'pending')
+          .where((eb) => eb.and({ id, status: 'pending' }))
           .execute();
       }
       return pending.map(({ run_id }) => run_id);

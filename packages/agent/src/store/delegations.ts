@@ -135,8 +135,7 @@ export function createDelegationStore(
     return store.db
       .selectFrom('agent_delegation')
       .select(['cid', 'expires_at'])
-      .where('user_did', '=', userDid)
-      .where('agent_did', '=', agentDid)
+      .where((eb) => eb.and({ user_did: userDid, agent_did: agentDid }))
       .where('stored_at', 'is not', null)
       .where('revoked', '=', 0)
       .where(({ or, eb }) => or([eb('expires_at', '>', now), isLatest]))
@@ -213,8 +212,7 @@ export function createDelegationStore(
         const rows = await trx
           .updateTable('agent_delegation')
           .set(revoked)
-          .where('user_did', '=', userDid)
-          .where('agent_did', '=', agentDid)
+          .where((eb) => eb.and({ user_did: userDid, agent_did: agentDid }))
           .where('stored_at', 'is not', null)
           .where('revoked', '=', 0)
           .returning('cid')
@@ -235,13 +233,8 @@ export function createDelegationStore(
           .orderBy('revoked', 'desc')
           .executeTakeFirst();
         if (known?.revoked) return;
-        if (known)
-          await trx
-            .updateTable('agent_delegation')
-            .set(revoked)
-            .where('cid', '=', cid)
-            .where('user_did', '=', userDid)
-            .execute();
+        const update = trx.updateTable('agent_delegation').set(revoked);
+        if (known) await update.where((eb) => eb.and({ cid, user_did: userDid })).execute();
         else await recordToken(trx, { cid, user_did: userDid, expires_at: Date.now() + unseenMs, ...revoked });
         await record(trx, { cid });
       });

@@ -23,16 +23,11 @@ export interface HiddenExtras {
 }
 
 /** A file of a question, for the model in later turns; without its text where it has none or is too long. */
-export interface KeptFile {
-  name: string;
-  text?: string;
-}
+export type KeptFile = { name: string; text?: string };
 
 export interface StoredMessage extends Message, HiddenExtras {}
 
-export function toShown({ files, earlier, ...message }: StoredMessage): Message {
-  return message;
-}
+export const toShown = ({ files, earlier, ...message }: StoredMessage): Message => message;
 
 type PartFields = Pick<Message, 'content' | 'reasoning' | 'toolCalls' | 'approvals' | 'components' | 'attachments'>;
 

@@ -1,6 +1,6 @@
 import { setImmediate as letOthersRun } from 'node:timers/promises';
-import { AppError, type Message } from '@palaver/contract';
-import type { CursorPageQuery, MessagePage } from '@palaver/contract/internal';
+import type { Message } from '@palaver/contract';
+import { type CursorPageQuery, invalid } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import { type Selectable, type SqlBool, sql } from 'kysely';
@@ -43,6 +43,8 @@ export const isActive = isActiveIn('agent_message');
 
 /** Reads that many bytes, which may wait for others that read much. */
 export type Reading = <T>(bytes: number, read: () => Promise<T>) => Promise<T>;
+type Within = { limit: number; bytes: number; reading: Reading };
+const readAtOnce: Reading = (_bytes, read) => read();
 
 /** The messages of sessions. */
 export type MessageStore = ReturnType<typeof createMessageStore>;
@@ -91,10 +93,7 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
     db.selectFrom('agent_message').where('session_id', '=', sessionId).where(isActive);
 
   /** Those of a range that fit; there is always one. */
-  async function readWithin(
-    range: ReturnType<typeof selectActive>,
-    { limit, bytes, reading }: { limit: number; bytes: number; reading: Reading },
-  ): Promise<{ rows: ShownRow[]; messages: Message[] }> {
+  async function readWithin(range: ReturnType<typeof selectActive>, { limit, bytes, reading }: Within) {
     const sizes = await range
       .select(['number', shownSize.as('size')])
       .limit(limit)
@@ -109,7 +108,7 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
   }
 
   /** Oldest first, a few at a time: a session may be larger than the memory. */
-  async function* each(sessionId: string, reading: Reading = (_bytes, read) => read()): AsyncGenerator<Message> {
+  async function* each(sessionId: string, reading = readAtOnce): AsyncGenerator<Message> {
     const ordered = selectActive(sessionId).orderBy('number');
     for (let last = 0; ; ) {
       const options = { limit: rowsAtOnce, bytes: listBytes, reading };
@@ -153,21 +152,13 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
     },
 
     /** What was said before a run and is not summarised, as much as fits, oldest first; and whether that is all there is. */
-    async before(
-      sessionId: string,
-      runId: string,
-      limit: number,
-    ): Promise<{ messages: StoredMessage[]; isWhole: boolean }> {
+    async before(sessionId: string, runId: string, limit: number) {
       const { rows } = await listBefore({ sessionId, runId, limit });
       return { messages: rows.reverse().map(toStored), isWhole: rows[0]?.number === firstNumber };
     },
 
     /** At most `limit` messages, and as many as fit in memory. */
-    async page(
-      sessionId: string,
-      { limit, before, after }: CursorPageQuery,
-      reading: Reading = (_bytes, read) => read(),
-    ): Promise<MessagePage> {
+    async page(sessionId: string, { limit, before, after }: CursorPageQuery, reading = readAtOnce) {
       const own = selectActive(sessionId);
       const numberAt = (position: string) =>
         db
@@ -240,16 +231,11 @@ function toCursor(row: ShownRow | undefined): string | null {
 function fromCursor(path: 'before' | 'after', cursor: string): string {
   const position = Buffer.from(cursor, 'base64url').toString();
   if (positionPattern.test(position)) return position;
-  const message = 'must be a cursor of an earlier page';
-  throw new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
+  throw invalid(path, 'must be a cursor of an earlier page');
 }
 
 /** What is known of the part of a session that the model is no longer given word for word. */
-export interface HistorySummary {
-  text: string;
-  upTo: string;
-  capabilities: string[];
-}
+export type HistorySummary = { text: string; upTo: string; capabilities: string[] };
 
 export type SummaryStore = ReturnType<typeof createSummaryStore>;
 
@@ -260,12 +246,8 @@ export function createSummaryStore({ db, cipher }: Store<AgentDatabase>) {
   return {
     /** Not one that holds replaced messages: it may have been stored while they were replaced. */
     async find(sessionId: string): Promise<HistorySummary | undefined> {
-      const stored = await db
-        .selectFrom('agent_summary')
-        .selectAll()
-        .where('session_id', '=', sessionId)
-        .where((eb) => eb.not(isReplaced))
-        .executeTakeFirst();
+      const query = db.selectFrom('agent_summary').selectAll().where('session_id', '=', sessionId);
+      const stored = await query.where((eb) => eb.not(isReplaced)).executeTakeFirst();
       const row = stored && cipher.openRow(sealedTables.summary, stored, { text: unreadableText });
       return row && { text: row.text, upTo: row.up_to, capabilities: JSON.parse(row.capabilities) as string[] };
     },

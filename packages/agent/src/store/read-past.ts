@@ -6,11 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { isActive, isActiveIn, type Reading, wholeSize } from './messages.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
-export interface ForkPoint {
-  sessionId: string;
-  messageId: string;
-  reading: Reading;
-}
+export type ForkPoint = { sessionId: string; messageId: string; reading: Reading };
 
 export interface Past {
   bytes: number;
@@ -26,17 +22,10 @@ export async function readPast(
   { sessionId, messageId, reading }: ForkPoint,
   id: string,
 ): Promise<Past> {
-  const last = db
-    .selectFrom('agent_message as last')
-    .select('last.number')
-    .where('last.session_id', '=', sessionId)
-    .where('last.id', '=', messageId)
-    .where(isActiveIn('last'));
-  const past = db
-    .selectFrom('agent_message')
-    .where('session_id', '=', sessionId)
-    .where('number', '<=', last)
-    .where(isActive);
+  const named = db.selectFrom('agent_message as last').select('last.number').where('last.session_id', '=', sessionId);
+  const last = named.where('last.id', '=', messageId).where(isActiveIn('last'));
+  const all = db.selectFrom('agent_message').where('session_id', '=', sessionId);
+  const past = all.where('number', '<=', last).where(isActive);
   const { total, bytes } = await past
     .select((eb) => [eb.fn.countAll<number>().as('total'), sql<number | null>`sum(${wholeSize})`.as('bytes')])
     .executeTakeFirstOrThrow();

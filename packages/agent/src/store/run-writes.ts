@@ -23,10 +23,7 @@ export interface RunBegin extends Omit<NewRun, 'maxLive'> {
   isRepeated?: boolean;
 }
 
-export interface SendKey {
-  key: string;
-  bodyHash: string;
-}
+export type SendKey = { key: string; bodyHash: string };
 
 export type BeginResult =
   /** `aborted`: the live runs whose messages it replaces. From now on they can only end as aborted. */

@@ -10,12 +10,7 @@ import { createRunTransitions } from './run-transitions.ts';
 import { createRunWrites, type Frames } from './run-writes.ts';
 import { type AgentDatabase, sealedTables } from './schema.ts';
 
-export interface RunNames {
-  runId: string;
-  sessionId: string;
-  requestId: string;
-  messageId: string;
-}
+export type RunNames = { runId: string; sessionId: string; requestId: string; messageId: string };
 
 export interface StoredRun extends RunNames {
   status: RunStatus;
@@ -149,8 +144,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
         .selectFrom('agent_run')
         .select(['id as runId', 'session_id as sessionId', 'request_id as requestId', 'message_id as messageId'])
         .select(['status', 'input_tokens', 'output_tokens'])
-        .where('id', '=', runId)
-        .where('user_did', '=', userDid)
+        .where((eb) => eb.and({ id: runId, user_did: userDid }))
         .executeTakeFirst();
       if (!row) return undefined;
       const { input_tokens, output_tokens, ...run } = row;
@@ -210,11 +204,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
     },
 
     /** Makes `instance` the owner; undefined if another was faster or its owner lives after all. From then on nobody else writes of the run. */
-    async claim(
-      { runId, epoch }: OwnedRun,
-      instance: string,
-      isAlone = false,
-    ): Promise<Pick<InterruptedRun, 'epoch' | 'status' | 'isAborting' | 'deaths'> | undefined> {
+    async claim({ runId, epoch }: OwnedRun, instance: string, isAlone = false) {
       const [row] = await claim({ runId, epoch, instance, isAlone: isAlone ? 1 : 0 });
       if (!row) return undefined;
       const { status, aborting, deaths } = row;

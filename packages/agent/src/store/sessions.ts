@@ -28,9 +28,7 @@ export interface OracleIdentity {
 /** The sessions of users. */
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-export interface OwnSession extends Session {
-  isNamed: boolean;
-}
+export type OwnSession = Session & { isNamed: boolean };
 
 /** A user's room with an agent: one for the pair, whatever the session. */
 export function toRoomId(userDid: string, agentDid: string): string {
@@ -146,11 +144,7 @@ export function createSessionStore(
     create: (userDid: string, session: CreateSession) => create(userDid, session),
 
     /** A new session that begins with the messages of another one of the user up to `messageId`, that one included. */
-    async fork(
-      userDid: string,
-      { sessionId, title, isNamed }: OwnSession,
-      from: Omit<ForkPoint, 'sessionId'>,
-    ): Promise<Session> {
+    async fork(userDid: string, { sessionId, title, isNamed }: OwnSession, from: Omit<ForkPoint, 'sessionId'>) {
       const id = uuidv7();
       const { bytes, add } = await readPast({ db, cipher }, { ...from, sessionId }, id);
       const metadata = await this.metadataOf(userDid, sessionId);
@@ -195,9 +189,7 @@ export function createSessionStore(
     async removeUnused(userDid: string, id: string): Promise<void> {
       await db
         .deleteFrom('agent_session')
-        .where('id', '=', id)
-        .where('user_did', '=', userDid)
-        .where('run_count', '=', 0)
+        .where((eb) => eb.and({ id, user_did: userDid, run_count: 0 }))
         .execute();
     },
 
@@ -217,15 +209,10 @@ export function createSessionStore(
     /** A title that the user chose is not replaced by one made from the first exchange. */
     async rename(userDid: string, id: string, title: string): Promise<void> {
       const { title: sealed } = cipher.sealRow(sealedTables.session, { id, title });
-      await db
-        .updateTable('agent_session')
-        .set({ title: sealed, named: 1 })
-        .where('id', '=', id)
-        .where('user_did', '=', userDid)
-        .execute();
+      const changed = db.updateTable('agent_session').set({ title: sealed, named: 1 });
+      await changed.where((eb) => eb.and({ id, user_did: userDid })).execute();
     },
 
-    /** Messages and runs go with it. */
     async remove(userDid: string, id: string): Promise<boolean> {
       if (!uuidPattern.test(id)) return false;
       // In a transaction, because that is tried again after a deadlock with a run that is ending.

@@ -36,10 +36,7 @@ export function limitFiles(messages: StoredMessage[], contextTokens: number): St
 }
 
 /** Parts a conversation before a question. Once not all fits, half the room is filled, so that the next turns need no summary. */
-export function splitHistory(
-  messages: StoredMessage[],
-  contextTokens: number,
-): { old: StoredMessage[]; kept: StoredMessage[] } {
+export function splitHistory(messages: StoredMessage[], contextTokens: number) {
   const sizes = messages.map((message) => estimateTokens(toPromptHistory([message])));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   if (total <= contextTokens && messages.length <= maxHistoryMessages) return { old: [], kept: messages };
@@ -157,9 +154,7 @@ function toFileNotes({ attachments = [], files = attachments.map(toKept) }: Stor
 
 const toKept = ({ filename }: MessageAttachment): KeptFile => ({ name: filename });
 
-export function toFileText(name: string, text: string): string {
-  return `\n\n[File ${name}]\n${text}`;
-}
+export const toFileText = (name: string, text: string): string => `\n\n[File ${name}]\n${text}`;
 
 /** Puts a note where a question has no answer: strict chat templates refuse two messages of the user in a row. */
 export function markUnanswered(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
@@ -180,10 +175,7 @@ export function toUserMessage(text: string): LanguageModelV4Message {
 }
 
 /** In the order of its parts, without the calls of sub-agents: their tools are not the main agent's. */
-function toAnswer(
-  message: EarlierMessage & Pick<Message, 'parts' | 'finish'>,
-  limit = maxToolOutput,
-): LanguageModelV4Prompt {
+function toAnswer(message: EarlierMessage & Pick<Message, 'parts' | 'finish'>, limit = maxToolOutput) {
   const prompt: LanguageModelV4Prompt = [];
   let content: AssistantContent = [];
   let results: ReturnType<typeof toResult>[] = [];

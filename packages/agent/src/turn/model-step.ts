@@ -9,7 +9,6 @@ import {
   type LanguageModelV4ToolCall,
   type LanguageModelV4ToolChoice,
   type LanguageModelV4Usage,
-  type SharedV4ProviderMetadata,
   type SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
 import { parseJson } from '@palaver/contract/internal';
@@ -45,44 +44,87 @@ const maxOutputCharacters = 1_000_000;
 const maxToolCalls = 32;
 
 /** How far one attempt has come. Nothing of one that still waits was shown, so only that one is repeated. */
-export interface StepState {
+interface Step {
   phase: 'waiting' | 'receiving' | 'finished';
   text: string;
   received: string;
   toolCalls: ModelResult['toolCalls'];
+  content: StepContent;
   finish?: LanguageModelV4FinishReason['unified'] | undefined;
   usage?: LanguageModelV4Usage;
 }
 
-const waiting: StepState = { phase: 'waiting', text: '', received: '', toolCalls: [] };
+type OpenPart = Extract<StepContent[number], { type: 'text' | 'reasoning' }>;
+type StreamText = Extract<LanguageModelV4StreamPart, { type: `${OpenPart['type']}-${'start' | 'delta' | 'end'}` }>;
 
-export function advance(state: StepState, part: LanguageModelV4StreamPart): StepState {
-  switch (part.type) {
-    case 'text-delta':
-      return { ...grow(state, part.delta), text: state.text + part.delta };
-    case 'reasoning-delta':
-    case 'tool-input-delta':
-      return grow(state, part.delta);
-    case 'tool-call':
-      if (state.toolCalls.length === maxToolCalls)
-        throw overLimit(`The language model asked for more than ${maxToolCalls} tools at once.`);
-      return { ...state, phase: 'receiving', toolCalls: [...state.toolCalls, toCall(part)] };
-    case 'finish': {
-      const finish = readFinish(part.finishReason);
-      const isAnswer = finish !== undefined && (state.text !== '' || state.toolCalls.length > 0);
-      return { ...state, phase: isAnswer ? 'finished' : state.phase, finish, usage: part.usage };
-    }
-    case 'error':
-      throw part.error;
-    default:
-      return state;
+/** Reads a stream and shows it. Providers attach what they need to see again to any part of a text or call; the last counts. */
+function createStepReader(output: StepOutput) {
+  const step: Step = { phase: 'waiting', text: '', received: '', toolCalls: [], content: [] };
+  const open = new Map<string, OpenPart>();
+
+  function grow(delta: string): void {
+    const received = step.received + delta;
+    if (received.length > maxOutputCharacters) throw overLimit('The answer grew too long and was cut off.');
+    Object.assign(step, { phase: 'receiving', received });
+    output.received?.(delta);
   }
-}
 
-function grow(state: StepState, delta: string): StepState {
-  const received = state.received + delta;
-  if (received.length > maxOutputCharacters) throw overLimit('The answer grew too long and was cut off.');
-  return { ...state, phase: 'receiving', received };
+  function addText(type: OpenPart['type'], part: StreamText): void {
+    const key = `${type} ${part.id}`;
+    const known = open.get(key);
+    const own: OpenPart = known ?? { type, text: '' };
+    if (!known) step.content.push(own);
+    open.set(key, own);
+    if (part.providerMetadata) own.providerOptions = part.providerMetadata as SharedV4ProviderOptions;
+    if ('delta' in part) {
+      grow(part.delta);
+      own.text += part.delta;
+      if (type === 'text') step.text += part.delta;
+      if (type === 'text') output.text(part.delta);
+      else output.reasoning(part.delta, false);
+    }
+    if (part.type.endsWith('-end')) open.delete(key);
+    if (part.type === 'reasoning-end') output.reasoning('', true);
+  }
+
+  function add(part: LanguageModelV4StreamPart) {
+    switch (part.type) {
+      case 'text-start':
+      case 'text-delta':
+      case 'text-end':
+        return addText('text', part);
+      case 'reasoning-start':
+      case 'reasoning-delta':
+      case 'reasoning-end':
+        return addText('reasoning', part);
+      case 'tool-input-delta':
+        return grow(part.delta);
+      case 'tool-call': {
+        if (step.toolCalls.length === maxToolCalls)
+          throw overLimit(`The language model asked for more than ${maxToolCalls} tools at once.`);
+        const call = toCall(part);
+        step.phase = 'receiving';
+        step.toolCalls.push(call);
+        const { toolName, providerMetadata: metadata } = part;
+        // In this turn a provider that attaches metadata to a call is shown its own id again: what it keeps of the call is
+        // found by it. All others are shown ours.
+        const toolCallId = metadata ? part.toolCallId : call.id;
+        const options = metadata && { providerOptions: metadata as SharedV4ProviderOptions };
+        step.content.push({ type: 'tool-call', toolCallId, toolName, input: call.args, ...options });
+        return;
+      }
+      case 'finish': {
+        const finish = readFinish(part.finishReason);
+        const isAnswer = finish !== undefined && (step.text !== '' || step.toolCalls.length > 0);
+        Object.assign(step, { finish, usage: part.usage, ...(isAnswer && { phase: 'finished' }) });
+        return;
+      }
+      case 'error':
+        throw part.error;
+    }
+  }
+
+  return { step, add };
 }
 
 /** Repeats the call after a temporary fault of the provider unless something has arrived. */
@@ -107,89 +149,71 @@ function readRetryAfter(error: unknown): number {
 
 async function streamOnce(
   options: ModelStepOptions,
-): Promise<{ result: ModelResult } | { phase: StepState['phase']; error: unknown }> {
-  const { output } = options;
+): Promise<{ result: ModelResult } | { phase: Step['phase']; error: unknown }> {
+  const { output, prompt } = options;
   const silent = new AbortController();
   const timer = setTimeout(() => {
     const message = `The language model sent nothing for ${Math.round(options.idleMs / 1000)} s.`;
     silent.abort(new TurnError('MODEL_TIMEOUT', message, { kind: 'timeout', retryable: true }));
   }, options.idleMs);
   const signal = AbortSignal.any([options.signal, silent.signal]);
-  const collected = createContentCollector();
-  let state = waiting;
+  const { step, add } = createStepReader(output);
   try {
     const { stream } = await options.model.doStream({
       ...options.settings,
-      prompt: options.prompt,
+      prompt,
       ...(options.tools?.length && { tools: options.tools, toolChoice: options.toolChoice ?? { type: 'auto' } }),
       abortSignal: signal,
     });
     for await (const part of stream) {
       signal.throwIfAborted();
       timer.refresh();
-      state = advance(state, part);
-      collected.add(part, state.toolCalls.at(-1));
-      show(part, output);
+      add(part);
     }
-    if (state.phase !== 'finished') {
-      const isReported = state.usage?.inputTokens.total !== undefined;
-      if (isReported && state.phase === 'waiting') output.spent?.(toUsage(state, options.prompt));
-      throw cutShort(state.finish);
+    if (step.phase !== 'finished') {
+      const isReported = step.usage?.inputTokens.total !== undefined;
+      if (isReported && step.phase === 'waiting') output.spent?.(toUsage(step, prompt));
+      throw cutShort(step.finish);
     }
-    return { result: toResult(state, options.prompt, collected.toContent()) };
+    return { result: toResult(step, prompt) };
   } catch (error) {
     // After an abort its reason counts, not the error that it caused in the provider's code.
-    return { phase: state.phase, error: signal.aborted ? signal.reason : toModelError(error) };
+    return { phase: step.phase, error: signal.aborted ? signal.reason : toModelError(error) };
   } finally {
     clearTimeout(timer);
   }
 }
 
-function show(part: LanguageModelV4StreamPart, output: StepOutput): void {
-  if ('delta' in part) output.received?.(part.delta);
-  if (part.type === 'text-delta') output.text(part.delta);
-  if (part.type === 'reasoning-delta') output.reasoning(part.delta, false);
-  if (part.type === 'reasoning-end') output.reasoning('', true);
-}
-
 /** Some servers report none; their answers are not free. */
-function toUsage({ usage, received }: StepState, prompt: ModelStepOptions['prompt']): ModelResult['usage'] {
+function toUsage({ usage, received }: Step, prompt: ModelStepOptions['prompt']): ModelResult['usage'] {
   return {
     inputTokens: usage?.inputTokens.total ?? estimateTokens(prompt),
     outputTokens: usage?.outputTokens.total ?? estimateTokens(received),
   };
 }
 
-function toResult(state: StepState, prompt: ModelStepOptions['prompt'], content: StepContent): ModelResult {
-  const { text, toolCalls, finish } = state;
+function toResult(step: Step, prompt: ModelStepOptions['prompt']): ModelResult {
+  const { text, toolCalls, content, finish } = step;
   const cut = 'they were cut off because the answer reached its length limit; send shorter ones';
   const isCut = finish === 'length';
   const why = finish === 'content-filter' ? 'content_filter' : isCut ? finish : undefined;
   return {
     text,
     toolCalls: isCut ? toolCalls.map((call) => (call.fault ? { ...call, fault: cut } : call)) : toolCalls,
-    usage: toUsage(state, prompt),
-    content,
+    usage: toUsage(step, prompt),
+    content: content.filter((part) => !('text' in part) || part.text !== '' || part.providerOptions !== undefined),
     ...(why && { finish: why }),
   };
 }
 
 const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** Some servers number calls from the start in every answer. Nine letters or digits is what all providers take. */
-function createCallId(): string {
-  return Array.from({ length: 9 }, () => idCharacters[randomInt(idCharacters.length)]).join('');
-}
-
 function toCall({ toolName: name, input }: LanguageModelV4ToolCall): ModelResult['toolCalls'][number] {
   const args = input.trim() === '' ? {} : parseJson(input);
+  // Some servers number calls from the start in every answer. Nine letters or digits is what all providers take.
+  const id = Array.from({ length: 9 }, () => idCharacters[randomInt(idCharacters.length)]).join('');
   // A call is never shown with anything but an object: strict chat templates refuse it.
-  return {
-    id: createCallId(),
-    name,
-    args: args ?? {},
-    ...(args === undefined && { fault: 'they are not valid JSON' }),
-  };
+  return { id, name, args: args ?? {}, ...(args === undefined && { fault: 'they are not valid JSON' }) };
 }
 
 /** Why the model stopped; undefined if it gave no reason: some providers report a broken connection in this way. */
@@ -211,11 +235,8 @@ function cutShort(finished: string | undefined): TurnError {
 
 function toModelError(error: unknown): unknown {
   if (error instanceof TurnError || APICallError.isInstance(error)) return error;
-  return new TurnError('MODEL_FAILED', 'The language model failed in the middle of its answer.', {
-    kind: 'model',
-    retryable: true,
-    cause: error,
-  });
+  const options = { kind: 'model', retryable: true, cause: error } as const;
+  return new TurnError('MODEL_FAILED', 'The language model failed in the middle of its answer.', options);
 }
 
 /** Whether a retry may help. A limit or a final refusal does not change. */
@@ -223,59 +244,4 @@ export function isPassing(error: unknown): boolean {
   return APICallError.isInstance(error)
     ? error.isRetryable
     : error instanceof TurnError && error.kind === 'model' && error.retryable;
-}
-
-type OpenPart = Extract<StepContent[number], { type: 'text' | 'reasoning' }>;
-
-/** Collects a stream into content. Providers attach what they need to see again to any part of a text or call; the last counts. */
-function createContentCollector() {
-  const content: StepContent = [];
-  const open = new Map<string, OpenPart>();
-
-  function addText(type: 'text' | 'reasoning', id: string, { delta = '', metadata }: TextPiece): void {
-    const key = `${type} ${id}`;
-    const known = open.get(key);
-    const part: OpenPart = known ?? { type, text: '' };
-    if (!known) {
-      open.set(key, part);
-      content.push(part);
-    }
-    part.text += delta;
-    if (metadata) part.providerOptions = toOptions(metadata);
-  }
-
-  return {
-    /** `call` is that of a part that is one. */
-    add(part: LanguageModelV4StreamPart, call: ModelResult['toolCalls'][number] | undefined): void {
-      switch (part.type) {
-        case 'text-start':
-        case 'text-delta':
-        case 'text-end':
-        case 'reasoning-start':
-        case 'reasoning-delta':
-        case 'reasoning-end': {
-          const type = part.type.startsWith('text') ? 'text' : 'reasoning';
-          addText(type, part.id, { delta: 'delta' in part ? part.delta : '', metadata: part.providerMetadata });
-          if (part.type === 'text-end' || part.type === 'reasoning-end') open.delete(`${type} ${part.id}`);
-          break;
-        }
-        case 'tool-call': {
-          const { toolCallId: givenId, toolName, providerMetadata: metadata } = part;
-          // In this turn a provider that attaches metadata to a call is shown its own id again: what it keeps of the call is
-          // found by it. All others are shown ours.
-          const toolCallId = metadata || !call ? givenId : call.id;
-          const options = metadata && { providerOptions: toOptions(metadata) };
-          content.push({ type: 'tool-call', toolCallId, toolName, input: call?.args ?? {}, ...options });
-        }
-      }
-    },
-    toContent: (): StepContent =>
-      content.filter((part) => !('text' in part) || part.text !== '' || part.providerOptions !== undefined),
-  };
-}
-
-type TextPiece = { delta?: string; metadata: SharedV4ProviderMetadata | undefined };
-
-function toOptions(metadata: SharedV4ProviderMetadata): SharedV4ProviderOptions {
-  return metadata as SharedV4ProviderOptions;
 }

@@ -46,11 +46,11 @@ export async function bindTools({ plugins, rt, callerTools, toTool }: BindParts)
   const earlier = new Set([...rt.loadedPlugins, ...findLoadedCapabilities(rt.history)]);
   const bound = plugins.filter(({ manifest, name }) => manifest.visibility !== 'on-demand' || earlier.has(name));
   for (const plugin of bound) load(plugin);
-  const loadNow = async (plugin: LoadedPlugin) => {
+  const onLoad = (plugin: LoadedPlugin) => {
     load(plugin);
-    await addRequestTools(plugin);
+    return addRequestTools(plugin);
   };
-  add(createCapabilityTools(plugins, loadNow), '');
+  add(createCapabilityTools(plugins, onLoad), '');
   for (const plugin of bound) await addRequestTools(plugin);
   // Nothing runs here, so a call may be sent twice.
   const toCallerTool = ({ name, description, schema: inputSchema }: CallerTool): [string, Tool] => [
@@ -162,6 +162,16 @@ export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContex
     rt.logger.error({ err: error, plugin, hook }, 'a plugin failed and was left out of this request');
   }
 
+  async function each(hook: keyof Middleware, invoke: (middleware: Middleware) => unknown): Promise<void> {
+    for (const { name, middleware } of all) {
+      try {
+        await invoke(middleware);
+      } catch (error) {
+        throwOrLog(error, name, hook);
+      }
+    }
+  }
+
   function wrap<Call, Result>(
     hook: 'wrapTurn' | 'wrapModelCall' | 'wrapToolCall',
     { base, context }: { base: Next<Call, Result>; context: RuntimeContext },
@@ -201,33 +211,17 @@ export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContex
       )(undefined),
     async beforeModel(first: ModelCall): Promise<ModelCall> {
       let call = first;
-      for (const { name, middleware } of all) {
-        try {
-          call = (await middleware.beforeModel?.(call, rt)) ?? call;
-        } catch (error) {
-          throwOrLog(error, name, 'beforeModel');
-        }
-      }
+      await each('beforeModel', async (middleware) => {
+        call = (await middleware.beforeModel?.(call, rt)) ?? call;
+      });
       return call;
     },
     wrapModelCall: (call: ModelCall, base: Next<ModelCall, ModelResult>): Promise<ModelResult> =>
       wrap('wrapModelCall', { base, context: rt }, (middleware, request, next) =>
         middleware.wrapModelCall?.(request, next, rt),
       )(call),
-    async afterModel(result: ModelResult): Promise<void> {
-      for (const { name, middleware } of all) {
-        try {
-          await middleware.afterModel?.(result, rt);
-        } catch (error) {
-          throwOrLog(error, name, 'afterModel');
-        }
-      }
-    },
-    wrapToolCall: (
-      call: ToolCallRequest,
-      base: Next<ToolCallRequest, unknown>,
-      toolRt: RuntimeContext,
-    ): Promise<unknown> =>
+    afterModel: (result: ModelResult) => each('afterModel', (middleware) => middleware.afterModel?.(result, rt)),
+    wrapToolCall: (call: ToolCallRequest, base: Next<ToolCallRequest, unknown>, toolRt: RuntimeContext) =>
       wrap('wrapToolCall', { base, context: toolRt }, (middleware, request, next) =>
         middleware.wrapToolCall?.(request, next, toolRt),
       )(call),

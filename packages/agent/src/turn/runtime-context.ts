@@ -1,4 +1,4 @@
-import { agentLimits, type Message, type SendMessage, type SseEventData } from '@palaver/contract';
+import { agentLimits, type Message } from '@palaver/contract';
 import { didDocumentSchema, phoneContextSchema, reauthorizeComponentName } from '@palaver/contract/internal';
 import { type Logger, traceHeaders } from '@palaver/service-kit';
 import { fetchBounded, isJsonTooDeep } from '@palaver/service-kit/internal';
@@ -42,18 +42,14 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
   // The message may have waited since it was sent.
   const isRevoked = sent && (await parts.delegations.findStanding(listChain(sent))) === 'revoked';
   const views = new Set([...(sent && !isRevoked ? [sent] : []), ...stored.map(({ view }) => view)]);
+  const { data: phone } = phoneContextSchema.safeParse(turn.body.metadata);
   const availablePlugins = parts.plugins.loaded.map(({ name }) => name);
 
-  const toBrowserCall = (event: BrowserCall['event'], { toolCallId, toolName, args }: ClientCall): BrowserCall => ({
-    toolCallId,
-    toolName,
-    args,
-    ...where,
-    event,
-    userDid: turn.user.did,
-    socketId: turn.socketId,
-    signal: run.signal,
-  });
+  const caller = { ...where, userDid: turn.user.did, socketId: turn.socketId, signal: run.signal };
+  const toBrowserCall = (event: BrowserCall['event'], { toolCallId, toolName, args }: ClientCall): BrowserCall => {
+    const call = { toolCallId, toolName, args };
+    return { ...call, ...caller, event };
+  };
   // The outcome of a delivery is for whoever waits for the result; the call is in the stream either way.
   const deliver = (event: BrowserCall['event'], call: ClientCall) =>
     void parts.browserCalls.deliver(toBrowserCall(event, call)).catch(() => {});
@@ -66,7 +62,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
       currentTime: new Date().toISOString(),
     },
     session: { id: sessionId, requestId, roomId: turn.session.roomId, runId: run.runId, sendId: turn.sendId },
-    ...toPhone(turn.body),
+    ...(phone && { phone }),
     message: turn.body,
     history: parts.history,
     availablePlugins,
@@ -141,24 +137,15 @@ function createUcanTools(parts: RuntimeContextParts, views: Set<UcanView>): Runt
   };
 }
 
-export function toReauthorizePrompt(
-  { sessionId, requestId, runId }: Run,
-  { can, with: resource, nb }: Capability,
-): SseEventData['render_component'] {
-  const eventId = `${runId}-reauthorize`;
+export function toReauthorizePrompt({ sessionId, requestId, runId }: Run, { can, with: resource, nb }: Capability) {
   return {
     sessionId,
     requestId,
-    eventId,
+    eventId: `${runId}-reauthorize`,
     componentName: reauthorizeComponentName,
     args: { capability: can, resource, ...(nb && { nb }) },
-    status: 'done',
+    status: 'done' as const,
   };
-}
-
-function toPhone({ metadata }: SendMessage): Pick<RuntimeContext, 'phone'> {
-  const phone = phoneContextSchema.safeParse(metadata);
-  return phone.success ? { phone: phone.data } : {};
 }
 
 const didDocumentTimeoutMs = 3_000;

@@ -52,16 +52,10 @@ async function findGated(
 
 type ReadyCall = { tool: Tool; args: unknown; rt: ToolContext };
 
-export interface CallApproval {
-  isApproved: boolean;
-  invocation?: string | undefined;
-}
+export type CallApproval = { isApproved: boolean; invocation?: string | undefined };
 
 /** Why a tool must not run, in words for the model. Asked last: tool and arguments may have changed since the step was looked at. */
-export async function findRefusal(
-  call: ReadyCall,
-  { isApproved, invocation }: CallApproval,
-): Promise<string | undefined> {
+export async function findRefusal(call: ReadyCall, { isApproved, invocation }: CallApproval) {
   const { tool, rt } = call;
   if (!isApproved && tool.needsApproval && (await needsApproval(call))) return notApproved;
   const capability = await findCapability(call);

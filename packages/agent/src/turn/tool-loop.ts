@@ -82,7 +82,7 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
     await steps.end(outcomes);
     return outcomes;
   };
-  const ask = async (place: { isFirst: boolean; isLast: boolean }) => {
+  const ask = async (place: Place) => {
     tools = parts.tools.forStep();
     parts.output.startStep?.();
     const texts = [...(await parts.system()), ...(place.isLast ? [lastStepNote] : [])];
@@ -128,13 +128,10 @@ const isHandedOff = (outcomes: ToolOutcome[]): boolean => outcomes.some((outcome
 const lastStepNote =
   'You have used all the tool calls of this turn. Answer now with what you have, and say what is missing.';
 
+type Place = { isFirst: boolean; isLast: boolean };
 type StepParts = Omit<ToolLoopParts, 'tools'> & { tools: StepTools };
 
-async function callModel(
-  parts: StepParts,
-  prompt: LanguageModelV4Prompt,
-  { isFirst, isLast }: { isFirst: boolean; isLast: boolean },
-): Promise<ModelResult> {
+async function callModel(parts: StepParts, prompt: LanguageModelV4Prompt, { isFirst, isLast }: Place) {
   const toolChoice = isFirst ? parts.firstToolChoice : undefined;
   const { model, models, tools, middlewares, rt, run } = parts;
   const declared = tools.declarations(isFirst && parts.isFirstForCaller);

@@ -28,7 +28,7 @@ function toPublicKey(method: unknown): Uint8Array | null {
   if (!isObject(method)) return null;
   const { publicKeyMultibase, publicKeyBase58, publicKeyHex, publicKeyJwk } = method;
   const bytes = isObject(publicKeyJwk)
-    ? fromJwk(publicKeyJwk)
+    ? isEd25519(publicKeyJwk) && typeof publicKeyJwk.x === 'string' && decodeBase64(publicKeyJwk.x)
     : (decode(publicKeyMultibase) ?? decode(publicKeyBase58, 'z') ?? decode(publicKeyHex, 'f'));
   if (!bytes) return null;
   // Newer documents tag the key with its kind, older ones leave that to the type.
@@ -36,26 +36,18 @@ function toPublicKey(method: unknown): Uint8Array | null {
   return isBare ? bytes : untagPublicKey(bytes);
 }
 
-function fromJwk({ kty, crv, x }: Record<string, unknown>): Uint8Array | null {
-  return kty === 'OKP' && crv === 'Ed25519' && typeof x === 'string' ? decodeBase64(x) : null;
-}
+const isEd25519 = ({ kty, crv }: Record<string, unknown>) => kty === 'OKP' && crv === 'Ed25519';
 
 function decode(text: unknown, prefix = ''): Uint8Array | null {
   if (typeof text !== 'string' || text === '' || text.length > 128) return null;
   return decodeMultibase(prefix + text);
 }
 
-function absolute(id: string, did: string): string {
-  return id.startsWith('#') ? did + id : id;
-}
+const absolute = (id: string, did: string): string => (id.startsWith('#') ? did + id : id);
 
-function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value.slice(0, 64) : [];
-}
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, 64) : []);
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
-}
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
 interface WebDidRequest {
   readonly did: string;

@@ -108,13 +108,8 @@ function unwrap(answer: unknown): unknown {
 const maxClients = 10_000;
 
 /** Bounds the lookups that unauthenticated tokens cause: all together, and for each address at once and in any 60 seconds. */
-export function createLookupLimits(
-  total: number,
-  {
-    perMinute = ucanLimits.lookupsPerMinute as number,
-    now = Date.now,
-  }: { perMinute?: number; now?: () => number } = {},
-) {
+export function createLookupLimits(total: number, options: { perMinute?: number; now?: () => number } = {}) {
+  const { perMinute = ucanLimits.lookupsPerMinute, now = Date.now } = options;
   const begun = createMinuteWindows({ now, maxKeys: maxClients });
   /** Clients with a lookup underway, so at most `total`. */
   const underwayOf = new Map<string, number>();

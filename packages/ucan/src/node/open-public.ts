@@ -58,10 +58,7 @@ export async function openPublic(url: URL, options: PublicRequest): Promise<Inco
   return response;
 }
 
-interface HostLookupOptions {
-  readonly servers?: readonly string[];
-  readonly signal: AbortSignal;
-}
+type HostLookupOptions = { readonly servers?: readonly string[]; readonly signal: AbortSignal };
 
 const attemptMs = 1_000;
 const attempts = 2;

@@ -3,10 +3,10 @@ import { Readable } from 'node:stream';
 import type { OraclePlugin, PluginContext, RunSummary } from '@palaver/agent';
 import { parseJson } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { isUnchanged, signalOf, toReply } from '@palaver/service-kit/internal';
+import { describeRoutes, isUnchanged, signalOf, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { defineDoor, findPause, sendRefusals } from '../define-door.ts';
+import { defineDoor, doorConfig, findPause } from '../define-door.ts';
 import { sendEventStream } from '../translate-run.ts';
 import { A2aFault, openTask, refusalSchema, sendSchema, toFault, toFaultBody, toRefusalBody } from './a2a-messages.ts';
 import { hasEnded, statusesOfStates, toLaterEvents, toTask, toTaskEvents } from './a2a-tasks.ts';
@@ -34,9 +34,9 @@ export function createA2aDoor(): OraclePlugin {
 }
 
 function addRoutes(server: Server, ctx: PluginContext): void {
-  const tags = ['A2A'];
+  const route = describeRoutes('A2A');
   const cardReplies = { 200: z.unknown().describe('The card'), 304: z.undefined().describe('Unchanged') };
-  const cardSchema = { tags, summary: 'The agent card of A2A', response: cardReplies };
+  const cardSchema = route('The agent card of A2A', { response: cardReplies });
   server.get('/.well-known/agent-card.json', { schema: cardSchema }, async (request, reply) => {
     const card = JSON.stringify(toCard(ctx.oracle.name, ctx.urlOf(request)));
     const etag = `"${createHash('sha256').update(card).digest('base64url')}"`;
@@ -46,8 +46,8 @@ function addRoutes(server: Server, ctx: PluginContext): void {
   });
 
   const result = toReply('The result or the fault, or a stream of results', 'application/json', 'text/event-stream');
-  const schema = { tags, summary: 'JSON-RPC of A2A', body: requestSchema, response: { 200: result } };
-  const options = { config: { bareBearer: true, refuses: sendRefusals }, attachValidation: true };
+  const schema = route('JSON-RPC of A2A', { body: requestSchema, response: { 200: result } });
+  const options = { config: doorConfig, attachValidation: true };
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const parsed = requestSchema.safeParse(request.body);
     if (!parsed.success) {
@@ -56,10 +56,10 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       const message = `Not a JSON-RPC request: ${issue?.path.join('.')} ${issue?.message}`;
       return reply.code(400).send(toFaultBody(new A2aFault('INVALID_REQUEST', message), id));
     }
-    const { id, method, params } = parsed.data;
+    const { id, method } = parsed.data;
     try {
       checkVersion(request, method);
-      return await answerCall(ctx, { request, reply, requestId: id, method, params });
+      return await answerCall(ctx, { ...parsed.data, request, reply });
     } catch (error) {
       const fault = toFault(error);
       if (fault) return toFaultBody(fault, id);
@@ -110,16 +110,10 @@ const listSchema = z.looseObject({
 /** Answers and questions may be long: fewer tasks are on a page that has them. */
 const pageCharacters = 256 * 1024;
 
-interface Call {
-  request: FastifyRequest;
-  reply: FastifyReply;
-  requestId: unknown;
-  method: string;
-  params: unknown;
-}
+type Call = z.infer<typeof requestSchema> & { request: FastifyRequest; reply: FastifyReply };
 
 async function answerCall(ctx: PluginContext, call: Call): Promise<unknown> {
-  const { request, reply, requestId, method, params } = call;
+  const { request, reply, id: requestId, method, params } = call;
   const toResult = (result: object) => ({ jsonrpc: '2.0', id: requestId, result });
   const sender = ctx.senderOf(request, reply);
   const { userDid } = sender;

@@ -43,7 +43,7 @@ type A2aMessage = z.infer<typeof sendSchema>['message'];
 export async function openTask(ctx: PluginContext, sender: Sender, message: A2aMessage): Promise<AgentRun> {
   const { contextId, taskId, parts } = message;
   checkTypes(parts, taskId ? ['text', 'data'] : ['text', 'raw']);
-  if (taskId) return answerTask(ctx, sender.userDid, { taskId, contextId, parts });
+  if (taskId) return answerTask(ctx, sender.userDid, { ...message, taskId });
   const text = parts.flatMap((part) => part.text ?? []).join('\n');
   const files = parts.filter(({ raw }) => raw !== undefined).map(({ raw: data, ...file }) => ({ ...file, data }));
   if (text.trim() === '' && files.length === 0)
@@ -64,18 +64,18 @@ function checkTypes(parts: Part[], accepted: readonly string[]): void {
   }
 }
 
-async function answerTask(
-  ctx: PluginContext,
-  userDid: string,
-  { taskId, contextId, parts }: { taskId: string; contextId: string | undefined; parts: Part[] },
-): Promise<AgentRun> {
+type Answering = A2aMessage & { taskId: string };
+
+async function answerTask(ctx: PluginContext, userDid: string, { taskId, contextId, parts }: Answering) {
   const run = await ctx.resume({ userDid, runId: taskId });
   if (contextId && (await ctx.sessions.findNamed(userDid, contextId))?.sessionId !== run.sessionId)
     throw new A2aFault('INVALID_PARAMS', 'message.contextId: the task is not of this context');
   const answers = readAnswers(parts);
-  if (await isRepeated(ctx, { userDid, run }, answers)) return run;
+  const pending = await run.approvals();
+  const isNew = answers.size === 0 || pending.some(({ approvalId }) => answers.has(approvalId));
+  if (!isNew && (await answerAgain(ctx, { userDid, runId: taskId }, answers))) return run;
   // Never a question: it may be meant as an answer.
-  if ((await run.approvals()).length === 0)
+  if (pending.length === 0)
     throw new AppError('APPROVAL_NOT_FOUND', 'This task waits for no answer. Send a question without its taskId.');
   return (await answerApprovals(ctx, { userDid, run }, ({ approvalId }) => answers.get(approvalId))).run;
 }
@@ -97,17 +97,12 @@ function readAnswers(parts: Part[]): Map<string, DoorAnswer> {
   return new Map(refusalsLast.map(({ approvalId, ...answer }) => [approvalId, answer]));
 }
 
+type RunOf = { userDid: string; runId: string };
+
 /** Whether all answers were given before; another answer than the first is refused. */
-async function isRepeated(
-  ctx: PluginContext,
-  { userDid, run }: { userDid: string; run: AgentRun },
-  answers: Map<string, DoorAnswer>,
-): Promise<boolean> {
-  const pending = await run.approvals();
-  if (answers.size === 0 || pending.some(({ approvalId }) => answers.has(approvalId))) return false;
+async function answerAgain(ctx: PluginContext, run: RunOf, answers: Map<string, DoorAnswer>): Promise<boolean> {
   try {
-    for (const [approvalId, answer] of answers)
-      await ctx.answerApproval({ userDid, runId: run.runId, approvalId, ...answer });
+    for (const [approvalId, answer] of answers) await ctx.answerApproval({ ...run, approvalId, ...answer });
     return true;
   } catch (error) {
     if (error instanceof AppError && error.code === 'APPROVAL_NOT_FOUND') return false;

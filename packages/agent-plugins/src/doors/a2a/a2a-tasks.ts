@@ -106,11 +106,7 @@ export async function* toLaterEvents(
   yield* toUpdates(messages, run, { ...options, after, isBegun: text !== '', endsAtPause: false });
 }
 
-interface UpdateOptions extends StreamOptions {
-  after: number;
-  isBegun: boolean;
-  endsAtPause: boolean;
-}
+type UpdateOptions = StreamOptions & { after: number; isBegun: boolean; endsAtPause: boolean };
 
 async function* toUpdates(messages: Messages, run: AgentRun, options: UpdateOptions): AsyncGenerator<string> {
   const { after, signal, contextId, endsAtPause } = options;

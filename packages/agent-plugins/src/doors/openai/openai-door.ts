@@ -1,19 +1,20 @@
 import type { AgentRun, OraclePlugin, PluginContext } from '@palaver/agent';
 import { AppError, type MessageFinish, type ToolCall } from '@palaver/contract';
+import { invalid } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { defineDoor, invalid, openRun, toCallerTool } from '../define-door.ts';
+import { defineDoor, doorConfig, openRun, toCallerTool } from '../define-door.ts';
 import { type Answer, noUsage, type RunUsage, toFailure, translateRun } from '../translate-run.ts';
 import {
   chatMessageSchema,
   checkModel,
   createConversation,
   formatSchema,
-  openAiConfig,
   openAiErrorSchema,
   openAiReply,
   type RunBase,
+  route,
   serveRun,
   toAnswerForm,
   toFiles,
@@ -31,15 +32,14 @@ export function createOpenAiDoor(): OraclePlugin {
     toErrorBody: toOpenAiError,
     errorBody: openAiErrorSchema,
     addRoutes(server, ctx) {
-      const tags = ['OpenAI'];
       const config = { bareBearer: true };
       const toModel = (id: string) => ({ id, object: 'model', created: 0, owned_by: ctx.oracle.name });
-      server.get('/v1/models', { config, schema: { tags, summary: 'Models as OpenAI lists them' } }, async () => ({
+      server.get('/v1/models', { config, schema: route('Models as OpenAI lists them', {}) }, async () => ({
         object: 'list',
         data: ctx.models.list.models.map(({ id }) => toModel(id)),
       }));
       const params = z.object({ model: z.string() });
-      const modelSchema = { tags, summary: 'A model as OpenAI shows it', params };
+      const modelSchema = route('A model as OpenAI shows it', { params });
       server.get('/v1/models/:model', { config, schema: modelSchema }, async ({ params: { model } }) => {
         checkModel(ctx, model);
         return toModel(model);
@@ -86,8 +86,8 @@ type Body = z.infer<typeof bodySchema>;
 
 /** `POST /v1/chat/completions`: the conversation comes with every request, so each has a session of its own until it ends. */
 function addChatCompletions(server: Server, ctx: PluginContext): void {
-  const schema = { tags: ['OpenAI'], summary: 'Chat completions of OpenAI', body: bodySchema, response: openAiReply };
-  server.post('/v1/chat/completions', { config: openAiConfig, schema }, async (request, reply) => {
+  const schema = route('Chat completions of OpenAI', { body: bodySchema, response: openAiReply });
+  server.post('/v1/chat/completions', { config: doorConfig, schema }, async (request, reply) => {
     const { body } = request;
     return serveRun(ctx, {
       request,
@@ -125,7 +125,7 @@ function toCompletion({ message, calls, usage }: Answer, base: RunBase) {
 function toMessage({ messages, tools, tool_choice: choice, response_format: format }: Body) {
   const conversation = createConversation();
   for (const [index, { role, content, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
-    const text = toText(content, { path: `messages.${index}.content`, takesFiles: role === 'user' });
+    const text = toText(content, `messages.${index}.content`, role === 'user');
     if (role === 'assistant')
       conversation.answer(text, calls?.map(({ id: callId, function: call }) => ({ id: callId, ...call })) ?? []);
     else if (role !== 'tool') conversation.say(text, toFiles(content));

@@ -1,28 +1,16 @@
 import type { AgentRun, AnswerForm, CallerTool, EarlierMessage, PluginContext, Sender } from '@palaver/agent';
 import { AppError, type ToolCall } from '@palaver/contract';
-import { parseJson } from '@palaver/contract/internal';
-import { isJsonTooDeep, signalOf, toReply } from '@palaver/service-kit/internal';
+import { invalid, parseJson } from '@palaver/contract/internal';
+import { describeRoutes, isJsonTooDeep, signalOf, toReply } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import {
-  abortOnLeave,
-  type InlineFile,
-  invalid,
-  keepFiles,
-  refuseApprovals,
-  sendRefusals,
-  toBody,
-} from '../define-door.ts';
+import { abortOnLeave, type InlineFile, keepFiles, refuseApprovals, toBody } from '../define-door.ts';
 import { type Answer, collectAnswer, sendEventStream } from '../translate-run.ts';
 
-export const openAiConfig = { bareBearer: true, refuses: sendRefusals };
+export const route = describeRoutes('OpenAI');
 export const openAiReply = { 200: toReply('The answer, or its stream', 'application/json', 'text/event-stream') };
 
-export interface RunBase {
-  id: string;
-  created: number;
-  model: string;
-}
+export type RunBase = { id: string; created: number; model: string };
 
 interface Served {
   request: FastifyRequest & { body: { model?: string | undefined; stream?: boolean | null | undefined } };
@@ -169,10 +157,7 @@ export function toAnswerForm(
   return { ...form, toolChoice: { type: 'tool', toolName: choice.name } };
 }
 
-export function toText(
-  content: OpenAiContent | null | undefined,
-  { path, takesFiles }: { path: string; takesFiles: boolean },
-): string {
+export function toText(content: OpenAiContent | null | undefined, path: string, takesFiles: boolean): string {
   if (content === null || content === undefined) return '';
   if (typeof content === 'string') return content;
   return content
@@ -196,11 +181,8 @@ export function toFiles(content: OpenAiContent | null | undefined): InlineFile[]
 
 type Asked = ReturnType<ReturnType<typeof createConversation>['split']> & { model: string | undefined; path: string };
 
-export async function toQuestion<More extends Asked>(
-  ctx: PluginContext,
-  sender: Sender,
-  { files, message, model, path, ...more }: More,
-) {
+export async function toQuestion<More extends Asked>(ctx: PluginContext, sender: Sender, asked: More) {
+  const { files, message, model, path, ...more } = asked;
   const attachments = await keepFiles(ctx, sender, { files, path });
   return { ...sender, ...more, body: toBody(message, { model, attachments }) };
 }

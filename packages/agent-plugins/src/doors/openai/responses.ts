@@ -1,17 +1,18 @@
 import type { AgentRun, OpenMessage, PluginContext, Sender } from '@palaver/agent';
 import { AppError, type MessageFinish, type SseEventData, type ToolCall } from '@palaver/contract';
+import { invalid } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { signalOf, toEvent } from '@palaver/service-kit/internal';
 import { z } from 'zod';
-import { invalid, openRun, toCallerTool } from '../define-door.ts';
+import { doorConfig, openRun, toCallerTool } from '../define-door.ts';
 import { type Answer, noUsage, type RunUsage, readAnswer, toFailure, translateRun } from '../translate-run.ts';
 import {
   contentSchema,
   createConversation,
   formatSchema,
-  openAiConfig,
   openAiReply,
   type RunBase,
+  route,
   serveRun,
   toAnswerForm,
   toFiles,
@@ -56,36 +57,31 @@ type Body = z.infer<typeof bodySchema>;
 
 /** `POST /v1/responses`: a response is a run, `previous_response_id` continues its session. */
 export function addResponses(server: Server, ctx: PluginContext): void {
-  const schema = { tags: ['OpenAI'], summary: 'Responses of OpenAI', body: bodySchema, response: openAiReply };
-  server.post('/v1/responses', { config: openAiConfig, schema }, async (request, reply) => {
+  const schema = route('Responses of OpenAI', { body: bodySchema, response: openAiReply });
+  server.post('/v1/responses', { config: doorConfig, schema }, async (request, reply) => {
     const { body } = request;
-    const extend = (base: RunBase): ResponseBase => ({
-      ...base,
-      previous: body.previous_response_id ?? null,
-      instructions: body.instructions ?? null,
-      tools: body.tools ?? [],
-      metadata: body.metadata ?? {},
-      store: body.store ?? true,
-    });
     return serveRun(ctx, {
       request,
       reply,
       prefix: 'resp_',
       isTemporary: body.store === false && !body.previous_response_id,
       open: (sender) => open(ctx, body, sender),
-      toEvents: (run, base, signal) => toResponseEvents(run, extend(base), signal),
-      toWhole: (answer, base) => toCompleted(extend(base), answer),
+      toEvents: (run, base, signal) => toResponseEvents(run, toBase(base, body), signal),
+      toWhole: (answer, base) => toCompleted(toBase(base, body), answer),
     });
   });
   const params = z.object({ id: z.string() });
   const config = { bareBearer: true, refuses: [404] };
-  const readSchema = { tags: schema.tags, summary: 'A response as it is now', params };
-  server.get('/v1/responses/:id', { config, schema: readSchema }, async (request, reply) => {
-    const { userDid } = ctx.senderOf(request, reply);
-    return show(ctx, await findRun(ctx, userDid, request.params.id), signalOf(reply));
-  });
-  const cancelSchema = { tags: schema.tags, summary: 'Stop a response', params };
-  server.post('/v1/responses/:id/cancel', { config, schema: cancelSchema }, async (request, reply) => {
+  server.get(
+    '/v1/responses/:id',
+    { config, schema: route('A response as it is now', { params }) },
+    async (request, reply) => {
+      const { userDid } = ctx.senderOf(request, reply);
+      return show(ctx, await findRun(ctx, userDid, request.params.id), signalOf(reply));
+    },
+  );
+  const cancel = route('Stop a response', { params });
+  server.post('/v1/responses/:id/cancel', { config, schema: cancel }, async (request, reply) => {
     const { userDid } = ctx.senderOf(request, reply);
     const run = await findRun(ctx, userDid, request.params.id);
     const signal = signalOf(reply);
@@ -100,16 +96,8 @@ const findRun = (ctx: PluginContext, userDid: string, id: string) =>
 
 async function show(ctx: PluginContext, run: AgentRun, signal: AbortSignal) {
   const { status, changedAt } = await run.state();
-  const base: ResponseBase = {
-    id: `resp_${run.runId}`,
-    created: Math.floor(Date.parse(changedAt) / 1000),
-    model: ctx.models.list.default,
-    previous: null,
-    instructions: null,
-    tools: [],
-    metadata: {},
-    store: true,
-  };
+  const created = Math.floor(Date.parse(changedAt) / 1000);
+  const base = toBase({ id: `resp_${run.runId}`, created, model: ctx.models.list.default });
   if (status === 'queued') return toResponse(base, { status });
   if (status === 'running' || status === 'waiting') return toResponse(base, { status: 'in_progress' });
   const answer = await readAnswer(run, signal);
@@ -149,7 +137,7 @@ function toMessage(body: Body) {
     const path = `input.${index}`;
     const { type = 'message', call_id: id = '', name = '', arguments: json = '{}' } = item;
     const takesFiles = type === 'message' && item.role === 'user';
-    const text = toText(type === 'message' ? item.content : item.output, { path, takesFiles });
+    const text = toText(type === 'message' ? item.content : item.output, path, takesFiles);
     if (type === 'message' && item.role === 'assistant') conversation.answer(text);
     else if (type === 'message') conversation.say(text, toFiles(item.content));
     else if (type === 'function_call') conversation.answer('', [{ id, name, arguments: json }]);
@@ -171,12 +159,20 @@ function toMessage(body: Body) {
   };
 }
 
-interface ResponseBase extends RunBase {
-  previous: string | null;
-  instructions: string | null;
-  tools: object[];
-  metadata: Record<string, string>;
-  store: boolean;
+type ResponseBase = ReturnType<typeof toBase>;
+
+/** What was asked comes back with the answer to it, and is not kept. */
+function toBase({ id, created: created_at, model }: RunBase, body: Partial<Body> = {}) {
+  return {
+    id,
+    created_at,
+    model,
+    previous_response_id: body.previous_response_id ?? null,
+    instructions: body.instructions ?? null,
+    tools: body.tools ?? [],
+    metadata: body.metadata ?? {},
+    store: body.store ?? true,
+  };
 }
 
 type Item = ReturnType<typeof toMessageItem> | ReturnType<typeof toCallItem>;
@@ -275,25 +271,18 @@ function toCallItem({ id, name, args }: Pick<ToolCall, 'id' | 'name' | 'args'>) 
 
 function toResponse(base: ResponseBase, { status, output = [], usage, error, reason }: ResponseEnd) {
   return {
-    id: base.id,
+    ...base,
     object: 'response',
-    created_at: base.created,
     status,
     error: error ?? null,
     incomplete_details: reason === undefined ? null : { reason },
-    instructions: base.instructions,
     max_output_tokens: null,
-    metadata: base.metadata,
-    model: base.model,
     output,
     parallel_tool_calls: true,
-    previous_response_id: base.previous,
     reasoning: { effort: null, summary: null },
-    store: base.store,
     temperature: null,
     text: { format: { type: 'text' } },
     tool_choice: 'auto',
-    tools: base.tools,
     top_p: null,
     truncation: 'disabled',
     usage: usage ? toUsage(usage) : null,

@@ -15,20 +15,20 @@ import {
   approvalParamsSchema,
   approvalReplySchema,
   frameNumberSchema,
+  invalid,
   messageListSchema,
   runParamsSchema,
   runQuerySchema,
   sessionParamsSchema,
 } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
-import { openEventStream, signalOf } from '@palaver/service-kit/internal';
+import { describeRoutes, openEventStream, signalOf } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { headerOf, identityOf, type SenderOf } from '../../auth/auth-hook.ts';
 import { requireSession } from '../../routes/sessions.ts';
 import type { RunAccess } from '../../runs/access.ts';
 import type { FrameLog } from '../../runs/frames.ts';
 import type { TurnHub } from '../../runs/hub.ts';
-import { invalid } from '../../runs/input.ts';
 import type { MessageStore } from '../../store/messages.ts';
 import type { SendKey } from '../../store/run-writes.ts';
 import type { SessionStore } from '../../store/sessions.ts';
@@ -44,14 +44,12 @@ interface MessageRouteParts {
   senderOf: SenderOf;
 }
 
-const tags = ['Messages'];
+const route = describeRoutes('Messages');
 
 export function addMessageRoutes(server: Server, parts: MessageRouteParts): void {
   const { sessions, messages, hub, access } = parts;
 
-  const send = {
-    tags,
-    summary: 'Send a message',
+  const send = route('Send a message', {
     description: 'With `stream: true` the reply is a stream of Server-Sent Events, otherwise one JSON reply.',
     params: sessionParamsSchema,
     body: sendMessageSchema,
@@ -64,7 +62,7 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
         },
       },
     },
-  };
+  });
   server.post(
     '/messages/:sessionId',
     { config: { refuses: [402, 409, 422] }, schema: send },
@@ -87,18 +85,14 @@ export function addMessageRoutes(server: Server, parts: MessageRouteParts): void
     },
   );
 
-  const list = {
-    tags,
-    summary: 'All messages of a session',
-    params: sessionParamsSchema,
-    response: { 200: messageListSchema },
-  };
+  const listed = { params: sessionParamsSchema, response: { 200: messageListSchema } };
+  const list = route('All messages of a session', listed);
   server.get('/messages/:sessionId', { schema: list }, async (request, reply) => {
     const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
     return sendList(reply, {}, messages.each(sessionId, request.inPlace.bind(request)));
   });
 
-  const abort = { tags, summary: 'Stop the turn in flight', body: abortSchema, response: { 200: abortReplySchema } };
+  const abort = route('Stop the turn in flight', { body: abortSchema, response: { 200: abortReplySchema } });
   server.post('/messages/abort', { config: { refuses: [404] }, schema: abort }, async (request, reply) => {
     const { sessionId } = await requireSession(sessions, identityOf(request).did, request.body.sessionId);
     const { runId } = request.body;
@@ -137,15 +131,13 @@ function readSendKey(request: MessageRequest, sessionId: string): SendKey | unde
 }
 
 function addRunRoutes(server: Server, access: RunAccess): void {
-  const follow = {
-    tags,
-    summary: 'Follow a run',
+  const follow = route('Follow a run', {
     description:
       'Replays the frames after `after` (or `Last-Event-ID`) as Server-Sent Events and follows the run to its end.',
     params: runParamsSchema,
     querystring: runQuerySchema,
     response: { 200: { description: 'The frames', content: { 'text/event-stream': { schema: sseEventSchema } } } },
-  };
+  });
   server.get('/runs/:runId', { schema: follow }, async (request, reply) => {
     const { did } = identityOf(request);
     const { runId } = request.params;
@@ -157,14 +149,12 @@ function addRunRoutes(server: Server, access: RunAccess): void {
     return reply;
   });
 
-  const answer = {
-    tags,
-    summary: 'Approve or refuse a tool call',
+  const answer = route('Approve or refuse a tool call', {
     description: 'The same answer again changes nothing; another one is 409.',
     params: approvalParamsSchema,
     body: answerApprovalSchema,
     response: { 200: approvalReplySchema },
-  };
+  });
   server.post('/runs/:runId/approvals/:approvalId', { config: { refuses: [409] }, schema: answer }, async (request) => {
     const by = { userDid: identityOf(request).did, from: clientAddress(request) };
     return { approval: await access.answerApproval({ ...request.params, ...request.body, ...by }) };
@@ -183,10 +173,8 @@ interface StreamOptions {
 }
 
 /** Sends the frames after number `after` to the run's end. They wait in the run's log, so a slow reader costs no memory. */
-export function sendFrames(
-  reply: FastifyReply,
-  { runId, messageId, frames, after, heartbeatMs = agentLimits.heartbeatMs }: StreamOptions,
-): Promise<void> {
+export function sendFrames(reply: FastifyReply, options: StreamOptions): Promise<void> {
+  const { runId, messageId, frames, after, heartbeatMs = agentLimits.heartbeatMs } = options;
   dropBody(reply.request);
   const headers = { 'x-run-id': runId, 'x-message-id': messageId };
   const stream = openEventStream(reply, { headers, heartbeatMs });

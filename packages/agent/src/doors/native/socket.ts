@@ -111,7 +111,9 @@ export function createSocketTransport(parts: SocketParts) {
         next();
       },
       (error) => {
-        next(toHandshakeError(error, parts.logger));
+        const known = toKnown(error, parts.logger);
+        // The client has the data in its `connect_error`.
+        next(Object.assign(new Error(known.message), { data: toErrorBody(known) }));
         // Socket.IO would leave the connection open, for other namespaces. The refusal goes out first.
         setImmediate(() => socket.conn.close());
       },
@@ -139,7 +141,7 @@ export function createSocketTransport(parts: SocketParts) {
     const reply = <Name extends ServerEventName>(name: Name, payload: ServerEventPayload[Name]) =>
       socket.emit(name, toSocketPayload(name, payload));
     const timestamp = () => new Date().toISOString();
-    const on = createHandlers(socket, { ...parts, counter });
+    const on = createHandlers(socket, parts, counter);
     on('ping', () => reply('pong', { timestamp: timestamp() }));
     on('subscribe', () => reply('subscribed', { sessionId, events: serverEvents.map(({ name }) => name) }));
     on('list-events', () =>
@@ -233,10 +235,7 @@ const tooMuchSent = new AppError('RATE_LIMITED', 'Your address has sent too much
 type Handler = (payload: unknown, acknowledge: (reply: unknown) => void) => void;
 
 /** A handler that throws must not take the process down. A socket over the limit receives an error and is disconnected. */
-function createHandlers(
-  socket: AgentSocket,
-  { logger, limit, counter }: Pick<SocketParts, 'logger' | 'limit'> & { counter: string },
-) {
+function createHandlers(socket: AgentSocket, { logger, limit }: SocketParts, counter: string) {
   return (event: (typeof clientEvents)[number]['name'], handle: Handler): void => {
     socket.on(event, async (payload: unknown, acknowledge?: unknown) => {
       try {
@@ -255,12 +254,6 @@ function createHandlers(
 function hideFromOlder(event: { payload: object }): object {
   const { requestId, ...payload } = event.payload as { requestId?: string };
   return { ...event, payload };
-}
-
-/** What the client gets as `connect_error`: the contract's error body as its data. */
-function toHandshakeError(error: unknown, logger: Logger): Error {
-  const known = toKnown(error, logger);
-  return Object.assign(new Error(known.message), { data: toErrorBody(known) });
 }
 
 function toKnown(error: unknown, logger: Logger): AppError {
@@ -325,10 +318,7 @@ async function admit({ handshake, request }: Socket, parts: SocketParts): Promis
 }
 
 /** Throws if the credential no longer signs in or the session is gone: both can happen while a socket is being admitted. */
-async function checkAdmission(
-  { did, sessionId, chain }: SocketData,
-  parts: Pick<SocketParts, 'delegations' | 'sessions'>,
-): Promise<void> {
+async function checkAdmission({ did, sessionId, chain }: SocketData, parts: SocketParts): Promise<void> {
   if (await parts.delegations.findStanding(chain)) throw noLongerSignsIn();
   await requireSession(parts.sessions, did, sessionId);
 }

@@ -7,7 +7,7 @@ import { createTestDatabase } from '@palaver/test-kit';
 import { expect, it } from 'vitest';
 import { createLedger } from './credits-ledger.ts';
 import { type CreditsDatabase, creditsMigrations } from './credits-schema.ts';
-import { createPaymentWatch } from './watch-payments.ts';
+import { createPaymentWatch } from './payments.ts';
 
 const address = 'ixo1to';
 
