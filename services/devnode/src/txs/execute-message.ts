@@ -8,26 +8,22 @@ import { checkCoins, type Execution, type Outcome, type TxEvent, toEvent, toTran
 type Send = TxMessage & { fromAddress: string; toAddress: string; amount: Coin[] };
 type Exec = TxMessage & { grantee: string; msgs: Any[] };
 
-export function executeMessage(execution: Execution, message: TxMessage, signer: string): Outcome {
-  switch (message.$typeName as string) {
-    case 'cosmos.bank.v1beta1.MsgSend':
-      return requireSigner((message as Send).fromAddress, signer) ?? send(execution, message as Send);
-    case 'cosmos.authz.v1beta1.MsgGrant':
-      return requireSigner((message as Grant).granter, signer) ?? grantSends(execution, message as Grant);
-    case 'cosmos.authz.v1beta1.MsgExec':
-      return requireSigner((message as Exec).grantee, signer) ?? executeGranted(execution, message as Exec);
-    case 'ixo.claims.v1beta1.MsgSubmitClaim':
-    case 'ixo.claims.v1beta1.MsgEvaluateClaim':
-      return (
-        requireSigner((message as ClaimMessage).adminAddress, signer) ?? runClaim(execution, message as ClaimMessage)
-      );
-    default:
-      return refuseTx('unknownRequest', `this node does not run ${message.$typeName}`);
-  }
-}
+/** Who must have signed each message, by the name of the field, and what runs it. */
+const handlers: Record<string, [signer: string, run: (execution: Execution, message: never) => Outcome]> = {
+  'cosmos.bank.v1beta1.MsgSend': ['fromAddress', send],
+  'cosmos.authz.v1beta1.MsgGrant': ['granter', grantSends],
+  'cosmos.authz.v1beta1.MsgExec': ['grantee', executeGranted],
+  'ixo.claims.v1beta1.MsgSubmitClaim': ['adminAddress', runClaim],
+  'ixo.claims.v1beta1.MsgEvaluateClaim': ['adminAddress', runClaim],
+};
 
-function requireSigner(address: string, signer: string): TxFault | undefined {
-  return address === signer ? undefined : refuseTx('unauthorized', `${address} did not sign this message`);
+export function executeMessage(execution: Execution, message: TxMessage, signer: string): Outcome {
+  const [field, run] = handlers[message.$typeName as string] ?? [];
+  if (field === undefined || !run) return refuseTx('unknownRequest', `this node does not run ${message.$typeName}`);
+  const address = message[field];
+  return address === signer
+    ? run(execution, message as never)
+    : refuseTx('unauthorized', `${address} did not sign this message`);
 }
 
 function send({ changes }: Execution, { fromAddress: from, toAddress: to, amount: coins }: Send): Outcome {
