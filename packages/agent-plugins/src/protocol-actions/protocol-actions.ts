@@ -55,16 +55,19 @@ const configSchema = z.object({
   AGENT_SIGNING_KEY: envSigningKey(),
   ACTIONS_PER_DAY: envInteger({ min: 1, max: 10_000 }).prefault('20').meta({
     description:
-      'Claims and payments that one user can order in 24 hours, also those that the chain refuses: the agent pays their fees. All users of one client address (an IPv6 /64 counts as one; not SHARED_CLIENT_CIDRS) can order 10 times as much, all users together 500 times.',
+      'Claims and payments that one user can order in 24 hours, also those that the chain refuses: the agent pays their fees.',
+  }),
+  ACTIONS_PER_ADDRESS_PER_DAY: envInteger({ min: 1, max: 1_000_000 }).prefault('200').meta({
+    description:
+      'The same for all users of one client address (an IPv6 /64 counts as one); not for SHARED_CLIENT_CIDRS. Anyone can make as many users as they like. All users together can order 50 times as much.',
   }),
   ...settledVariables,
   SEND_LIMIT_PER_CALL: envSendLimit('one call'),
   SEND_LIMIT_PER_DAY: envSendLimit('24 hours'),
 });
 
-/** Anyone can make as many users as they like, and the agent pays the fees: so many users' worth in 24 hours. */
-const usersPerAddress = 10;
-const usersInAll = 500;
+/** How many client addresses' worth all users together can order, which bounds the fees that the agent pays for them. */
+const addressesInAll = 50;
 const pollMs = 2_000;
 const maxContent = 10_000;
 const addressPattern = /^ixo1[a-z0-9]{38,58}$/;
@@ -95,7 +98,7 @@ export function createProtocolActionsPlugin(): OraclePlugin {
       const account = await loadSigningAccount(config, { service: 'agent', key: config.AGENT_SIGNING_KEY, logger });
       const tables = { service: 'agent', account, onSettled: onActionSettled };
       const outbox = createTxOutbox<ActionsDatabase>({ store, gateway, logger, ...tables });
-      const { ACTIONS_PER_DAY: user } = config;
+      const { ACTIONS_PER_DAY: user, ACTIONS_PER_ADDRESS_PER_DAY: address } = config;
       let running: Promise<void> | undefined;
       const work = async () => {
         running ??= outbox
@@ -113,7 +116,7 @@ export function createProtocolActionsPlugin(): OraclePlugin {
         referenceOf: audit.person,
         seal: createSeal(deriveKey('invocations')),
         hashClient: createClientHash(deriveKey),
-        perDay: { user, address: user * usersPerAddress, agent: user * usersInAll },
+        perDay: { user, address, agent: address * addressesInAll },
       });
       const looking = runEvery({
         everyMs: pollMs,
