@@ -136,16 +136,8 @@ export type Targets = Record<'ussd-gateway' | 'agent' | 'gateway', string>;
 type Headers = Record<string, string | string[] | undefined>;
 
 const hopByHop = [
-  'connection',
-  'expect',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
+  ...['connection', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+  ...['proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
 ];
 
 const pageHeaders = ['origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'sec-fetch-user'];

@@ -7,20 +7,8 @@ import { Notice, Panel } from '../ui/content.tsx';
 import { Button, download, FileButton, Form, Icon } from '../ui/controls.tsx';
 import type { PhoneLine, ReplayOutcome, Step } from './use-phone.ts';
 
-const keys = [
-  ['1', ''],
-  ['2', 'abc'],
-  ['3', 'def'],
-  ['4', 'ghi'],
-  ['5', 'jkl'],
-  ['6', 'mno'],
-  ['7', 'pqrs'],
-  ['8', 'tuv'],
-  ['9', 'wxyz'],
-  ['*', ''],
-  ['0', '+'],
-  ['#', ''],
-] as const;
+/** Each with its letters. */
+const keys = ['1', '2abc', '3def', '4ghi', '5jkl', '6mno', '7pqrs', '8tuv', '9wxyz', '*', '0+', '#'];
 
 export function Handset({ name, phone, language }: { name: string; phone: PhoneLine; language: string | undefined }) {
   const { line } = phone;
@@ -89,8 +77,8 @@ export function Handset({ name, phone, language }: { name: string; phone: PhoneL
         </button>
       </div>
       <div className="handset-keys" dir="ltr">
-        {keys.map(([key, letters]) => (
-          <button key={key} type="button" onClick={() => press(key)} data-letters={letters} aria-label={key}>
+        {keys.map(([key = '', ...letters]) => (
+          <button key={key} type="button" onClick={() => press(key)} data-letters={letters.join('')} aria-label={key}>
             {key}
           </button>
         ))}

@@ -116,14 +116,10 @@ export function renameAnswer(
   [before, after]: readonly [before: string, after: string],
 ): ProgramFiles {
   const saved = Object.entries(toRecord(toRecord(state.raw.from).save));
+  const columns = saved.map(([name, column]) => [name === before ? after : name, column]);
   const renamed =
     state.kind === 'menu'
-      ? setField(
-          files,
-          state,
-          ['from', 'save'],
-          Object.fromEntries(saved.map(([name, column]) => [name === before ? after : name, column])),
-        )
+      ? setField(files, state, ['from', 'save'], Object.fromEntries(columns))
       : setField(files, state, ['save'], after);
   return listFields(readProgram(files), state, before).reduce(
     (changed, { state: action, field }) => setField(changed, action, ['fields', field], after),

@@ -124,19 +124,15 @@ export async function layOutMap(model: ProgramModel): Promise<MapLayout> {
   const groupOf = findGroups(model);
   const files = [...new Set(groupOf.values())];
   const placed = await placeGroups(files.map((file) => toGroup(model, groupOf, file)));
-  const isGrouped = files.length > 1;
   const states: MapLayout['states'] = new Map();
   for (const [name, x, y, row] of placed.flatMap((group) => group.states))
     states.set(name, { x: x + padding.side, y: y + padding.top, row, ...nodeSize });
   const ways = new Map<string, string[]>();
   for (const { name, links } of model.states.values()) {
-    const targets = new Set(links.map(({ to }) => to));
-    ways.set(
-      name,
-      [...targets].filter((to) => states.has(to)),
-    );
+    const targets = new Set(links.map(({ to }) => to).filter((to) => states.has(to)));
+    ways.set(name, [...targets]);
   }
-  if (!isGrouped) return { states, ways, groups: new Map(), groupOf: new Map() };
+  if (files.length <= 1) return { states, ways, groups: new Map(), groupOf: new Map() };
   return { states, ways, groups: toRows(files, placed), groupOf };
 }
 

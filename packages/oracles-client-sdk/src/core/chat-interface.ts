@@ -14,7 +14,7 @@ export interface ChatOptions {
   /** Where the event channel is; no channel (and no browser tools) without it. */
   socketUrl?: string | undefined;
   streamingMode?: StreamingMode | undefined;
-  /** Of the mode `throttled`: 50 by default. */
+  /** How often `throttled` draws: every 50 ms by default. */
   streamingThrottleMs?: number | undefined;
   matrix?: MatrixSession | undefined;
   pageSize?: number | undefined;
@@ -22,7 +22,7 @@ export interface ChatOptions {
   clientTools?: (() => ClientTools) | undefined;
   onPaymentRequired?: ((claimIds: string[]) => void) | undefined;
   onClientCall?: ((toolCallId: string, isRunning: boolean) => void) | undefined;
-  /** Called with every event; one that comes by stream and by socket is reported once. */
+  /** Called with every event, `router_update` included; one that comes by stream and by socket is reported once. */
   onEvent?: ((event: AnyEvent) => void) | undefined;
   /** Called with each answer that is complete or was stopped by the service's `done`. */
   onFinish?: ((message: ChatMessage) => void) | undefined;

@@ -82,11 +82,14 @@ function kindOf(def: Def): string {
 
 function convert(schema: Def): JsonSchema {
   const def = schema?._zod?.def ?? schema?._def ?? {};
-  const convertKind = converters[kindOf(def)];
+  const kind = kindOf(def);
+  const convertKind = wrappers.includes(kind) ? inner : converters[kind];
   const json = convertKind ? convertKind(def, schema) : {};
   const description = schema?.description;
   return typeof description === 'string' ? { ...json, description } : json;
 }
+
+const wrappers = ['prefault', 'optional', 'nonoptional', 'catch', 'readonly', 'effects', 'pipe', 'pipeline'];
 
 const inner = (def: Def) => convert(def.innerType ?? def.schema ?? def.in ?? def.type);
 
@@ -110,15 +113,7 @@ const converters: Record<string, (def: Def, schema: Def) => JsonSchema> = {
     ...inner(def),
     default: typeof def.defaultValue === 'function' ? def.defaultValue() : def.defaultValue,
   }),
-  prefault: inner,
-  optional: inner,
-  nonoptional: inner,
-  catch: inner,
-  readonly: inner,
-  effects: inner,
   branded: (def) => convert(def.type),
-  pipe: inner,
-  pipeline: inner,
   lazy: () => ({}),
   object: (def) => {
     const shape: Record<string, Def> = typeof def.shape === 'function' ? def.shape() : def.shape;

@@ -5,7 +5,7 @@ import { reauthorizeComponentName, toAskedCapability } from '../core/approvals.t
 import { toError } from '../core/oracle-error.ts';
 import type { Approval, Arguments, CallStatus, GrantedCapability } from '../core/wire.ts';
 import type { IComponentMetadata } from './message-content.ts';
-import { type AnswerApproval, OraclesContext, type OraclesContextValue } from './oracles-context.ts';
+import { type AnswerApproval, createShared, OraclesContext, type OraclesContextValue } from './oracles-context.ts';
 import type { UIComponents } from './ui-components.ts';
 
 export type Words = typeof englishWords;
@@ -32,16 +32,21 @@ interface ContentViewProps {
 /** A call is drawn by its action, by a component of its name, by `ToolCall`, or as one quiet line; a component by its name. */
 export function ContentView({ content: { name, props }, components }: ContentViewProps): ReactNode {
   const context = useContext(OraclesContext);
-  useRegistered(context);
+  const { actions, components: registered, executing } = context ?? outside;
+  useStore(actions.subscribe, actions.version);
+  useStore(registered.subscribe, registered.get);
+  useStore(executing.subscribe, executing.get);
   const { id, args, status = 'done', output, error, isRefused, isToolCall, isAgAction, approval } = props;
   const isLoading = status === 'isRunning';
   const isCall = isToolCall || isAgAction;
-  const action = isCall ? context?.actions.find(name) : undefined;
+  const action = isCall ? actions.find(name) : undefined;
   if (action?.render) {
-    const isExecuting = isLoading && (context?.executing.get().has(id) ?? false);
+    const isExecuting = isLoading && executing.get().has(id);
     return action.render({ status, isLoading, isExecuting, args, result: output, error });
   }
-  const find = (other: string) => findComponent(other, components, context);
+  const known = [components, ...registered.get().toReversed()];
+  // `constructor` and the like are no components.
+  const find = (other: string) => known.find((given) => given && Object.hasOwn(given, other))?.[other];
   const Component =
     find(name) ?? (isAgAction ? find('AgActionToolCall') : undefined) ?? (isCall ? find('ToolCall') : undefined);
   const answer = approval?.status === 'pending' ? context?.answers.get(id) : undefined;
@@ -171,21 +176,9 @@ function Quiet({ name, status }: { name: string; status: CallStatus | 'refused' 
   );
 }
 
-function findComponent(name: string, given: UIComponents | undefined, context: OraclesContextValue | null) {
-  const known = [given, ...(context?.components.get().toReversed() ?? [])];
-  // `constructor` and the like are no components.
-  return known.find((components) => components && Object.hasOwn(components, name))?.[name];
-}
+/** What is drawn without an `OraclesProvider` around it has nothing but what it is given. */
+const outside = createShared();
 
-const never = () => () => {};
-const nothing = () => undefined;
-
-function useRegistered(context: OraclesContextValue | null): void {
-  useStore(context?.actions.subscribe, context?.actions.version);
-  useStore(context?.components.subscribe, context?.components.get);
-  useStore(context?.executing.subscribe, context?.executing.get);
-}
-
-function useStore(subscribe: (listener: () => void) => () => void = never, get: () => unknown = nothing): void {
+function useStore(subscribe: (listener: () => void) => () => void, get: () => unknown): void {
   useSyncExternalStore(subscribe, get, get);
 }

@@ -1,11 +1,10 @@
 import type { ComponentType } from 'react';
 import type { AgentTypes } from '../core/agent-types.ts';
+import type { ChatOptions } from '../core/chat-interface.ts';
 import type { BrowserTools } from '../core/client-tools.ts';
-import type { StreamingMode } from '../core/event-buffer.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
-import type { OracleError } from '../core/oracle-error.ts';
 import type { Schema } from '../core/schema.ts';
-import type { AnyEvent, CallStatus } from '../core/wire.ts';
+import type { CallStatus } from '../core/wire.ts';
 import type { IComponentMetadata, IMessage } from './message-content.ts';
 
 interface ComponentProps extends Pick<IComponentMetadata['props'], 'id' | 'args' | 'output' | 'error' | 'isRefused'> {
@@ -41,23 +40,17 @@ export type UIComponentsOf<Agent extends AgentTypes> = string extends keyof Agen
 export interface IChatOptions<
   Schemas extends Record<string, Schema> = Record<string, Schema>,
   Agent extends AgentTypes = AgentTypes,
-> {
+> extends Pick<ChatOptions, 'streamingMode' | 'streamingThrottleMs' | 'onEvent' | 'onError'> {
   oracleDid: string;
   sessionId: string;
   onPaymentRequiredError: (claimIds: string[]) => void;
   browserTools?: BrowserTools<Schemas> | undefined;
   uiComponents?: UIComponentsOf<Agent> | undefined;
   overrides?: ConfigOverrides | undefined;
-  streamingMode?: StreamingMode | undefined;
-  /** How often `throttled` draws: every 50 ms by default. */
-  streamingThrottleMs?: number | undefined;
   /** Messages per page of the history: 20 by default. */
   historyPageSize?: number | undefined;
   /** The model that answers, of `useModels`; the agent's own by default. */
   model?: string | undefined;
-  /** Called with every event of the session, `router_update` included. */
-  onEvent?: ((event: AnyEvent) => void) | undefined;
   /** Called when an answer has ended without a failure. */
   onFinish?: ((message: IMessage<Agent>) => void) | undefined;
-  onError?: ((error: OracleError) => void) | undefined;
 }
