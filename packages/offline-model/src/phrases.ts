@@ -12,7 +12,7 @@ export function phrasesFor(system: string, { language }: AnswerStyle = {}): Phra
   return wanted === 'fr' || wanted === 'sw' ? phrases[wanted] : phrases.en;
 }
 
-/** What is said in place of a result; undefined where the tool is none that is known. */
+/** What is said in place of a result; undefined if the tool is not known. */
 export function describeResult(say: Phrases, name: string, output: unknown): string | undefined {
   const { done } = say;
   if (name === 'schedule_task') return done.schedule_task.replace('{when}', () => toTime(output));
