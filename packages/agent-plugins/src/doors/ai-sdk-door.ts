@@ -7,9 +7,9 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import {
   answerApprovals,
-  doorConfig as config,
   type DoorAnswer,
   defineDoor,
+  doorConfig,
   findLiveRun,
   keepFiles,
   openRun,
@@ -64,7 +64,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
   const route = describeRoutes('AI SDK');
   const send = route('Send a message of useChat', { body: bodySchema, response: { 200: stream } });
 
-  server.post('/api/chat', { config, schema: send }, async (request, reply) => {
+  server.post('/api/chat', { config: doorConfig, schema: send }, async (request, reply) => {
     const { id, messages, tools = {}, system, model } = request.body;
     const last = messages.at(-1);
     if (!last) throw invalid('messages', 'must not be empty');
@@ -96,7 +96,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
     params: z.object({ id: z.string().min(1).max(255) }),
     response: { 200: stream, 204: z.undefined().describe('There is no answer to continue') },
   });
-  server.get('/api/chat/:id/stream', { config, schema: resume }, async (request, reply) => {
+  server.get('/api/chat/:id/stream', { config: doorConfig, schema: resume }, async (request, reply) => {
     const { userDid } = ctx.senderOf(request, reply);
     const run = await findLiveRun(ctx, userDid, request.params.id);
     if (!run) return reply.status(204).send();
