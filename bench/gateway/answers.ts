@@ -49,45 +49,40 @@ const document = {
   authentication: [`${did(1)}#key-1`],
 };
 
-/** Wire bytes by gRPC path. */
-export async function createAnswers(): Promise<Record<string, Uint8Array>> {
+/** The type and the wire bytes of each answer, and what prints them. */
+export async function loadAnswers() {
   const { registry } = createSchema(await loadProtoFolder(protoFolder));
   const encode = (name: string, json: JsonValue) => {
     const type = registry.getMessage(`palaver.bench.${name}`) as DescMessage;
-    return toBinary(type, fromJson(type, json));
+    return { type, bytes: toBinary(type, fromJson(type, json)) };
   };
   const entities = Array.from({ length: 18 }, (_, index) => entity(index));
-  return {
-    '/palaver.bench.Query/Params': encode('ParamsAnswer', { params: { ixo1155ContractCode: '25' } }),
-    '/palaver.bench.Query/Entity': encode('EntityAnswer', { entity: entity(7), document }),
-    '/palaver.bench.Query/Entities': encode('EntitiesAnswer', { entities, pagination: { total: '18' } }),
+  const answers = {
+    params: encode('ParamsAnswer', { params: { ixo1155ContractCode: '25' } }),
+    entity: encode('EntityAnswer', { entity: entity(7), document }),
+    list: encode('EntitiesAnswer', { entities, pagination: { total: '18' } }),
   };
+  const encoder = createEncoder(registry);
+  const print = (name: TargetName): Buffer => {
+    const encoded = encoder.encode(answers[name].type, answers[name].bytes);
+    // The text is in pieces until it is written somewhere.
+    return Buffer.from(encoded.ok ? encoded.json : '');
+  };
+  return { answers, print };
 }
 
 /** Processor time of turning an answer's bytes into those of its JSON, in microseconds. */
 export async function measurePrinting(): Promise<Record<TargetName, number>> {
-  const { registry } = createSchema(await loadProtoFolder(protoFolder));
-  const encoder = createEncoder(registry);
-  const answers = await createAnswers();
-  const measure = (method: string, name: string) => {
-    const type = registry.getMessage(`palaver.bench.${name}`) as DescMessage;
-    const bytes = answers[`/palaver.bench.Query/${method}`] ?? new Uint8Array();
-    const print = (rounds: number) => {
-      for (let round = 0; round < rounds; round += 1) {
-        const encoded = encoder.encode(type, bytes);
-        // The text is in pieces until it is written somewhere.
-        if (encoded.ok) Buffer.from(encoded.json);
-      }
+  const { print } = await loadAnswers();
+  const measure = (name: TargetName) => {
+    const repeat = () => {
+      for (let round = 0; round < 5_000; round += 1) print(name);
     };
-    print(5_000);
+    repeat();
     const before = process.cpuUsage();
-    print(5_000);
+    repeat();
     const { user, system } = process.cpuUsage(before);
     return (user + system) / 5_000;
   };
-  return {
-    params: measure('Params', 'ParamsAnswer'),
-    entity: measure('Entity', 'EntityAnswer'),
-    list: measure('Entities', 'EntitiesAnswer'),
-  };
+  return { params: measure('params'), entity: measure('entity'), list: measure('list') };
 }

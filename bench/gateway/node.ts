@@ -2,7 +2,7 @@
 // with Node's own HTTP/2 costs as much CPU as the fronts and would be what is measured. Headers are not even decoded: which
 // answer is meant shows in the first bytes of the request.
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { createAnswers } from './answers.ts';
+import { loadAnswers } from './answers.ts';
 
 const kind = { data: 0, headers: 1, settings: 4, ping: 6, windowUpdate: 8 };
 const flag = { ack: 1, endStream: 1, endHeaders: 4 };
@@ -36,9 +36,10 @@ function toReply(message: Uint8Array) {
   return { bytes: Buffer.concat(frames), weight: body.length, at: [0, second, second + frames[1].length] };
 }
 
-const answers = await createAnswers();
-const replyOf = (name: string) => toReply(answers[`/palaver.bench.Query/${name}`] ?? new Uint8Array());
-const [params, entity, list] = [replyOf('Params'), replyOf('Entity'), replyOf('Entities')];
+const { answers } = await loadAnswers();
+const params = toReply(answers.params.bytes);
+const entity = toReply(answers.entity.bytes);
+const list = toReply(answers.list.bytes);
 
 /** `{ height }`, `{ id }` or `{ pagination: { offset } }`: the tags of the first fields distinguish them. */
 function replyTo(request: Buffer) {

@@ -20,27 +20,25 @@ interface Cost {
 }
 
 await using bench = openBench();
-console.log(`Microseconds of CPU time for each row (least of ${rounds} rounds of ${rowCount} rows)`);
-console.log('  characters   write   with key    read   with key');
-for (const length of lengths) {
-  const costs: { plain: Cost[]; encrypted: Cost[] } = { plain: [], encrypted: [] };
+const rows = [];
+for (const characters of lengths) {
+  const plain: Cost[] = [];
+  const encrypted: Cost[] = [];
   for (let round = 0; round < rounds; round++) {
-    costs.plain.push(await measure(`plain-${length}-${round}`, length));
-    costs.encrypted.push(await measure(`encrypted-${length}-${round}`, length, [Buffer.alloc(32, 7)]));
+    plain.push(await measure(`plain-${characters}-${round}`, characters));
+    encrypted.push(await measure(`encrypted-${characters}-${round}`, characters, [Buffer.alloc(32, 7)]));
   }
-  const cell = (all: Cost[], what: keyof Cost, width: number) =>
-    Math.min(...all.map((cost) => cost[what]))
-      .toFixed(1)
-      .padStart(width);
-  const { plain, encrypted } = costs;
-  const cells = [
-    cell(plain, 'write', 8),
-    cell(encrypted, 'write', 11),
-    cell(plain, 'read', 8),
-    cell(encrypted, 'read', 11),
-  ];
-  console.log(length.toLocaleString('en').padStart(12) + cells.join(''));
+  const least = (all: Cost[], what: keyof Cost) => Number(Math.min(...all.map((cost) => cost[what])).toFixed(1));
+  rows.push({
+    characters,
+    write: least(plain, 'write'),
+    'write with key': least(encrypted, 'write'),
+    read: least(plain, 'read'),
+    'read with key': least(encrypted, 'read'),
+  });
 }
+console.log(`Microseconds of CPU time for each row (least of ${rounds} rounds of ${rowCount} rows)`);
+console.table(rows);
 
 async function measure(name: string, length: number, dataKeys: Buffer[] = []): Promise<Cost> {
   const store = await openStore<{ item: Item }>(`file:${join(bench.dir, `${name}.sqlite`)}`, { dataKeys });
