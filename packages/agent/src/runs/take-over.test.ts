@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreError } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
 import { describe, expect, it } from 'vitest';
@@ -144,6 +145,25 @@ describe.each(engines)('the sweep on %s', (engine) => {
     await own.sweep(async () => undefined);
     await hub.close(1_000);
     expect(await runs.state(frozen.runId)).toMatchObject({ status: 'failed' });
+    expect(ends).toMatchObject([{ status: 'failed', usage: used }]);
+  });
+
+  // Seed 442 of the simulation.
+  it('reports it also where the reply is lost after the sweep has stopped waiting for it', async () => {
+    await using own = await setUp();
+    const { frozen, runs, hub, ends } = own;
+    await runs.beginStep({ ...frozen, number: 0, said: 0, body: body(false) });
+    const { end } = runs;
+    runs.end = async (last) => {
+      runs.end = end;
+      await end(last);
+      await sleep(1_100);
+      throw new StoreError('unreachable', 'the line broke after the commit');
+    };
+    await expect(own.sweep(async () => undefined)).rejects.toThrow('the line broke after the commit');
+    await waitFor('the end', () => ends.length > 0);
+    await own.sweep(async () => undefined);
+    await hub.close(1_000);
     expect(ends).toMatchObject([{ status: 'failed', usage: used }]);
   });
 

@@ -105,7 +105,7 @@ export interface SweepParts {
   isAlone: boolean;
   instances: Pick<InstanceStore, 'lease'>;
   runs: RunStore;
-  hub: Pick<TurnHub, 'takeOver' | 'hasRoom'>;
+  hub: Pick<TurnHub, 'takeOver' | 'hasRoom' | 'isClosing'>;
   loadTurn(run: InterruptedRun): Promise<Turn | undefined>;
   logger: Logger;
   onSwept?(outcome: 'taken-up' | 'failed'): void;
@@ -115,8 +115,9 @@ export interface SweepParts {
 
 /** Shorter than the time between two sweeps, so that after a crash of many the next batches go to other instances. */
 const leaseMs = 1_500;
-/** A sweep waits no longer for a database that fails. */
+/** A sweep waits no longer for a database that fails, and the outcome of its write is looked for this long. */
 const storeEndMs = 1_000;
+const settleEndMs = 60_000;
 const batchSize = 20;
 const maxBatches = 10;
 /** A run that takes its instance down must not take down one after the other. */
@@ -198,8 +199,13 @@ async function endAndReport(
   interrupted: InterruptedRun,
   said: { frames: string; used: UsageByModel },
   parts: SweepParts,
+  forMs = storeEndMs,
 ): Promise<void> {
-  const ended = await end(interrupted, said, parts);
+  const ended = await end(interrupted, said, parts, forMs).catch((error) => {
+    // Where it was committed after all, no sweep finds the run any more.
+    if (forMs === storeEndMs) void endAndReport(interrupted, said, parts, settleEndMs).catch(() => {});
+    throw error;
+  });
   if (!ended) return;
   parts.onSwept?.('failed');
   const { runId, userDid, sessionId, model, input } = interrupted;
@@ -211,7 +217,8 @@ async function endAndReport(
 async function end(
   interrupted: InterruptedRun,
   { frames, used }: { frames: string; used: UsageByModel },
-  { runs, logger }: SweepParts,
+  { runs, hub, logger }: SweepParts,
+  forMs: number,
 ): Promise<Pick<TurnEnd, 'status' | 'usage' | 'usageByModel'> | undefined> {
   const { runId, sessionId, requestId, messageId, epoch, deaths, isAborting } = interrupted;
   const run = createRun(interrupted, { onEvent() {}, earlier: frames });
@@ -234,8 +241,8 @@ async function end(
       return { first: stored + 1, last: last + 1, body: text + run.toDone(final) };
     },
   };
-  const deadline = Date.now() + storeEndMs;
-  const ended = await storeEnd(runs, last, () => deadline);
+  const deadline = Date.now() + forMs;
+  const ended = await storeEnd(runs, last, () => (hub.isClosing() ? 0 : deadline));
   // The next sweep finds it again.
   if (ended.kind === 'not-stored') throw ended.error;
   if (ended.kind !== 'stored') return undefined;
