@@ -47,6 +47,14 @@ export function baseVariables(defaults: { port: number }) {
       example: 'postgres://palaver:secret@replica.example:5432/palaver',
       secret: true,
     }),
+    DATABASE_POOLER: z
+      .enum(['auto', 'transaction', 'none'], { error: 'expected auto, transaction or none' })
+      .prefault('auto')
+      .meta({
+        description:
+          'Whether DATABASE_URL leads to a pooler in transaction mode, such as PgBouncer: `auto` finds out and then sends no session parameters and no named statements.',
+        example: 'transaction',
+      }),
     DATA_ENCRYPTION_KEY: envKeys().prefault('').meta({
       description:
         'Keys that messages, memories, phone numbers and other personal data are encrypted with in the database, comma separated: the first encrypts, all decrypt. Each is 32 bytes as 64 hex digits or base64. If not set, they are stored unencrypted; once set, it cannot be unset. See docs/data.md.',

@@ -75,9 +75,10 @@ export function toDatabaseUrl(config: Pick<BaseConfig, 'DATABASE_URL' | 'DATA_DI
 }
 
 export function toStoreOptions(
-  config: Pick<BaseConfig, 'DATABASE_READ_URL' | 'MIGRATE_ON_START' | 'DATA_ENCRYPTION_KEY'>,
+  config: Pick<BaseConfig, 'DATABASE_POOLER' | 'DATABASE_READ_URL' | 'MIGRATE_ON_START' | 'DATA_ENCRYPTION_KEY'>,
 ) {
   return {
+    pooler: config.DATABASE_POOLER,
     readUrl: config.DATABASE_READ_URL,
     migrations: config.MIGRATE_ON_START ? ('apply' as const) : ('check' as const),
     dataKeys: config.DATA_ENCRYPTION_KEY,

@@ -19,7 +19,7 @@ import type { FastifyInstance } from 'fastify';
 import { toRefusalBody, type WriteError } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
 import { type Authorize, nameKeys } from './auth.ts';
-import { cacheBytes, createCache } from './cache.ts';
+import { createCache } from './cache.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Extensions } from './extensions.ts';
 import { createHeightFloors } from './height-floors.ts';
@@ -214,7 +214,8 @@ async function addRpc(
   parts: GatewayParts & { metrics: GatewayMetrics; limit: RateLimit | undefined },
 ): Promise<void> {
   const { config, logger, authorize, metrics, limit } = parts;
-  const cache = createCache<RpcReply>({ maxBytes: cacheBytes / 4, weigh: weighReply, staleMs: 0 });
+  const maxBytes = (config.GATEWAY_CACHE_MB * 1024 * 1024) / 4;
+  const cache = createCache<RpcReply>({ maxBytes, weigh: weighReply, staleMs: 0 });
   const subscriptions = createSubscriptions({ rpcUrl: url, logger, metrics });
   scope.addHook('preClose', async () => subscriptions.close());
   await scope.register(websocket, {

@@ -4,9 +4,6 @@ import { LRUCache } from 'lru-cache';
 /** An answer about a given height cannot change any more. */
 export const pinnedTtlMs = 3_600_000;
 
-/** For the answers of nodes; a quarter of it for those of the RPC. */
-export const cacheBytes = 64 * 1024 * 1024;
-
 export interface CacheOptions<T> {
   maxBytes: number;
   weigh(value: T): number;

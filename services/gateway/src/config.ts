@@ -74,6 +74,9 @@ export const gatewayConfigSchema = z
       description:
         'How long an answer about the latest block is cached: about the time of a block. 0 turns the cache off.',
     }),
+    GATEWAY_CACHE_MB: envInteger({ min: 1, max: 65_536 })
+      .prefault('64')
+      .meta({ description: 'Memory for cached answers, in MiB.' }),
     GATEWAY_STALE_IF_ERROR_MS: envInteger({ min: 0, max: maxMs })
       .prefault('0')
       .meta({ description: 'How long after it expired a cached answer is served while the node fails. 0 is off.' }),

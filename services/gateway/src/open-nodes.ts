@@ -1,7 +1,7 @@
 import type { GatewayHealth } from '@palaver/contract/internal';
 import type { CloseStack, Logger } from '@palaver/service-kit';
 import { type Answer, weighAnswer } from './answer.ts';
-import { cacheBytes, createCache } from './cache.ts';
+import { createCache } from './cache.ts';
 import { type GatewayConfig, toRouteOptions } from './config.ts';
 import { createLiveTable, type LiveTable } from './live-table.ts';
 import { createBackoff } from './upstream/connection.ts';
@@ -28,7 +28,7 @@ export function openNodes(
   });
   started.defer(() => upstream.close());
   const cache = createCache<Answer>({
-    maxBytes: cacheBytes,
+    maxBytes: config.GATEWAY_CACHE_MB * 1024 * 1024,
     weigh: weighAnswer,
     staleMs: config.GATEWAY_STALE_IF_ERROR_MS,
   });
