@@ -68,10 +68,13 @@ export const ussdConfigSchema = z.object({
   RETENTION_USSD_HOURS: envInteger({ min: ussdLimits.retentionHours, max: 8_760 })
     .prefault(String(ussdLimits.retentionHours))
     .meta({ description: 'Hours that ended sessions, results of actions, questions and answers are kept.' }),
-  RETENTION_RECORDS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
+  RETENTION_SUBMISSIONS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
     description:
-      'Days that records of programs, reports and submissions of forms are kept, except submissions that wait for FORMS_SERVER; 0 keeps them until erased.',
+      'Days that submissions of forms are kept, except those that wait for FORMS_SERVER; 0 keeps them until erased.',
   }),
+  RETENTION_RECORDS_DAYS: envInteger({ min: 0, max: 36_500 })
+    .prefault('0')
+    .meta({ description: 'Days that records of programs and reports are kept; 0 keeps them until erased.' }),
   RETENTION_STATS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('730').meta({
     description:
       'Days that the counts of programs (screens shown, answered, timed out) are kept; 0 keeps them forever.',

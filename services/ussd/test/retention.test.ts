@@ -12,6 +12,7 @@ describe.concurrent.each(engines)('on %s', (engine) => {
     await using service = await startService(engine, {
       SESSION_TIMEOUT_SECONDS: '1800',
       RETENTION_USSD_HOURS: '48',
+      RETENTION_SUBMISSIONS_DAYS: '2',
       RETENTION_SMS_DAYS: '2',
       RETENTION_RECORDS_DAYS: '2',
       RETENTION_STATS_DAYS: '2',

@@ -30,7 +30,6 @@ export function startCalls({ config, store, logger, clock, textHash, profiles, s
   const stats = startProgramStats(store, logger);
   started.defer(() => stats.stop());
   const onExpired: OnExpired = (expired) => stats.countTimedOut(toTimedOut(store.cipher, expired), clock.now());
-  const recordsMs = toMs(config.RETENTION_RECORDS_DAYS);
   const sweeper = startSweeper({
     store,
     cache,
@@ -38,9 +37,9 @@ export function startCalls({ config, store, logger, clock, textHash, profiles, s
     timeoutMs,
     resumeMs: config.RESUME_MINUTES * 60_000,
     retentionMs: config.RETENTION_USSD_HOURS * 3_600_000,
+    submissionsMs: toMs(config.RETENTION_SUBMISSIONS_DAYS),
     smsMs: toMs(config.RETENTION_SMS_DAYS),
-    submissionsMs: recordsMs,
-    recordsMs,
+    recordsMs: toMs(config.RETENTION_RECORDS_DAYS),
     claimsMs: toMs(config.RETENTION_CLAIMS_DAYS),
     statsMs: toMs(config.RETENTION_STATS_DAYS),
     onExpired,
