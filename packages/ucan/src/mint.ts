@@ -76,12 +76,10 @@ export async function createDelegation(options: DelegationOptions): Promise<Mint
 /** Signs an invocation to another service, with a user's delegation as its proof; it does not outlive the delegation. */
 export async function mintDownstream(options: DownstreamOptions): Promise<Result<MintedToken, { message: string }>> {
   const { delegation, lifetimeSeconds = invocationSeconds, ...invocation } = options;
-  if (delegation.audience !== invocation.issuer.did()) {
+  if (delegation.audience !== invocation.issuer.did())
     return { error: { message: 'the delegation is for another audience' } };
-  }
-  if (!hasCapability(delegation, invocation.capability)) {
+  if (!hasCapability(delegation, invocation.capability))
     return { error: { message: 'the delegation does not grant this capability' } };
-  }
   const expiration = Math.min(nowSeconds() + lifetimeSeconds, findExpiration(delegation));
   return { ok: await createInvocation({ ...invocation, expiration, proofs: [delegation] }) };
 }
