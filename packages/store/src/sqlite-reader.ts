@@ -1,13 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import {
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  type QueryResult,
-  SqliteIntrospector,
-} from 'kysely';
-import { LimitCastingCompiler, QueueingAdapter, refuseStream } from './open-sqlite.ts';
+import type { CompiledQuery, DatabaseConnection, Dialect, QueryResult } from 'kysely';
+import { refuseStream, toDialect } from './open-sqlite.ts';
 import { bindValue } from './prepare-query.ts';
 import type { ReaderCall, ReaderReply } from './sqlite-reader-worker.ts';
 import { StoreError } from './store-error.ts';
@@ -87,7 +80,7 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
     streamQuery: refuseStream,
   };
   const refuse = () => Promise.reject(new Error('reports are read without a transaction'));
-  const driver: Driver = {
+  return toDialect({
     init: async () => {},
     acquireConnection: async () => connection,
     releaseConnection: async () => {},
@@ -98,11 +91,5 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
       for (const { reject } of queue.splice(0)) reject(new StoreError('closed', 'the database is closed'));
       end(new StoreError('closed', 'the database is closed'));
     },
-  };
-  return {
-    createDriver: () => driver,
-    createQueryCompiler: () => new LimitCastingCompiler(),
-    createAdapter: () => new QueueingAdapter(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-  };
+  });
 }
