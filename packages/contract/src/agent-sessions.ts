@@ -13,13 +13,13 @@ export const createSessionSchema = z.preprocess((body) => body ?? {}, createSess
 
 export type CreateSession = z.infer<typeof createSessionSchema>;
 
-export const renameSessionSchema = z
-  .object({ title: boundedText(1, agentLimits.titleCharacters) })
-  .meta({ id: 'RenameSession', description: 'The new title of a session.' });
+export const renameSessionSchema = named('RenameSession', 'The new title of a session.', {
+  title: boundedText(1, agentLimits.titleCharacters),
+});
 
-export const forkSessionSchema = z
-  .object({ messageId: z.string().min(1).max(agentLimits.titleCharacters) })
-  .meta({ id: 'ForkSession', description: 'The last message that the new session shares.' });
+export const forkSessionSchema = named('ForkSession', 'The last message that the new session shares.', {
+  messageId: z.string().min(1).max(agentLimits.titleCharacters),
+});
 
 /**
  * A chat session, as `POST /sessions` answers.

@@ -143,7 +143,7 @@ export const serverEventPayloadSchemas = {
       .describe('Send it as `x-socket-id` with a message, and its tool calls come to this socket.'),
     timestamp: timestampSchema,
   }),
-  pong: z.object({ timestamp: timestampSchema }).meta({ id: 'SocketPong', description: 'The answer to ping.' }),
+  pong: named('SocketPong', 'The answer to ping.', { timestamp: timestampSchema }),
   status: named('SocketStatus', 'The answer to status.', {
     connected: z.boolean(),
     sessionId: z.string(),
@@ -174,9 +174,7 @@ export const serverEventPayloadSchemas = {
   message_cache_invalidation: z
     .object({ sessionId: z.string(), messageId: z.string().optional() })
     .meta({ id: 'MessageCacheInvalidation', description: 'Without messageId: every message of the session.' }),
-  error: z
-    .object({ code: z.string(), message: z.string() })
-    .meta({ id: 'SocketError', description: 'Why the connection is about to be closed.' }),
+  error: named('SocketError', 'Why the connection is about to be closed.', { code: z.string(), message: z.string() }),
 } satisfies Record<ServerEventName, z.ZodObject>;
 
 // A page may send what it caught instead of a text. That is a failure too: if it were ignored, the turn would wait.

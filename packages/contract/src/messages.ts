@@ -92,9 +92,9 @@ export const messageSchema = named('Message', 'A message of the user or of the a
 /** A message of the user or of the agent. */
 export type Message = z.infer<typeof messageSchema>;
 
-export const messageListSchema = z
-  .object({ messages: z.array(messageSchema) })
-  .meta({ id: 'MessageList', description: 'All messages of a session, oldest first.' });
+export const messageListSchema = named('MessageList', 'All messages of a session, oldest first.', {
+  messages: z.array(messageSchema),
+});
 
 const cursorSchema = z.string().nullable();
 

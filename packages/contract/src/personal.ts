@@ -42,9 +42,7 @@ export type MemoryList = z.infer<typeof memoryListSchema>;
 
 export const memoryParamsSchema = z.object({ id: z.string().min(1) }).describe('The memory a route is about.');
 
-export const memoryDeletedSchema = z
-  .object({ ok: z.literal(true) })
-  .meta({ id: 'MemoryDeleted', description: 'It is forgotten.' });
+export const memoryDeletedSchema = named('MemoryDeleted', 'It is forgotten.', { ok: z.literal(true) });
 
 const shortText = boundedText(1, preferenceLimits.textCharacters);
 const formalitySchema = z.enum(['casual', 'neutral', 'formal']);
@@ -128,6 +126,4 @@ export type TaskList = z.infer<typeof taskListSchema>;
 
 export const taskParamsSchema = z.object({ id: z.string().min(1) }).describe('The task a route is about.');
 
-export const taskCancelledSchema = z
-  .object({ ok: z.literal(true) })
-  .meta({ id: 'TaskCancelled', description: 'It will not run again.' });
+export const taskCancelledSchema = named('TaskCancelled', 'It will not run again.', { ok: z.literal(true) });

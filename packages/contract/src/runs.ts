@@ -48,9 +48,9 @@ export const answerApprovalSchema = named('AnswerApproval', 'Whether a tool may 
     .describe('Where the approval has `invocation`: the invocation that the user signed.'),
 });
 
-export const approvalReplySchema = z
-  .object({ approval: approvalSchema })
-  .meta({ id: 'ApprovalReply', description: 'The approval as it is answered.' });
+export const approvalReplySchema = named('ApprovalReply', 'The approval as it is answered.', {
+  approval: approvalSchema,
+});
 
 export const sseErrorKindSchema = z.enum(['model', 'rate_limit', 'timeout', 'limit', 'internal']);
 

@@ -80,9 +80,9 @@ export const triedCallSchema = named('UssdTriedCall', 'A call played on a draft.
     .describe('A request of a telecom gateway and its reply, byte for byte.'),
 });
 
-export const convertedFormSchema = z
-  .object({ xml: z.string() })
-  .meta({ id: 'UssdConvertedForm', description: 'An XLSForm as the XML that a program keeps.' });
+export const convertedFormSchema = named('UssdConvertedForm', 'An XLSForm as the XML that a program keeps.', {
+  xml: z.string(),
+});
 
 const countsSchema = z.object({
   shown: z.number(),

@@ -16,9 +16,9 @@ const listedSetSchema = z.object({
     .describe('How many there are of each delivery status; records are not delivered.'),
 });
 
-export const resultSetsSchema = z
-  .object({ sets: z.array(listedSetSchema) })
-  .meta({ id: 'UssdResultSets', description: 'What a program has collected and sent, by kind.' });
+export const resultSetsSchema = named('UssdResultSets', 'What a program has collected and sent, by kind.', {
+  sets: z.array(listedSetSchema),
+});
 
 const resultSchema = z.object({
   id: z.string(),
@@ -70,9 +70,9 @@ export const resultSummarySchema = named('UssdResultSummary', 'Results by day, a
   isPartial: z.boolean(),
 });
 
-export const recentCallersSchema = z
-  .object({ callers: z.array(callerNameSchema.extend({ serviceCode: z.string(), seenAt: timestampSchema })) })
-  .meta({ id: 'UssdRecentCallers', description: 'Who called last, each number once.' });
+export const recentCallersSchema = named('UssdRecentCallers', 'Who called last, each number once.', {
+  callers: z.array(callerNameSchema.extend({ serviceCode: z.string(), seenAt: timestampSchema })),
+});
 
 const callerOverviewSchema = z.object({
   account: z
