@@ -112,7 +112,7 @@ export function maskText(text: string): string {
 export function maskFields(fields: Record<string, unknown>, depth = 0): Record<string, unknown> {
   const masked: Record<string, unknown> = {};
   for (const name in fields)
-    masked[name] = secretNames.test(name) ? hide(fields[name]) : maskValue(fields[name], depth);
+    masked[name] = secretNames.test(name) && fields[name] != null ? '[hidden]' : maskValue(fields[name], depth);
   return masked;
 }
 
@@ -125,10 +125,6 @@ function maskValue(value: unknown, depth: number): unknown {
   // Requests, dates and the like have serialisers of their own.
   if (prototype !== Object.prototype && prototype !== null) return value;
   return maskFields(value as Record<string, unknown>, depth + 1);
-}
-
-function hide(value: unknown): unknown {
-  return value === undefined || value === null ? value : '[hidden]';
 }
 
 /** Characters that move the cursor, reverse the text or cannot be seen: control, format, line and paragraph separators. */

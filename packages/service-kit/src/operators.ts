@@ -14,11 +14,6 @@ export const operatorRoles = ['viewer', 'operator', 'admin'] as const;
 /** `viewer` reads, `operator` also changes, `admin` also does what cannot be undone or concerns other operators. */
 export type OperatorRole = (typeof operatorRoles)[number];
 
-export interface Operator {
-  name: string;
-  role: OperatorRole;
-}
-
 /** Names in the audit log for requests that name nobody. */
 const unnamed = ['token', 'loopback', 'unknown'];
 
@@ -33,6 +28,8 @@ const operatorEntrySchema = z.object({
 });
 
 type OperatorEntry = z.infer<typeof operatorEntrySchema>;
+
+export type Operator = Pick<OperatorEntry, 'name' | 'role'>;
 
 /** Whether the token of one person was sent: several may have `OPERATOR_TOKEN`, or use this machine. */
 export function isNamed(operator: Operator | null): boolean {

@@ -81,13 +81,11 @@ export function createLimiter({ concurrency, maxWaiting, maxWaitMs, pauses, toEr
         waiting.delete(begin);
         resolve();
       };
-      const timer =
-        maxWaitMs === undefined
-          ? undefined
-          : setTimeout(() => {
-              waiting.delete(begin);
-              reject(toError());
-            }, maxWaitMs);
+      const refuse = () => {
+        waiting.delete(begin);
+        reject(toError());
+      };
+      const timer = maxWaitMs === undefined ? undefined : setTimeout(refuse, maxWaitMs);
       waiting.add(begin);
     });
   const release = () => {

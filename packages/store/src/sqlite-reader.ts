@@ -12,11 +12,7 @@ export interface ReaderOptions {
   statementMs: number;
 }
 
-interface Waiting {
-  call: ReaderCall;
-  resolve(rows: unknown[]): void;
-  reject(error: Error): void;
-}
+type Waiting = PromiseWithResolvers<unknown[]> & { call: ReaderCall };
 
 const workerFile = new URL(import.meta.url.replace(/sqlite-reader(\.[jt]s)(\?.*)?$/, 'sqlite-reader-worker$1'));
 const maxWaiting = 100;
@@ -71,11 +67,11 @@ export function createSqliteReader({ path, inode, waitMs, statementMs }: ReaderO
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
       if (queue.length >= maxWaiting)
         throw new StoreError('overloaded', 'too many reports wait for the SQLite database');
-      const rows = await new Promise<unknown[]>((resolve, reject) => {
-        queue.push({ call: { id: ++count, sql, parameters: parameters.map(bindValue) }, resolve, reject });
-        if (!current) next();
-      });
-      return { rows: rows as R[] };
+      const call = { id: ++count, sql, parameters: parameters.map(bindValue) };
+      const waiting: Waiting = { call, ...Promise.withResolvers<unknown[]>() };
+      queue.push(waiting);
+      if (!current) next();
+      return { rows: (await waiting.promise) as R[] };
     },
     streamQuery: refuseStream,
   };

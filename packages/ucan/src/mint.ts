@@ -97,15 +97,11 @@ async function mint(options: DelegationOptions & { lifetimeSeconds: number }): P
     facts: [...(options.facts ?? [])],
     ...(options.notBefore !== undefined && { notBefore: options.notBefore }),
   });
-  const serialized = encodeBase64(await archive(delegation));
+  const { ok: archive, error } = await delegation.archive();
+  if (!archive) throw error;
+  const serialized = encodeBase64(archive);
   if (serialized.length > agentLimits.tokenCharacters) throw new RangeError('the token is too long to be accepted');
   return { serialized, expiresAt, cid: delegation.cid.toString() };
-}
-
-async function archive(delegation: API.Delegation): Promise<Uint8Array> {
-  const { ok, error } = await delegation.archive();
-  if (!ok) throw error;
-  return ok;
 }
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
