@@ -11,14 +11,12 @@ import type { Server } from './server.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    lifecycle: Lifecycle;
+    lifecycle: {
+      /** Makes `/ready` and `/health` answer 503 and keeps serving for `delayMs`, so that balancers choose others first. */
+      drain(delayMs: number): Promise<void>;
+      close(): Promise<void>;
+    };
   }
-}
-
-interface Lifecycle {
-  /** Makes `/ready` and `/health` answer 503 and keeps serving for `delayMs`, so that balancers choose others first. */
-  drain(delayMs: number): Promise<void>;
-  close(): Promise<void>;
 }
 
 export interface HealthSources {
